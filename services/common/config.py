@@ -1,0 +1,57 @@
+"""Settings of all services, from environment variables `HOPLINE_…`. Locally, services meet on unix sockets."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+Port = Annotated[int, Field(ge=0, le=65535)]
+
+
+class Settings(BaseSettings):
+    """Read once by the composition root; a service gets it whole. Raises ValidationError on values out of range."""
+
+    model_config = SettingsConfigDict(env_prefix="HOPLINE_", frozen=True)
+
+    data: Path = Field(Path("data"), description="where everything durable lives, and by default the sockets")
+    run: Path | None = Field(None, description="folder of the unix sockets; by default `run` in the data folder")
+    log_format: Literal["console", "json"] = "console"
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+
+    amqp_host: str = "0.0.0.0"  # noqa: S104 - a broker serves its network; guest is confined to loopback
+    amqp_port: Port = 5672
+    http_host: str = "0.0.0.0"  # noqa: S104 - as above
+    http_port: Port = 8080
+
+    store_address: str = Field("", description="gRPC target; empty: unix socket in the run folder")
+    router_address: str = ""
+    mgmt_address: str = ""
+    queue_address: str = Field("", description="host:port to listen on and advertise; empty: unix socket")
+    gateway_address: str = Field("", description="gRPC health and reflection of the gateway")
+
+    store_provider: str = "sqlite"
+    partitions: Annotated[int, Field(ge=1, le=65536)] = 64
+    queue_processes: Annotated[int, Field(ge=1, le=64)] = 2
+    lease_ttl_ms: Annotated[int, Field(ge=200, le=600_000)] = 2000
+    place_ttl_ms: Annotated[int, Field(ge=200, le=600_000)] = 2000
+
+    queue_memory: Annotated[int, Field(ge=1 << 20)] = Field(
+        1 << 30, description="bytes of messages in one queue process above which its publishers are held back"
+    )
+    heartbeat: Annotated[int, Field(ge=0, le=65535)] = Field(60, description="seconds, proposed to clients; 0 is none")
+    frame_max: Annotated[int, Field(ge=4096)] = 131072
+    channel_max: Annotated[int, Field(ge=1, le=65535)] = 2047
+    max_message_size: Annotated[int, Field(ge=1)] = 128 << 20
+    handshake_timeout: Annotated[float, Field(gt=0)] = Field(10.0, description="seconds until connection.open")
+
+    @property
+    def run_folder(self) -> Path:
+        return self.run or self.data / "run"
+
+    def address_of(self, service: str) -> str:
+        """Where `service` (store, router, mgmt, gateway, or queue-<member>) listens: a gRPC target."""
+        configured: str = getattr(self, f"{service.split('-', maxsplit=1)[0]}_address")
+        return configured or f"unix:{self.run_folder.absolute()}/{service}.sock"

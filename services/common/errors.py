@@ -1,0 +1,150 @@
+"""What can go wrong between a client and a broker, as types that know how much must die of it.
+
+    BrokerError
+    ├── NotFound            404  no such exchange, queue or virtual host
+    ├── AccessRefused       403  the user may not, or the name is reserved
+    ├── ResourceLocked      405  somebody else's exclusive queue
+    ├── PreconditionFailed  406  it exists with other properties; in use; not empty
+    ├── NotAllowed          530  never possible for this connection
+    ├── CommandInvalid      503  the command itself makes no sense here
+    ├── SyntaxFault         502  an argument cannot be read or is out of range
+    ├── NotImplementedHere  540  known, and not offered
+    ├── ResourceError       506  not enough of something (limits, memory)
+    ├── Unavailable         541  a service cannot be reached for too long
+    └── InternalError       541  our fault
+
+`code` is the AMQP 0-9-1 reply code (section 1.2 of its XML); the other protocols map the class.
+An error crosses gRPC as a status whose trailing metadata names the class: `abort` there, `from_rpc` here.
+"""
+
+from __future__ import annotations
+
+import enum
+from typing import TYPE_CHECKING, ClassVar, NoReturn
+
+import grpc
+
+if TYPE_CHECKING:
+    import grpc.aio
+
+KIND_KEY = "hopline-error"
+
+
+class Reach(enum.Enum):
+    """How much of a connection an error ends."""
+
+    LINK = "link"
+    SESSION = "session"
+    CONNECTION = "connection"
+
+
+class BrokerError(Exception):
+    """An error that a client is told of in its protocol's own words; `text` is for humans."""
+
+    code: ClassVar[int] = 541
+    reach: ClassVar[Reach] = Reach.SESSION
+    status: ClassVar[grpc.StatusCode] = grpc.StatusCode.INTERNAL
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.text = text
+
+
+class NotFound(BrokerError):
+    code = 404
+    status = grpc.StatusCode.NOT_FOUND
+
+
+class AccessRefused(BrokerError):
+    code = 403
+    status = grpc.StatusCode.PERMISSION_DENIED
+
+
+class ResourceLocked(BrokerError):
+    code = 405
+    status = grpc.StatusCode.FAILED_PRECONDITION
+
+
+class PreconditionFailed(BrokerError):
+    code = 406
+    status = grpc.StatusCode.FAILED_PRECONDITION
+
+
+class NotAllowed(BrokerError):
+    code = 530
+    reach = Reach.CONNECTION
+    status = grpc.StatusCode.PERMISSION_DENIED
+
+
+class CommandInvalid(BrokerError):
+    code = 503
+    reach = Reach.CONNECTION
+    status = grpc.StatusCode.INVALID_ARGUMENT
+
+
+class SyntaxFault(BrokerError):
+    code = 502
+    reach = Reach.CONNECTION
+    status = grpc.StatusCode.INVALID_ARGUMENT
+
+
+class NotImplementedHere(BrokerError):
+    code = 540
+    reach = Reach.CONNECTION
+    status = grpc.StatusCode.UNIMPLEMENTED
+
+
+class ResourceError(BrokerError):
+    code = 506
+    status = grpc.StatusCode.RESOURCE_EXHAUSTED
+
+
+class Unavailable(BrokerError):
+    code = 541
+    reach = Reach.CONNECTION
+    status = grpc.StatusCode.UNAVAILABLE
+
+
+class InternalError(BrokerError):
+    code = 541
+    reach = Reach.CONNECTION
+    status = grpc.StatusCode.INTERNAL
+
+
+class Fenced(BrokerError):
+    """The store refused a write: the lease has a newer epoch. Its holder must stop acting for it."""
+
+    status = grpc.StatusCode.ABORTED
+
+
+_KINDS = {
+    kind.__name__: kind
+    for kind in (
+        NotFound,
+        AccessRefused,
+        ResourceLocked,
+        PreconditionFailed,
+        NotAllowed,
+        CommandInvalid,
+        SyntaxFault,
+        NotImplementedHere,
+        ResourceError,
+        Unavailable,
+        InternalError,
+        Fenced,
+    )
+}
+
+
+async def abort(context: grpc.aio.ServicerContext[object, object], error: BrokerError) -> NoReturn:
+    """Ends an RPC with `error`, for `from_rpc` at the other end."""
+    await context.abort(error.status, error.text, trailing_metadata=((KIND_KEY, type(error).__name__),))
+    raise AssertionError("abort returns never")
+
+
+def from_rpc(failure: grpc.aio.AioRpcError) -> BrokerError:
+    """The error that the peer aborted with, or `Unavailable` when the call itself failed."""
+    for key, value in failure.trailing_metadata() or ():
+        if key == KIND_KEY and isinstance(value, str) and value in _KINDS:
+            return _KINDS[value](failure.details() or value)
+    return Unavailable(failure.details() or failure.code().name)

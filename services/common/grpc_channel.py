@@ -1,0 +1,77 @@
+"""gRPC as all services use it: limits for large messages, keepalive over TCP, health and reflection on servers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import grpc
+import grpc.aio
+from grpc_health.v1 import health, health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection
+
+# A body of 100 MiB travels in one frame, with room for what surrounds it.
+_MAX_FRAME = 256 << 20
+
+_OPTIONS: list[tuple[str, int]] = [
+    ("grpc.max_receive_message_length", _MAX_FRAME),
+    ("grpc.max_send_message_length", _MAX_FRAME),
+    ("grpc.keepalive_time_ms", 10_000),
+    ("grpc.keepalive_timeout_ms", 5_000),
+    ("grpc.keepalive_permit_without_calls", 1),
+    ("grpc.http2.min_ping_interval_without_data_ms", 5_000),
+    ("grpc.http2.min_recv_ping_interval_without_data_ms", 5_000),
+    ("grpc.http2.max_ping_strikes", 0),
+    # Peers that restart are tried again at once and then often: a client waits behind each of these.
+    ("grpc.initial_reconnect_backoff_ms", 50),
+    ("grpc.min_reconnect_backoff_ms", 50),
+    ("grpc.max_reconnect_backoff_ms", 250),
+    # Two channels to one target share no connection: a stream full of messages must not delay a lease.
+    ("grpc.use_local_subchannel_pool", 1),
+]
+
+
+def connect(address: str) -> grpc.aio.Channel:
+    """A channel to a gRPC target; connects when first used, and again whenever it broke."""
+    return grpc.aio.insecure_channel(address, options=_OPTIONS)
+
+
+class Server:
+    """A gRPC server with health checking and reflection; NOT_SERVING until `ready`."""
+
+    def __init__(self, services: Iterable[str]) -> None:
+        self.grpc = grpc.aio.server(options=_OPTIONS)
+        self._names = [*services, ""]
+        self._health = health.aio.HealthServicer()
+        health_pb2_grpc.add_HealthServicer_to_server(self._health, self.grpc)
+        listed = [*services, health.SERVICE_NAME, reflection.SERVICE_NAME]
+        reflection.enable_server_reflection(listed, self.grpc)
+
+    async def listen(self, address: str) -> None:
+        """Binds and accepts calls; raises RuntimeError when the address is taken."""
+        self.grpc.add_insecure_port(address)
+        await self._say(health_pb2.HealthCheckResponse.NOT_SERVING)
+        await self.grpc.start()
+
+    async def ready(self) -> None:
+        """From now on health checks say SERVING."""
+        await self._say(health_pb2.HealthCheckResponse.SERVING)
+
+    async def stop(self, grace: float = 1.0) -> None:
+        """Refuses new calls, waits `grace` seconds for those under way, then ends them."""
+        await self._health.enter_graceful_shutdown()
+        await self.grpc.stop(grace)
+
+    async def _say(self, status: health_pb2.HealthCheckResponse.ServingStatus) -> None:
+        for name in self._names:
+            await self._health.set(name, status)
+
+
+async def is_serving(address: str, timeout: float = 2.0) -> bool:  # noqa: ASYNC109 - a gRPC deadline, not a cancel
+    """Whether the service at `address` says that it is ready."""
+    async with connect(address) as channel:
+        stub = health_pb2_grpc.HealthStub(channel)
+        try:
+            reply = await stub.Check(health_pb2.HealthCheckRequest(), timeout=timeout)
+        except grpc.aio.AioRpcError:
+            return False
+        return bool(reply.status == health_pb2.HealthCheckResponse.SERVING)

@@ -1,0 +1,49 @@
+"""A message between protocols: opaque properties and body, and the few facts that a broker acts on.
+
+What nobody needs decoded stays bytes. A message format (plug-in group `message_formats`) reads properties written by
+its protocol; every format can also tell and replace headers, so that routing and dead-lettering work on any of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple, Protocol
+
+from services.common import plugins
+
+
+class Attributes(NamedTuple):
+    """What the broker acts on without looking again at the properties."""
+
+    persistent: bool = False
+    priority: int = 0
+    ttl_ms: int | None = None
+    user_id: str | None = None  # must be the connection's user
+    direct_reply: bool = False  # reply-to is the pseudo-queue amq.rabbitmq.reply-to
+
+
+class MessageFormat(Protocol):
+    """Reads and rewrites the properties that one protocol family writes. Pure; raises SyntaxFault on bad bytes."""
+
+    name: str
+
+    def attributes(self, properties: bytes) -> Attributes:
+        """The attributes; equal ones are the same object, so that runs are found by identity."""
+
+    def headers(self, properties: bytes) -> Mapping[str, Any]:
+        """The application headers as Python values (empty when there are none)."""
+
+    def with_headers(self, properties: bytes, headers: Mapping[str, Any], *, drop_expiration: bool = False) -> bytes:
+        """The same properties with `headers` in place of those they had."""
+
+    def with_reply_to(self, properties: bytes, reply_to: str) -> bytes:
+        """The same properties with another reply-to address."""
+
+    def text(self, properties: bytes, name: str) -> str | None:
+        """A property by the 0-9-1 name of it (message-id, correlation-id, reply-to, type, …), or None."""
+
+
+def format_named(name: str) -> MessageFormat:
+    """The installed message format `name`; raises UnknownPlugin."""
+    found: MessageFormat = plugins.load("message_formats", name)
+    return found
