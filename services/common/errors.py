@@ -20,12 +20,10 @@ An error crosses gRPC as a status whose trailing metadata names the class: `abor
 from __future__ import annotations
 
 import enum
-from typing import TYPE_CHECKING, ClassVar, NoReturn
+from typing import ClassVar, NoReturn
 
 import grpc
-
-if TYPE_CHECKING:
-    import grpc.aio
+import grpc.aio
 
 KIND_KEY = "hopline-error"
 

@@ -14,6 +14,10 @@ import uvloop
 log = structlog.get_logger()
 
 
+class CannotStart(Exception):
+    """One line that tells a person why, and what to do about it."""
+
+
 class Service(Protocol):
     """What the command line starts and stops."""
 
@@ -38,14 +42,29 @@ async def _serve(create: Callable[[], Awaitable[Service]]) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopping.set)
     service = await create()
-    await service.start()
+    if not await _start(service, stopping):
+        return
     gc.freeze()
     await stopping.wait()
     await service.stop()
 
 
+async def _start(service: Service, stopping: asyncio.Event) -> bool:
+    """False when the process was asked to stop first: services wait in `start` for those that they need."""
+    starting = asyncio.ensure_future(service.start())
+    asked = asyncio.ensure_future(stopping.wait())
+    await asyncio.wait({starting, asked}, return_when=asyncio.FIRST_COMPLETED)
+    asked.cancel()
+    if starting.done():
+        starting.result()
+        return True
+    starting.cancel()
+    await asyncio.gather(starting, return_exceptions=True)
+    return False
+
+
 class Tasks:
-    """Background tasks of one owner. One that fails is logged, and `on_failure` is told; none is forgotten by the GC."""
+    """Background tasks of one owner, safe from the GC. One that fails is logged, and `on_failure` is told."""
 
     def __init__(self, on_failure: Callable[[BaseException], None] | None = None) -> None:
         self._tasks: set[asyncio.Task[Any]] = set()

@@ -285,7 +285,8 @@ class Engine(Protocol):
     @property
     def heartbeat(self) -> int:
         """Seconds between beats as negotiated, 0 for none. The connection calls `beat` when it has written nothing for
-        half of it, and ends the peer after two without a byte from it."""
+        half of it, and ends the peer after two without a byte from it.
+        """
 
     def beat(self) -> None: ...
 
@@ -299,7 +300,8 @@ class Engine(Protocol):
     def fail(self, request: Request, error: BrokerError) -> None:
         """Ends the session or the connection, as the error's reach and the request say. For a session: its later
         requests are ignored until the peer has acknowledged, and one CloseSession follows from `receive` or at once
-        from here by `pending_requests`."""
+        from here by `pending_requests`.
+        """
 
     def pending_requests(self) -> list[Request]:
         """Requests that arose from the broker's own calls (a CloseSession after `fail`); call after answering."""

@@ -1,0 +1,45 @@
+"""Who owns which partition, as the store's lease table says it; for whoever sends to queue processes."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+
+from services.common.partition import partition_in
+from services.rpc import store_pb2 as pb
+
+ROLE = "queue"
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """A queue process in one of its terms of office over a partition."""
+
+    member: str
+    address: str
+    epoch: int
+
+
+@dataclass(slots=True)
+class PartitionTable:
+    """Follows the leases; `listeners` are called after every change, when `owners` and `members` are the new ones."""
+
+    owners: dict[int, Owner] = field(default_factory=dict)
+    members: dict[str, str] = field(default_factory=dict)  # member → address, of the processes believed alive
+    listeners: list[Callable[[], None]] = field(default_factory=list)
+
+    async def follow(self, tables: AsyncIterator[pb.LeaseTable]) -> None:
+        """Applies each table of a watch; ends with the watch."""
+        async for table in tables:
+            self.apply(table)
+
+    def apply(self, table: pb.LeaseTable) -> None:
+        """Takes over a whole lease table and tells the listeners."""
+        self.members = {member.member: member.address for member in table.members}
+        self.owners = {
+            partition: Owner(lease.member, lease.address, lease.epoch)
+            for lease in table.leases
+            if (partition := partition_in(lease.name)) is not None
+        }
+        for listener in self.listeners:
+            listener()

@@ -1,0 +1,264 @@
+"""Gets runs of messages to the queue processes that own their queues, whoever that is by now.
+
+Order: runs for one partition arrive in the order of their uids, which ascend. When a partition has no owner that can
+be reached, what is for it waits here, and goes out, marked as resent, when one can.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import enum
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from typing import Protocol
+
+import structlog
+
+from services.common.clients.outbound import Attempt, Delivery, Run, Ticket
+from services.common.clients.partition_table import PartitionTable
+from services.common.clients.queue_link import QueueLink
+from services.common.clock import epoch_ms
+from services.common.uid import UidSource
+from services.rpc import queue_pb2 as pb
+
+log = structlog.get_logger()
+
+_HIGH = 8 << 20  # bytes not done on a link above which its publishers wait …
+_LOW = 4 << 20  # … and below which they go on
+_RETRY_SECONDS = 0.05
+
+Groups = list[tuple[QueueLink | None, int, tuple[int, ...]]]  # link (None: nobody now), partition or -1, queue ids
+
+
+class Congestion(enum.Enum):
+    """What a publisher should do after a publish."""
+
+    NONE = "go on"
+    FULL = "wait until what is under way has been taken"
+    BLOCKED = "wait until consumers have made room: a queue process is out of memory"
+
+
+class FrameListener(Protocol):
+    """Gets what the publisher itself does not use of the links."""
+
+    def link_up(self, link: QueueLink) -> None: ...
+
+    def link_down(self, link: QueueLink) -> None: ...
+
+    def received(self, link: QueueLink, frame: pb.QueueFrame) -> None: ...
+
+    def assignment_changed(self) -> None: ...
+
+
+class Publisher:
+    """The links to all queue processes, and what is under way on them."""
+
+    def __init__(
+        self,
+        name: str,
+        uids: UidSource,
+        table: PartitionTable,
+        partition_of: Callable[[int], int | None],
+        listener: FrameListener | None = None,
+    ) -> None:
+        """`partition_of` tells a queue's partition by its id, or None when the queue is gone."""
+        self.uids = uids
+        self._hello = pb.Hello(origin=uids.origin, name=name)
+        self._table = table
+        self._partition_of = partition_of
+        self._listener = listener
+        self._links: dict[str, QueueLink] = {}
+        self._groups: dict[tuple[int, ...], Groups] = {}
+        self._parked: dict[int, list[Attempt]] = {}
+        self._parked_bytes = 0
+        self._full: list[Callable[[], None]] = []
+        self._blocked: list[Callable[[], None]] = []
+        self._retry: asyncio.TimerHandle | None = None
+        self._stopping: set[asyncio.Task[None]] = set()
+        table.listeners.append(self._assignment_changed)
+
+    def start(self) -> None:
+        """Connects to the processes that there are, and to those that come."""
+        self._assignment_changed()
+
+    async def stop(self) -> None:
+        """Ends all links. Runs that are not done stay unanswered."""
+        if self._retry:
+            self._retry.cancel()
+        await asyncio.gather(*(link.stop() for link in self._links.values()), *self._stopping)
+
+    # -------------------------------------------------------------- publishing
+
+    def publish(self, run: Run, ticket: Ticket | None) -> Congestion:
+        """Sends a run at the end of this turn; `ticket` hears when every queue concerned has it, or why not."""
+        bodies = run.bodies
+        uids, now, size = self.uids.take(len(bodies)), epoch_ms(), sum(map(len, bodies)) + 64 * len(bodies)
+        groups = self._groups.get(run.queue_ids) or self._group(run.queue_ids)
+        delivery = Delivery(ticket, len(groups))
+        state = Congestion.NONE
+        for link, partition, queue_ids in groups:
+            attempt = Attempt(run, queue_ids, uids, run.properties, bodies, 0, now, delivery, size)
+            if link is None:
+                self._park(partition, attempt)
+                state = Congestion.FULL
+                continue
+            link.publish(attempt)
+            if link.blocked:
+                state = Congestion.BLOCKED
+            elif link.outstanding > _HIGH and state is Congestion.NONE:
+                state = Congestion.FULL
+        return state
+
+    def when_relieved(self, state: Congestion, callback: Callable[[], None]) -> None:
+        """Calls back once, when a publisher that was told `state` may try again."""
+        (self._blocked if state is Congestion.BLOCKED else self._full).append(callback)
+
+    def link_of(self, queue_id: int) -> QueueLink | None:
+        """The link to the owner of a queue, or None when it has none that can be reached."""
+        partition = self._partition_of(queue_id)
+        owner = None if partition is None else self._table.owners.get(partition)
+        link = self._links.get(owner.member) if owner else None
+        return link if link and link.up else None
+
+    def group(self, queue_ids: Sequence[int]) -> Groups:
+        """Queues by the link to their owner; those that are out of reach by partition, with None."""
+        return self._groups.get(tuple(queue_ids)) or self._group(tuple(queue_ids))
+
+    def _group(self, queue_ids: tuple[int, ...]) -> Groups:
+        """Never empty: queues that are gone go to whoever refuses them."""
+        by_link: dict[QueueLink, list[int]] = defaultdict(list)
+        by_partition: dict[int, list[int]] = defaultdict(list)
+        for queue_id in queue_ids:
+            partition = self._partition_of(queue_id)
+            link = self._any_link() if partition is None else self._link_to(partition)
+            if link:
+                by_link[link].append(queue_id)
+            else:
+                by_partition[-1 if partition is None else partition].append(queue_id)
+        groups: Groups = [(link, -1, tuple(ids)) for link, ids in by_link.items()]
+        groups += [(None, partition, tuple(ids)) for partition, ids in by_partition.items()]
+        if len(self._groups) > 100_000:
+            self._groups.clear()
+        self._groups[queue_ids] = groups
+        return groups
+
+    def _link_to(self, partition: int) -> QueueLink | None:
+        owner = self._table.owners.get(partition)
+        link = self._links.get(owner.member) if owner else None
+        # Later runs must not overtake what waits for the same partition.
+        return link if link and link.up and partition not in self._parked else None
+
+    def _any_link(self) -> QueueLink | None:
+        return next((link for link in self._links.values() if link.up), None)
+
+    def forget_routes(self) -> None:
+        """Queues came or went: which link serves which is worked out anew."""
+        self._groups.clear()
+
+    # -------------------------------------------------------------- what waits for an owner
+
+    def _park(self, partition: int, attempt: Attempt) -> None:
+        self._parked.setdefault(partition, []).append(attempt)
+        self._parked_bytes += attempt.size
+        self._groups.clear()
+        if self._retry is None:
+            self._retry = asyncio.get_running_loop().call_later(_RETRY_SECONDS, self._unpark)
+
+    def _unpark(self) -> None:
+        self._retry = None
+        parked, self._parked, self._parked_bytes = self._parked, {}, 0
+        self._groups.clear()
+        for partition, attempts in parked.items():
+            attempts.sort(key=_first_uid)
+            link = self._any_link() if partition < 0 else self._link_to(partition)
+            for attempt in attempts:
+                if link:
+                    link.publish(attempt)
+                else:
+                    self._park(partition, attempt)
+        self._relieve()
+
+    def _send_again(self, attempts: Iterable[Attempt]) -> None:
+        for attempt in attempts:
+            by_partition: dict[int, list[int]] = defaultdict(list)
+            for queue_id in attempt.queue_ids:
+                partition = self._partition_of(queue_id)
+                by_partition[-1 if partition is None else partition].append(queue_id)
+            attempt.delivery.pending += len(by_partition) - 1
+            for partition, queue_ids in by_partition.items():
+                self._park(partition, attempt.part(0, len(attempt.bodies), tuple(queue_ids)))
+
+    # -------------------------------------------------------------- the links say
+
+    def link_up(self, link: QueueLink) -> None:
+        log.info("connected to queue process", address=link.address)
+        self._groups.clear()
+        self._unpark_soon()
+        if self._listener:
+            self._listener.link_up(link)
+
+    def link_down(self, link: QueueLink, attempts: list[Attempt]) -> None:
+        log.warning("lost queue process; what it had not confirmed goes to its successor", address=link.address)
+        self._groups.clear()
+        if self._listener:
+            self._listener.link_down(link)
+        self._send_again(attempts)
+        self._relieve()
+
+    def done(self, attempt: Attempt) -> None:
+        attempt.delivery.finish()
+
+    def refused(self, attempt: Attempt, refusal: pb.Refusal) -> None:
+        if refusal.reason == pb.NOT_OWNER:
+            attempt.delivery.pending += 1
+            partition = self._partition_of(refusal.queue_id)
+            again = attempt.part(refusal.first, refusal.count, (refusal.queue_id,))
+            self._park(-1 if partition is None else partition, again)
+            return
+        refused = (attempt.first + refusal.first, refusal.count, refusal.queue_id, int(refusal.reason))
+        attempt.delivery.refusals.append(refused)
+
+    def received(self, link: QueueLink, frame: pb.QueueFrame) -> None:
+        if self._full or self._blocked:
+            self._relieve()
+        if self._listener:
+            self._listener.received(link, frame)
+
+    # -------------------------------------------------------------- changes
+
+    def _relieve(self) -> None:
+        links = self._links.values()
+        relieved: list[Callable[[], None]] = []
+        if self._parked_bytes <= _HIGH and all(link.outstanding <= _LOW for link in links):
+            relieved, self._full = self._full, relieved
+        if self._blocked and not any(link.blocked for link in links):
+            relieved, self._blocked = relieved + self._blocked, []
+        for callback in relieved:
+            callback()
+
+    def _unpark_soon(self) -> None:
+        if self._parked and self._retry is None:
+            self._retry = asyncio.get_running_loop().call_later(0, self._unpark)
+
+    def _assignment_changed(self) -> None:
+        self._groups.clear()
+        members = self._table.members
+        for member in self._links.keys() - members.keys():
+            self._drop(self._links.pop(member))
+        for member, address in members.items():
+            if member not in self._links:
+                link = self._links[member] = QueueLink(member, address, self._hello, self)
+                link.start()
+        self._unpark_soon()
+        if self._listener:
+            self._listener.assignment_changed()
+
+    def _drop(self, link: QueueLink) -> None:
+        # A member that is no longer believed alive owns nothing, whatever it still says.
+        task = asyncio.get_running_loop().create_task(link.stop(), name=f"stop link {link.address}")
+        self._stopping.add(task)
+        task.add_done_callback(self._stopping.discard)
+
+
+def _first_uid(attempt: Attempt) -> int:
+    return attempt.uids[0]

@@ -1,0 +1,259 @@
+"""One long-lived stream to one queue process: what is asked in a turn of the loop goes out as one frame.
+
+While a frame is being written the next one collects, so a frame's size comes from load. The link keeps every batch
+until it is `done`; when the stream breaks, its owner gets back what was not, and decides where it goes now.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import grpc.aio
+import structlog
+
+from services.common.clients.outbound import Attempt
+from services.common.errors import Unavailable
+from services.common.grpc_channel import connect
+from services.rpc import queue_pb2 as pb
+from services.rpc.queue_pb2_grpc import QueueStub
+
+log = structlog.get_logger()
+
+_RETRY_SECONDS = 0.1
+
+
+class LinkListener(Protocol):
+    """Who uses a link. Called from the link's reader, never while the link is being written to."""
+
+    def link_up(self, link: QueueLink) -> None:
+        """The stream stands: attach consumers, send what was kept."""
+
+    def link_down(self, link: QueueLink, attempts: list[Attempt]) -> None:
+        """The stream broke; these were sent or waiting, and are not done."""
+
+    def done(self, attempt: Attempt) -> None:
+        """Every message that was not refused is as safe as its durability asks."""
+
+    def refused(self, attempt: Attempt, refusal: pb.Refusal) -> None:
+        """Before `done`; `refusal.first` counts from the attempt's first message."""
+
+    def received(self, link: QueueLink, frame: pb.QueueFrame) -> None:
+        """Everything else that a frame carries."""
+
+
+@dataclass(slots=True)
+class _Sent:
+    attempts: list[Attempt]
+    size: int
+
+
+class QueueLink:
+    """Opens its stream when started and again whenever it breaks, until it is stopped."""
+
+    def __init__(self, member: str, address: str, hello: pb.Hello, listener: LinkListener) -> None:
+        self.member = member
+        self.address = address
+        self.up = False
+        self.blocked = False
+        self.outstanding = 0  # bytes of messages handed over and not done
+        self._hello = hello
+        self._listener = listener
+        self._frame = pb.LinkFrame()
+        self._waiting: list[Attempt] = []
+        self._waiting_size = 0
+        self._sent: dict[int, _Sent] = {}
+        self._sequence = 0
+        self._requests: dict[int, asyncio.Future[pb.QueueReply]] = {}
+        self._request_id = 0
+        self._wake = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Connects in the background; `link_up` tells when."""
+        self._task = asyncio.get_running_loop().create_task(self._run(), name=f"link {self.address}")
+
+    async def stop(self) -> None:
+        """Ends the stream; what is not done is given back by `link_down`."""
+        if self._task:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    # -------------------------------------------------------------- what is asked; all of it is sent at the turn's end
+
+    def publish(self, attempt: Attempt) -> None:
+        """Adds a run to the next batch."""
+        self._waiting.append(attempt)
+        self._waiting_size += attempt.size
+        self.outstanding += attempt.size
+        self._wake.set()
+
+    def publish_in_transaction(self, attempts: Iterable[Attempt], transaction: int) -> None:
+        """A batch of its own that the queue process holds until the transaction is decided; not kept here."""
+        self._sequence += 1
+        self._frame.publishes.append(_encode(list(attempts), self._sequence, transaction))
+        self._wake.set()
+
+    def settle(self, queue_id: int, outcome: pb.Outcome.ValueType, uids: Iterable[int], transaction: int = 0) -> None:
+        """Says what became of deliveries."""
+        settles = self._frame.settles
+        if settles:
+            last = settles[-1]
+            if last.queue_id == queue_id and last.outcome == outcome and last.transaction == transaction:
+                last.uids.extend(uids)
+                return
+        settles.add(queue_id=queue_id, outcome=outcome, uids=uids, transaction=transaction)
+        self._wake.set()
+
+    def attach(self, consumer: pb.AttachConsumer) -> None:
+        """Attaches a consumer; answered by `attached`."""
+        self._frame.attaches.append(consumer)
+        self._wake.set()
+
+    def credit(self, consumer: int, messages: int, size: int) -> None:
+        """Adds to what a consumer may be sent."""
+        self._frame.credits.add(consumer=consumer, messages=messages, bytes=size)
+        self._wake.set()
+
+    def detach(self, consumer: int) -> None:
+        """Ends a consumer; answered by `detached`, after which nothing comes for it."""
+        self._frame.detaches.append(consumer)
+        self._wake.set()
+
+    def step(self, transaction: int, step: pb.TransactionStep.Step.ValueType) -> None:
+        """PREPARE, COMPLETE or ABORT, after everything that was asked before it."""
+        self._frame.transactions.add(transaction=transaction, step=step)
+        self._wake.set()
+
+    async def request(self, **request: Any) -> pb.QueueReply:  # noqa: ANN401 - one field of the oneof
+        """One of `get`, `purge`, `delete`, `inspect`; raises Unavailable when the stream breaks before the reply."""
+        if not self.up:
+            raise Unavailable(f"queue process at {self.address} is away")
+        self._request_id += 1
+        reply: asyncio.Future[pb.QueueReply] = asyncio.get_running_loop().create_future()
+        self._requests[self._request_id] = reply
+        self._frame.requests.add(id=self._request_id, **request)
+        self._wake.set()
+        return await reply
+
+    # -------------------------------------------------------------- the stream
+
+    async def _run(self) -> None:
+        async with connect(self.address) as channel:
+            try:
+                while True:
+                    await self._connected(channel)
+                    await asyncio.sleep(_RETRY_SECONDS)
+            finally:
+                self._down()
+
+    async def _connected(self, channel: grpc.aio.Channel) -> None:
+        call: Any = QueueStub(channel).Attach(wait_for_ready=True)
+        try:
+            await call.write(pb.LinkFrame(hello=self._hello))
+            await call.wait_for_connection()
+            self._up()
+            await self._exchange(call)
+        except (grpc.aio.AioRpcError, asyncio.InvalidStateError) as failure:
+            log.debug("queue process is away", address=self.address, failure=str(failure))
+        finally:
+            call.cancel()
+            self._down()
+
+    async def _exchange(self, call: Any) -> None:  # noqa: ANN401 - grpc.aio types its calls by factory
+        writer = asyncio.get_running_loop().create_task(self._write(call), name=f"link writer {self.address}")
+        try:
+            while (frame := await call.read()) is not grpc.aio.EOF:
+                self._read(frame)
+        finally:
+            writer.cancel()
+            await asyncio.gather(writer, return_exceptions=True)
+
+    async def _write(self, call: Any) -> None:  # noqa: ANN401 - as above
+        wake = self._wake
+        while True:
+            await wake.wait()
+            wake.clear()
+            if self._waiting:
+                self._batch()
+            frame, self._frame = self._frame, pb.LinkFrame()
+            await call.write(frame)
+
+    def _batch(self) -> None:
+        self._sequence += 1
+        self._sent[self._sequence] = _Sent(self._waiting, self._waiting_size)
+        self._frame.publishes.append(_encode(self._waiting, self._sequence, 0))
+        self._waiting, self._waiting_size = [], 0
+
+    def _read(self, frame: pb.QueueFrame) -> None:
+        for refusal in frame.refusals:
+            self._refused(refusal)
+        for sequence in frame.done:
+            self._done(sequence)
+        for reply in frame.replies:
+            waiting = self._requests.pop(reply.id, None)
+            if waiting and not waiting.done():
+                waiting.set_result(reply)
+        if frame.HasField("blocked"):
+            self.blocked = frame.blocked
+        self._listener.received(self, frame)
+
+    def _done(self, sequence: int) -> None:
+        sent = self._sent.pop(sequence, None)
+        if sent is None:
+            return
+        self.outstanding -= sent.size
+        for attempt in sent.attempts:
+            self._listener.done(attempt)
+
+    def _refused(self, refusal: pb.Refusal) -> None:
+        sent = self._sent.get(refusal.sequence)
+        if sent is None:
+            return
+        first, left = refusal.first, refusal.count
+        for attempt in sent.attempts:
+            count = len(attempt.bodies)
+            if first < count:
+                taken = min(left, count - first)
+                part = pb.Refusal(queue_id=refusal.queue_id, reason=refusal.reason, first=first, count=taken)
+                self._listener.refused(attempt, part)
+                left -= taken
+                if not left:
+                    return
+                first = 0
+            else:
+                first -= count
+
+    def _up(self) -> None:
+        self.up = True
+        self._sequence = 0
+        self._listener.link_up(self)
+
+    def _down(self) -> None:
+        if not self.up:
+            return
+        self.up, self.blocked = False, False
+        attempts = [attempt for sent in self._sent.values() for attempt in sent.attempts] + self._waiting
+        self._sent, self._waiting, self._waiting_size, self.outstanding = {}, [], 0, 0
+        self._frame = pb.LinkFrame()
+        self._wake.clear()
+        requests, self._requests = self._requests, {}
+        for waiting in requests.values():
+            if not waiting.done():
+                waiting.set_exception(Unavailable(f"queue process at {self.address} went away"))
+        self._listener.link_down(self, attempts)
+
+
+def _encode(attempts: list[Attempt], sequence: int, transaction: int) -> bytes:
+    batch = pb.PublishBatch(sequence=sequence, transaction=transaction, time_ms=attempts[0].time_ms if attempts else 0)
+    uids, bodies, properties = batch.uids, batch.bodies, batch.properties
+    for attempt in attempts:
+        uids.extend(attempt.uids)
+        bodies.extend(attempt.bodies)
+        run = attempt.encode()
+        if not run.HasField("shared_properties"):
+            properties.extend(attempt.properties)
+        batch.runs.append(run)
+    return batch.SerializeToString()

@@ -1,0 +1,304 @@
+"""The broker as connections see it: routes, queue owners, consumers; what one gateway knows of other services."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import structlog
+
+from services.common.clients.publisher import Publisher
+from services.common.errors import AccessRefused, NotFound, Unavailable
+from services.gateway.consumer import Consumer, State
+from services.gateway.requests.consume import end
+from services.gateway.routes import RouteCache
+from services.gateway.session import Arrived
+from services.gateway.transaction import Coordinator
+from services.rpc import queue_pb2 as pb
+
+if TYPE_CHECKING:
+    from services.common.clients.partition_table import PartitionTable
+    from services.common.clients.queue_link import QueueLink
+    from services.common.clients.store import StoreClient
+    from services.common.clients.topology import TopologyClient
+    from services.common.uid import UidSource
+    from services.rpc import router_pb2
+
+log = structlog.get_logger()
+
+_PATIENCE = 30.0  # seconds that a request waits for a queue's next owner
+_AGAIN = 0.05
+
+
+class Broker:
+    """One for all connections of a gateway."""
+
+    def __init__(
+        self, name: str, uids: UidSource, store: StoreClient, topology: TopologyClient, table: PartitionTable
+    ) -> None:
+        self.topology = topology
+        self.routes = RouteCache(topology)
+        self.publisher = Publisher(name, uids, table, self._partition_of, self)
+        self.transactions = Coordinator(self.publisher, store)
+        self._consumers: dict[int, Consumer] = {}
+        self._adrift: set[Consumer] = set()
+        self._settles: list[tuple[int, pb.Outcome.ValueType, Sequence[int]]] = []  # for queues out of reach
+        self._handles = itertools.count(1)
+        self._retry: asyncio.TimerHandle | None = None
+        topology.listeners.append(self)
+
+    def _partition_of(self, queue_id: int) -> int | None:
+        definition = self.topology.queues.get(queue_id)
+        return None if definition is None else definition.partition
+
+    # -------------------------------------------------------------- asking a queue's owner
+
+    async def ask_owner(self, queue_id: int, **request: Any) -> pb.QueueReply:  # noqa: ANN401 - as QueueLink.request
+        """Asks whoever owns the queue, through changes of owner; raises Unavailable when there is none for long."""
+        loop = asyncio.get_running_loop()
+        give_up = loop.time() + _PATIENCE
+        while True:
+            link = self.publisher.link_of(queue_id)
+            if link:
+                try:
+                    reply = await link.request(**request)
+                except Unavailable:
+                    pass
+                else:
+                    if reply.reason not in (pb.NOT_OWNER, pb.UNAVAILABLE):
+                        return reply
+            elif queue_id not in self.topology.queues:
+                return pb.QueueReply(reason=pb.UNKNOWN_QUEUE)
+            if loop.time() > give_up:
+                raise Unavailable("the queue has no owner at the moment; try again")
+            await asyncio.sleep(_AGAIN)
+
+    def settle(self, queue_id: int, outcome: pb.Outcome.ValueType, uids: Sequence[int]) -> None:
+        """Says what became of deliveries, now or when the queue has an owner again."""
+        link = self.publisher.link_of(queue_id)
+        if link is None or self._adrift:
+            self._settles.append((queue_id, outcome, uids))
+            self._reattach_soon()
+        else:
+            link.settle(queue_id, outcome, uids)
+
+    # -------------------------------------------------------------- consumers
+
+    def new_handle(self) -> int:
+        return next(self._handles)
+
+    def add(self, consumer: Consumer) -> None:
+        self._consumers[consumer.handle] = consumer
+
+    def remove(self, consumer: Consumer) -> None:
+        consumer.state = State.ENDED
+        self._consumers.pop(consumer.handle, None)
+        self._adrift.discard(consumer)
+
+    async def attach(self, consumer: Consumer) -> None:
+        """Attaches a new consumer; raises AccessRefused (exclusive use), NotFound, Unavailable."""
+        loop = asyncio.get_running_loop()
+        give_up = loop.time() + _PATIENCE
+        while loop.time() < give_up:
+            link = self.publisher.link_of(consumer.queue_id)
+            if link:
+                consumer.answer = loop.create_future()
+                consumer.attach(link, [], again=False)
+                attached = await consumer.answer
+                if attached.reason == pb.NONE:
+                    return
+                _raise(attached)
+            await asyncio.sleep(_AGAIN)
+        raise Unavailable("the queue has no owner at the moment; try again")
+
+    async def detach(self, consumer: Consumer) -> None:
+        """Ends a consumer; returns when nothing more can come for it."""
+        if consumer.state is not State.ADRIFT and consumer.link and consumer.link.up:
+            consumer.ended = asyncio.get_running_loop().create_future()
+            consumer.link.detach(consumer.handle)
+            await consumer.ended
+        self.remove(consumer)
+
+    def abandon(self, consumer: Consumer) -> None:
+        """Ends a consumer whose session is gone. It stays known until its queue says so: what comes is given back."""
+        if consumer.state is not State.ADRIFT and consumer.link and consumer.link.up:
+            consumer.link.detach(consumer.handle)
+            consumer.state = State.ENDED
+        else:
+            self.remove(consumer)
+
+    # -------------------------------------------------------------- the links say
+
+    def received(self, link: QueueLink, frame: pb.QueueFrame) -> None:
+        for attached in frame.attached:
+            self._attached(attached)
+        if frame.HasField("deliveries"):
+            self._deliver(link, frame.deliveries)
+        for handle in frame.detached:
+            self._detached(handle)
+        for cancelled in frame.cancelled:
+            self._cancelled(cancelled)
+        for prepared in frame.prepared:
+            self.transactions.prepared(link, prepared)
+        if frame.lost_partitions:
+            self._lost(link, set(frame.lost_partitions))
+
+    def _deliver(self, link: QueueLink, batch: pb.DeliveryBatch) -> None:
+        uids, properties, bodies = list(batch.uids), list(batch.properties), list(batch.bodies)
+        at = own = 0
+        for run in batch.runs:
+            end_of_run = at + run.count
+            if run.HasField("shared_properties"):
+                its = [run.shared_properties] * run.count
+            else:
+                its = properties[own : own + run.count]
+                own += run.count
+            consumer = self._consumers.get(run.consumer)
+            if consumer and consumer.link is link:
+                its_bodies = bodies[at:end_of_run]
+                consumer.session.deliver(
+                    consumer,
+                    Arrived(
+                        run.exchange,
+                        run.routing_key,
+                        run.redelivered,
+                        run.format,
+                        uids[at:end_of_run],
+                        its,
+                        its_bodies,
+                        sum(map(len, its_bodies)),
+                    ),
+                )
+            at = end_of_run
+
+    def _attached(self, attached: pb.Attached) -> None:
+        consumer = self._consumers.get(attached.consumer)
+        if consumer is None:
+            return
+        if attached.reason == pb.NONE:
+            consumer.state = State.ATTACHED
+        if consumer.answer and not consumer.answer.done():
+            consumer.answer.set_result(attached)
+        elif attached.reason == pb.NONE:
+            consumer.grant()
+        elif attached.reason == pb.UNKNOWN_QUEUE:
+            self._end(consumer)
+        else:
+            self._drift(consumer)
+
+    def _detached(self, handle: int) -> None:
+        consumer = self._consumers.get(handle)
+        if consumer is None:
+            return
+        if consumer.state is State.ENDED:
+            self.remove(consumer)
+        elif consumer.ended and not consumer.ended.done():
+            consumer.ended.set_result(None)
+
+    def _cancelled(self, cancelled: pb.Cancelled) -> None:
+        consumer = self._consumers.get(cancelled.consumer)
+        if consumer is None:
+            return
+        if cancelled.reason == pb.NOT_OWNER:
+            self._drift(consumer)
+        else:
+            self._end(consumer)
+
+    def _end(self, consumer: Consumer) -> None:
+        """The queue is gone: its consumers are told."""
+        if consumer.state is State.ENDED:
+            self.remove(consumer)
+            return
+        self.remove(consumer)
+        if consumer.ended and not consumer.ended.done():
+            consumer.ended.set_result(None)
+            return
+        end(consumer.session, consumer)
+        consumer.session.connection.cancelled(consumer)
+
+    # -------------------------------------------------------------- owners change
+
+    def link_up(self, _link: QueueLink) -> None:
+        self._reattach_soon()
+
+    def link_down(self, link: QueueLink) -> None:
+        self.transactions.link_down(link)
+        for consumer in list(self._consumers.values()):
+            if consumer.link is link:
+                self._drift(consumer)
+
+    def assignment_changed(self) -> None:
+        self._reattach_soon()
+
+    def _lost(self, link: QueueLink, partitions: set[int]) -> None:
+        for consumer in list(self._consumers.values()):
+            if consumer.link is link and self._partition_of(consumer.queue_id) in partitions:
+                self._drift(consumer)
+
+    def _drift(self, consumer: Consumer) -> None:
+        # What was kept unsent is dropped: the client never saw it, and the next owner delivers it again.
+        if not consumer.settled:
+            consumer.session.take_parked(consumer)
+        if consumer.state is State.ENDED:
+            self.remove(consumer)
+            return
+        if consumer.ended and not consumer.ended.done():
+            consumer.ended.set_result(None)
+            return
+        if consumer.answer and not consumer.answer.done():
+            consumer.answer.set_result(pb.Attached(reason=pb.NOT_OWNER))
+            return
+        consumer.state, consumer.link = State.ADRIFT, None
+        self._adrift.add(consumer)
+        self._reattach_soon()
+
+    def _reattach_soon(self) -> None:
+        if self._retry is None and (self._adrift or self._settles):
+            self._retry = asyncio.get_running_loop().call_later(_AGAIN, self._reattach)
+
+    def _reattach(self) -> None:
+        self._retry = None
+        for consumer in list(self._adrift):
+            link = self.publisher.link_of(consumer.queue_id)
+            if link:
+                self._adrift.discard(consumer)
+                consumer.answer = None
+                consumer.attach(link, consumer.session.held_by(consumer), again=True)
+            elif consumer.queue_id not in self.topology.queues:
+                self._end(consumer)
+        if not self._adrift:
+            self._settle_kept()
+        self._reattach_soon()
+
+    def _settle_kept(self) -> None:
+        kept, self._settles = self._settles, []
+        for queue_id, outcome, uids in kept:
+            link = self.publisher.link_of(queue_id)
+            if link:
+                link.settle(queue_id, outcome, uids)
+            elif queue_id in self.topology.queues:
+                self._settles.append((queue_id, outcome, uids))
+
+    # -------------------------------------------------------------- the topology says
+
+    def on_queue(self, _definition: router_pb2.QueueDefinition) -> None:
+        self.publisher.forget_routes()
+
+    def on_queue_deleted(self, _definition: router_pb2.QueueDefinition) -> None:
+        self.publisher.forget_routes()
+
+    def on_forget(self, what: router_pb2.Forget) -> None:
+        self.routes.forget(what)
+
+    def on_reset(self) -> None:
+        self.routes.forget_all()
+        self.publisher.forget_routes()
+
+
+def _raise(attached: pb.Attached) -> None:
+    if attached.reason == pb.EXCLUSIVE_USE:
+        raise AccessRefused(attached.text or "queue in exclusive use")
+    if attached.reason == pb.UNKNOWN_QUEUE:
+        raise NotFound(attached.text or "the queue was deleted")

@@ -1,0 +1,335 @@
+"""One client's connection: moves bytes between socket and engine, and carries requests to the broker and back.
+
+The socket decides over the backlog. While it does not take what is written, deliveries stay with their sessions and no
+credit is granted; when it drains, sessions write in turn, and whose turn is next is remembered. While the queues do
+not take what is published, the socket is read no further.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING, Any
+
+import structlog
+
+from services.common.clients.publisher import Congestion
+from services.common.errors import BrokerError, ConnectionForced, NotFound
+from services.common.runtime import Tasks
+from services.gateway import vocabulary as v
+from services.gateway.requests import HANDLERS
+from services.gateway.sasl import mechanism_named
+from services.gateway.session import Session
+from services.rpc import router_pb2
+
+if TYPE_CHECKING:
+    from services.gateway.broker import Broker
+    from services.gateway.consumer import Consumer
+    from services.gateway.listener import Listener
+    from services.gateway.sasl import Mechanism
+
+log = structlog.get_logger()
+
+_WRITE_HIGH = 1 << 20
+_WRITE_LOW = 256 << 10
+_BLOCKED = "low on memory: consumers must take messages first"
+
+
+class Connection(asyncio.Protocol):
+    """Made by the listener for each accepted socket."""
+
+    def __init__(self, listener: Listener, engine: v.Engine, name: str) -> None:
+        self.listener = listener
+        self.broker: Broker = listener.broker
+        self.engine = engine
+        self.name = name  # unique in the cluster: the owner of exclusive queues
+        self.user = ""
+        self.virtual_host = ""
+        self.peer = ""
+        self.owns_queues = False
+        self.sessions: dict[int, Session] = {}
+        self.tasks = Tasks()
+        self.writable = True
+        self.lost = False
+        self._transport: asyncio.Transport | None = None
+        self._mechanism: Mechanism | None = None
+        self._holds: set[object] = set()  # why the socket is not read
+        self._turns: deque[Session] = deque()  # sessions that wait to write
+        self._hungry: set[Consumer] = set()  # consumers that may be due credit
+        self._to_confirm: set[Session] = set()
+        self._flush_scheduled = False
+        self._closing = False
+        self._last_read = self._last_write = 0.0
+        self._timers: list[asyncio.TimerHandle] = []
+
+    # -------------------------------------------------------------- the socket
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        transport.set_write_buffer_limits(_WRITE_HIGH, _WRITE_LOW)
+        peer = transport.get_extra_info("peername")
+        self.peer = f"{peer[0]}:{peer[1]}" if peer else "local"
+        self._loop = asyncio.get_running_loop()
+        self._last_read = self._last_write = self._loop.time()
+        self._timers.append(self._loop.call_later(self.listener.settings.handshake_timeout, self._too_slow))
+
+    def data_received(self, data: bytes) -> None:
+        self._last_read = self._loop.time()
+        for request in self.engine.receive(data):
+            self._handle(request)
+        self.flush()
+
+    def eof_received(self) -> bool:
+        return False
+
+    def pause_writing(self) -> None:
+        self.writable = False
+
+    def resume_writing(self) -> None:
+        self.writable = True
+        self.flush()
+
+    def connection_lost(self, failure: Exception | None) -> None:
+        if not self._closing:
+            log.info("client went away", connection=self.name, peer=self.peer, reason=str(failure or "end of stream"))
+        self.lost = self._closing = True
+        for timer in self._timers:
+            timer.cancel()
+        self.listener.forget(self)
+        self.listener.tasks.start(self._clean_up(), name=f"clean up {self.name}")
+
+    async def _clean_up(self) -> None:
+        await self.tasks.stop()
+        for session in self.sessions.values():
+            session.close()
+        self.sessions.clear()
+        if self.owns_queues:
+            closed = router_pb2.CloseConnection()
+            change = router_pb2.ChangeRequest(
+                virtual_host=self.virtual_host, connection=self.name, close_connection=closed
+            )
+            try:
+                await self.broker.topology.change(change)
+            except BrokerError as error:
+                log.warning("exclusive queues stay until the router is back", connection=self.name, error=error.text)
+
+    # -------------------------------------------------------------- writing
+
+    def flush(self) -> None:
+        """Writes what the engine has; lets sessions write what they kept; grants what consumers are due."""
+        if self.lost:
+            return
+        if self._to_confirm:
+            self._confirm()
+        self._write()
+        while self._turns and self.writable:
+            session = self._turns.popleft()
+            if session.write_parked():
+                self._turns.append(session)
+            self._write()
+        if self._hungry and self.writable:
+            for consumer in self._hungry:
+                consumer.grant()
+            self._hungry.clear()
+
+    def _write(self) -> None:
+        chunks = self.engine.data_to_send()
+        if chunks and self._transport and not self._transport.is_closing():
+            self._last_write = self._loop.time()
+            self._transport.writelines(chunks)
+
+    def flush_soon(self) -> None:
+        """Flushes at the end of this turn, once for all that comes until then."""
+        if not self._flush_scheduled:
+            self._flush_scheduled = True
+            self._loop.call_soon(self._flush_now)
+
+    def _flush_now(self) -> None:
+        self._flush_scheduled = False
+        self.flush()
+
+    def _confirm(self) -> None:
+        for session in self._to_confirm:
+            session.write_confirms()
+        self._to_confirm.clear()
+
+    def wants_to_write(self, session: Session) -> None:
+        """A session keeps deliveries for when it is its turn."""
+        if session not in self._turns:
+            self._turns.append(session)
+        self.flush_soon()
+
+    def wants_to_confirm(self, session: Session) -> None:
+        """Publishes of a session became safe."""
+        self._to_confirm.add(session)
+        self.flush_soon()
+
+    def wrote(self, consumer: Consumer) -> None:
+        """A consumer may be due credit, once the socket takes what was written."""
+        self._hungry.add(consumer)
+        self.flush_soon()
+
+    def cancelled(self, consumer: Consumer) -> None:
+        """The broker ended a consumer; its client is told."""
+        if not self.lost:
+            self.engine.cancelled(consumer.session.number, consumer.tag)
+            self.flush_soon()
+
+    # -------------------------------------------------------------- reading, or not
+
+    def hold(self, reason: object) -> None:
+        """Reads the socket no further until the same reason is released."""
+        if not self._holds and self._transport and not self.lost:
+            self._transport.pause_reading()
+        self._holds.add(reason)
+
+    def release(self, reason: object) -> None:
+        """Takes back a hold, if there is one."""
+        if reason in self._holds:
+            self._holds.discard(reason)
+            if not self._holds and self._transport and not self.lost:
+                self._last_read = self._loop.time()
+                self._transport.resume_reading()
+
+    def congested(self, state: Congestion) -> None:
+        """What the publisher said of the last run."""
+        if state is Congestion.NONE or state in self._holds:
+            return
+        self.hold(state)
+        if state is Congestion.BLOCKED:
+            self.engine.blocked(_BLOCKED)
+        self.broker.publisher.when_relieved(state, lambda: self._relieved(state))
+
+    def _relieved(self, state: Congestion) -> None:
+        if self.lost:
+            return
+        if state is Congestion.BLOCKED:
+            self.engine.blocked(None)
+            self.flush_soon()
+        self.release(state)
+
+    # -------------------------------------------------------------- requests
+
+    def _handle(self, request: v.Request) -> None:
+        special = _SPECIAL.get(type(request))
+        if special:
+            special(self, request)
+        elif session := self.sessions.get(request.session):
+            session.handle(request)
+
+    def carry_out(self, session: Session, request: v.Request) -> Coroutine[Any, Any, Any] | None:
+        """Calls the handler of a request; see services/gateway/requests."""
+        return HANDLERS[type(request)](session, request)
+
+    def fail(self, request: v.Request, error: BrokerError) -> None:
+        """Ends what the error ends, and tells the client."""
+        log.info(
+            "request refused", connection=self.name, request=type(request).__name__, code=error.code, error=error.text
+        )
+        self.engine.fail(request, error)
+        for more in self.engine.pending_requests():
+            self._handle(more)
+        self.flush_soon()
+
+    def _open_session(self, request: v.OpenSession) -> None:
+        self.sessions[request.session] = Session(request.session, self)
+        self.engine.succeed(request)
+
+    def _close_session(self, request: v.CloseSession) -> None:
+        session = self.sessions.pop(request.session, None)
+        if session:
+            self.release(session)
+            self.write_last_confirms(session)
+            session.close()
+        self.engine.succeed(request)
+
+    def write_last_confirms(self, session: Session) -> None:
+        """Confirms that are known go out before the session's end does."""
+        if session in self._to_confirm:
+            self._to_confirm.discard(session)
+            session.write_confirms()
+
+    def _close(self, request: v.Close) -> None:
+        if request.reason and not self._closing:
+            log.info("connection ended", connection=self.name, peer=self.peer, reason=request.reason)
+        self._closing = True
+        self._write()
+        if self._transport:
+            self._transport.close()
+
+    # -------------------------------------------------------------- before the first session
+
+    def _authenticate(self, request: v.Authenticate) -> None:
+        self.tasks.start(self._log_in(request), name="log in")
+
+    async def _log_in(self, request: v.Authenticate) -> None:
+        try:
+            self._mechanism = self._mechanism or mechanism_named(request.mechanism)
+            answer = self._mechanism.respond(request.response)
+            if isinstance(answer, bytes):
+                self.engine.challenge(answer)
+            else:
+                peer = self._transport.get_extra_info("peername") if self._transport else None
+                self.user = await self.listener.authenticator.check(answer, peer[0] if peer else "")
+                self.engine.authenticated()
+        except BrokerError as error:
+            self.fail(request, error)
+        self.flush()
+
+    def _open(self, request: v.Open) -> None:
+        name = request.virtual_host
+        if name not in self.broker.topology.virtual_hosts:
+            self.fail(request, NotFound(f"vhost '{name}' not found"))
+            return
+        self.virtual_host = name
+        self.engine.succeed(request)
+        self._timers.pop().cancel()
+        log.info("connection opened", connection=self.name, peer=self.peer, user=self.user, virtual_host=name)
+        if self.engine.heartbeat:
+            self._beat()
+
+    def _too_slow(self) -> None:
+        log.info("handshake took too long", connection=self.name, peer=self.peer)
+        self._closing = True
+        if self._transport:
+            self._transport.abort()
+
+    def shut_down(self) -> None:
+        """The gateway stops: tells the client so (connection.close 320)."""
+        if self.virtual_host:
+            self.engine.close(ConnectionForced("broker is shutting down"))
+            self.flush()
+        elif self._transport:
+            self._transport.close()
+
+    def abort(self) -> None:
+        """Closes the socket without another word."""
+        if self._transport:
+            self._transport.abort()
+
+    # -------------------------------------------------------------- heartbeats (AMQP 0-9-1 section 4.2.7)
+
+    def _beat(self) -> None:
+        if self.lost:
+            return
+        interval, now = self.engine.heartbeat, self._loop.time()
+        if not self._holds and now - self._last_read > 2 * interval:
+            log.info("no heartbeat from client", connection=self.name, peer=self.peer, seconds=2 * interval)
+            self._closing = True
+            self.abort()
+            return
+        if now - self._last_write >= interval / 2:
+            self.engine.beat()
+            self._write()
+        self._timers[:] = [self._loop.call_later(interval / 4, self._beat)]
+
+
+_SPECIAL: dict[type[v.Request], Any] = {
+    v.Authenticate: Connection._authenticate,  # noqa: SLF001 - the class's own table
+    v.Open: Connection._open,  # noqa: SLF001
+    v.OpenSession: Connection._open_session,  # noqa: SLF001
+    v.CloseSession: Connection._close_session,  # noqa: SLF001
+    v.Close: Connection._close,  # noqa: SLF001
+}

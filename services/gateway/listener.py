@@ -1,0 +1,82 @@
+"""The socket that clients connect to."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import structlog
+
+from services.common.runtime import Tasks
+from services.gateway.connection import Connection
+
+if TYPE_CHECKING:
+    from services.common.config import Settings
+    from services.gateway.authentication import Authenticator
+    from services.gateway.broker import Broker
+    from services.gateway.vocabulary import Engine
+
+log = structlog.get_logger()
+
+_BACKLOG = 1024
+_LAST_WORDS = 2.0  # seconds for clients to answer connection.close when the gateway stops
+
+
+class Listener:
+    """Accepts connections and knows those that are open."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        broker: Broker,
+        authenticator: Authenticator,
+        create_engine: Callable[[], Engine],
+        prefix: str,
+    ) -> None:
+        """`prefix` begins the name of every connection of this gateway."""
+        self.settings = settings
+        self.broker = broker
+        self.authenticator = authenticator
+        self.tasks = Tasks()
+        self._create_engine = create_engine
+        self._prefix = prefix
+        self._numbers = itertools.count(1)
+        self._connections: set[Connection] = set()
+        self._server: asyncio.Server | None = None
+        self._empty = asyncio.Event()
+
+    async def start(self) -> None:
+        """Listens; raises OSError when the port is taken."""
+        loop = asyncio.get_running_loop()
+        host, port = self.settings.amqp_host, self.settings.amqp_port
+        self._server = await loop.create_server(self._accept, host, port, backlog=_BACKLOG)
+        log.info("listening for AMQP", host=host, port=port)
+
+    async def stop(self) -> None:
+        """Tells every client, waits a moment for their farewell, closes."""
+        if self._server:
+            self._server.close()
+        for connection in list(self._connections):
+            connection.shut_down()
+        if self._connections:
+            self._empty.clear()
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._empty.wait(), _LAST_WORDS)
+        for connection in list(self._connections):
+            connection.abort()
+        await asyncio.sleep(0)
+        await self.tasks.stop()
+
+    def forget(self, connection: Connection) -> None:
+        """A connection is gone."""
+        self._connections.discard(connection)
+        if not self._connections:
+            self._empty.set()
+
+    def _accept(self) -> Connection:
+        connection = Connection(self, self._create_engine(), f"{self._prefix}{next(self._numbers)}")
+        self._connections.add(connection)
+        return connection

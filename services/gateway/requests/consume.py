@@ -1,0 +1,133 @@
+"""Consumers and single gets; AMQP 0-9-1 sections 1.8.3.1 (qos) to 1.8.3.12 (get), and RabbitMQ's consumer arguments."""
+
+from __future__ import annotations
+
+from services.common.errors import AccessRefused, NotAllowed, NotFound, PreconditionFailed
+from services.gateway import vocabulary as v
+from services.gateway.consumer import WINDOW_BYTES, Consumer, GetHolder
+from services.gateway.requests.publish import DIRECT_REPLY
+from services.gateway.requests.topology import change, find_queue
+from services.gateway.session import Session
+from services.rpc import queue_pb2, router_pb2
+
+_LEAST_WINDOW = 64 << 10
+
+
+async def consume(session: Session, request: v.Consume) -> str:
+    if not request.tag:
+        request.tag = session.new_tag()
+    if request.tag in session.consumers:
+        raise NotAllowed(f"attempt to reuse consumer tag '{request.tag}'")
+    if request.queue == DIRECT_REPLY:
+        return await _consume_replies(session, request)
+    definition = find_queue(session, request.queue)
+    consumer = _consumer(session, request, definition)
+    session.consumers[request.tag] = consumer
+    session.broker.add(consumer)
+    try:
+        await session.broker.attach(consumer)
+    except BaseException:
+        session.consumers.pop(request.tag, None)
+        session.broker.remove(consumer)
+        raise
+    return request.tag
+
+
+def _consumer(session: Session, request: v.Consume, definition: router_pb2.QueueDefinition) -> Consumer:
+    on_connection = sum(len(each.consumers) for each in session.connection.sessions.values()) + 1
+    return Consumer(
+        handle=session.broker.new_handle(),
+        session=session,
+        tag=request.tag,
+        queue_id=definition.id,
+        settled=request.settled,
+        exclusive=request.exclusive,
+        browse=False,
+        priority=_priority(request.arguments.get("x-priority", 0)),
+        limit=0 if request.settled else session.limit,
+        window=max(WINDOW_BYTES // on_connection, _LEAST_WINDOW),
+    )
+
+
+def _priority(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not -(2**31) <= value < 2**31:
+        raise PreconditionFailed(f"x-priority must be an integer of 32 bits, not {value!r}")
+    return value
+
+
+async def _consume_replies(session: Session, request: v.Consume) -> str:
+    """The pseudo-queue of direct reply-to: an exclusive queue behind it, so that any gateway can route replies."""
+    if not request.settled:
+        raise PreconditionFailed("reply consumer cannot acknowledge")
+    if session.reply_queue:
+        raise PreconditionFailed("reply consumer already set")
+    name = f"{DIRECT_REPLY}.{session.connection.name}.{session.number}.{session.broker.new_handle()}"
+    declare = router_pb2.DeclareQueue(name=name, exclusive=True, auto_delete=True)
+    await change(session, declare_queue=declare)
+    session.connection.owns_queues = True
+    session.reply_queue = request.queue = name
+    return await consume(session, request)
+
+
+async def cancel(session: Session, request: v.Cancel) -> str:
+    consumer = session.consumers.get(request.tag)
+    if consumer is None:
+        return request.tag
+    await session.broker.detach(consumer)
+    end(session, consumer)
+    return request.tag
+
+
+def end(session: Session, consumer: Consumer) -> None:
+    """Nothing more comes for a consumer: what was kept for it goes out if it would be lost, else back to its queue."""
+    session.consumers.pop(consumer.tag, None)
+    if consumer.settled:
+        session.flush_parked(consumer)
+        return
+    for arrived in session.take_parked(consumer):
+        session.broker.settle(consumer.queue_id, queue_pb2.RESTORE, arrived.uids)
+
+
+async def get(session: Session, request: v.Get) -> v.Got | None:
+    definition = find_queue(session, request.queue)
+    reply = await session.broker.ask_owner(
+        definition.id, get=queue_pb2.GetRequest(queue_id=definition.id, settled=request.settled)
+    )
+    if reply.reason == queue_pb2.EXCLUSIVE_USE:
+        raise AccessRefused(f"queue '{definition.name}' in vhost '{definition.virtual_host}' in exclusive use")
+    if reply.reason != queue_pb2.NONE:
+        raise NotFound(f"no queue '{definition.name}' in vhost '{definition.virtual_host}'")
+    batch = reply.message
+    if not batch.bodies:
+        return None
+    run = batch.runs[0]
+    number = session.next_number
+    session.next_number += 1
+    if not request.settled:
+        holder = session.get_holders.setdefault(definition.id, GetHolder(definition.id))
+        session.unsettled[number] = (holder, batch.uids[0])
+    properties = run.shared_properties if run.HasField("shared_properties") else batch.properties[0]
+    return v.Got(
+        number,
+        run.redelivered,
+        run.exchange,
+        run.routing_key,
+        run.format,
+        properties,
+        batch.bodies[0],
+        reply.message_count,
+    )
+
+
+async def limit(session: Session, request: v.Limit) -> None:
+    if request.shared:
+        session.shared_limit = request.messages
+        session.connection.wants_to_write(session)
+    else:
+        session.limit = request.messages
+
+
+async def flow(session: Session, request: v.Flow) -> None:
+    session.flowing = request.active
+    if session.flowing:
+        session.connection.wants_to_write(session)

@@ -1,0 +1,158 @@
+"""Publishing: authorise and route from memory, hand the run over, confirm or return what comes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+from services.common.clients.outbound import Refused, Run
+from services.common.errors import PreconditionFailed
+from services.common.message import format_named
+from services.gateway import vocabulary as v
+from services.gateway.routes import Route
+from services.gateway.session import Session
+from services.rpc import queue_pb2
+
+DIRECT_REPLY = "amq.rabbitmq.reply-to"
+_MAX_TRANSACTION = 256 << 20
+
+
+async def confirms(session: Session, _request: v.Confirms) -> None:
+    if session.transaction:
+        raise PreconditionFailed("cannot switch from tx to confirm mode")
+    session.start_confirms()
+
+
+def publish(session: Session, request: v.Publish) -> Coroutine[Any, Any, None] | None:
+    attributes = request.attributes
+    user = session.connection.user
+    if attributes.user_id is not None and attributes.user_id != user:
+        raise PreconditionFailed(f"user_id property set to '{attributes.user_id}' but authenticated user was '{user}'")
+    if attributes.direct_reply:
+        _rewrite_replies(session, request)
+    route = session.broker.routes.find(session.connection.virtual_host, request)
+    if route is None:
+        return _ask_and_publish(session, request)
+    _publish(session, request, route)
+    return None
+
+
+async def _ask_and_publish(session: Session, request: v.Publish) -> None:
+    _publish(session, request, await session.broker.routes.ask(session.connection.virtual_host, request))
+
+
+def _publish(session: Session, request: v.Publish, route: Route) -> None:
+    if route.by_properties is None:
+        _publish_run(session, request, route.queue_ids)
+        return
+    queues = [route.by_properties[properties] for properties in request.properties]
+    for queue_ids, group in groupby(range(len(queues)), queues.__getitem__):
+        indexes = list(group)
+        _publish_run(session, _part(request, indexes[0], indexes[-1] + 1), queue_ids)
+
+
+def _publish_run(session: Session, request: v.Publish, queue_ids: tuple[int, ...]) -> None:
+    attributes = request.attributes
+    run = Run(
+        session.connection.virtual_host,
+        request.exchange,
+        request.routing_key,
+        queue_ids,
+        request.format,
+        attributes.persistent,
+        attributes.priority,
+        attributes.ttl_ms,
+        request.immediate,
+        request.properties,
+        request.bodies,
+    )
+    if session.transaction:
+        _collect(session, request, run)
+        return
+    count = len(run.bodies)
+    first = session.confirms.number(count) if session.confirms else 0
+    if not queue_ids:
+        _unroutable(session, request)
+        session.confirm(first, count)
+        return
+    ticket = PublishTicket(session, request, first) if first or request.immediate else None
+    session.connection.congested(session.broker.publisher.publish(run, ticket))
+
+
+def _collect(session: Session, request: v.Publish, run: Run) -> None:
+    transaction = session.transaction
+    assert transaction is not None
+    transaction.size += sum(map(len, run.bodies))
+    if transaction.size > _MAX_TRANSACTION:
+        raise PreconditionFailed(f"a transaction may hold {_MAX_TRANSACTION} bytes of messages; commit more often")
+    transaction.runs.append(run)
+    if not run.queue_ids:
+        _unroutable(session, request)
+
+
+def _unroutable(session: Session, request: v.Publish) -> None:
+    if request.mandatory:
+        session.send_back(v.Returned(request, 0, len(request.bodies)))
+
+
+@dataclass(slots=True)
+class PublishTicket:
+    """Waits for a run on behalf of its publisher."""
+
+    session: Session
+    request: v.Publish
+    first: int  # confirm number of the first message, 0 without confirms
+
+    def settled(self, refusals: list[Refused]) -> None:
+        session, request = self.session, self.request
+        count = len(request.bodies)
+        if not refusals:
+            session.confirm(self.first, count)
+            return
+        for first, many in _immediate(refusals):
+            session.send_back(v.Returned(request, first, many, no_consumers=True))
+        session.confirm(self.first, count, _refused(refusals, count))
+
+
+def _immediate(refusals: list[Refused]) -> list[tuple[int, int]]:
+    return [(first, count) for first, count, _, reason in refusals if reason == queue_pb2.NO_CONSUMERS]
+
+
+def _refused(refusals: list[Refused], count: int) -> list[tuple[int, int]]:
+    """Messages that some queue refused for being full, as ascending ranges."""
+    full = bytearray(count)
+    for first, many, _, reason in refusals:
+        if reason in (queue_pb2.OVERFLOW, queue_pb2.OTHER):
+            full[first : first + many] = b"\1" * many
+    ranges = []
+    for is_full, group in groupby(range(count), full.__getitem__):
+        indexes = list(group)
+        if is_full:
+            ranges.append((indexes[0], len(indexes)))
+    return ranges
+
+
+def _part(request: v.Publish, first: int, end: int) -> v.Publish:
+    return v.Publish(
+        request.session,
+        request.exchange,
+        request.routing_key,
+        request.mandatory,
+        request.immediate,
+        request.format,
+        request.attributes,
+        request.properties[first:end],
+        request.bodies[first:end],
+    )
+
+
+def _rewrite_replies(session: Session, request: v.Publish) -> None:
+    """Direct reply-to: the pseudo-queue becomes the address of the queue behind it."""
+    if not session.reply_queue:
+        raise PreconditionFailed("fast reply consumer does not exist")
+    message_format = format_named(request.format)
+    request.properties = [
+        message_format.with_reply_to(properties, session.reply_queue) for properties in request.properties
+    ]

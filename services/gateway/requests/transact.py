@@ -1,0 +1,39 @@
+"""tx.select, tx.commit, tx.rollback: AMQP 0-9-1 section 1.9."""
+
+from __future__ import annotations
+
+from services.common.errors import PreconditionFailed
+from services.gateway import vocabulary as v
+from services.gateway.consumer import Consumer
+from services.gateway.session import Session
+from services.gateway.transaction import Transaction
+
+
+async def select(session: Session, _request: v.SelectTransactions) -> None:
+    if session.confirms:
+        raise PreconditionFailed("cannot switch from confirm to tx mode")
+    session.transaction = session.transaction or Transaction()
+
+
+async def commit(session: Session, _request: v.Commit) -> None:
+    transaction = _current(session)
+    await session.broker.transactions.commit(transaction)
+    session.transaction = Transaction()
+    for each in transaction.settlements:
+        each.holder.returned(1)
+        if isinstance(each.holder, Consumer):
+            session.connection.wrote(each.holder)
+
+
+async def rollback(session: Session, _request: v.Rollback) -> None:
+    transaction = _current(session)
+    session.transaction = Transaction()
+    unsettled = {each.number: (each.holder, each.uid) for each in transaction.settlements}
+    # Delivery numbers ascend in `unsettled`: what comes back stands before what was delivered since.
+    session.unsettled = dict(sorted((unsettled | session.unsettled).items()))
+
+
+def _current(session: Session) -> Transaction:
+    if session.transaction is None:
+        raise PreconditionFailed("channel is not transactional: tx.select comes first")
+    return session.transaction

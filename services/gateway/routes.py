@@ -1,0 +1,104 @@
+"""Where messages go, remembered: exchange and key → queues, as the router said it and until the router says forget.
+
+What depends on headers is remembered by the bytes of the properties too. A message is routed from here only while the
+gateway has its place in the topology (design, section 6); otherwise it waits.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+
+from services.common.clients.topology import TopologyClient
+from services.common.errors import AccessRefused, NotFound
+from services.gateway.vocabulary import Publish
+from services.rpc import router_pb2
+
+_REMEMBERED = 100_000  # routes of one exchange; beyond, it begins again
+
+
+@dataclass(slots=True)
+class Route:
+    """Queue ids for a key; `by_properties` where the headers decide."""
+
+    queue_ids: tuple[int, ...] = ()
+    by_properties: dict[bytes, tuple[int, ...]] | None = None
+
+
+class RouteCache:
+    """One gateway's memory of routes."""
+
+    def __init__(self, topology: TopologyClient) -> None:
+        self._topology = topology
+        self._exchanges: dict[tuple[str, str], dict[str, Route]] = defaultdict(dict)
+        self._forgotten = 0  # grows with every forget: an answer that was asked for before one is not kept
+
+    def find(self, virtual_host: str, publish: Publish) -> Route | None:
+        """The route of a run, or None when the router must be asked first."""
+        routes = self._exchanges.get((virtual_host, publish.exchange))
+        route = routes.get(publish.routing_key) if routes else None
+        if route is None or not self._topology.has_place():
+            return None
+        known = route.by_properties
+        return route if known is None or all(properties in known for properties in publish.properties) else None
+
+    async def ask(self, virtual_host: str, publish: Publish) -> Route:
+        """The route of a run from the router; raises NotFound, AccessRefused (internal exchange), Unavailable."""
+        forgotten = self._forgotten
+        distinct = list(dict.fromkeys(publish.properties))
+        first = (await self._questions(virtual_host, publish, distinct[:1]))[0]
+        if first.unknown_virtual_host or first.unknown_exchange:
+            raise NotFound(f"no exchange '{publish.exchange}' in vhost '{virtual_host}'")
+        if first.internal:
+            raise AccessRefused(f"cannot publish to internal exchange '{publish.exchange}' in vhost '{virtual_host}'")
+        route = Route(tuple(first.queue_ids))
+        if first.needs_headers:
+            answers = [first, *await self._questions(virtual_host, publish, distinct[1:])]
+            route.by_properties = {
+                properties: tuple(answer.queue_ids) for properties, answer in zip(distinct, answers, strict=True)
+            }
+        if forgotten == self._forgotten:
+            self._remember(virtual_host, publish, route)
+        return route
+
+    async def _questions(self, virtual_host: str, publish: Publish, properties: list[bytes]) -> list[router_pb2.Routed]:
+        if not properties:
+            return []
+        messages = [
+            router_pb2.Message(
+                virtual_host=virtual_host,
+                exchange=publish.exchange,
+                routing_key=publish.routing_key,
+                format=publish.format,
+                properties=each,
+            )
+            for each in properties
+        ]
+        return list((await self._topology.route(messages)).routed)
+
+    def _remember(self, virtual_host: str, publish: Publish, route: Route) -> None:
+        routes = self._exchanges[virtual_host, publish.exchange]
+        old = routes.get(publish.routing_key)
+        if old and old.by_properties is not None and route.by_properties is not None:
+            if len(old.by_properties) >= _REMEMBERED:
+                old.by_properties.clear()
+            old.by_properties.update(route.by_properties)
+            return
+        if len(routes) >= _REMEMBERED:
+            routes.clear()
+        routes[publish.routing_key] = route
+
+    # -------------------------------------------------------------- the topology says
+
+    def forget(self, what: router_pb2.Forget) -> None:
+        """A change of bindings reaches these routes."""
+        self._forgotten += 1
+        if what.all_keys:
+            self._exchanges.pop((what.virtual_host, what.exchange), None)
+        else:
+            self._exchanges[what.virtual_host, what.exchange].pop(what.routing_key, None)
+
+    def forget_all(self) -> None:
+        """This gateway lost its place: nothing of what it knew is to be trusted."""
+        self._forgotten += 1
+        self._exchanges.clear()

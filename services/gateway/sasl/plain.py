@@ -1,0 +1,17 @@
+"""PLAIN, RFC 4616: `[authzid] NUL authcid NUL passwd`. An authorisation identity is accepted only as the same name."""
+
+from __future__ import annotations
+
+from services.common.errors import SyntaxFault
+from services.gateway.sasl import Credentials
+
+
+class Plain:
+    def respond(self, response: bytes) -> Credentials | bytes:
+        try:
+            identity, user, password = response.decode("utf-8").split("\0")
+        except ValueError as fault:
+            raise SyntaxFault("a PLAIN response is [authzid] NUL authcid NUL password in UTF-8") from fault
+        if not user or identity not in ("", user):
+            raise SyntaxFault("PLAIN: acting for another user is not offered")
+        return Credentials(user, password)

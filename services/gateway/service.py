@@ -1,0 +1,59 @@
+"""The gateway: sockets on one side, routes and queue owners on the other."""
+
+from __future__ import annotations
+
+import asyncio
+
+import structlog
+
+from services.common.clients.partition_table import ROLE, PartitionTable
+from services.common.clients.store import StoreClient
+from services.common.clients.topology import TopologyClient
+from services.common.config import Settings
+from services.common.grpc_channel import Server
+from services.common.runtime import Tasks
+from services.common.uid import UidSource
+from services.common.users import RECORD_KIND
+from services.gateway.authentication import Authenticator
+from services.gateway.broker import Broker
+from services.gateway.listener import Listener
+
+log = structlog.get_logger()
+
+
+class Service:
+    """One gateway process; any number of them may run, each with its own origin."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._server = Server(["hopline.gateway.Gateway"])
+        self._tasks = Tasks()
+
+    async def start(self) -> None:
+        """Returns when clients can connect; raises OSError when the port is taken."""
+        settings = self._settings
+        await self._server.listen(settings.address_of("gateway"))
+        self._store = StoreClient(settings.address_of("store"))
+        origin, _ = await self._store.allocate_origin("gateway")
+        prefix = f"{origin}."
+        self._topology = TopologyClient(settings.address_of("router"), f"gateway-{origin}", "gateway", prefix)
+        table = PartitionTable()
+        self._broker = Broker(f"gateway-{origin}", UidSource(origin), self._store, self._topology, table)
+        authenticator = Authenticator()
+        self._tasks.start(table.follow(self._store.watch_leases(ROLE)), name="follow leases")
+        self._tasks.start(authenticator.follow(self._store.watch_records([RECORD_KIND])), name="follow users")
+        await self._topology.start()
+        self._broker.publisher.start()
+        self._listener = Listener(settings, self._broker, authenticator, self._engine_factory(), prefix)
+        await self._listener.start()
+        await self._server.ready()
+
+    async def stop(self) -> None:
+        """Says farewell to clients, then leaves the other services."""
+        await self._listener.stop()
+        await self._broker.publisher.stop()
+        await self._topology.stop()
+        await self._tasks.stop()
+        await self._store.close()
+        await self._server.stop()
+        await asyncio.sleep(0)

@@ -1,0 +1,275 @@
+"""A session of a connection, whatever its protocol: requests in order, deliveries under way, what is unsettled."""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Coroutine, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import repeat
+from typing import TYPE_CHECKING, Any
+
+import structlog
+
+from services.common.errors import BrokerError, InternalError
+from services.gateway.confirms import ConfirmTracker
+from services.gateway.consumer import Consumer, GetHolder
+from services.gateway.transaction import Transaction
+from services.gateway.vocabulary import Deliveries, Request, Returned
+from services.rpc.queue_pb2 import RELEASE, RESTORE
+
+if TYPE_CHECKING:
+    from services.gateway.broker import Broker
+    from services.gateway.connection import Connection
+
+log = structlog.get_logger()
+
+_WAITING_REQUESTS = 64  # behind one that takes its time; beyond, the connection is read no further
+
+
+@dataclass(slots=True)
+class Arrived:
+    """A run of deliveries as the queue process sent it."""
+
+    exchange: str
+    routing_key: str
+    redelivered: bool
+    format: str
+    uids: Sequence[int]
+    properties: Sequence[bytes]
+    bodies: Sequence[bytes]
+    size: int
+
+    def split(self, count: int) -> tuple[Arrived, Arrived]:
+        """The first `count` deliveries, and the others."""
+        return self._slice(0, count), self._slice(count, len(self.bodies))
+
+    def _slice(self, first: int, end: int) -> Arrived:
+        bodies = self.bodies[first:end]
+        return Arrived(
+            self.exchange,
+            self.routing_key,
+            self.redelivered,
+            self.format,
+            self.uids[first:end],
+            self.properties[first:end],
+            bodies,
+            sum(map(len, bodies)),
+        )
+
+
+class Session:
+    """State between a session's requests; what each request does is in services/gateway/requests."""
+
+    def __init__(self, number: int, connection: Connection) -> None:
+        self.number = number
+        self.connection = connection
+        self.consumers: dict[str, Consumer] = {}
+        self.unsettled: dict[int, tuple[Consumer | GetHolder, int]] = {}  # delivery number → who holds it, uid
+        self.next_number = 1
+        self.next_tag = 1
+        self.limit = 0  # prefetch of consumers to come
+        self.shared_limit = 0  # over all consumers
+        self.flowing = True
+        self.confirms: ConfirmTracker | None = None
+        self.transaction: Transaction | None = None
+        self.last_queue = ""
+        self.reply_queue = ""  # behind the pseudo-queue amq.rabbitmq.reply-to
+        self.get_holders: dict[int, GetHolder] = {}
+        self.closed = False
+        self._parked: deque[tuple[Consumer, Arrived]] = deque()
+        self._waiting: deque[Request] = deque()
+        self._busy = False
+
+    @property
+    def broker(self) -> Broker:
+        return self.connection.broker
+
+    # -------------------------------------------------------------- requests, one after the other
+
+    def handle(self, request: Request) -> None:
+        """Carries out a request, now or when those before it are done."""
+        if self._busy:
+            self._waiting.append(request)
+            if len(self._waiting) > _WAITING_REQUESTS:
+                self.connection.hold(self)
+            return
+        self._carry_out(request)
+
+    def _carry_out(self, request: Request) -> None:
+        try:
+            work = self.connection.carry_out(self, request)
+        except BrokerError as error:
+            self._fail(request, error)
+            return
+        if work is not None:
+            self._busy = True
+            self.connection.tasks.start(self._finish(request, work), name=type(request).__name__)
+
+    async def _finish(self, request: Request, work: Coroutine[Any, Any, Any]) -> None:
+        try:
+            result = await work
+            if not self.connection.lost:
+                self.connection.engine.succeed(request, result)
+                self._after(request)
+        except BrokerError as error:
+            self._fail(request, error)
+        except Exception as fault:
+            log.exception("request failed; this is a fault of ours", request=type(request).__name__)
+            self._fail(request, InternalError(f"internal error: {fault!r}"))
+        self._busy = False
+        while self._waiting and not self._busy:
+            self._carry_out(self._waiting.popleft())
+        if not self._busy:
+            self.connection.release(self)
+        self.connection.flush()
+
+    def _after(self, request: Request) -> None:
+        # A consumer's credit goes out only now, so that no delivery can overtake the answer that names it.
+        consumer = self.consumers.get(getattr(request, "tag", "")) if self.consumers else None
+        if consumer and not consumer.started:
+            consumer.start()
+
+    def _fail(self, request: Request, error: BrokerError) -> None:
+        if not self.connection.lost:
+            self.connection.fail(request, error)
+
+    # -------------------------------------------------------------- deliveries
+
+    def deliver(self, consumer: Consumer, arrived: Arrived) -> None:
+        """Writes deliveries, or keeps them while the socket, the client's flow or its limit holds them back."""
+        if self.closed:
+            if not consumer.settled:
+                self.broker.settle(consumer.queue_id, RESTORE, arrived.uids)
+            return
+        if self._parked or not self.flowing or self.shared_limit or not self.connection.writable:
+            self._parked.append((consumer, arrived))
+            self.connection.wants_to_write(self)
+            return
+        self._send(consumer, arrived)
+
+    def write_parked(self) -> bool:
+        """Writes the next run that was kept, as far as it may go; False when there is nothing to write now."""
+        if not self._parked or not self.flowing:
+            return False
+        consumer, arrived = self._parked[0]
+        count = len(arrived.bodies)
+        if self.shared_limit and not consumer.settled:
+            count = min(count, self.shared_limit - len(self.unsettled))
+            if count <= 0:
+                return False
+        if count < len(arrived.bodies):
+            arrived, rest = arrived.split(count)
+            self._parked[0] = (consumer, rest)
+        else:
+            self._parked.popleft()
+        self._send(consumer, arrived)
+        return True
+
+    def _send(self, consumer: Consumer, arrived: Arrived) -> None:
+        count, first = len(arrived.bodies), self.next_number
+        self.next_number = first + count
+        if not consumer.settled:
+            self.unsettled.update(
+                zip(range(first, first + count), zip(repeat(consumer), arrived.uids, strict=False), strict=True)
+            )
+        self.connection.engine.deliver(
+            self.number,
+            Deliveries(
+                consumer.tag,
+                first,
+                arrived.redelivered,
+                arrived.exchange,
+                arrived.routing_key,
+                arrived.format,
+                arrived.properties,
+                arrived.bodies,
+            ),
+        )
+        consumer.written(count, arrived.size)
+        self.connection.wrote(consumer)
+
+    def take_parked(self, consumer: Consumer) -> list[Arrived]:
+        """Takes out what was kept for a consumer."""
+        mine = [arrived for other, arrived in self._parked if other is consumer]
+        self._parked = deque(item for item in self._parked if item[0] is not consumer)
+        return mine
+
+    def flush_parked(self, consumer: Consumer) -> None:
+        """Writes what was kept for a consumer, whatever held it back: it is settled and would be lost."""
+        for arrived in self.take_parked(consumer):
+            self._send(consumer, arrived)
+
+    def held_by(self, consumer: Consumer) -> list[int]:
+        """The uids of what a consumer holds unsettled."""
+        held = [uid for holder, uid in self.unsettled.values() if holder is consumer]
+        if self.transaction:
+            held += [each.uid for each in self.transaction.settlements if each.holder is consumer]
+        return held
+
+    def close(self) -> None:
+        """The session is gone: what it held goes back to the queues, its consumers end."""
+        if self.closed:
+            return
+        self.closed = True
+        self._waiting.clear()
+        for consumer, arrived in self._parked:
+            if not consumer.settled:
+                self.broker.settle(consumer.queue_id, RESTORE, arrived.uids)
+        self._parked.clear()
+        self._release_unsettled()
+        for consumer in list(self.consumers.values()):
+            self.broker.abandon(consumer)
+        self.consumers.clear()
+
+    def _release_unsettled(self) -> None:
+        held = list(self.unsettled.values())
+        if self.transaction:
+            held += [(each.holder, each.uid) for each in self.transaction.settlements]
+        by_queue: dict[int, list[int]] = defaultdict(list)
+        for holder, uid in held:
+            by_queue[holder.queue_id].append(uid)
+        for queue_id, uids in by_queue.items():
+            self.broker.settle(queue_id, RELEASE, uids)
+        self.unsettled.clear()
+
+    def new_tag(self) -> str:
+        """A consumer tag that the session has not used."""
+        tag = f"amq.ctag-{self.connection.name}.{self.number}.{self.next_tag}"
+        self.next_tag += 1
+        return tag
+
+    # -------------------------------------------------------------- what publishers hear
+
+    def start_confirms(self) -> None:
+        """Numbers publishes from now on; a second time changes nothing."""
+        self.confirms = self.confirms or ConfirmTracker()
+
+    def send_back(self, returned: Returned) -> None:
+        """Returns messages to their publisher, before they are confirmed."""
+        if not self.closed and not self.connection.lost:
+            self.connection.engine.returned(self.number, returned)
+            self.connection.flush_soon()
+
+    def confirm(self, first: int, count: int, refused: Iterable[tuple[int, int]] = ()) -> None:
+        """Publishes from number `first` are safe but for the `refused` (offset, count), which ascend."""
+        tracker = self.confirms
+        if tracker is None or self.closed:
+            return
+        at = first
+        for offset, many in refused:
+            if first + offset > at:
+                tracker.complete(at, first + offset - 1, accepted=True)
+            tracker.complete(first + offset, first + offset + many - 1, accepted=False)
+            at = first + offset + many
+        if at < first + count:
+            tracker.complete(at, first + count - 1, accepted=True)
+        self.connection.wants_to_confirm(self)
+
+    def write_confirms(self) -> None:
+        """Tells the client what became known."""
+        if self.confirms is None or self.closed:
+            return
+        for each in self.confirms.take():
+            self.connection.engine.confirm(
+                self.number, each.first, each.last, cumulative=each.cumulative, accepted=each.accepted
+            )

@@ -1,0 +1,181 @@
+"""Local transactions (design, section 7): collected here, prepared by each queue process, decided by the store.
+
+    PREPARE to each process → all answer Prepared → the store commits every staged part (the decision) → COMPLETE
+                            ↘ one cannot, or is lost → ABORT to all; tried again when only an owner changed
+
+The store decides when any part is durable; when none is, there is nothing that could survive undecided.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import structlog
+
+from services.common.clients.outbound import Attempt, Delivery, Run
+from services.common.clock import epoch_ms
+from services.common.errors import BrokerError, PreconditionFailed, ResourceError, Unavailable
+from services.rpc import queue_pb2 as pb
+
+if TYPE_CHECKING:
+    from services.common.clients.publisher import Publisher
+    from services.common.clients.queue_link import QueueLink
+    from services.common.clients.store import StoreClient
+    from services.gateway.consumer import Consumer, GetHolder
+
+log = structlog.get_logger()
+
+_PATIENCE = 30.0  # seconds in which owners may change before a commit is given up
+_AGAIN = 0.1
+_NOBODY = frozenset({pb.NOT_OWNER, pb.UNAVAILABLE})
+
+
+@dataclass(slots=True)
+class Settlement:
+    """One settlement that waits for the commit."""
+
+    number: int
+    holder: Consumer | GetHolder
+    uid: int
+    outcome: pb.Outcome.ValueType
+
+
+@dataclass(slots=True)
+class Transaction:
+    """What a session collected since tx.select, the last commit or the last rollback."""
+
+    runs: list[Run] = field(default_factory=list)
+    settlements: list[Settlement] = field(default_factory=list)
+    size: int = 0
+
+
+class _OwnerChanged(Exception):
+    """Nothing was decided; the same transaction may be tried under a new identity."""
+
+
+class Coordinator:
+    """Carries transactions out, one attempt after the other until one is decided."""
+
+    def __init__(self, publisher: Publisher, store: StoreClient) -> None:
+        self._publisher = publisher
+        self._store = store
+        self._waiting: dict[tuple[int, QueueLink], asyncio.Future[pb.Prepared]] = {}
+
+    async def commit(self, transaction: Transaction) -> None:
+        """Returns when all of it is done; raises when none of it is: PreconditionFailed, ResourceError, Unavailable."""
+        give_up = asyncio.get_running_loop().time() + _PATIENCE
+        while transaction.runs or transaction.settlements:
+            try:
+                await self._attempt(transaction)
+            except _OwnerChanged:
+                if asyncio.get_running_loop().time() > give_up:
+                    raise Unavailable("transaction not committed: a queue has no owner") from None
+                await asyncio.sleep(_AGAIN)
+            else:
+                return
+
+    async def _attempt(self, transaction: Transaction) -> None:
+        identity = self._publisher.uids.take()[0]
+        links = self._send(transaction, identity)
+        try:
+            durable = await self._prepared(identity, links)
+        except (BrokerError, _OwnerChanged):
+            self._tell(links, identity, pb.TransactionStep.ABORT)
+            raise
+        if durable:
+            await self._decide(identity, links, durable)
+        self._tell(links, identity, pb.TransactionStep.COMPLETE)
+
+    def _send(self, transaction: Transaction, identity: int) -> list[QueueLink]:
+        publishes = self._publishes(transaction.runs)
+        settles = self._settles(transaction.settlements)
+        links = list(publishes.keys() | settles.keys())
+        for link in links:
+            if attempts := publishes.get(link):
+                link.publish_in_transaction(attempts, identity)
+            for (queue_id, outcome), uids in settles.get(link, {}).items():
+                link.settle(queue_id, outcome, uids, identity)
+            link.step(identity, pb.TransactionStep.PREPARE)
+        return links
+
+    def _publishes(self, runs: Iterable[Run]) -> dict[QueueLink, list[Attempt]]:
+        by_link: dict[QueueLink, list[Attempt]] = defaultdict(list)
+        now = epoch_ms()
+        for run in runs:
+            uids = self._publisher.uids.take(len(run.bodies))
+            for link, _, queue_ids in self._publisher.group(run.queue_ids) if run.queue_ids else ():
+                if link is None:
+                    raise _OwnerChanged
+                attempt = Attempt(run, queue_ids, uids, run.properties, run.bodies, 0, now, Delivery(None), 0)
+                by_link[link].append(attempt)
+        return by_link
+
+    def _settles(
+        self, settlements: Iterable[Settlement]
+    ) -> dict[QueueLink, dict[tuple[int, pb.Outcome.ValueType], list[int]]]:
+        by_link: dict[QueueLink, dict[tuple[int, pb.Outcome.ValueType], list[int]]] = {}
+        for each in settlements:
+            queue_id = each.holder.queue_id
+            link = self._publisher.link_of(queue_id)
+            if link is None:
+                raise _OwnerChanged
+            by_link.setdefault(link, {}).setdefault((queue_id, each.outcome), []).append(each.uid)
+        return by_link
+
+    async def _prepared(self, identity: int, links: list[QueueLink]) -> int:
+        loop = asyncio.get_running_loop()
+        waiting = {(identity, link): loop.create_future() for link in links}
+        self._waiting.update(waiting)
+        try:
+            answers = await asyncio.wait_for(asyncio.gather(*waiting.values()), _PATIENCE)
+        except TimeoutError:
+            raise Unavailable("transaction not committed: a queue process did not answer") from None
+        finally:
+            for key in waiting:
+                self._waiting.pop(key, None)
+        for answer in answers:
+            _check(answer)
+        return sum(answer.durable for answer in answers)
+
+    async def _decide(self, identity: int, links: list[QueueLink], parts: int) -> None:
+        try:
+            outcome = await self._store.commit_transaction(identity, parts)
+        except BrokerError:
+            # Nobody knows whether it was decided; whoever prepared it will ask, and so do we.
+            outcome = await self._store.resolve_transaction(identity)
+        if not outcome.committed:
+            self._tell(links, identity, pb.TransactionStep.ABORT)
+            raise _OwnerChanged
+
+    def _tell(self, links: Iterable[QueueLink], identity: int, step: pb.TransactionStep.Step.ValueType) -> None:
+        for link in links:
+            if link.up:
+                link.step(identity, step)
+
+    # -------------------------------------------------------------- the links say
+
+    def prepared(self, link: QueueLink, prepared: pb.Prepared) -> None:
+        """A queue process holds its part, or cannot."""
+        waiting = self._waiting.get((prepared.transaction, link))
+        if waiting and not waiting.done():
+            waiting.set_result(prepared)
+
+    def link_down(self, link: QueueLink) -> None:
+        """What was not prepared on a broken stream never will be."""
+        for (_, other), waiting in self._waiting.items():
+            if other is link and not waiting.done():
+                waiting.set_exception(_OwnerChanged())
+
+
+def _check(answer: pb.Prepared) -> None:
+    if answer.reason == pb.NONE:
+        return
+    if answer.reason in _NOBODY:
+        raise _OwnerChanged
+    if answer.reason == pb.OVERFLOW:
+        raise ResourceError(answer.text or "transaction refused: a queue is full")
+    raise PreconditionFailed(answer.text or "transaction refused by a queue")

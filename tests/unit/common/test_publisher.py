@@ -1,0 +1,205 @@
+"""The publisher against queue processes that are scripted by the tests, over real gRPC on unix sockets."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import grpc.aio
+import pytest
+
+from services.common.clients.outbound import Refused, Run
+from services.common.clients.partition_table import PartitionTable
+from services.common.clients.publisher import Congestion, Publisher
+from services.common.uid import UidSource
+from services.rpc import queue_pb2 as pb
+from services.rpc import store_pb2
+from services.rpc.queue_pb2_grpc import QueueServicer, add_QueueServicer_to_server
+
+PARTITIONS = {1: 0, 2: 1}  # queue id → partition
+
+
+class ScriptedQueue(QueueServicer):
+    """Records what arrives; answers `done` at once while `answering`."""
+
+    def __init__(self, path: Path) -> None:
+        self.address = f"unix:{path}"
+        self.batches: list[pb.PublishBatch] = []
+        self.answering = True
+        self.refuse: pb.Reason.ValueType = pb.NONE
+        self.streams: list[asyncio.Queue[pb.QueueFrame | None]] = []
+        self._server = grpc.aio.server()
+        add_QueueServicer_to_server(self, self._server)  # type: ignore[no-untyped-call]
+        self._server.add_insecure_port(self.address)
+
+    async def start(self) -> None:
+        await self._server.start()
+
+    async def stop(self) -> None:
+        await self._server.stop(None)
+
+    async def Attach(self, frames: AsyncIterator[pb.LinkFrame], _context: Any) -> AsyncIterator[pb.QueueFrame]:
+        answers: asyncio.Queue[pb.QueueFrame | None] = asyncio.Queue()
+        self.streams.append(answers)
+        reader = asyncio.create_task(self._read(frames, answers))
+        while (answer := await answers.get()) is not None:
+            yield answer
+        reader.cancel()
+
+    async def _read(self, frames: AsyncIterator[pb.LinkFrame], answers: asyncio.Queue[pb.QueueFrame | None]) -> None:
+        async for frame in frames:
+            for raw in frame.publishes:
+                batch = pb.PublishBatch.FromString(raw)
+                self.batches.append(batch)
+                if self.answering:
+                    await answers.put(self._answer(batch))
+
+    def _answer(self, batch: pb.PublishBatch) -> pb.QueueFrame:
+        frame = pb.QueueFrame(done=[batch.sequence])
+        if self.refuse != pb.NONE:
+            queue_id = batch.runs[0].queue_ids[0]
+            frame.refusals.add(sequence=batch.sequence, first=0, count=1, queue_id=queue_id, reason=self.refuse)
+        return frame
+
+    def break_streams(self) -> None:
+        for answers in self.streams:
+            answers.put_nowait(None)
+        self.streams.clear()
+
+
+class RecordingTicket:
+    def __init__(self) -> None:
+        self.answer: asyncio.Future[list[Refused]] = asyncio.get_running_loop().create_future()
+
+    def settled(self, refusals: list[Refused]) -> None:
+        self.answer.set_result(refusals)
+
+
+def run_of(*bodies: bytes, queue_ids: tuple[int, ...] = (1,)) -> Run:
+    return Run("/", "", "q", queue_ids, "amqp-0-9", True, 0, None, False, [b"\0\0"] * len(bodies), list(bodies))
+
+
+def assign(table: PartitionTable, **owners: ScriptedQueue) -> None:
+    """`p0=queue` makes `queue` the owner of partition 0."""
+    leases, members = [], {}
+    for name, queue in owners.items():
+        member = queue.address
+        members[member] = store_pb2.Member(member=member, address=queue.address)
+        leases.append(store_pb2.Lease(name=f"partition/{name[1:]}", epoch=1, member=member, address=queue.address))
+    table.apply(store_pb2.LeaseTable(leases=leases, members=members.values()))
+
+
+@pytest.fixture
+async def queues(tmp_path: Path) -> AsyncIterator[list[ScriptedQueue]]:
+    both = [ScriptedQueue(tmp_path / "a.sock"), ScriptedQueue(tmp_path / "b.sock")]
+    for queue in both:
+        await queue.start()
+    yield both
+    for queue in both:
+        queue.break_streams()
+        await queue.stop()
+
+
+@pytest.fixture
+async def table() -> PartitionTable:
+    return PartitionTable()
+
+
+@pytest.fixture
+async def publisher(table: PartitionTable) -> AsyncIterator[Publisher]:
+    publisher = Publisher("test", UidSource(7), table, PARTITIONS.get)
+    publisher.start()
+    yield publisher
+    await publisher.stop()
+
+
+async def answered(ticket: RecordingTicket) -> list[Refused]:
+    return await asyncio.wait_for(ticket.answer, 5)
+
+
+async def test_a_run_is_settled_when_its_owner_has_it(
+    queues: list[ScriptedQueue], table: PartitionTable, publisher: Publisher
+) -> None:
+    """A ticket hears once, without refusals, when the queue process said done."""
+    assign(table, p0=queues[0])
+    ticket = RecordingTicket()
+    publisher.publish(run_of(b"one", b"two"), ticket)
+    assert await answered(ticket) == []
+    assert [bytes(body) for body in queues[0].batches[0].bodies] == [b"one", b"two"]
+
+
+async def test_a_run_for_two_owners_waits_for_both(
+    queues: list[ScriptedQueue], table: PartitionTable, publisher: Publisher
+) -> None:
+    """A message that goes to queues of two processes is safe when both have it, under one uid."""
+    assign(table, p0=queues[0], p1=queues[1])
+    queues[1].answering = False
+    ticket = RecordingTicket()
+    publisher.publish(run_of(b"x", queue_ids=(1, 2)), ticket)
+    while not (queues[0].batches and queues[1].batches):
+        await asyncio.sleep(0.01)
+    assert not ticket.answer.done()
+    assert queues[0].batches[0].uids == queues[1].batches[0].uids
+    queues[1].streams[0].put_nowait(pb.QueueFrame(done=[1]))
+    assert await answered(ticket) == []
+
+
+async def test_what_a_dead_owner_had_not_confirmed_goes_to_its_successor(
+    queues: list[ScriptedQueue], table: PartitionTable, publisher: Publisher
+) -> None:
+    """Unconfirmed runs are sent again under the same uids, marked resent, in order, before newer ones."""
+    assign(table, p0=queues[0])
+    queues[0].answering = False
+    tickets = [RecordingTicket() for _ in range(3)]
+    for number in range(2):
+        publisher.publish(run_of(f"{number}".encode()), tickets[number])
+        while len(queues[0].batches) <= number:
+            await asyncio.sleep(0.01)
+    queues[0].break_streams()
+    await queues[0].stop()
+    assign(table, p0=queues[1])
+    publisher.publish(run_of(b"2"), tickets[2])
+    for ticket in tickets:
+        assert await answered(ticket) == []
+    bodies = [bytes(body) for batch in queues[1].batches for body in batch.bodies]
+    uids = [uid for batch in queues[1].batches for uid in batch.uids]
+    assert (bodies, uids) == ([b"0", b"1", b"2"], sorted(uids))
+    assert uids[:2] == [uid for batch in queues[0].batches for uid in batch.uids]
+    assert queues[1].batches[0].runs[0].resent
+
+
+async def test_not_owner_is_tried_again_and_other_refusals_are_told(
+    queues: list[ScriptedQueue], table: PartitionTable, publisher: Publisher
+) -> None:
+    """NOT_OWNER never reaches a publisher; a refusal for overflow does."""
+    assign(table, p0=queues[0])
+    queues[0].refuse = pb.NOT_OWNER
+    ticket = RecordingTicket()
+    publisher.publish(run_of(b"x"), ticket)
+    while len(queues[0].batches) < 2:
+        await asyncio.sleep(0.01)
+    queues[0].refuse = pb.OVERFLOW
+    assert await answered(ticket) == [(0, 1, 1, pb.OVERFLOW)]
+
+
+async def test_publishers_wait_while_a_queue_process_is_out_of_memory(
+    queues: list[ScriptedQueue], table: PartitionTable, publisher: Publisher
+) -> None:
+    """Blocked is told at the next publish, and relieved when the process has room."""
+    assign(table, p0=queues[0])
+    await answered(await _publish(publisher))
+    queues[0].streams[0].put_nowait(pb.QueueFrame(blocked=True))
+    while (state := publisher.publish(run_of(b"x"), None)) is not Congestion.BLOCKED:
+        await asyncio.sleep(0.01)
+    relieved = asyncio.Event()
+    publisher.when_relieved(state, relieved.set)
+    queues[0].streams[0].put_nowait(pb.QueueFrame(blocked=False))
+    await asyncio.wait_for(relieved.wait(), 5)
+
+
+async def _publish(publisher: Publisher) -> RecordingTicket:
+    ticket = RecordingTicket()
+    publisher.publish(run_of(b"x"), ticket)
+    return ticket

@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+import pytest
+
+from services.common.errors import SyntaxFault
+from services.common.message import field_table
+from services.gateway.sasl import Credentials
+from services.gateway.sasl.amqplain import AmqPlain
+from services.gateway.sasl.plain import Plain
+
+
+@pytest.mark.specification("RFC 4616, section 2")
+def test_plain_reads_name_and_password() -> None:
+    """PLAIN is [authzid] NUL authcid NUL password."""
+    assert Plain().respond(b"\0guest\0p\xc3\xa4ss") == Credentials("guest", "päss")
+
+
+@pytest.mark.parametrize("response", [b"", b"guest", b"\0guest", b"\0a\0b\0c", b"\0\xff\0x", b"\0\0x", b"root\0a\0x"])
+def test_plain_refuses_what_it_cannot_read(response: bytes) -> None:
+    """A malformed response, or one on behalf of somebody else, is a fault of syntax."""
+    with pytest.raises(SyntaxFault):
+        Plain().respond(response)
+
+
+def test_amqplain_reads_login_and_password() -> None:
+    """AMQPLAIN is the inside of a field table with LOGIN and PASSWORD."""
+    response = field_table.encode({"LOGIN": "guest", "PASSWORD": "secret"})[4:]
+    assert AmqPlain().respond(response) == Credentials("guest", "secret")
+
+
+@pytest.mark.parametrize("response", [b"", b"\5LOGIN", field_table.encode({"LOGIN": "guest"})[4:], b"\xff" * 20])
+def test_amqplain_refuses_what_it_cannot_read(response: bytes) -> None:
+    """A table that is cut short, or lacks one of the two, is a fault of syntax."""
+    with pytest.raises(SyntaxFault):
+        AmqPlain().respond(response)
