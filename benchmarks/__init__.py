@@ -1,0 +1,1 @@
+"""The same load on Hopline and on a peer, side by side: `python -m benchmarks`."""

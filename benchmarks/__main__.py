@@ -1,0 +1,102 @@
+"""`python -m benchmarks`: the command line."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NoReturn
+
+import typer
+from rich.console import Console
+
+from benchmarks.brokers.existing import Existing
+from benchmarks.brokers.hopline import Hopline
+from benchmarks.brokers.rabbitmq import RabbitMQ
+from benchmarks.failure import BenchmarkError
+from benchmarks.plot import draw
+from benchmarks.report import print_table, write_json
+from benchmarks.scenarios import SCENARIOS
+from benchmarks.session import OUT, Session
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from benchmarks.brokers import Broker
+
+
+class BrokerName(StrEnum):
+    """Which brokers there are."""
+
+    hopline = "hopline"
+    rabbitmq = "rabbitmq"
+
+
+app = typer.Typer(add_completion=False)
+console = Console()
+
+
+@app.command()
+def main(
+    scenario: Annotated[
+        list[str] | None, typer.Option(help=f"Of {', '.join(SCENARIOS)}; again for several; all by default.")
+    ] = None,
+    seconds: Annotated[float, typer.Option(min=0.5, max=600, help="How long a scenario is measured.")] = 10,
+    rounds: Annotated[int, typer.Option(min=1, max=50, help="How often the brokers take turns.")] = 3,
+    only: Annotated[BrokerName | None, typer.Option(help="One broker instead of both in turns.")] = None,
+    address: Annotated[str, typer.Option(help="With --only: a broker that runs already, 127.0.0.1:5672.")] = "",
+    rate: Annotated[float, typer.Option(min=0, help="Messages/s for latency; 0: half of the peer's rate.")] = 0,
+    plot: Annotated[Path | None, typer.Option(help="Draw the result to this file (svg, png).")] = None,
+) -> None:
+    """The same load on Hopline and on RabbitMQ, in turns; a table, JSON in benchmarks/out, on request a plot."""
+    # A request to end must pass through the clean-up that stops the brokers.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    session = Session(seconds, rate)
+    try:
+        scenarios = _scenarios(scenario or list(SCENARIOS))
+        brokers = _brokers(only, address)
+        session.run(brokers, scenarios, rounds, console)
+    except BenchmarkError as failure:
+        _fail(str(failure))
+    names = [broker.name for broker in brokers]
+    print_table(session, names, console)
+    console.print(f"written: {write_json(session, OUT)}")
+    if plot:
+        draw(session, names, plot)
+        console.print(f"drawn: {plot}")
+
+
+def _scenarios(wanted: Sequence[str]) -> list[str]:
+    if unknown := set(wanted) - set(SCENARIOS):
+        raise BenchmarkError(f"no scenario {', '.join(unknown)}; there are {', '.join(SCENARIOS)}")
+    return [name for name in SCENARIOS if name in wanted]
+
+
+def _brokers(only: BrokerName | None, address: str) -> list[Broker]:
+    if address:
+        if only is None:
+            raise BenchmarkError("--address needs --only: the name under which it is shown")
+        return [Existing(only.value, address)]
+    every: list[Broker] = [Hopline(), RabbitMQ()]
+    chosen = [broker for broker in every if only in {None, broker.name}]
+    present = [broker for broker in chosen if not _skipped(broker)]
+    if not present:
+        raise BenchmarkError("no broker to measure")
+    return present
+
+
+def _skipped(broker: Broker) -> bool:
+    if reason := broker.missing():
+        console.print(f"[yellow]{broker.name} is skipped: {reason}[/]")
+        return True
+    return False
+
+
+def _fail(text: str) -> NoReturn:
+    console.print(f"[red]{text}[/]", highlight=False)
+    raise typer.Exit(1)
+
+
+if __name__ == "__main__":
+    app()

@@ -1,0 +1,94 @@
+"""The load of one run, and where it goes."""
+
+from __future__ import annotations
+
+import os
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from benchmarks.failure import BenchmarkError
+from benchmarks.wire import Address, Connection
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+BODY_SIZE = 256
+IN_FLIGHT = 100_000
+"""Messages published and not consumed yet, above which producers pause: a rate is one that consumers keep up with."""
+UNCONFIRMED = 10_000
+PREFETCH = 10_000
+LEAST_PER_CONNECTION = 1000
+"""Of unconfirmed messages and of prefetch, however many connections share the sums above."""
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """How messages are sent and taken. `producers` go to as many queues, or all of one producer's to every queue."""
+
+    queues: int = 1
+    producers: int = 1
+    confirms: bool = False
+    acks: bool = False
+    persistent: bool = False
+    fanout: bool = False
+
+    @property
+    def copies(self) -> int:
+        """Deliveries that one published message becomes."""
+        return self.queues if self.fanout else 1
+
+    @property
+    def prefetch(self) -> int:
+        return max(PREFETCH // self.queues, LEAST_PER_CONNECTION) if self.acks else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Destination:
+    """The queues and the exchange of a run, declared for it alone."""
+
+    address: Address
+    load: Load
+    name: str = field(default_factory=lambda: f"bench-{os.getpid()}-{os.urandom(4).hex()}")
+
+    @property
+    def queues(self) -> list[str]:
+        return [f"{self.name}-{number}" for number in range(self.load.queues)]
+
+    @property
+    def exchange(self) -> str:
+        return self.name if self.load.fanout else ""
+
+    def routing_key(self, producer: int) -> str:
+        return "" if self.load.fanout else self.queues[producer % self.load.queues]
+
+
+@contextmanager
+def declared(address: Address, load: Load) -> Iterator[Destination]:
+    """What `load` needs on the broker, deleted again at the end."""
+    destination = Destination(address, load)
+    connection = Connection(address)
+    try:
+        _declare(connection, destination)
+        yield destination
+    finally:
+        # After a failure the broker may be gone; the failure is what matters then.
+        with suppress(OSError, BenchmarkError):
+            _delete(connection, destination)
+        connection.close()
+
+
+def _declare(connection: Connection, destination: Destination) -> None:
+    if destination.exchange:
+        connection.declare_fanout(destination.exchange)
+    for queue in destination.queues:
+        connection.declare_queue(queue, durable=destination.load.persistent)
+        if destination.exchange:
+            connection.bind(queue, destination.exchange)
+
+
+def _delete(connection: Connection, destination: Destination) -> None:
+    for queue in destination.queues:
+        connection.delete_queue(queue)
+    if destination.exchange:
+        connection.delete_exchange(destination.exchange)

@@ -1,0 +1,96 @@
+"""The table of a session, and its JSON."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from dataclasses import asdict
+from datetime import UTC, datetime
+from statistics import median
+from typing import TYPE_CHECKING
+
+from rich.table import Table
+
+from benchmarks.scenarios import SCENARIOS
+from benchmarks.session import PEER, Session
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from rich.console import Console
+
+    from benchmarks.result import Result
+
+
+def print_table(session: Session, brokers: Sequence[str], console: Console) -> None:
+    """Every figure of every broker, and how many times better the first is than the peer."""
+    table = Table(title="256-byte messages, medians")
+    table.add_column("scenario")
+    table.add_column("figure")
+    for broker in brokers:
+        table.add_column(broker, justify="right")
+    if compares(brokers):
+        table.add_column("times better", justify="right")
+    for scenario, measured in session.results.items():
+        for row in _rows(session, scenario, measured, brokers):
+            table.add_row(*row)
+        table.add_section()
+    console.print(table)
+
+
+def compares(brokers: Sequence[str]) -> bool:
+    """Whether there is a ratio to show: another broker and the peer."""
+    return len(brokers) == 2 and brokers[1] == PEER
+
+
+def ratio(session: Session, scenario: str, figure: str, brokers: Sequence[str]) -> float | None:
+    """How many times better the first broker is than the second, by the direction of the scenario."""
+    ours, theirs = (session.figure(scenario, broker, figure) for broker in brokers)
+    if not ours or not theirs:
+        return None
+    return ours / theirs if SCENARIOS[scenario].better == "more" else theirs / ours
+
+
+def write_json(session: Session, folder: Path) -> Path:
+    """All results of all rounds and where they were measured; gives the file's path."""
+    folder.mkdir(exist_ok=True)
+    now = datetime.now(UTC)
+    path = folder / f"{now:%Y%m%d-%H%M%S}.json"
+    results = {
+        scenario: {broker: [asdict(result) for result in rounds] for broker, rounds in measured.items()}
+        for scenario, measured in session.results.items()
+    }
+    machine = {"cores": os.cpu_count(), "python": platform.python_version(), "system": platform.platform()}
+    document = {"at": now.isoformat(), "machine": machine, "seconds": session.seconds, "results": results}
+    path.write_text(json.dumps(document, indent=2))
+    return path
+
+
+def _rows(
+    session: Session, scenario: str, measured: dict[str, list[Result]], brokers: Sequence[str]
+) -> list[list[str]]:
+    rows: list[list[str]] = []
+    names = next(iter(measured.values()))[0].figures
+    for figure in names:
+        cells = [_number(session.figure(scenario, broker, figure)) for broker in brokers]
+        if compares(brokers):
+            cells.append(_number(ratio(session, scenario, figure, brokers)))
+        rows.append(["" if rows else SCENARIOS[scenario].title, figure, *cells])
+    for attribute, title in (("broker_cpu", "broker"), ("generator_cpu", "generator")):
+        cells = [_number(_median(measured.get(broker, []), attribute)) for broker in brokers]
+        if any(cell != "-" for cell in cells):
+            rows.append(["", f"[dim]{title}, CPU s per million[/]", *cells, *([""] if compares(brokers) else [])])
+    return rows
+
+
+def _median(results: list[Result], attribute: str) -> float | None:
+    values = [value for result in results if (value := getattr(result, attribute)) is not None]
+    return median(values) if values else None
+
+
+def _number(value: float | None) -> str:
+    if value is None:
+        return "-"
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"

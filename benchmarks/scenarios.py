@@ -1,0 +1,80 @@
+"""The scenarios, by name: what each is called in the table and how it is run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Literal
+
+from benchmarks.latency import latency
+from benchmarks.load import Load
+from benchmarks.round_trip import round_trip
+from benchmarks.throughput import throughput
+from benchmarks.waiting import waiting
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from benchmarks.brokers import Broker
+    from benchmarks.result import Result
+    from benchmarks.wire import Address
+
+Better = Literal["more", "less"]
+ACKED = Load(confirms=True, acks=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What a run is given: a broker that serves, how long to measure, and the rate for latencies."""
+
+    broker: Broker
+    address: Address
+    seconds: float
+    rate: float
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """`run` measures it once. `better` says whether more or less of its figures is good."""
+
+    title: str
+    run: Callable[[Context], Result]
+    better: Better = "less"
+    needs_processes: bool = False
+
+
+def _throughput(title: str, load: Load) -> Scenario:
+    return Scenario(title, partial(_run_throughput, load), "more")
+
+
+def _run_throughput(load: Load, context: Context) -> Result:
+    return throughput(load, context.broker, context.address, context.seconds)
+
+
+SCENARIOS: dict[str, Scenario] = {
+    "transient": _throughput("transient, no acks", Load()),
+    "acked": _throughput("transient, confirms and acks", ACKED),
+    "persistent": _throughput("persistent, confirms and acks", Load(confirms=True, acks=True, persistent=True)),
+    "fanout": _throughput(
+        "fan-out to 10 queues, confirms and acks", Load(10, 1, confirms=True, acks=True, fanout=True)
+    ),
+    "many": _throughput("100 queues, 100 producers, 100 consumers", Load(100, 100, confirms=True, acks=True)),
+    "latency": Scenario(
+        "latency at half of the peer's rate",
+        lambda context: latency(context.rate, context.broker, context.address, context.seconds),
+    ),
+    "round-trip": Scenario(
+        "one message at a time, idle",
+        lambda context: round_trip(context.broker, context.address, context.seconds),
+    ),
+    "memory": Scenario(
+        "a million messages waiting",
+        lambda context: waiting(context.broker, context.address),
+        needs_processes=True,
+    ),
+}
+"""In the order of running: memory last, because a heap that has grown slows what comes after."""
+
+RATE_SCENARIO = "acked"
+"""Half of the peer's throughput in this one is the rate at which latencies are measured."""
+RATE_FIGURE = "messages/s"

@@ -1,0 +1,38 @@
+"""Messages per second, end to end: a message counts when it is consumed."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from benchmarks.consumer import consume
+from benchmarks.counters import Counter, shared
+from benchmarks.load import Load, declared
+from benchmarks.producer import produce
+from benchmarks.result import Meter, Result
+from benchmarks.workers import workers
+
+if TYPE_CHECKING:
+    from benchmarks.brokers import Broker
+    from benchmarks.wire import Address
+
+WARM_UP_SECONDS = 1.0
+
+
+def throughput(load: Load, broker: Broker, address: Address, seconds: float) -> Result:
+    """Runs `load` for `seconds` after a warm-up; checks that exactly what was published has arrived."""
+    counters = shared()
+    with declared(address, load) as destination, workers() as generator:
+        generator.start(consume, destination, counters)
+        generator.wait_for(lambda: counters[Counter.CONSUMER_READY], "starting the consumers")
+        generator.start(produce, destination, counters)
+        generator.wait_for(lambda: counters[Counter.CONSUMED], "the first delivery")
+        generator.sleep(WARM_UP_SECONDS)
+        generated, brokered = Meter(generator.pids), Meter(broker.processes())
+        started, before = time.monotonic(), counters[Counter.CONSUMED]
+        generator.sleep(seconds)
+        consumed, elapsed = counters[Counter.CONSUMED] - before, time.monotonic() - started
+        generated_cpu, brokered_cpu = generated.per_million(consumed), brokered.per_million(consumed)
+        counters[Counter.STOP] = 1
+        generator.join()
+    return Result({"messages/s": consumed / elapsed}, generated_cpu, brokered_cpu)
