@@ -1,0 +1,120 @@
+"""The store, for the other services: its RPCs as methods, its errors as types, its streams reconnecting."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable
+from typing import TypeVar
+
+import grpc.aio
+import structlog
+
+from services.common.clients.store_journal import Journal
+from services.common.errors import from_rpc
+from services.common.grpc_channel import connect
+from services.rpc import store_pb2 as pb
+from services.rpc.store_pb2_grpc import StoreStub
+
+__all__ = ["Journal", "StoreClient"]
+
+T = TypeVar("T")
+
+_RETRY_SECONDS = 0.1
+# Long enough for a store that is being restarted to read itself back.
+_PATIENCE = 30.0
+
+log = structlog.get_logger()
+
+
+class StoreClient:
+    """Everything but the journal, which has a channel of its own (`Journal`): frames full of messages delay no lease.
+
+    Calls wait for a store that is away, up to a deadline, and then raise Unavailable; what the store refuses is raised
+    as the type that it refused with.
+    """
+
+    def __init__(self, address: str) -> None:
+        self._channel = connect(address)
+        self._stub = StoreStub(self._channel)
+
+    async def close(self) -> None:
+        """Ends all calls and watches."""
+        await self._channel.close()
+
+    async def allocate_origin(self, name: str) -> tuple[int, int]:
+        """A number that was never given before, and the store's incarnation; `name` is for logs."""
+        request = pb.AllocateOriginRequest(name=name)
+        reply = await _result(self._stub.AllocateOrigin(request, wait_for_ready=True, timeout=_PATIENCE))
+        return reply.origin, reply.incarnation
+
+    async def keep_alive(self, request: pb.KeepAliveRequest, timeout: float = 1.0) -> pb.KeepAliveReply:  # noqa: ASYNC109 - a gRPC deadline
+        """Renews, releases and acquires. Raises Unavailable after `timeout` seconds: then nothing is known."""
+        return await _result(self._stub.KeepAlive(request, wait_for_ready=True, timeout=timeout))
+
+    def watch_leases(self, role: str) -> AsyncIterator[pb.LeaseTable]:
+        """The lease table of `role`, whole, now and at each change; reconnects for ever."""
+        return self._watch(lambda: self._stub.WatchLeases(pb.WatchLeasesRequest(role=role), wait_for_ready=True))
+
+    async def put_records(
+        self, puts: Iterable[pb.Record] = (), deletes: Iterable[pb.Record] = (), fence: pb.Fence | None = None
+    ) -> int:
+        """Puts and deletes (kind and key) in one commit; gives the version when durable. Raises Fenced."""
+        request = pb.PutRecordsRequest(puts=puts, deletes=deletes, fence=fence)
+        call = self._stub.PutRecords(request, wait_for_ready=True, timeout=_PATIENCE)
+        reply: pb.PutRecordsReply = await _result(call)
+        return reply.version
+
+    async def list_records(self, kinds: Iterable[str] = ()) -> list[pb.Record]:
+        """All records of `kinds`; of all kinds when none are given."""
+        call = self._stub.ListRecords(pb.ListRecordsRequest(kinds=kinds), wait_for_ready=True, timeout=_PATIENCE)
+        found: list[pb.Record] = []
+        async for message in _stream(call):
+            found.extend(message.records)
+        return found
+
+    def watch_records(self, kinds: Iterable[str] = ()) -> AsyncIterator[pb.Records]:
+        """All records of `kinds`, then changes; reconnects for ever.
+
+        A message with `snapshot` that follows one with `last` (or is the first) begins a new whole: forget what the
+        former one said. It comes first, after a reconnect, and to whoever was too slow for the changes.
+        """
+        request = pb.WatchRecordsRequest(kinds=kinds)
+        return self._watch(lambda: self._stub.WatchRecords(request, wait_for_ready=True))
+
+    async def commit_transaction(self, transaction: int, parts: int) -> pb.TransactionOutcome:
+        """Decides a transaction of which exactly `parts` frames are staged; asked again, says what was decided."""
+        request = pb.CommitTransactionRequest(transaction=transaction, parts=parts)
+        return await _result(self._stub.CommitTransaction(request, wait_for_ready=True, timeout=_PATIENCE))
+
+    async def resolve_transaction(self, transaction: int) -> pb.TransactionOutcome:
+        """What was decided; aborts what was not."""
+        request = pb.ResolveTransactionRequest(transaction=transaction)
+        return await _result(self._stub.ResolveTransaction(request, wait_for_ready=True, timeout=_PATIENCE))
+
+    def recover(self, partition: int, fence: pb.Fence) -> AsyncIterator[pb.RecoveredBatch]:
+        """Watermarks, then the entry batches of `partition` by id. Raises Fenced, or Unavailable when it breaks."""
+        return _stream(self._stub.Recover(pb.RecoverRequest(partition=partition, fence=fence), wait_for_ready=True))
+
+    async def _watch(self, call: Callable[[], AsyncIterable[T]]) -> AsyncIterator[T]:
+        while True:
+            try:
+                async for message in call():
+                    yield message
+            except grpc.aio.AioRpcError as failure:
+                log.info("watch interrupted, will reconnect", reason=failure.details())
+            await asyncio.sleep(_RETRY_SECONDS)
+
+
+async def _result(call: Awaitable[T]) -> T:
+    try:
+        return await call
+    except grpc.aio.AioRpcError as failure:
+        raise from_rpc(failure) from failure
+
+
+async def _stream(call: AsyncIterable[T]) -> AsyncIterator[T]:
+    try:
+        async for message in call:
+            yield message
+    except grpc.aio.AioRpcError as failure:
+        raise from_rpc(failure) from failure

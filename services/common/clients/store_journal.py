@@ -1,0 +1,111 @@
+"""The writing end of the journal: one stream that stays open, and frames that are kept until they are on disk."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+
+import grpc.aio
+import structlog
+
+from services.common.errors import PreconditionFailed, Unavailable
+from services.common.grpc_channel import connect
+from services.common.runtime import Tasks
+from services.rpc.store_pb2 import AllocateOriginRequest, JournalAck, JournalFrame
+from services.rpc.store_pb2_grpc import StoreStub
+
+_RETRY_SECONDS = 0.1
+
+log = structlog.get_logger()
+
+
+class Journal:
+    """Numbers frames and sends them in order, again after every break; the store counts each once."""
+
+    def __init__(self, address: str, name: str) -> None:
+        """`name` is for logs. Every journal is a writer of its own."""
+        self._channel = connect(address)
+        self._stub = StoreStub(self._channel)
+        self._name = name
+        self._origin = 0
+        self._sequence = 0
+        self._waiting: dict[int, tuple[JournalFrame, asyncio.Future[JournalAck]]] = {}
+        self._unsent: deque[JournalFrame] = deque()
+        self._more = asyncio.Event()
+        self._tasks = Tasks()
+
+    async def start(self) -> None:
+        """Begins to connect, and does so until `stop`."""
+        self._tasks.start(self._run(), "journal")
+
+    async def stop(self) -> None:
+        """Ends the stream. Frames without an answer fail with Unavailable: they may be on disk or not."""
+        await self._tasks.stop()
+        await self._channel.close()
+        waiting, self._waiting = self._waiting, {}
+        for _, done in waiting.values():
+            if not done.done():
+                done.set_exception(Unavailable("the journal was closed before the store answered"))
+
+    def append(self, frame: JournalFrame) -> asyncio.Future[JournalAck]:
+        """Sends `frame`, whose sequence is set here; the caller may not change it any more.
+
+        The future gives the answer when the frame is on disk (`fenced`: nothing of it was written), and raises
+        PreconditionFailed when the store can make no sense of it.
+        """
+        self._sequence += 1
+        frame.sequence = self._sequence
+        done: asyncio.Future[JournalAck] = asyncio.get_running_loop().create_future()
+        self._waiting[frame.sequence] = (frame, done)
+        self._unsent.append(frame)
+        self._more.set()
+        return done
+
+    async def _run(self) -> None:
+        reported = False
+        while True:
+            try:
+                await self._stream()
+            except grpc.aio.AioRpcError as failure:
+                if not reported:
+                    log.warning("journal interrupted, confirms wait", writer=self._name, reason=failure.details())
+                reported = True
+                await asyncio.sleep(_RETRY_SECONDS)
+            else:
+                reported = False
+
+    async def _stream(self) -> None:
+        if not self._origin:
+            request = AllocateOriginRequest(name=f"journal of {self._name}")
+            self._origin = (await self._stub.AllocateOrigin(request, wait_for_ready=True)).origin
+        # The store knows a stream by its first frame, so there is none before there is something to write.
+        while not self._waiting:
+            self._more.clear()
+            await self._more.wait()
+        call = self._stub.Journal(wait_for_ready=True)
+        self._unsent = deque(frame for frame, _ in self._waiting.values())
+        self._unsent[0].origin = self._origin
+        sender = asyncio.get_running_loop().create_task(self._send(call), name="journal sender")
+        try:
+            while (ack := await call.read()) is not grpc.aio.EOF:
+                self._answer(ack)
+        finally:
+            sender.cancel()
+            await asyncio.gather(sender, return_exceptions=True)
+            call.cancel()
+
+    async def _send(self, call: grpc.aio.StreamStreamCall[JournalFrame, JournalAck]) -> None:
+        while True:
+            while self._unsent:
+                await call.write(self._unsent.popleft())
+            self._more.clear()
+            await self._more.wait()
+
+    def _answer(self, ack: JournalAck) -> None:
+        _, done = self._waiting.pop(ack.sequence)
+        if done.done():
+            return
+        if ack.refused:
+            done.set_exception(PreconditionFailed(ack.refused))
+        else:
+            done.set_result(ack)

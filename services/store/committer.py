@@ -1,0 +1,85 @@
+"""Group commit: all work that waits when a commit starts is written as one, and answered when it is on disk.
+
+One loop prepares and writes, so nothing that decides about writes (epochs, live counts, outcomes, versions) can change
+between the decision and the disk. A group that cannot be written is tried again, the same, until it can: a provider
+that is full or broken makes everybody wait, and loses nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Protocol
+
+import structlog
+
+from services.store.draft import Draft
+from services.store.live import Live
+from services.store.provider import Changes, Provider
+
+RETRY_SECONDS = 0.25
+
+log = structlog.get_logger()
+
+
+class Work(Protocol):
+    """Something that writes."""
+
+    def prepare(self, draft: Draft) -> None:
+        """Decides and puts what it writes into the group. Called once, in the order of submission; may not wait."""
+
+    def written(self) -> None:
+        """The group is durable. Called for all work of a group, in the same order."""
+
+
+class Committer:
+    """Takes work from everywhere in the store, gives it to the provider group by group."""
+
+    def __init__(self, provider: Provider, live: Live, epoch_ms: Callable[[], int]) -> None:
+        self._provider = provider
+        self._live = live
+        self._epoch_ms = epoch_ms
+        self._waiting: list[Work] = []
+        self._wake = asyncio.Event()
+
+    def submit(self, work: Work) -> None:
+        """Queues `work` for the next group."""
+        self._waiting.append(work)
+        self._wake.set()
+
+    async def run(self) -> None:
+        """Commits for ever."""
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            # One turn of the loop: what arrived in the same turn joins the group.
+            await asyncio.sleep(0)
+            await self.commit_waiting()
+
+    async def commit_waiting(self) -> None:
+        """Commits what waits now as one group; returns when that is durable."""
+        group, self._waiting = self._waiting, []
+        if not group:
+            return
+        draft = Draft(self._live, self._epoch_ms())
+        for work in group:
+            work.prepare(draft)
+        if changes := draft.finish():
+            await self._write(changes)
+        for work in group:
+            work.written()
+
+    async def _write(self, changes: Changes) -> None:
+        failing = False
+        while True:
+            try:
+                await self._provider.commit(changes)
+            except Exception:  # whatever it is, an answer now would be a lie
+                if not failing:
+                    log.exception("cannot write, will try until it works; confirms wait")
+                failing = True
+                await asyncio.sleep(RETRY_SECONDS)
+            else:
+                if failing:
+                    log.info("writing works again")
+                return

@@ -1,0 +1,55 @@
+"""The store without its wire: what there is, put together over a provider and brought back from it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from services.common.clock import Clock
+from services.common.runtime import Tasks
+from services.store.committer import Committer
+from services.store.fencing import Epochs
+from services.store.housekeeping import Housekeeping
+from services.store.journal import Journal
+from services.store.leases import Leases
+from services.store.live import Live
+from services.store.origins import Origins
+from services.store.provider import Provider
+from services.store.records import Records
+from services.store.transactions import Transactions
+
+
+class Engine:
+    """Owns the provider between `start` and `stop`."""
+
+    def __init__(self, provider: Provider, lease_ttl_ms: int, clock: Clock, epoch_ms: Callable[[], int]) -> None:
+        self.provider = provider
+        self.incarnation = 0
+        self.epochs = Epochs()
+        self._live = Live()
+        self._tasks = Tasks()
+        self._committer = Committer(provider, self._live, epoch_ms)
+        self.leases = Leases(self._committer, self.epochs, clock, lease_ttl_ms)
+        self.records = Records(self._committer, self.epochs)
+        self.origins = Origins(self._committer)
+        self.transactions = Transactions(self._committer, self.epochs)
+        self.journal = Journal(self._committer, self.epochs, self.transactions)
+        self._housekeeping = Housekeeping(provider, self._committer, self._live, self.transactions, epoch_ms)
+
+    async def start(self) -> None:
+        """Reads back what the provider holds and begins to commit. Raises InternalError when that cannot be used."""
+        await self.provider.open()
+        self.incarnation = await self.provider.begin_incarnation()
+        self._live.restore(await self.provider.live())
+        self.journal.restore(await self.provider.writers())
+        self.transactions.restore(await self.provider.outcomes())
+        self.origins.restore(await self.provider.last_origin())
+        self.records.restore(await self.provider.records(), self.incarnation)
+        self.leases.restore(await self.provider.leases(), self.incarnation)
+        self._tasks.start(self._committer.run(), "commit")
+        self._tasks.start(self.leases.run(), "lease expiry")
+        self._tasks.start(self._housekeeping.run(), "housekeeping")
+
+    async def stop(self) -> None:
+        """Ends; what was not acknowledged may be there or not."""
+        await self._tasks.stop()
+        await self.provider.close()

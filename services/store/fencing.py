@@ -1,0 +1,39 @@
+"""The current epoch of every lease, as writes see it: changed only in the order of commits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Protocol
+
+
+class FenceLike(Protocol):
+    """A hopline.store.Fence."""
+
+    @property
+    def lease(self) -> str: ...
+    @property
+    def epoch(self) -> int: ...
+
+
+class Epochs:
+    """A write holds when it names the current epoch; one that nobody ever acquired is at 0."""
+
+    def __init__(self) -> None:
+        self._current: dict[str, int] = {}
+
+    def __getitem__(self, lease: str) -> int:
+        return self._current.get(lease, 0)
+
+    def restore(self, lease: str, epoch: int) -> None:
+        """What was on disk at the start."""
+        self._current[lease] = epoch
+
+    def advance(self, lease: str) -> int:
+        """Gives the epoch of a new holder; from here on writes of the former one are refused."""
+        self._current[lease] = epoch = self[lease] + 1
+        return epoch
+
+    def refused(self, fences: Iterable[FenceLike]) -> list[str]:
+        """The leases of `fences` that do not hold."""
+        current = self._current
+        return [fence.lease for fence in fences if current.get(fence.lease, 0) != fence.epoch]

@@ -1,0 +1,36 @@
+"""The data folder: private to its user, and to one store at a time."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from pathlib import Path
+
+from services.common.errors import InternalError
+
+
+class DataFolder:
+    """A folder held by an exclusive lock, which the system lets go of when the process dies, however it dies."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._lock: int | None = None
+
+    def take(self) -> None:
+        """Makes the folder when there is none, and locks it. Raises InternalError when another store has it."""
+        self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        lock = os.open(self.path / "store.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(lock)
+            raise InternalError(
+                f"another store runs on {self.path.absolute()}: stop it, or set HOPLINE_DATA to another folder"
+            ) from None
+        self._lock = lock
+
+    def release(self) -> None:
+        """Lets another store take it."""
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None

@@ -1,0 +1,95 @@
+"""The gRPC face of the store: translates, and delegates."""
+# ruff: noqa: ARG002, N802 - the contract names the methods and what they are given
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable
+from typing import Any, TypeVar
+
+from grpc.aio import ServicerContext
+
+from services.common.errors import BrokerError, CommandInvalid, abort
+from services.rpc import store_pb2 as pb
+from services.rpc.store_pb2_grpc import StoreServicer
+from services.store.engine import Engine
+from services.store.journal import Stream
+from services.store.recovery import recover
+
+T = TypeVar("T")
+Context = ServicerContext[Any, Any]
+
+
+class Handler(StoreServicer):
+    """One method for each RPC of proto/store.proto."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    async def AllocateOrigin(self, request: pb.AllocateOriginRequest, context: Context) -> pb.Origin:
+        origin = await _answer(context, self._engine.origins.allocate())
+        return pb.Origin(origin=origin, incarnation=self._engine.incarnation)
+
+    async def KeepAlive(self, request: pb.KeepAliveRequest, context: Context) -> pb.KeepAliveReply:
+        return await _answer(context, self._engine.leases.keep_alive(request))
+
+    async def WatchLeases(self, request: pb.WatchLeasesRequest, context: Context) -> AsyncIterator[pb.LeaseTable]:
+        async for table in self._engine.leases.watch(request.role):
+            yield table
+
+    async def PutRecords(self, request: pb.PutRecordsRequest, context: Context) -> pb.PutRecordsReply:
+        return pb.PutRecordsReply(version=await _answer(context, self._engine.records.put(request)))
+
+    async def ListRecords(self, request: pb.ListRecordsRequest, context: Context) -> AsyncIterator[pb.Records]:
+        for records in self._engine.records.snapshot(request.kinds):
+            yield records
+
+    async def WatchRecords(self, request: pb.WatchRecordsRequest, context: Context) -> AsyncIterator[pb.Records]:
+        async for records in self._engine.records.watch(request.kinds):
+            yield records
+
+    async def Journal(
+        self, request_iterator: AsyncIterator[pb.JournalFrame], context: Context
+    ) -> AsyncIterator[pb.JournalAck]:
+        first = await anext(aiter(request_iterator), None)
+        if first is None:
+            return
+        if not first.origin:
+            await abort(context, CommandInvalid("the first frame of a journal stream must carry its writer's origin"))
+        stream = Stream(self._engine.journal)
+        frames = stream.read(first.origin, _from(first, request_iterator))
+        reader = asyncio.get_running_loop().create_task(frames, name="journal reader")
+        try:
+            async for ack in stream.acks():
+                yield ack
+        finally:
+            reader.cancel()
+            await asyncio.gather(reader, return_exceptions=True)
+
+    async def Recover(self, request: pb.RecoverRequest, context: Context) -> AsyncIterator[pb.RecoveredBatch]:
+        try:
+            async for batch in recover(self._engine.provider, self._engine.epochs, request):
+                yield batch
+        except BrokerError as error:
+            await abort(context, error)
+
+    async def CommitTransaction(self, request: pb.CommitTransactionRequest, context: Context) -> pb.TransactionOutcome:
+        return await self._engine.transactions.commit(request.transaction, request.parts)
+
+    async def ResolveTransaction(
+        self, request: pb.ResolveTransactionRequest, context: Context
+    ) -> pb.TransactionOutcome:
+        return await self._engine.transactions.resolve(request.transaction)
+
+
+async def _answer(context: Context, answer: Awaitable[T]) -> T:
+    try:
+        return await answer
+    except BrokerError as error:
+        await abort(context, error)
+
+
+async def _from(first: pb.JournalFrame, rest: AsyncIterator[pb.JournalFrame]) -> AsyncIterator[pb.JournalFrame]:
+    yield first
+    async for frame in rest:
+        yield frame

@@ -1,0 +1,63 @@
+"""What keeps the store small while it runs: compaction, forgetting, space. A little at a time, beside the commits."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+import structlog
+
+from services.store.committer import Committer
+from services.store.compaction import compact
+from services.store.live import Live
+from services.store.provider import Provider
+from services.store.transactions import KEPT_MS, Transactions
+
+_PERIOD_SECONDS = 1.0
+_TIDY_EVERY = 10
+# Writers and watermarks recognise what is sent again; nobody who comes back after a day does that.
+_MARKS_KEPT_MS = 24 * 3_600_000
+
+log = structlog.get_logger()
+
+
+class Housekeeping:
+    """Runs beside the commits; what it writes goes through them."""
+
+    def __init__(
+        self,
+        provider: Provider,
+        committer: Committer,
+        live: Live,
+        transactions: Transactions,
+        epoch_ms: Callable[[], int],
+    ) -> None:
+        self._provider = provider
+        self._committer = committer
+        self._live = live
+        self._transactions = transactions
+        self._epoch_ms = epoch_ms
+
+    async def run(self) -> None:
+        """For ever; a failure is logged once and tried again."""
+        turn = 0
+        failed = False
+        while True:
+            await asyncio.sleep(_PERIOD_SECONDS)
+            turn += 1
+            try:
+                await self._step(tidy=turn % _TIDY_EVERY == 0)
+            except Exception as failure:  # noqa: BLE001 - the disk may be full for a while; commits go on trying too
+                if not failed:
+                    log.warning("housekeeping failed, will try again", reason=repr(failure))
+                failed = True
+            else:
+                failed = False
+
+    async def _step(self, *, tidy: bool) -> None:
+        now = self._epoch_ms()
+        for work in await compact(self._provider, self._live, now):
+            self._committer.submit(work)
+        if tidy:
+            self._transactions.forget(now - KEPT_MS)
+            await self._provider.tidy(now - KEPT_MS, now - _MARKS_KEPT_MS)

@@ -1,0 +1,118 @@
+"""The journal: frames from all writers go through fences into commit groups, and are answered when on disk.
+
+A writer is one incarnation of a journal client; its frames are numbered. The number of the last one is written in the
+same commit, so that a frame that is sent again after a crash of either side is recognised and counts once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Callable
+
+from services.rpc.store_pb2 import JournalAck, JournalFrame
+from services.store.committer import Committer
+from services.store.draft import Draft
+from services.store.fencing import Epochs
+from services.store.transactions import Transactions
+
+# Read ahead from one writer while its earlier frames are being written; beyond it the transport holds it back.
+READ_AHEAD = 32 << 20
+
+
+class Journal:
+    """What all streams share."""
+
+    def __init__(self, committer: Committer, epochs: Epochs, transactions: Transactions) -> None:
+        self._committer = committer
+        self._epochs = epochs
+        self._transactions = transactions
+        self._writers: dict[int, int] = {}
+
+    def restore(self, writers: dict[int, int]) -> None:
+        """How far each writer had come."""
+        self._writers = writers
+
+    def append(self, writer: int, frame: JournalFrame, answer: Callable[[JournalAck], None]) -> None:
+        """Queues a frame; `answer` is called when its fate is durable."""
+        self._committer.submit(Append(self, writer, frame, answer))
+
+    def accept(self, writer: int, frame: JournalFrame, draft: Draft) -> JournalAck:
+        """Decides about a frame and puts it into the group, whole or not at all."""
+        sequence = frame.sequence
+        if fenced := self._epochs.refused(frame.fences):
+            return JournalAck(sequence=sequence, fenced=fenced)
+        if frame.transaction:
+            # Not numbered on disk: what was staged is gone after a crash, and must be taken again.
+            self._transactions.stage((writer, sequence), frame, draft.changes.at)
+            return JournalAck(sequence=sequence)
+        if self._writers.get(writer, 0) >= sequence:
+            return JournalAck(sequence=sequence)
+        if fault := draft.fault(frame):
+            return JournalAck(sequence=sequence, refused=fault)
+        draft.add(frame)
+        self._writers[writer] = draft.changes.writers[writer] = sequence
+        return JournalAck(sequence=sequence)
+
+
+class Append:
+    """One frame on its way through the committer."""
+
+    __slots__ = ("_ack", "_answer", "_frame", "_journal", "_writer")
+
+    def __init__(
+        self, journal: Journal, writer: int, frame: JournalFrame, answer: Callable[[JournalAck], None]
+    ) -> None:
+        self._journal = journal
+        self._writer = writer
+        self._frame = frame
+        self._answer = answer
+        self._ack: JournalAck
+
+    def prepare(self, draft: Draft) -> None:
+        self._ack = self._journal.accept(self._writer, self._frame, draft)
+
+    def written(self) -> None:
+        self._answer(self._ack)
+
+
+class Stream:
+    """One writer's connection: reads ahead only so far, and gives acknowledgements as they come."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self._sizes: deque[int] = deque()
+        self._bytes = 0
+        self._acks: deque[JournalAck] = deque()
+        self._changed = asyncio.Event()
+        self._room = asyncio.Event()
+        self._room.set()
+        self._ended = False
+
+    async def read(self, writer: int, frames: AsyncIterator[JournalFrame]) -> None:
+        """Appends what comes until the writer ends."""
+        async for frame in frames:
+            size = frame.ByteSize()
+            self._sizes.append(size)
+            self._bytes += size
+            self._journal.append(writer, frame, self._answer)
+            if self._bytes > READ_AHEAD:
+                self._room.clear()
+                await self._room.wait()
+        self._ended = True
+        self._changed.set()
+
+    async def acks(self) -> AsyncIterator[JournalAck]:
+        """Answers in the order of the frames, until the last frame of an ended writer is answered."""
+        while not (self._ended and not self._sizes and not self._acks):
+            while self._acks:
+                yield self._acks.popleft()
+            await self._changed.wait()
+            self._changed.clear()
+
+    def _answer(self, ack: JournalAck) -> None:
+        self._bytes -= self._sizes.popleft()
+        self._acks.append(ack)
+        self._changed.set()
+        if self._bytes <= READ_AHEAD:
+            self._room.set()

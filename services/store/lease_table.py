@@ -1,0 +1,96 @@
+"""Who holds which lease and who is alive, as a value: time goes in, tables come out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from services.rpc.store_pb2 import KeepAliveReply, Lease, LeaseTable, Member
+from services.store.provider import LeaseRow
+
+
+@dataclass(slots=True)
+class Alive:
+    """A member until its deadline (monotonic seconds)."""
+
+    role: str
+    address: str
+    deadline: float
+
+
+class Table:
+    """The leases as they are on disk, and the members. A lease is free when its holder is not alive."""
+
+    def __init__(self) -> None:
+        self.version = 0
+        self._rows: dict[str, LeaseRow] = {}
+        self._members: dict[str, Alive] = {}
+
+    def restore(self, rows: Iterable[LeaseRow], version: int, deadline: float) -> None:
+        """Believes every holder from before the start alive until `deadline`."""
+        self.version = version
+        for row in rows:
+            self._rows[row.name] = row
+            if row.member:
+                self._members[row.member] = Alive(row.role, row.address, deadline)
+
+    def renew(self, member: str, alive: Alive) -> None:
+        """`member` lives until a new deadline, however late it comes."""
+        known = self._members.get(member)
+        self._members[member] = alive
+        if known is None or (known.role, known.address) != (alive.role, alive.address):
+            self.version += 1
+
+    def remove(self, member: str) -> None:
+        """`member` is gone; what it held is free."""
+        if self._members.pop(member, None):
+            self.version += 1
+
+    def expire(self, now: float) -> list[str]:
+        """Removes members whose time is up, and gives their names."""
+        late = [name for name, alive in self._members.items() if alive.deadline <= now]
+        for name in late:
+            self.remove(name)
+        return late
+
+    def put(self, row: LeaseRow) -> None:
+        """A lease changed hands, or was let go."""
+        self._rows[row.name] = row
+        self.version += 1
+
+    def is_free(self, name: str) -> bool:
+        row = self._rows.get(name)
+        return row is None or row.member not in self._members
+
+    def held_by(self, member: str) -> list[LeaseRow]:
+        """The leases of `member`, alive or not."""
+        return [row for row in self._rows.values() if row.member == member]
+
+    def next_deadline(self) -> float | None:
+        """When the next member expires unless it renews; None without members."""
+        return min((alive.deadline for alive in self._members.values()), default=None)
+
+    def reply(self, role: str, ttl_ms: int, incarnation: int) -> KeepAliveReply:
+        """What a member of `role` is told."""
+        return KeepAliveReply(
+            leases=self._leases(role), members=self._alive(role), ttl_ms=ttl_ms, incarnation=incarnation
+        )
+
+    def published(self, role: str) -> LeaseTable:
+        """What those who watch `role` are told."""
+        return LeaseTable(leases=self._leases(role), members=self._alive(role), version=self.version)
+
+    def _leases(self, role: str) -> list[Lease]:
+        leases = []
+        for row in self._rows.values():
+            holder = self._members.get(row.member)
+            if holder and holder.role == role:
+                leases.append(Lease(name=row.name, epoch=row.epoch, member=row.member, address=holder.address))
+        return leases
+
+    def _alive(self, role: str) -> list[Member]:
+        return [
+            Member(member=name, role=role, address=alive.address)
+            for name, alive in self._members.items()
+            if alive.role == role
+        ]

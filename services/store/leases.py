@@ -1,0 +1,157 @@
+"""Leases: who may act for what. An epoch is on disk before anyone is told of it; a renewal never touches the disk.
+
+A release counts at once and is written behind: at worst a restarted store honours it for one more time to live.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable
+
+import structlog
+
+from services.common.clock import Clock
+from services.common.errors import CommandInvalid
+from services.rpc.store_pb2 import KeepAliveReply, KeepAliveRequest, LeaseTable
+from services.store.committer import Committer
+from services.store.draft import Draft
+from services.store.fencing import Epochs
+from services.store.lease_table import Alive, Table
+from services.store.provider import LeaseRow
+
+# How late an expiry may be noticed by itself; a request always sees the exact time.
+_TICK = 0.1
+
+log = structlog.get_logger()
+
+
+class Leases:
+    """The one authority over leases of partitions and roles."""
+
+    def __init__(self, committer: Committer, epochs: Epochs, clock: Clock, ttl_ms: int) -> None:
+        self._committer = committer
+        self.epochs = epochs
+        self._clock = clock
+        self._ttl_ms = ttl_ms
+        self._incarnation = 0
+        self._table = Table()
+        self._taking: set[str] = set()
+        self._seen = 0
+        self._changed = asyncio.Event()
+
+    def restore(self, rows: Iterable[LeaseRow], incarnation: int) -> None:
+        """Honours what is on disk for one time to live from now; table versions exceed all of former incarnations."""
+        self._incarnation = incarnation
+        rows = list(rows)
+        for row in rows:
+            self.epochs.restore(row.name, row.epoch)
+        self._table.restore(rows, incarnation << 32, self._clock() + self._ttl_ms / 1000)
+
+    async def keep_alive(self, request: KeepAliveRequest) -> KeepAliveReply:
+        """Renews, releases, then takes what is free; returns when what was taken is durable. Raises CommandInvalid."""
+        if not request.member:
+            raise CommandInvalid("a member without a name cannot hold leases")
+        self.expire()
+        ttl_ms = min(request.ttl_ms or self._ttl_ms, self._ttl_ms)
+        if request.leaving:
+            self._release(row.name for row in self._table.held_by(request.member))
+            self._table.remove(request.member)
+        else:
+            await self._renew_and_take(request, ttl_ms)
+        self._publish()
+        return self._table.reply(request.role, ttl_ms, self._incarnation)
+
+    async def watch(self, role: str) -> AsyncIterator[LeaseTable]:
+        """The whole table of `role`, at first and after changes; whoever is slow gets the latest."""
+        seen = -1
+        while True:
+            changed = self._changed
+            if seen != self._table.version:
+                table = self._table.published(role)
+                seen = table.version
+                yield table
+            else:
+                await changed.wait()
+
+    def expire(self) -> None:
+        """Lets go of members that did not renew in time."""
+        for member in self._table.expire(self._clock()):
+            log.warning("member expired, its leases are free", member=member)
+        self._publish()
+
+    async def run(self) -> None:
+        """Expires by the clock, for ever."""
+        while True:
+            deadline = self._table.next_deadline()
+            wait = _TICK if deadline is None else min(_TICK, deadline - self._clock())
+            await asyncio.sleep(max(wait, 0.001))
+            self.expire()
+
+    def taken(self, rows: list[LeaseRow]) -> None:
+        """Acquisitions are on disk."""
+        for row in rows:
+            self._taking.discard(row.name)
+            self._table.put(row)
+        self._publish()
+
+    async def _renew_and_take(self, request: KeepAliveRequest, ttl_ms: int) -> None:
+        member = request.member
+        self._table.renew(member, Alive(request.role, request.address, self._clock() + ttl_ms / 1000))
+        held = {row.name for row in self._table.held_by(member)}
+        self._release(held.intersection(request.release))
+        wanted = [name for name in dict.fromkeys(request.acquire) if self._may_take(name)]
+        if not wanted:
+            return
+        for name in wanted:
+            self._taking.add(name)
+            # From here on a former holder that comes back late is too late.
+            self._table.put(LeaseRow(name, self.epochs[name]))
+        work = Acquisition(self, [LeaseRow(name, 0, member, request.role, request.address) for name in wanted])
+        self._committer.submit(work)
+        await asyncio.shield(work.done)
+
+    def _may_take(self, name: str) -> bool:
+        return name not in self._taking and self._table.is_free(name)
+
+    def _release(self, names: Iterable[str]) -> None:
+        rows = [LeaseRow(name, self.epochs[name]) for name in names]
+        for row in rows:
+            self._table.put(row)
+        if rows:
+            self._committer.submit(Release(rows))
+
+    def _publish(self) -> None:
+        if self._seen != self._table.version:
+            self._seen = self._table.version
+            self._changed.set()
+            self._changed = asyncio.Event()
+
+
+class Acquisition:
+    """New holders on their way to the disk."""
+
+    def __init__(self, leases: Leases, rows: list[LeaseRow]) -> None:
+        self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._leases = leases
+        self._rows = rows
+
+    def prepare(self, draft: Draft) -> None:
+        self._rows = [row._replace(epoch=self._leases.epochs.advance(row.name)) for row in self._rows]
+        draft.changes.leases.update((row.name, row) for row in self._rows)
+
+    def written(self) -> None:
+        self._leases.taken(self._rows)
+        self.done.set_result(None)
+
+
+class Release:
+    """Leases without a holder on their way to the disk."""
+
+    def __init__(self, rows: list[LeaseRow]) -> None:
+        self._rows = rows
+
+    def prepare(self, draft: Draft) -> None:
+        draft.changes.leases.update((row.name, row) for row in self._rows)
+
+    def written(self) -> None:
+        """Nobody waits: it counted when it was asked for."""

@@ -1,0 +1,159 @@
+"""What the store needs of a place that keeps things: one way in (`commit`), and a way out for each kind of thing.
+
+A provider decides nothing. Fences, live counts, transactions and time are the store's; a provider carries out one
+`Changes` at a time, whole or not at all. It is a plug-in of the group `store_providers`, made from a folder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol
+
+
+class EntryRow(NamedTuple):
+    """A batch of entries of one partition, as it is kept."""
+
+    id: int
+    partition: int
+    content: int
+    total: int
+    entries: bytes  # hopline.store.EntryColumns
+
+
+class DequeueRow(NamedTuple):
+    """Entries of one batch that are gone; `left` alive after it, which tells the rows of a batch apart."""
+
+    batch: int
+    left: int
+    indexes: bytes  # one or more hopline.store.Dequeue, one after the other: protobuf reads them as one
+
+
+class LeaseRow(NamedTuple):
+    """`member` is empty when the lease was let go; the epoch stays for the next holder to exceed."""
+
+    name: str
+    epoch: int
+    member: str = ""
+    role: str = ""
+    address: str = ""
+
+
+class RecordRow(NamedTuple):
+    kind: str
+    key: str
+    value: bytes
+    version: int
+
+
+class LiveRow(NamedTuple):
+    """What the store remembers of an entry batch while running."""
+
+    id: int
+    content: int
+    total: int
+    left: int
+    size: int  # bytes of the content's columns
+    whole: bool  # no body of the content was blanked
+
+
+class OutcomeRow(NamedTuple):
+    transaction: int
+    committed: bool
+    at: int  # Unix epoch, milliseconds
+
+
+class StoredBatch(NamedTuple):
+    """An entry batch with everything that recovery needs of it."""
+
+    entry: EntryRow
+    columns: bytes
+    dequeues: list[bytes]
+    delivered_upto: int
+
+
+class Sharing(NamedTuple):
+    """A content and the batches that live on it."""
+
+    columns: bytes
+    batches: list[tuple[bytes, list[bytes]]]  # entries, dequeues
+
+
+@dataclass(slots=True)
+class Changes:
+    """One commit: removals first, then the rest. Carrying it out twice is the same as once."""
+
+    at: int = 0  # Unix epoch, milliseconds
+    dead_batches: list[int] = field(default_factory=list)  # with their dequeues
+    dead_contents: list[int] = field(default_factory=list)
+    contents: dict[int, bytes] = field(default_factory=dict)  # whole; replaces what is there
+    blanked: dict[int, bytes] = field(default_factory=dict)  # replaces a content, bodies of dead entries left out
+    entries: dict[int, EntryRow] = field(default_factory=dict)
+    dequeues: list[DequeueRow] = field(default_factory=list)
+    delivered: dict[int, int] = field(default_factory=dict)  # batch -> upto; grows only
+    watermarks: dict[tuple[int, int], int] = field(default_factory=dict)  # partition, origin -> uid; grows only
+    writers: dict[int, int] = field(default_factory=dict)  # journal writer -> sequence of its last frame
+    outcomes: dict[int, bool] = field(default_factory=dict)  # transaction -> committed
+    leases: dict[str, LeaseRow] = field(default_factory=dict)
+    records: dict[tuple[str, str], RecordRow | None] = field(default_factory=dict)  # None: deleted
+    origin: int = 0  # the last one given, when it changed
+
+    def __bool__(self) -> bool:
+        """Whether there is anything to write."""
+        journal = self.contents or self.entries or self.dequeues or self.dead_batches or self.dead_contents
+        marks = self.blanked or self.delivered or self.watermarks or self.writers or self.outcomes
+        return bool(journal or marks or self.leases or self.records or self.origin)
+
+
+class Entries(Protocol):
+    """Contents, entry batches, dequeues and watermarks."""
+
+    async def live(self) -> list[LiveRow]:
+        """Every entry batch there is, for the counts that are kept in memory."""
+
+    async def watermarks(self, partition: int) -> list[tuple[int, int]]:
+        """(origin, uid) of `partition`."""
+
+    def batches(self, partition: int) -> AsyncIterator[StoredBatch]:
+        """The entry batches of `partition` by id. Holds up no commit and only some of them in memory."""
+
+    async def sharing(self, content: int) -> Sharing | None:
+        """A content with all batches on it; None when there is none."""
+
+
+class Transactions(Protocol):
+    """Outcomes of transactions, and how far each writer of the journal has come."""
+
+    async def outcomes(self) -> list[OutcomeRow]: ...
+
+    async def writers(self) -> dict[int, int]: ...
+
+
+class Leases(Protocol):
+    async def leases(self) -> list[LeaseRow]: ...
+
+
+class Origins(Protocol):
+    async def last_origin(self) -> int: ...
+
+    async def begin_incarnation(self) -> int:
+        """Counts one start of the store, durably, and gives the new count."""
+
+
+class Records(Protocol):
+    async def records(self) -> list[RecordRow]: ...
+
+
+class Provider(Entries, Transactions, Leases, Origins, Records, Protocol):
+    """All of it together."""
+
+    async def open(self) -> None:
+        """Raises InternalError when what is there cannot be used."""
+
+    async def close(self) -> None: ...
+
+    async def commit(self, changes: Changes) -> None:
+        """Returns when `changes` are durable; raises when they could not be written, and then none of them are."""
+
+    async def tidy(self, outcomes_before: int, marks_before: int) -> None:
+        """Forgets outcomes, and writers and watermarks, older than these (Unix epoch, ms); gives back some space."""

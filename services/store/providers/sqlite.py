@@ -1,0 +1,134 @@
+"""The store in one SQLite file: write-ahead log, every commit synced, checkpoints and reads beside the commits."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import structlog
+
+from services.common.errors import InternalError
+from services.common.runtime import Tasks
+from services.store.provider import Changes, LeaseRow, LiveRow, OutcomeRow, RecordRow, Sharing, StoredBatch
+from services.store.providers import sqlite_read
+from services.store.providers.sqlite_database import Database
+from services.store.providers.sqlite_schema import migrate
+from services.store.providers.sqlite_write import write
+
+# Log written since the last checkpoint, roughly, at which the next one starts.
+_CHECKPOINT_BYTES = 64 << 20
+# What a commit writes besides blobs: the pages of rows and indexes that it touches.
+_COMMIT_BYTES = 96 << 10
+# Pages given back to the file system at once, and free pages that are kept for the next peak.
+_VACUUM_PAGES = 512
+_KEEP_FREE_PAGES = 4096
+
+log = structlog.get_logger()
+
+
+class SQLiteProvider:
+    """`<folder>/hopline.db`. One connection writes, one reads, one checkpoints."""
+
+    def __init__(self, folder: Path) -> None:
+        path = folder / "hopline.db"
+        self._path = path
+        self._writer = Database(path)
+        self._reader = Database(path)
+        self._checkpointer = Database(path)
+        self._tasks = Tasks()
+        self._unchecked = 0
+        self._checkpointing = False
+
+    async def open(self) -> None:
+        try:
+            await self._writer.open()
+            await self._writer.run(migrate)
+            await self._reader.open()
+            await self._checkpointer.open()
+        except sqlite3.Error as failure:
+            await self._close_connections()
+            raise InternalError(f"cannot use {self._path}: {failure}") from failure
+
+    async def close(self) -> None:
+        """Leaves one file, without a log."""
+        await self._tasks.stop()
+        await self._reader.close()
+        await self._checkpointer.close()
+        try:
+            await self._writer.rows("PRAGMA wal_checkpoint(TRUNCATE)")
+        except sqlite3.Error as failure:
+            log.warning("log stays beside the file until the next start", reason=str(failure))
+        await self._writer.close()
+
+    async def _close_connections(self) -> None:
+        for database in (self._reader, self._checkpointer, self._writer):
+            await database.close()
+
+    async def commit(self, changes: Changes) -> None:
+        await self._writer.run(write, changes)
+        self._unchecked += _COMMIT_BYTES + sum(map(len, changes.contents.values()))
+        if self._unchecked >= _CHECKPOINT_BYTES and not self._checkpointing:
+            self._checkpointing = True
+            self._unchecked = 0
+            self._tasks.start(self._checkpoint(), "checkpoint")
+
+    async def _checkpoint(self) -> None:
+        # The bulk is copied while commits go on. What they wrote meanwhile is little, and copied between two of them:
+        # only a log that was copied to its end starts anew, and under load this is the one moment without a newer end.
+        try:
+            await self._checkpointer.rows("PRAGMA wal_checkpoint(PASSIVE)")
+            await self._writer.rows("PRAGMA wal_checkpoint(PASSIVE)")
+        except sqlite3.Error as failure:
+            log.warning("checkpoint failed, the next will do more", reason=str(failure))
+        finally:
+            self._checkpointing = False
+
+    async def tidy(self, outcomes_before: int, marks_before: int) -> None:
+        await self._writer.rows("DELETE FROM outcome WHERE at < ?", (outcomes_before,))
+        await self._writer.rows("DELETE FROM writer WHERE at < ?", (marks_before,))
+        await self._writer.rows("DELETE FROM watermark WHERE at < ?", (marks_before,))
+        ((free,),) = await self._reader.rows("PRAGMA freelist_count")
+        if free > _KEEP_FREE_PAGES:
+            await self._writer.rows(f"PRAGMA incremental_vacuum({_VACUUM_PAGES})")
+
+    async def live(self) -> list[LiveRow]:
+        return await self._reader.run(sqlite_read.live)
+
+    async def watermarks(self, partition: int) -> list[tuple[int, int]]:
+        rows = await self._reader.rows("SELECT origin, uid FROM watermark WHERE partition = ?", (partition,))
+        return [(origin, uid) for origin, uid in rows]
+
+    async def batches(self, partition: int) -> AsyncIterator[StoredBatch]:
+        after = -1
+        while chunk := await self._reader.run(sqlite_read.chunk, partition, after):
+            for batch in chunk:
+                yield batch
+            after = chunk[-1].entry.id
+
+    async def sharing(self, content: int) -> Sharing | None:
+        return await self._reader.run(sqlite_read.sharing, content)
+
+    async def outcomes(self) -> list[OutcomeRow]:
+        rows = await self._reader.rows("SELECT id, committed, at FROM outcome")
+        return [OutcomeRow(int.from_bytes(number, "big"), bool(committed), at) for number, committed, at in rows]
+
+    async def writers(self) -> dict[int, int]:
+        return dict(await self._reader.rows("SELECT origin, sequence FROM writer"))
+
+    async def leases(self) -> list[LeaseRow]:
+        rows = await self._reader.rows("SELECT name, epoch, member, role, address FROM lease")
+        return [LeaseRow(*row) for row in rows]
+
+    async def last_origin(self) -> int:
+        ((value,),) = await self._reader.rows("SELECT value FROM counter WHERE name = 'origin'")
+        return int(value)
+
+    async def begin_incarnation(self) -> int:
+        sql = "UPDATE counter SET value = value + 1 WHERE name = 'incarnation' RETURNING value"
+        ((value,),) = await self._writer.rows(sql)
+        return int(value)
+
+    async def records(self) -> list[RecordRow]:
+        rows = await self._reader.rows("SELECT kind, key, value, version FROM record")
+        return [RecordRow(*row) for row in rows]

@@ -1,0 +1,64 @@
+"""A connection to the store's file in a thread of its own."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+import aiosqlite
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+# Columns of a batch span pages; larger pages make that a chain of few. They count only when the file is made.
+_PRAGMAS = (
+    "page_size = 16384",
+    "auto_vacuum = INCREMENTAL",
+    "journal_mode = WAL",
+    "synchronous = FULL",
+    "secure_delete = OFF",
+    "cache_size = -65536",
+    "temp_store = MEMORY",
+    # The provider checkpoints beside the commits, not within one.
+    "wal_autocheckpoint = 0",
+    # A log that grew under load is cut back when it starts anew.
+    "journal_size_limit = 268435456",
+    "busy_timeout = 5000",
+)
+
+
+class Database:
+    """One aiosqlite connection on which whole functions run, in a single hop into its thread."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._connection: aiosqlite.Connection | None = None
+
+    async def open(self) -> None:
+        """Opens the file, or makes it; raises sqlite3.Error."""
+        self._connection = await aiosqlite.connect(self._path, isolation_level=None, cached_statements=64)
+        for pragma in _PRAGMAS:
+            await self.run(_execute, f"PRAGMA {pragma}")
+
+    async def close(self) -> None:
+        """Waits for what is under way."""
+        if self._connection is not None:
+            await self._connection.close()
+            self._connection = None
+
+    async def run(self, work: Callable[Concatenate[sqlite3.Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Runs `work(connection, …)` in the connection's thread and gives what it returns or raises."""
+        assert self._connection is not None, "not open"
+        raw = self._connection._conn  # noqa: SLF001 - aiosqlite offers a hop per statement, and this is one per group
+        done: T = await self._connection._execute(work, raw, *args, **kwargs)  # type: ignore[no-untyped-call]  # noqa: SLF001 - as above
+        return done
+
+    async def rows(self, sql: str, parameters: Iterable[Any] = ()) -> list[tuple[Any, ...]]:
+        """All rows of a query."""
+        return await self.run(_execute, sql, tuple(parameters))
+
+
+def _execute(connection: sqlite3.Connection, sql: str, parameters: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    return connection.execute(sql, parameters).fetchall()

@@ -1,0 +1,71 @@
+"""How one `Changes` becomes one SQLite transaction. Runs in the connection's thread, whole, without the loop."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from services.store.provider import Changes
+
+_CONTENT = "INSERT OR REPLACE INTO content (id, whole, columns) VALUES (?, ?, ?)"
+_ENTRY = "INSERT OR IGNORE INTO entry_batch (id, partition, content, count, entries) VALUES (?, ?, ?, ?, ?)"
+_DEQUEUE = "INSERT OR IGNORE INTO dequeue (batch, left, indexes) VALUES (?, ?, ?)"
+_DELIVERED = "UPDATE entry_batch SET delivered_upto = max(delivered_upto, ?) WHERE id = ?"
+_WATERMARK = """INSERT INTO watermark (partition, origin, uid, at) VALUES (?, ?, ?, ?)
+    ON CONFLICT DO UPDATE SET uid = max(uid, excluded.uid), at = excluded.at"""
+_WRITER = "INSERT OR REPLACE INTO writer (origin, sequence, at) VALUES (?, ?, ?)"
+_OUTCOME = "INSERT OR REPLACE INTO outcome (id, committed, at) VALUES (?, ?, ?)"
+_LEASE = "INSERT OR REPLACE INTO lease (name, epoch, member, role, address) VALUES (?, ?, ?, ?, ?)"
+_RECORD = "INSERT OR REPLACE INTO record (kind, key, value, version) VALUES (?, ?, ?, ?)"
+
+Statement = tuple[str, Sequence[tuple[Any, ...]]]
+
+
+def write(connection: sqlite3.Connection, changes: Changes) -> None:
+    """Commits `changes`; raises sqlite3.Error when it could not, and then nothing of them is there."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        for sql, rows in _statements(changes):
+            if rows:
+                connection.executemany(sql, rows)
+        connection.execute("COMMIT")
+    except BaseException:
+        # SQLite rolls back by itself on some failures.
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+def blob_of(transaction: int) -> bytes:
+    """A transaction's id has all of 64 bits; SQLite's integers have one less."""
+    return transaction.to_bytes(8, "big")
+
+
+def _statements(changes: Changes) -> Iterable[Statement]:
+    yield from _removals(changes)
+    yield _CONTENT, [(number, True, columns) for number, columns in changes.contents.items()]
+    yield _CONTENT, [(number, False, columns) for number, columns in changes.blanked.items()]
+    yield _ENTRY, list(changes.entries.values())
+    yield _DEQUEUE, changes.dequeues
+    yield _DELIVERED, [(upto, batch) for batch, upto in changes.delivered.items()]
+    yield from _marks(changes)
+    yield _LEASE, list(changes.leases.values())
+    yield "DELETE FROM record WHERE kind = ? AND key = ?", [key for key, row in changes.records.items() if row is None]
+    yield _RECORD, [row for row in changes.records.values() if row is not None]
+    if changes.origin:
+        yield "UPDATE counter SET value = ? WHERE name = 'origin'", [(changes.origin,)]
+
+
+def _removals(changes: Changes) -> Iterable[Statement]:
+    batches = [(batch,) for batch in changes.dead_batches]
+    yield "DELETE FROM dequeue WHERE batch = ?", batches
+    yield "DELETE FROM entry_batch WHERE id = ?", batches
+    yield "DELETE FROM content WHERE id = ?", [(content,) for content in changes.dead_contents]
+
+
+def _marks(changes: Changes) -> Iterable[Statement]:
+    at = changes.at
+    yield _WATERMARK, [(*mark, uid, at) for mark, uid in changes.watermarks.items()]
+    yield _WRITER, [(writer, sequence, at) for writer, sequence in changes.writers.items()]
+    yield _OUTCOME, [(blob_of(number), committed, at) for number, committed in changes.outcomes.items()]

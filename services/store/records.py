@@ -1,0 +1,172 @@
+"""Configuration records: all in memory, the durable ones on disk too, every change with a version of the whole set.
+
+Watchers follow by version, not by a queue of their own: the records are kept in the order of their last change, so
+whoever is slow gets the latest of each, and costs nothing meanwhile.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+
+from services.common.errors import Fenced
+from services.rpc.store_pb2 import PutRecordsRequest, Record
+from services.rpc.store_pb2 import Records as RecordsMessage
+from services.store.committer import Committer
+from services.store.draft import Draft
+from services.store.fencing import Epochs
+from services.store.provider import RecordRow
+
+# Remembered deletions; a watcher that is further behind gets a snapshot instead.
+TOMBSTONES = 10_000
+# Records in one message of a stream.
+_CHUNK = 1000
+
+Key = tuple[str, str]
+
+
+class Records:
+    """The record set and those who watch it."""
+
+    def __init__(self, committer: Committer, epochs: Epochs) -> None:
+        self._committer = committer
+        self._epochs = epochs
+        self._incarnation = 0
+        self._next = 0  # version of the last change that was decided
+        self._version = 0  # version of the last change that is durable
+        self._records: OrderedDict[Key, Record] = OrderedDict()  # by last change, tombstones too
+        self._tombstones: OrderedDict[Key, int] = OrderedDict()
+        self._forgotten = 0  # newest deletion that is not remembered
+        self._changed = asyncio.Event()
+
+    def restore(self, rows: Iterable[RecordRow], incarnation: int) -> None:
+        """What is on disk; versions of this incarnation exceed all earlier ones, those of transient changes too."""
+        self._incarnation = incarnation
+        self._next = self._version = self._forgotten = incarnation << 32
+        for row in sorted(rows, key=lambda row: row.version):
+            self._records[row.kind, row.key] = Record(kind=row.kind, key=row.key, value=row.value, version=row.version)
+
+    async def put(self, request: PutRecordsRequest) -> int:
+        """Puts and deletes in one commit; gives the version when durable. Raises Fenced when the fence is old."""
+        change = RecordChange(self, request)
+        self._committer.submit(change)
+        return await asyncio.shield(change.version)
+
+    def snapshot(self, kinds: Sequence[str]) -> Iterator[RecordsMessage]:
+        """All records of `kinds` (all kinds when there are none), in messages of bounded length."""
+        wanted = set(kinds)
+        found = [
+            record for record in self._records.values() if not record.deleted and (not wanted or record.kind in wanted)
+        ]
+        return self._messages(found, snapshot=True)
+
+    async def watch(self, kinds: Sequence[str]) -> AsyncIterator[RecordsMessage]:
+        """A snapshot, then changes as they become durable; another snapshot to whoever fell too far behind."""
+        wanted = set(kinds)
+        seen = -1
+        while True:
+            changed = self._changed
+            if seen == self._version:
+                await changed.wait()
+                continue
+            behind, seen = seen, self._version
+            if behind < self._forgotten:
+                messages = self.snapshot(kinds)
+            else:
+                messages = self._messages(self._since(behind, wanted), snapshot=False)
+            for message in messages:
+                yield message
+
+    def decide(self, request: PutRecordsRequest, draft: Draft) -> int:
+        """Checks the fence, gives the version and puts the durable part into the group. Raises Fenced."""
+        fence = request.fence
+        if request.HasField("fence") and (refused := self._epochs.refused([fence])):
+            raise Fenced(f"{refused[0]} has a newer epoch than {fence.epoch}")
+        self._next += 1
+        rows = draft.changes.records
+        for record in request.puts:
+            key = (record.kind, record.key)
+            if not record.transient:
+                rows[key] = RecordRow(record.kind, record.key, record.value, self._next)
+            elif self._is_durable(key, draft):
+                rows[key] = None
+        for record in request.deletes:
+            if self._is_durable((record.kind, record.key), draft):
+                rows[record.kind, record.key] = None
+        return self._next
+
+    def apply(self, request: PutRecordsRequest, version: int) -> None:
+        """A change is durable: shows it."""
+        for record in request.puts:
+            self._show(
+                Record(kind=record.kind, key=record.key, value=record.value, transient=record.transient), version
+            )
+        for record in request.deletes:
+            if (record.kind, record.key) in self._records:
+                self._show(Record(kind=record.kind, key=record.key, deleted=True), version)
+        self._version = version
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+    def _is_durable(self, key: Key, draft: Draft) -> bool:
+        known = self._records.get(key)
+        return key in draft.changes.records or (known is not None and not known.deleted and not known.transient)
+
+    def _show(self, record: Record, version: int) -> None:
+        record.version = version
+        key = (record.kind, record.key)
+        self._tombstones.pop(key, None)
+        self._records[key] = record
+        self._records.move_to_end(key)
+        if record.deleted:
+            self._tombstones[key] = version
+            if len(self._tombstones) > TOMBSTONES:
+                oldest, self._forgotten = self._tombstones.popitem(last=False)
+                del self._records[oldest]
+
+    def _since(self, version: int, wanted: set[str]) -> list[Record]:
+        changed = []
+        for record in reversed(self._records.values()):
+            if record.version <= version:
+                break
+            if not wanted or record.kind in wanted:
+                changed.append(record)
+        changed.reverse()
+        return changed
+
+    def _messages(self, records: list[Record], *, snapshot: bool) -> Iterator[RecordsMessage]:
+        version = self._version
+        if not records and not snapshot:
+            return
+        for start in range(0, max(len(records), 1), _CHUNK):
+            yield RecordsMessage(
+                records=records[start : start + _CHUNK],
+                version=version,
+                snapshot=snapshot,
+                last=start + _CHUNK >= len(records),
+                incarnation=self._incarnation,
+            )
+
+
+class RecordChange:
+    """Puts and deletes on their way through the committer."""
+
+    def __init__(self, records: Records, request: PutRecordsRequest) -> None:
+        self.version: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        self._records = records
+        self._request = request
+        self._result: int | Fenced = 0
+
+    def prepare(self, draft: Draft) -> None:
+        try:
+            self._result = self._records.decide(self._request, draft)
+        except Fenced as refused:
+            self._result = refused
+
+    def written(self) -> None:
+        if isinstance(self._result, Fenced):
+            self.version.set_exception(self._result)
+            return
+        self._records.apply(self._request, self._result)
+        self.version.set_result(self._result)

@@ -1,0 +1,36 @@
+"""What a new owner of a partition needs: everything that was acknowledged to the former ones."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+from services.common.errors import Fenced
+from services.rpc.store_pb2 import Dequeue, EntryBatch, RecoveredBatch, RecoverRequest, Watermark
+from services.store.fencing import Epochs
+from services.store.provider import Provider, StoredBatch
+
+
+async def recover(provider: Provider, epochs: Epochs, request: RecoverRequest) -> AsyncIterator[RecoveredBatch]:
+    """Watermarks first, then entry batches by id. Raises Fenced unless the caller is the current owner.
+
+    The epoch was on disk before its holder knew it, and with it every group that a former owner got in; so what is
+    read now is complete, and nobody but the caller adds to it.
+    """
+    if refused := epochs.refused([request.fence]):
+        raise Fenced(f"{refused[0]} is not at epoch {request.fence.epoch}")
+    marks = await provider.watermarks(request.partition)
+    yield RecoveredBatch(
+        watermarks=[Watermark(partition=request.partition, origin=origin, uid=uid) for origin, uid in marks]
+    )
+    async for batch in provider.batches(request.partition):
+        yield _recovered(batch)
+
+
+def _recovered(batch: StoredBatch) -> RecoveredBatch:
+    number, partition, content, count, entries = batch.entry
+    return RecoveredBatch(
+        entries=EntryBatch(id=number, partition=partition, content=content, count=count, entries=entries),
+        columns=batch.columns,
+        dequeued=Dequeue.FromString(b"".join(batch.dequeues)).indexes,
+        delivered_upto=batch.delivered_upto,
+    )

@@ -1,0 +1,52 @@
+"""The store as a process: the data folder, the engine over the configured provider, the gRPC server."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import structlog
+
+from services.common import clock, plugins
+from services.common.config import Settings
+from services.common.grpc_channel import Server
+from services.rpc.store_pb2_grpc import add_StoreServicer_to_server
+from services.store.engine import Engine
+from services.store.folder import DataFolder
+from services.store.handler import Handler
+
+NAME = "hopline.store.Store"
+
+log = structlog.get_logger()
+
+
+class Service:
+    """Started and stopped by the command line."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._address = settings.address_of("store")
+        self._folder = DataFolder(settings.data)
+        provider = plugins.load("store_providers", settings.store_provider)(settings.data)
+        self._engine = Engine(provider, settings.lease_ttl_ms, clock.monotonic, clock.epoch_ms)
+        self._server = Server([NAME])
+
+    async def start(self) -> None:
+        """Returns when everything is read back and calls are served; raises InternalError when it cannot be."""
+        self._folder.take()
+        try:
+            await self._engine.start()
+        except BaseException:
+            self._folder.release()
+            raise
+        if self._address.startswith("unix:"):
+            Path(self._address.removeprefix("unix:")).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        add_StoreServicer_to_server(Handler(self._engine), self._server.grpc)
+        await self._server.listen(self._address)
+        await self._server.ready()
+        log.info("store ready", provider=self._settings.store_provider, address=self._address)
+
+    async def stop(self) -> None:
+        """Ends the streams, then closes the provider: what was acknowledged is on disk already."""
+        await self._server.stop()
+        await self._engine.stop()
+        self._folder.release()

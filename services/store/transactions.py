@@ -1,0 +1,97 @@
+"""Local transactions: parts are staged in memory, and one commit decides. An outcome, once there, never changes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+
+from services.rpc.store_pb2 import JournalFrame, TransactionOutcome
+from services.store.committer import Committer
+from services.store.draft import Draft
+from services.store.fencing import Epochs
+from services.store.provider import OutcomeRow
+
+# Who asks later than this is told "aborted"; who asks at all does so within seconds.
+KEPT_MS = 3_600_000
+
+# A part is known by its writer and sequence, so that one that is sent again counts once.
+PartKey = tuple[int, int]
+
+
+class Transactions:
+    """All transactions, staged and decided."""
+
+    def __init__(self, committer: Committer, epochs: Epochs) -> None:
+        self._committer = committer
+        self._epochs = epochs
+        self._staged: dict[int, dict[PartKey, JournalFrame]] = {}
+        self._since: dict[int, int] = {}
+        self._outcomes: dict[int, OutcomeRow] = {}
+
+    def restore(self, rows: Iterable[OutcomeRow]) -> None:
+        """The outcomes that a provider holds."""
+        self._outcomes = {row.transaction: row for row in rows}
+
+    def stage(self, key: PartKey, frame: JournalFrame, at: int) -> None:
+        """Keeps a part until the decision; one that comes after it is not needed any more."""
+        transaction = frame.transaction
+        if transaction not in self._outcomes:
+            self._staged.setdefault(transaction, {})[key] = frame
+            self._since.setdefault(transaction, at)
+
+    async def commit(self, transaction: int, parts: int) -> TransactionOutcome:
+        """Applies all staged parts and records it, in one commit; asked again, answers what was decided.
+
+        Aborts unless there are exactly `parts` and all their fences hold.
+        """
+        return await self._decide(Decision(self, transaction, parts))
+
+    async def resolve(self, transaction: int) -> TransactionOutcome:
+        """The outcome; an undecided transaction is aborted."""
+        return await self._decide(Decision(self, transaction, None))
+
+    def forget(self, before: int) -> None:
+        """Drops outcomes, and parts whose commit never came, that are older than `before` (Unix epoch, ms)."""
+        for transaction in [number for number, row in self._outcomes.items() if row.at < before]:
+            del self._outcomes[transaction]
+        for transaction in [number for number, since in self._since.items() if since < before]:
+            self._take(transaction)
+
+    async def _decide(self, decision: Decision) -> TransactionOutcome:
+        self._committer.submit(decision)
+        return await asyncio.shield(decision.outcome)
+
+    def _take(self, transaction: int) -> list[JournalFrame]:
+        self._since.pop(transaction, None)
+        return list(self._staged.pop(transaction, {}).values())
+
+    def decide(self, transaction: int, parts: int | None, draft: Draft) -> TransactionOutcome:
+        """The decision itself, within a commit group; `parts` None aborts what is undecided."""
+        if known := self._outcomes.get(transaction):
+            return TransactionOutcome(committed=known.committed)
+        frames = self._take(transaction)
+        fenced = [lease for frame in frames for lease in self._epochs.refused(frame.fences)]
+        committed = parts == len(frames) > 0 and not fenced and not any(map(draft.fault, frames))
+        if committed:
+            for frame in frames:
+                draft.add(frame)
+        self._outcomes[transaction] = OutcomeRow(transaction, committed, draft.changes.at)
+        draft.changes.outcomes[transaction] = committed
+        return TransactionOutcome(committed=committed, fenced=fenced)
+
+
+class Decision:
+    """A commit or a question, on its way through the committer."""
+
+    def __init__(self, transactions: Transactions, transaction: int, parts: int | None) -> None:
+        self.outcome: asyncio.Future[TransactionOutcome] = asyncio.get_running_loop().create_future()
+        self._transactions = transactions
+        self._transaction = transaction
+        self._parts = parts
+        self._reply = TransactionOutcome()
+
+    def prepare(self, draft: Draft) -> None:
+        self._reply = self._transactions.decide(self._transaction, self._parts, draft)
+
+    def written(self) -> None:
+        self.outcome.set_result(self._reply)
