@@ -33,7 +33,7 @@ class BrokerName(StrEnum):
     rabbitmq = "rabbitmq"
 
 
-app = typer.Typer(add_completion=False)
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 console = Console()
 
 
