@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 
 import grpc
 import grpc.aio
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
+
+from services.common.runtime import CannotStart
 
 # A body of 100 MiB travels in one frame, with room for what surrounds it.
 _MAX_FRAME = 256 << 20
@@ -27,6 +30,8 @@ _OPTIONS: list[tuple[str, int]] = [
     ("grpc.max_reconnect_backoff_ms", 250),
     # Two channels to one target share no connection: a stream full of messages must not delay a lease.
     ("grpc.use_local_subchannel_pool", 1),
+    # Two processes on one port would each get half of the calls, and no error.
+    ("grpc.so_reuseport", 0),
 ]
 
 
@@ -47,8 +52,14 @@ class Server:
         reflection.enable_server_reflection(listed, self.grpc)
 
     async def listen(self, address: str) -> None:
-        """Binds and accepts calls; raises RuntimeError when the address is taken."""
-        self.grpc.add_insecure_port(address)
+        """Binds and accepts calls; raises CannotStart when the address is taken."""
+        if address.startswith("unix:"):
+            # Who may open the socket may do anything: only the broker's own user comes into the folder.
+            Path(address.removeprefix("unix:")).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        try:
+            self.grpc.add_insecure_port(address)
+        except RuntimeError as error:
+            raise CannotStart(f"cannot listen on {address}: it is taken, or not an address of this machine") from error
         await self._say(health_pb2.HealthCheckResponse.NOT_SERVING)
         await self.grpc.start()
 

@@ -1,0 +1,198 @@
+"""The command line, and the one place that knows all services: each command imports only what it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from importlib.metadata import version as version_of
+from typing import Annotated, Any, NoReturn, TypeVar
+
+import typer
+import uvloop
+from pydantic import ValidationError
+
+from services.common import log, runtime
+from services.common.clients.mgmt import MgmtClient
+from services.common.config import Settings
+from services.common.errors import BrokerError
+from services.common.supervisor import healthz
+from services.common.supervisor.parent import die_with_parent
+from services.common.supervisor.up import up as run_stack
+
+# ruff: noqa: PLC0415 - a service's modules are imported by the command that runs it: they take time and memory
+
+_Result = TypeVar("_Result")
+
+app = typer.Typer(no_args_is_help=True, add_completion=False, help="Hopline, a message broker of five services.")
+users = typer.Typer(no_args_is_help=True, help="Users of the running stack.")
+app.add_typer(users, name="users")
+
+
+# ------------------------------------------------------------------ the stack and its services
+
+
+@app.command()
+def up() -> None:
+    """Runs the whole stack on this machine until Ctrl-C."""
+    settings = _settings()
+    log.configure("supervisor", settings.log_format, settings.log_level)
+    raise typer.Exit(_run(run_stack(settings, typer.echo)))
+
+
+@app.command()
+def gateway() -> None:
+    """Runs a gateway: clients connect here."""
+
+    def create(settings: Settings) -> runtime.Service:
+        from services.gateway.service import Service
+
+        return Service(settings)
+
+    _serve("gateway", create)
+
+
+@app.command()
+def router() -> None:
+    """Runs the router: exchanges, bindings, queue definitions."""
+
+    def create(settings: Settings) -> runtime.Service:
+        from services.router.service import Service
+
+        return Service(settings)
+
+    _serve("router", create)
+
+
+@app.command()
+def queue(
+    name: Annotated[str, typer.Option(help="One that no other queue process has: queue-<something>.")] = "queue-1",
+) -> None:
+    """Runs one queue process: a share of the partitions."""
+
+    def create(settings: Settings) -> runtime.Service:
+        from services.queue.service import Service
+
+        return Service(settings, name)
+
+    if not name.startswith("queue-"):
+        _fail(f"--name {name}: a queue process is called queue-<something>", status=2)
+    _serve(name, create)
+
+
+@app.command()
+def store() -> None:
+    """Runs the store: what is on disk, and who may write it."""
+
+    def create(settings: Settings) -> runtime.Service:
+        from services.store.service import Service
+
+        return Service(settings)
+
+    _serve("store", create)
+
+
+@app.command()
+def mgmt() -> None:
+    """Runs the management service: users, health of the stack."""
+
+    def create(settings: Settings) -> runtime.Service:
+        from services.mgmt.service import Service
+
+        return Service(settings)
+
+    _serve("mgmt", create)
+
+
+# ------------------------------------------------------------------ talking to a running stack
+
+
+@users.command("add")
+def add_user(
+    name: str,
+    password: Annotated[str, typer.Option(prompt=True, hide_input=True, confirmation_prompt=True)],
+    tag: Annotated[list[str] | None, typer.Option(help="What the user may do beyond messaging; repeatable.")] = None,
+    loopback_only: Annotated[bool, typer.Option("--loopback-only", help="May log in from this machine only.")] = False,
+) -> None:
+    """Adds a user, or replaces one of that name."""
+    _on_mgmt(lambda client: client.put_user(name, password, tag or (), loopback_only=loopback_only))
+
+
+@users.command("delete")
+def delete_user(name: str) -> None:
+    """Deletes a user; its open connections stay."""
+    _on_mgmt(lambda client: client.delete_user(name))
+
+
+@users.command("list")
+def list_users() -> None:
+    """Lists users with their tags."""
+    for user in _on_mgmt(lambda client: client.list_users()):
+        where = "\tloopback only" if user.loopback_only else ""
+        typer.echo(f"{user.name}\t{','.join(user.tags)}{where}")
+
+
+@app.command()
+def health() -> None:
+    """Says how each part of the running stack is; exit status 0 when all are well."""
+    settings = _settings()
+    status, body = _run(healthz.ask(settings.http_host, settings.http_port))
+    for name, state in body.get("services", {}).items():
+        typer.echo(f"{name:<8} {state}")
+    raise typer.Exit(0 if status == 200 else 1)
+
+
+@app.command()
+def version() -> None:
+    """Says which Hopline this is."""
+    typer.echo(version_of("hopline"))
+
+
+# ------------------------------------------------------------------ what commands share
+
+
+def _settings() -> Settings:
+    """Exits with status 2 and a line for each variable that has no meaning."""
+    try:
+        return Settings()
+    except ValidationError as error:
+        for fault in error.errors():
+            variable = "HOPLINE_" + "_".join(str(part) for part in fault["loc"]).upper()
+            typer.echo(f"{variable}={fault['input']}: {fault['msg']}", err=True)
+        raise typer.Exit(2) from None
+
+
+def _serve(name: str, create: Callable[[Settings], runtime.Service]) -> None:
+    die_with_parent()
+    settings = _settings()
+    log.configure(name, settings.log_format, settings.log_level)
+
+    async def created() -> runtime.Service:
+        return create(settings)
+
+    try:
+        runtime.run(created)
+    except (BrokerError, OSError, runtime.CannotStart) as error:
+        _fail(f"{name} cannot run: {error}")
+
+
+def _on_mgmt(call: Callable[[MgmtClient], Coroutine[Any, Any, _Result]]) -> _Result:
+    async def talk() -> _Result:
+        async with MgmtClient(_settings().address_of("mgmt")) as client:
+            return await call(client)
+
+    return _run(talk())
+
+
+def _run(work: Coroutine[Any, Any, _Result]) -> _Result:
+    try:
+        return uvloop.run(work)
+    except (BrokerError, OSError, runtime.CannotStart) as error:
+        _fail(str(error) or "no answer in time")
+
+
+def _fail(text: str, status: int = 1) -> NoReturn:
+    typer.echo(text, err=True)
+    raise typer.Exit(status)
+
+
+if __name__ == "__main__":
+    app()

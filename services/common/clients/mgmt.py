@@ -1,0 +1,56 @@
+"""Calls to mgmt, typed: users."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from types import TracebackType
+from typing import Self
+
+import grpc.aio
+
+from services.common.errors import from_rpc
+from services.common.grpc_channel import connect
+from services.rpc import mgmt_pb2, mgmt_pb2_grpc
+
+_DEADLINE = 10.0  # seconds
+
+
+class MgmtClient:
+    """A connection to mgmt; every call raises the BrokerError that mgmt answered with, or Unavailable."""
+
+    def __init__(self, address: str) -> None:
+        self._channel = connect(address)
+        self._stub: mgmt_pb2_grpc.MgmtAsyncStub = mgmt_pb2_grpc.MgmtStub(self._channel)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._channel.close()
+
+    async def put_user(
+        self, name: str, password: str, tags: Iterable[str] = (), *, loopback_only: bool = False
+    ) -> None:
+        """Creates the user, or replaces all that is known of it."""
+        request = mgmt_pb2.PutUserRequest(name=name, password=password, tags=tags, loopback_only=loopback_only)
+        try:
+            await self._stub.PutUser(request, timeout=_DEADLINE)
+        except grpc.aio.AioRpcError as failure:
+            raise from_rpc(failure) from None
+
+    async def delete_user(self, name: str) -> None:
+        """Raises NotFound when there is none of that name."""
+        try:
+            await self._stub.DeleteUser(mgmt_pb2.DeleteUserRequest(name=name), timeout=_DEADLINE)
+        except grpc.aio.AioRpcError as failure:
+            raise from_rpc(failure) from None
+
+    async def list_users(self) -> Sequence[mgmt_pb2.User]:
+        """All users, by name."""
+        try:
+            reply = await self._stub.ListUsers(mgmt_pb2.ListUsersRequest(), timeout=_DEADLINE)
+        except grpc.aio.AioRpcError as failure:
+            raise from_rpc(failure) from None
+        return reply.users

@@ -1,0 +1,125 @@
+"""One program kept running: started, watched until it serves, started again when it ends, stopped for good."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import structlog
+
+from services.common.clock import Clock, monotonic
+from services.common.supervisor.output import Frame, forward
+from services.common.supervisor.parent import PARENT_VARIABLE
+from services.common.supervisor.program import Program
+from services.common.supervisor.restarts import Restarts
+
+log = structlog.get_logger()
+
+_POLL = 0.1  # seconds between health checks of a child that does not serve yet
+
+HealthCheck = Callable[[str], Awaitable[bool]]
+
+
+class Child:
+    """Keeps `program` running from `start` to `stop`; `ended` is done when it runs no more and will not again."""
+
+    ended: asyncio.Task[None]
+
+    def __init__(
+        self, program: Program, pid_file: Path, frame: Frame, is_serving: HealthCheck, clock: Clock = monotonic
+    ) -> None:
+        self.name = program.name
+        self.serving = asyncio.Event()  # since its last start
+        self._program = program
+        self._pid_file = pid_file
+        self._frame = frame
+        self._is_serving = is_serving
+        self._clock = clock
+        self._process: asyncio.subprocess.Process | None = None
+        self._stopping = asyncio.Event()
+        self._signal = signal.SIGTERM
+        self._restarts = Restarts()
+
+    def start(self) -> None:
+        """Runs the program from now on."""
+        self.ended = asyncio.get_running_loop().create_task(self._keep_running(), name=self.name)
+
+    async def stop(self, grace: float) -> None:
+        """Asks it to end, and kills it after `grace` seconds."""
+        self._end(signal.SIGTERM)
+        await asyncio.wait({self.ended}, timeout=grace)
+        if not self.ended.done():
+            log.warning("did not stop in time, killed", program=self.name, seconds=grace)
+            self.kill()
+            await asyncio.wait({self.ended})
+
+    def kill(self) -> None:
+        """Ends it at once; it is not started again."""
+        self._end(signal.SIGKILL)
+
+    def _end(self, number: signal.Signals) -> None:
+        self._signal = number
+        self._stopping.set()
+        if self._process and self._process.returncode is None:
+            self._process.send_signal(number)
+
+    async def _keep_running(self) -> None:
+        while not self._stopping.is_set():
+            started = self._clock()
+            status = await self._run_once()
+            if self._stopping.is_set():
+                return
+            delay = self._restarts.delay_after(self._clock() - started, served=self.serving.is_set())
+            if delay is None:
+                log.error("cannot start, given up", program=self.name, status=describe(status))
+                return
+            log.warning("ended, starts again", program=self.name, status=describe(status), seconds=delay)
+            await self._pause(delay)
+
+    async def _run_once(self) -> int:
+        self.serving.clear()
+        process = self._process = await self._spawn()
+        if self._stopping.is_set():  # asked to while it was being spawned
+            process.send_signal(self._signal)
+        assert process.stdout
+        loop = asyncio.get_running_loop()
+        output = loop.create_task(forward(process.stdout, self._frame))
+        health = loop.create_task(self._watch_health())
+        status = await process.wait()
+        health.cancel()
+        await asyncio.gather(output, health, return_exceptions=True)
+        return status
+
+    async def _spawn(self) -> asyncio.subprocess.Process:
+        process = await asyncio.create_subprocess_exec(
+            *self._program.command,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+            env={**os.environ, PARENT_VARIABLE: str(os.getpid()), "PYTHONUNBUFFERED": "1"},
+            # Ctrl-C goes to a terminal's whole process group, and the order of stopping is the supervisor's affair.
+            start_new_session=True,
+        )
+        self._pid_file.write_text(f"{process.pid}\n")
+        return process
+
+    async def _watch_health(self) -> None:
+        while not await self._is_serving(self._program.address):  # noqa: ASYNC110 - it happens in another process
+            await asyncio.sleep(_POLL)
+        self.serving.set()
+
+    async def _pause(self, seconds: float) -> None:
+        await asyncio.wait({asyncio.ensure_future(self._stopping.wait())}, timeout=seconds)
+
+
+def describe(status: int) -> str:
+    """A process's return code in words."""
+    if status >= 0:
+        return f"exit status {status}"
+    try:
+        return f"killed by {signal.Signals(-status).name}"
+    except ValueError:
+        return f"killed by signal {-status}"

@@ -1,0 +1,45 @@
+"""What children write, passed on line by line so that one can tell whose it is."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import Callable
+
+Frame = Callable[[bytes], bytes]
+
+_CHUNK = 1 << 16
+
+
+def frame_for(style: str, name: str) -> Frame:
+    """How a line of `name` is shown: behind its name on a console; in JSON as it is, since log lines say `service`."""
+    if style == "json":
+        return lambda line: line if line.startswith(b"{") else _as_json(name, line)
+    prefix = f"{name:<8} | ".encode()
+    return lambda line: prefix + line
+
+
+async def forward(source: asyncio.StreamReader, frame: Frame) -> None:
+    """Writes every line from `source` to stderr, framed, until it ends."""
+    rest = b""
+    while chunk := await source.read(_CHUNK):
+        *lines, rest = (rest + chunk).split(b"\n")
+        _write(lines, frame)
+        if len(rest) > _CHUNK:
+            _write([rest], frame)
+            rest = b""
+    if rest:
+        _write([rest], frame)
+
+
+def _write(lines: list[bytes], frame: Frame) -> None:
+    if not lines:
+        return
+    sys.stderr.buffer.write(b"".join(frame(line) + b"\n" for line in lines))
+    sys.stderr.buffer.flush()
+
+
+def _as_json(name: str, line: bytes) -> bytes:
+    """What is no log line, a traceback of the interpreter for example, in a log line's shape."""
+    return json.dumps({"service": name, "level": "info", "event": line.decode(errors="replace")}).encode()

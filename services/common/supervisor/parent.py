@@ -1,0 +1,26 @@
+"""Ties a child to its supervisor: it cannot outlive one that was killed with -9."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import sys
+
+PARENT_VARIABLE = "HOPLINE_SUPERVISOR"
+_PR_SET_PDEATHSIG = 1  # linux/prctl.h
+
+
+def die_with_parent() -> None:
+    """Has the kernel kill this process with the supervisor that started it, if one did; exits when it is gone already.
+
+    The child asks by itself: code between fork and exec would run beside gRPC's threads in the supervisor.
+    """
+    parent = os.environ.pop(PARENT_VARIABLE, None)
+    if parent is None:
+        return
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    # It may have died before the kernel was asked.
+    if os.getppid() != int(parent):
+        raise SystemExit(1)

@@ -1,0 +1,42 @@
+"""What the stack consists of: each program's name, its command, and where it answers health checks."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+
+from services.common.config import Settings
+from services.common.runtime import CannotStart
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    name: str
+    command: tuple[str, ...]
+    address: str  # gRPC target
+
+
+def stages(settings: Settings) -> tuple[tuple[Program, ...], ...]:
+    """The programs in the order in which they start; they stop in the opposite one, those of a stage together.
+
+    Raises CannotStart when several queue processes were given one address.
+    """
+    if settings.queue_address and settings.queue_processes > 1:
+        raise CannotStart(
+            f"HOPLINE_QUEUE_ADDRESS is one address for {settings.queue_processes} queue processes; "
+            "unset it, or set HOPLINE_QUEUE_PROCESSES=1"
+        )
+    queues = tuple(
+        _program(settings, f"queue-{number}", "queue", "--name", f"queue-{number}")
+        for number in range(1, settings.queue_processes + 1)
+    )
+    store, router, mgmt, gateway = (
+        (_program(settings, name, name),) for name in ("store", "router", "mgmt", "gateway")
+    )
+    return store, router, queues, mgmt, gateway
+
+
+def _program(settings: Settings, name: str, *arguments: str) -> Program:
+    # -P: a folder that happens to be called `services` where the user stands must not stand in for ours.
+    command = (sys.executable, "-P", "-m", "services", *arguments)
+    return Program(name, command, settings.address_of(name))

@@ -1,0 +1,70 @@
+"""`hopline up`: the stack of the settings under a supervisor."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from services.common.clients.mgmt import MgmtClient
+from services.common.config import Settings
+from services.common.errors import BrokerError
+from services.common.grpc_channel import is_serving
+from services.common.supervisor.child import Child
+from services.common.supervisor.healthz import ask, reachable
+from services.common.supervisor.output import frame_for
+from services.common.supervisor.program import stages
+from services.common.supervisor.run_folder import RunFolder
+from services.common.supervisor.supervisor import Supervisor
+
+
+async def up(settings: Settings, say: Callable[[str], None]) -> int:
+    """Runs until a signal; says one line when ready. Returns the exit status; raises CannotStart."""
+    planned = stages(settings)
+    with RunFolder(settings.data, settings.run_folder) as folder:
+        await folder.clean(program.address for stage in planned for program in stage)
+        children = [
+            [
+                Child(program, folder.pid_file(program.name), frame_for(settings.log_format, program.name), is_serving)
+                for program in stage
+            ]
+            for stage in planned
+        ]
+
+        async def announce() -> None:
+            await _until_healthy(settings)
+            say(await _ready_line(settings))
+
+        return await Supervisor(children, announce).run()
+
+
+async def _until_healthy(settings: Settings) -> None:
+    while settings.http_port:  # 0: wherever the kernel put it, which nobody but mgmt knows
+        try:
+            status, _ = await ask(settings.http_host, settings.http_port)
+        except OSError:
+            status = 0
+        if status == 200:
+            return
+        await asyncio.sleep(0.05)
+
+
+async def _ready_line(settings: Settings) -> str:
+    amqp = f"amqp://{_at(settings.amqp_host, settings.amqp_port)}"
+    http = f"http://{_at(settings.http_host, settings.http_port)}"
+    return f"Hopline is ready: AMQP at {amqp}, HTTP at {http}{await _credentials(settings)}"
+
+
+async def _credentials(settings: Settings) -> str:
+    """The first user, as long as it exists."""
+    try:
+        async with MgmtClient(settings.address_of("mgmt")) as mgmt:
+            users = await mgmt.list_users()
+    except BrokerError:
+        return ""
+    known = any(user.name == "guest" and user.loopback_only for user in users)
+    return ", credentials guest/guest (loopback only)" if known else ""
+
+
+def _at(host: str, port: int) -> str:
+    address = reachable(host)
+    return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"

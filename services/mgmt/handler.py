@@ -1,0 +1,45 @@
+"""The gRPC face of mgmt: translates, delegates, and gives errors their status."""
+# ruff: noqa: ARG002, N802 - the contract names the methods and what they are given
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from typing import Any, TypeVar
+
+import grpc.aio
+
+from services.common.errors import BrokerError, abort
+from services.mgmt.users import Users
+from services.rpc import mgmt_pb2, mgmt_pb2_grpc
+
+_Context = grpc.aio.ServicerContext[Any, Any]
+_T = TypeVar("_T")
+
+
+class Handler(mgmt_pb2_grpc.MgmtServicer):
+    """hopline.mgmt.Mgmt."""
+
+    def __init__(self, users: Users) -> None:
+        self._users = users
+
+    async def PutUser(self, request: mgmt_pb2.PutUserRequest, context: _Context) -> mgmt_pb2.PutUserReply:
+        put = self._users.put(request.name, request.password, request.tags, loopback_only=request.loopback_only)
+        await _told(put, context)
+        return mgmt_pb2.PutUserReply()
+
+    async def DeleteUser(self, request: mgmt_pb2.DeleteUserRequest, context: _Context) -> mgmt_pb2.DeleteUserReply:
+        await _told(self._users.delete(request.name), context)
+        return mgmt_pb2.DeleteUserReply()
+
+    async def ListUsers(self, request: mgmt_pb2.ListUsersRequest, context: _Context) -> mgmt_pb2.ListUsersReply:
+        users = await _told(self._users.all(), context)
+        listed = (mgmt_pb2.User(name=user.name, tags=user.tags, loopback_only=user.loopback_only) for user in users)
+        return mgmt_pb2.ListUsersReply(users=listed)
+
+
+async def _told(work: Awaitable[_T], context: _Context) -> _T:
+    """The result of `work`; what goes wrong is told to the caller as a typed error."""
+    try:
+        return await work
+    except BrokerError as error:
+        await abort(context, error)

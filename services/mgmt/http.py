@@ -1,0 +1,73 @@
+"""The HTTP face of mgmt."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+from collections.abc import Iterator
+
+import uvicorn
+from fastapi import FastAPI
+from fastapi.responses import JSONResponse
+
+from services.common.runtime import CannotStart
+from services.mgmt.stack_health import StackHealth
+
+
+def application(health: StackHealth) -> FastAPI:
+    """The routes."""
+    app = FastAPI(title="Hopline", docs_url=None, redoc_url=None)
+
+    @app.get("/healthz")
+    async def healthz() -> JSONResponse:
+        report = await health.report()
+        status = "ok" if report.ok else "unavailable"
+        return JSONResponse({"status": status, "services": report.services}, 200 if report.ok else 503)
+
+    return app
+
+
+class HttpServer:
+    """uvicorn inside a process that has its own signal handlers and its own log."""
+
+    def __init__(self, app: FastAPI, host: str, port: int) -> None:
+        """Binds at once, before anything else is begun; raises CannotStart when the port is taken."""
+        self._socket = _bind(host, port)
+        config = uvicorn.Config(
+            app, log_config=None, access_log=False, lifespan="off", ws="none", timeout_graceful_shutdown=1
+        )
+        self._server = _Embedded(config)
+        self._serving: asyncio.Task[None] | None = None
+
+    @property
+    def port(self) -> int:
+        """The port it is bound to."""
+        number: int = self._socket.getsockname()[1]
+        return number
+
+    def start(self) -> None:
+        """Serves from now on."""
+        serving = self._server.serve(sockets=[self._socket])
+        self._serving = asyncio.get_running_loop().create_task(serving, name="http")
+
+    async def stop(self) -> None:
+        """Lets requests under way end, for a second."""
+        self._server.should_exit = True
+        if self._serving:
+            await self._serving
+        self._socket.close()
+
+
+class _Embedded(uvicorn.Server):
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+def _bind(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=128)
+    except OSError as error:
+        raise CannotStart(f"no HTTP on {host} port {port} ({error.strerror}); set HOPLINE_HTTP_PORT") from error

@@ -1,0 +1,65 @@
+"""mgmt as a process: users, and the health of the stack, over gRPC and HTTP."""
+
+from __future__ import annotations
+
+import structlog
+
+from services.common.clients.partition_table import ROLE, PartitionTable
+from services.common.clients.store import StoreClient
+from services.common.config import Settings
+from services.common.errors import Unavailable
+from services.common.grpc_channel import Server
+from services.common.runtime import Tasks
+from services.mgmt.handler import Handler
+from services.mgmt.http import HttpServer, application
+from services.mgmt.stack_health import StackHealth
+from services.mgmt.users import Users
+from services.rpc.mgmt_pb2_grpc import add_MgmtServicer_to_server
+
+NAME = "hopline.mgmt.Mgmt"
+
+log = structlog.get_logger()
+
+
+class Service:
+    """Started and stopped by the command line."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._tasks = Tasks()
+
+    async def start(self) -> None:
+        """Returns when there are users; health is told from the beginning. Raises CannotStart for a port in use."""
+        settings = self._settings
+        table = PartitionTable()
+        self._http = HttpServer(application(StackHealth(settings, table)), settings.http_host, settings.http_port)
+        self._server = Server([NAME])
+        self._store = StoreClient(settings.address_of("store"))
+        users = Users(self._store)
+        add_MgmtServicer_to_server(Handler(users), self._server.grpc)
+        await self._server.listen(settings.address_of("mgmt"))
+        self._tasks.start(table.follow(self._store.watch_leases(ROLE)), name="follow leases")
+        self._http.start()
+        await _seed(users)
+        await self._server.ready()
+        log.info("mgmt ready", http_port=self.http_port)
+
+    async def stop(self) -> None:
+        """Ends what is under way, then leaves the store."""
+        await self._http.stop()
+        await self._server.stop()
+        await self._tasks.stop()
+        await self._store.close()
+
+    @property
+    def http_port(self) -> int:
+        """The HTTP port, also where the settings said 0."""
+        return self._http.port
+
+
+async def _seed(users: Users) -> None:
+    while True:
+        try:
+            return await users.seed()
+        except Unavailable as error:
+            log.warning("waiting for the store", reason=error.text)

@@ -1,0 +1,72 @@
+"""Whether the whole stack is ready, and which part is not."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from services.common.clients.partition_table import PartitionTable
+from services.common.clock import Clock, monotonic
+from services.common.config import Settings
+from services.common.grpc_channel import is_serving
+
+OK = "ok"
+_DEADLINE = 0.5  # seconds for one health check
+_GOOD_FOR = 0.5  # seconds that a report is given again: whoever polls costs no more than that
+_BAD_FOR = 0.05  # a stack that comes up is noticed at once
+
+HealthCheck = Callable[[str, float], Awaitable[bool]]
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Each part of the stack, "ok" or what is wrong with it."""
+
+    services: dict[str, str]
+
+    @property
+    def ok(self) -> bool:
+        return all(state == OK for state in self.services.values())
+
+
+class StackHealth:
+    """Asks every service that it knows; callers at the same time share one answer."""
+
+    def __init__(
+        self, settings: Settings, table: PartitionTable, check: HealthCheck = is_serving, clock: Clock = monotonic
+    ) -> None:
+        self._singles = {name: settings.address_of(name) for name in ("store", "router", "gateway", "mgmt")}
+        self._partitions = settings.partitions
+        self._table = table
+        self._check = check
+        self._clock = clock
+        self._lock = asyncio.Lock()
+        self._report = Report({})
+        self._expires = clock()
+
+    async def report(self) -> Report:
+        """At most half a second old."""
+        async with self._lock:
+            if self._clock() >= self._expires:
+                self._report = await self._ask()
+                self._expires = self._clock() + (_GOOD_FOR if self._report.ok else _BAD_FOR)
+            return self._report
+
+    async def _ask(self) -> Report:
+        owners = {owner.address for owner in self._table.owners.values() if owner.member in self._table.members}
+        addresses = sorted({*self._singles.values(), *owners})
+        answers = await asyncio.gather(*(self._check(address, _DEADLINE) for address in addresses))
+        serving = {address for address, answer in zip(addresses, answers, strict=True) if answer}
+        states = {name: OK if address in serving else "not serving" for name, address in self._singles.items()}
+        return Report({**states, "queue": queue_state(self._table, self._partitions, serving)})
+
+
+def queue_state(table: PartitionTable, partitions: int, serving: set[str]) -> str:
+    """Every partition needs an owner that is believed alive and answers."""
+    alive = [owner for owner in table.owners.values() if owner.member in table.members]
+    if silent := sorted({owner.address for owner in alive} - serving):
+        return f"not serving: {', '.join(silent)}"
+    if len(alive) < partitions:
+        return f"{len(alive)} of {partitions} partitions have an owner"
+    return OK

@@ -1,0 +1,58 @@
+"""The store's configuration records and lease tables in a dictionary, over real gRPC."""
+# ruff: noqa: N802 - the contract names the methods
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable
+from typing import Any
+
+from services.common.grpc_channel import Server
+from services.common.partition import lease_name
+from services.rpc import store_pb2, store_pb2_grpc
+
+
+class FakeStore(store_pb2_grpc.StoreServicer):
+    def __init__(self) -> None:
+        self.records: dict[tuple[str, str], store_pb2.Record] = {}
+        self.table = store_pb2.LeaseTable()
+        self._changed = asyncio.Event()
+        self._server = Server(["hopline.store.Store"])
+        store_pb2_grpc.add_StoreServicer_to_server(self, self._server.grpc)
+
+    async def start(self, address: str) -> None:
+        await self._server.listen(address)
+        await self._server.ready()
+
+    async def stop(self) -> None:
+        await self._server.stop(0)
+
+    def lease(self, partitions: Iterable[int], address: str, *, alive: bool = True) -> None:
+        """The table that `WatchLeases` tells from now on."""
+        member = store_pb2.Member(member="m1", role="queue", address=address)
+        leases = [
+            store_pb2.Lease(name=lease_name(number), epoch=1, member="m1", address=address) for number in partitions
+        ]
+        self.table = store_pb2.LeaseTable(leases=leases, members=[member] if alive else [])
+        self._changed.set()
+
+    async def PutRecords(self, request: store_pb2.PutRecordsRequest, context: Any) -> store_pb2.PutRecordsReply:
+        for record in request.puts:
+            self.records[record.kind, record.key] = record
+        for record in request.deletes:
+            self.records.pop((record.kind, record.key), None)
+        return store_pb2.PutRecordsReply(version=1)
+
+    async def ListRecords(
+        self, request: store_pb2.ListRecordsRequest, context: Any
+    ) -> AsyncIterator[store_pb2.Records]:
+        found = [record for record in self.records.values() if record.kind in request.kinds]
+        yield store_pb2.Records(records=found, snapshot=True, last=True)
+
+    async def WatchLeases(
+        self, request: store_pb2.WatchLeasesRequest, context: Any
+    ) -> AsyncIterator[store_pb2.LeaseTable]:
+        while True:
+            yield self.table
+            await self._changed.wait()
+            self._changed.clear()
