@@ -1,0 +1,33 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from services.common.config import Settings
+from services.common.runtime import CannotStart
+from services.common.supervisor.program import stages
+
+
+def test_order_and_addresses(tmp_path: Path) -> None:
+    """The store comes first and the gateway last; every queue process has a name and a socket of its own."""
+    planned = stages(Settings(data=tmp_path, queue_processes=3))
+    assert [[program.name for program in stage] for stage in planned] == [
+        ["store"],
+        ["router"],
+        ["queue-1", "queue-2", "queue-3"],
+        ["mgmt"],
+        ["gateway"],
+    ]
+    second = planned[2][1]
+    assert second.command[-3:] == ("queue", "--name", "queue-2")
+    assert second.address == f"unix:{tmp_path}/run/queue-2.sock"
+
+
+def test_one_address_for_several_queue_processes(tmp_path: Path) -> None:
+    """One configured queue address is enough for one queue process only."""
+    settings = Settings(data=tmp_path, queue_address="127.0.0.1:7003", queue_processes=2)
+    with pytest.raises(CannotStart, match="HOPLINE_QUEUE_ADDRESS"):
+        stages(settings)
+    alone = stages(settings.model_copy(update={"queue_processes": 1}))
+    assert alone[2][0].address == "127.0.0.1:7003"

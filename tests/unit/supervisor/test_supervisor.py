@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+import asyncio
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from services.common.supervisor.supervisor import Supervisor
+from tests.support.programs import failing, notes, serving, until
+from tests.unit.supervisor.conftest import MakeChild
+
+Signals = dict[int, Callable[[], None]]
+
+
+async def test_up_and_down_in_order(child: MakeChild, tmp_path: Path, signals: Signals) -> None:
+    """The ready line comes once all serve; on a signal stages stop from the last to the first, one after the other."""
+    ready = asyncio.Event()
+
+    async def when_ready() -> None:
+        ready.set()
+
+    stages = [[child(serving(tmp_path, name)) for name in stage] for stage in (["a"], ["b1", "b2"], ["c"])]
+    running = asyncio.create_task(Supervisor(stages, when_ready).run())
+    await asyncio.wait_for(ready.wait(), 10)
+    assert sorted(notes(tmp_path)) == ["a starts", "b1 starts", "b2 starts", "c starts"]
+    signals[signal.SIGTERM]()
+    assert await asyncio.wait_for(running, 10) == 0
+    first, *middle, last = notes(tmp_path)[4:]
+    assert (first, set(middle), last) == ("c stops", {"b1 stops", "b2 stops"}, "a stops")
+
+
+async def test_second_signal_kills(child: MakeChild, tmp_path: Path, signals: Signals) -> None:
+    """A second Ctrl-C does not wait for anybody."""
+    deaf = child(serving(tmp_path, "deaf", "deaf"))
+    running = asyncio.create_task(Supervisor([[deaf]], _nothing).run())
+    await until((tmp_path / "deaf").exists)
+    signals[signal.SIGINT]()
+    await asyncio.sleep(0.1)
+    assert not running.done()
+    asked = time.monotonic()
+    signals[signal.SIGINT]()
+    assert await running == 0
+    assert time.monotonic() - asked < 2
+
+
+async def test_one_that_cannot_start_ends_all(child: MakeChild, tmp_path: Path, signals: Signals) -> None:
+    """When a child is given up, the others stop and the exit status says so; the ready line never comes."""
+    told = []
+
+    async def when_ready() -> None:
+        told.append("ready")
+
+    stages = [[child(serving(tmp_path, "a"))], [child(failing(tmp_path, "b"))]]
+    assert await asyncio.wait_for(Supervisor(stages, when_ready).run(), 20) == 1
+    assert notes(tmp_path)[-1] == "a stops"
+    assert told == []
+
+
+async def _nothing() -> None:
+    pass
