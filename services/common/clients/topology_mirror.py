@@ -1,0 +1,93 @@
+"""What a watcher knows of the topology, kept up with the router's frames. Pure: frames in, listeners told."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from services.rpc.router_pb2 import Forget, QueueDefinition, TopologyFrame
+
+
+class TopologyListener(Protocol):
+    """Told of each change before the router is told that this process knows it. Must not raise."""
+
+    def on_queue(self, definition: QueueDefinition) -> None:
+        """A queue is there that was not."""
+
+    def on_queue_deleted(self, definition: QueueDefinition) -> None:
+        """A queue is gone."""
+
+    def on_forget(self, forget: Forget) -> None:
+        """Routes through an exchange may have changed: of a key, whatever the headers, or of all keys."""
+
+    def on_reset(self) -> None:
+        """All routes must be forgotten."""
+
+
+class TopologyMirror:
+    """Read its tables, change nothing in them."""
+
+    def __init__(self) -> None:
+        self.queues: dict[int, QueueDefinition] = {}
+        self.by_name: dict[tuple[str, str], QueueDefinition] = {}
+        self.virtual_hosts: set[str] = set()
+        self.version = 0
+        self.listeners: list[TopologyListener] = []
+        self._snapshot: list[TopologyFrame] = []
+
+    def begin(self) -> None:
+        """Frames of another stream follow: what was missing of a snapshot does not come any more."""
+        self._snapshot.clear()
+
+    def take(self, frame: TopologyFrame) -> bool:
+        """Carries a frame out; false while the rest of a snapshot is still to come."""
+        if not frame.snapshot:
+            self._update(frame)
+            return True
+        self._snapshot.append(frame)
+        if not frame.last:
+            return False
+        frames, self._snapshot = self._snapshot, []
+        self._replace(frames)
+        return True
+
+    def _update(self, frame: TopologyFrame) -> None:
+        self.version = max(self.version, frame.version)
+        self.virtual_hosts.update(frame.virtual_hosts)
+        self.virtual_hosts.difference_update(frame.deleted_virtual_hosts)
+        # A name may have gone from one queue to another within the frame: the old one goes first.
+        for queue_id in frame.deleted_queues:
+            self._drop(queue_id)
+        for definition in frame.queues:
+            self._add(definition)
+        for forget in frame.forget:
+            for listener in self.listeners:
+                listener.on_forget(forget)
+
+    def _replace(self, frames: list[TopologyFrame]) -> None:
+        """What is in both is the same: a queue id is never used again."""
+        self.version = frames[-1].version
+        self.virtual_hosts.clear()
+        for frame in frames:
+            self.virtual_hosts.update(frame.virtual_hosts)
+        for listener in self.listeners:
+            listener.on_reset()
+        there = {definition.id: definition for frame in frames for definition in frame.queues}
+        for queue_id in self.queues.keys() - there.keys():
+            self._drop(queue_id)
+        for definition in there.values():
+            self._add(definition)
+
+    def _add(self, definition: QueueDefinition) -> None:
+        if definition.id in self.queues:
+            return
+        self.queues[definition.id] = definition
+        self.by_name[definition.virtual_host, definition.name] = definition
+        for listener in self.listeners:
+            listener.on_queue(definition)
+
+    def _drop(self, queue_id: int) -> None:
+        if (definition := self.queues.pop(queue_id, None)) is None:
+            return
+        del self.by_name[definition.virtual_host, definition.name]
+        for listener in self.listeners:
+            listener.on_queue_deleted(definition)

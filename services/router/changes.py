@@ -1,0 +1,94 @@
+"""Changes in groups: what came while the store wrote is decided together and written at once."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from services.common.errors import BrokerError, Unavailable
+from services.router.lease import Lease
+from services.router.record_store import RecordStore
+from services.router.topology.effects import Effects
+from services.router.topology.topology import Topology
+from services.router.watchers import Watchers
+
+T = TypeVar("T")
+
+
+class Done(NamedTuple, Generic[T]):
+    """A change is kept; whoever routes by `version` or a later one routes by it."""
+
+    answer: T
+    version: int
+
+
+class _Asked(NamedTuple):
+    decide: Callable[[Effects], Any]
+    done: asyncio.Future[Any]
+
+
+class Changes:
+    """The one writer of the topology. Decides, has it kept, tells the watchers, in this order."""
+
+    def __init__(self, topology: Topology, store: RecordStore, watchers: Watchers, lease: Lease, version: int) -> None:
+        self._topology = topology
+        self._store = store
+        self._watchers = watchers
+        self._lease = lease
+        self._asked: list[_Asked] = []
+        self._wake = asyncio.Event()
+        self._restore = False
+        self.version = version
+        """What watchers have been told; the topology itself may be ahead of it."""
+
+    async def submit(self, decide: Callable[[Effects], T]) -> Done[T]:
+        """Carries `decide` out and returns when its effects are kept; raises what it raises, or Unavailable."""
+        done: asyncio.Future[Done[T]] = asyncio.get_running_loop().create_future()
+        self._asked.append(_Asked(decide, done))
+        self._wake.set()
+        return await done
+
+    def restore_transient(self) -> None:
+        """The store has lost what it kept in memory: all of it is put again."""
+        self._restore = True
+        self._wake.set()
+
+    async def run(self) -> None:
+        """Works until cancelled; raises Fenced when another router writes."""
+        while True:
+            await self._wake.wait()
+            await self._lease.wait_valid()
+            self._wake.clear()
+            batch, self._asked = self._asked, []
+            try:
+                await self._carry_out(batch)
+            finally:
+                for asked in batch:
+                    if not asked.done.done():
+                        asked.done.set_exception(Unavailable("the router stops"))
+
+    async def _carry_out(self, batch: list[_Asked]) -> None:
+        effects = Effects()
+        answers = [(asked.done, self._decide(asked, effects)) for asked in batch]
+        if self._restore:
+            self._restore = False
+            current = {key: record for key, record in self._topology.all_records() if record.transient}
+            effects.records = current | self._watchers.all_records() | effects.records
+        if effects.records:
+            await self._store.put(effects.records)
+        if effects.news:
+            self.version += 1
+            self._watchers.publish(self.version, effects.news)
+        for done, answer in answers:
+            if not done.done():
+                done.set_result(Done(answer, self.version))
+
+    def _decide(self, asked: _Asked, effects: Effects) -> Any:  # noqa: ANN401 - whatever `decide` gives
+        if asked.done.done():
+            return None  # who asked has gone before anything was done
+        try:
+            return asked.decide(effects)
+        except BrokerError as error:
+            asked.done.set_exception(error)
+            return None

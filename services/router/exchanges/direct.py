@@ -1,0 +1,33 @@
+"""The direct exchange: the routing key equals the binding's (AMQP 0-9-1, 3.1.3.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from services.router.exchanges.destinations import Destinations
+from services.router.exchanges.exchange_type import Binding, Destination
+
+
+class DirectExchange:
+    """One dictionary look-up, however much is bound."""
+
+    needs_headers = False
+
+    def __init__(self) -> None:
+        self._by_key: dict[str, Destinations] = {}
+
+    def bind(self, binding: Binding) -> None:
+        self._by_key.setdefault(binding.routing_key, Destinations()).add(binding.destination)
+
+    def unbind(self, binding: Binding) -> None:
+        destinations = self._by_key[binding.routing_key]
+        destinations.drop(binding.destination)
+        if not destinations:
+            del self._by_key[binding.routing_key]
+
+    def route(self, routing_key: str, headers: Mapping[str, Any]) -> set[Destination]:  # noqa: ARG002 - the protocol's
+        return set(self._by_key.get(routing_key, ()))
+
+    def only_key(self, binding: Binding) -> str | None:
+        return binding.routing_key

@@ -1,0 +1,36 @@
+"""What every exchange type can do. Pure; one instance holds the bindings of one exchange."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple, Protocol
+
+Destination = int | str
+"""A queue by its id, or an exchange by its name: both of the exchange's own virtual host."""
+
+
+class Binding(NamedTuple):
+    """A binding's identity within its source: two that differ in anything are two bindings."""
+
+    destination: Destination
+    routing_key: str = ""
+    arguments: bytes = b""  # services/common/message/arguments.py
+
+
+class ExchangeType(Protocol):
+    """Matches messages against bindings. Created without arguments, empty."""
+
+    needs_headers: bool
+    """Whether `route` looks at the headers; if not, it may be given none."""
+
+    def bind(self, binding: Binding) -> None:
+        """Adds one that is not yet bound; raises PreconditionFailed, and changes nothing, when it cannot be used."""
+
+    def unbind(self, binding: Binding) -> None:
+        """Removes one that is bound."""
+
+    def route(self, routing_key: str, headers: Mapping[str, Any]) -> set[Destination]:
+        """Each destination that at least one binding matches; the caller owns the set."""
+
+    def only_key(self, binding: Binding) -> str | None:
+        """The one routing key whose messages the binding can match, or None when there may be more."""

@@ -1,0 +1,119 @@
+"""The topic exchange: words parted by dots; `*` is one word, `#` any number of them (AMQP 0-9-1, 3.1.3.3).
+
+The patterns are a trie over words. A key walks it as an automaton: the nodes that the words so far can have led to move
+on together, so the cost is words times live nodes, without backtracking, however many `#` a pattern has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from services.router.exchanges.destinations import Destinations
+from services.router.exchanges.exchange_type import Binding, Destination
+
+
+class _Node:
+    __slots__ = ("any_words", "destinations", "loops", "one_word", "words")
+
+    def __init__(self, *, loops: bool = False) -> None:
+        self.words: dict[str, _Node] = {}
+        self.one_word: _Node | None = None  # *
+        self.any_words: _Node | None = None  # #
+        self.loops = loops  # is itself a `#`: every further word may stay here
+        self.destinations = Destinations()
+
+    def child(self, word: str) -> _Node | None:
+        if word == "*":
+            return self.one_word
+        return self.any_words if word == "#" else self.words.get(word)
+
+    def grow(self, word: str) -> _Node:
+        if word == "*":
+            self.one_word = self.one_word or _Node()
+            return self.one_word
+        if word == "#":
+            self.any_words = self.any_words or _Node(loops=True)
+            return self.any_words
+        return self.words.setdefault(word, _Node())
+
+    def prune(self, word: str) -> None:
+        if word == "*":
+            self.one_word = None
+        elif word == "#":
+            self.any_words = None
+        else:
+            del self.words[word]
+
+    def is_bare(self) -> bool:
+        return not (self.destinations or self.words or self.one_word or self.any_words)
+
+
+class TopicExchange:
+    """Cost grows with what matches, not with what is bound."""
+
+    needs_headers = False
+
+    def __init__(self) -> None:
+        self._root = _Node()
+
+    def bind(self, binding: Binding) -> None:
+        node = self._root
+        for word in _words(binding.routing_key):
+            node = node.grow(word)
+        node.destinations.add(binding.destination)
+
+    def unbind(self, binding: Binding) -> None:
+        words = _words(binding.routing_key)
+        path = [self._root]
+        for word in words:
+            child = path[-1].child(word)
+            assert child, "what is bound has a path"
+            path.append(child)
+        path.pop().destinations.drop(binding.destination)
+        for parent, word in zip(reversed(path), reversed(words), strict=True):
+            child = parent.child(word)
+            if child is None or not child.is_bare():
+                return
+            parent.prune(word)
+
+    def route(self, routing_key: str, headers: Mapping[str, Any]) -> set[Destination]:  # noqa: ARG002 - the protocol's
+        live: set[_Node] = set()
+        _enter(live, self._root)
+        for word in _words(routing_key):
+            live = _step(live, word)
+            if not live:
+                return set()
+        found: set[Destination] = set()
+        for node in live:
+            found.update(node.destinations)
+        return found
+
+    def only_key(self, binding: Binding) -> str | None:
+        words = _words(binding.routing_key)
+        return None if "*" in words or "#" in words else binding.routing_key
+
+
+def _step(live: set[_Node], word: str) -> set[_Node]:
+    reached: set[_Node] = set()
+    for node in live:
+        if node.loops:
+            _enter(reached, node)
+        if child := node.words.get(word):
+            _enter(reached, child)
+        if node.one_word:
+            _enter(reached, node.one_word)
+    return reached
+
+
+def _enter(live: set[_Node], node: _Node) -> None:
+    live.add(node)
+    # A `#` can also stand for no word at all.
+    while node.any_words:
+        node = node.any_words
+        live.add(node)
+
+
+def _words(key: str) -> list[str]:
+    # The empty key has no words; every other has one more than dots.
+    return key.split(".") if key else []

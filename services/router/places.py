@@ -1,0 +1,77 @@
+"""Giving and taking places: kept as records, so that the next router waits for the same watchers."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import NoReturn
+
+import structlog
+
+from services.common.clock import monotonic
+from services.router.changes import Changes
+from services.router.topology.effects import Effects
+from services.router.topology.topology import Topology
+from services.router.watchers import Place, Watchers, place_key, place_record
+
+log = structlog.get_logger()
+
+
+class Places:
+    """What happens when watchers come and go."""
+
+    def __init__(self, topology: Topology, changes: Changes, watchers: Watchers, ttl: float) -> None:
+        self._topology = topology
+        self._changes = changes
+        self._watchers = watchers
+        self._ttl = ttl
+
+    async def take(self, member: str, role: str, connections: str) -> Place:
+        """The place of a watcher that is known, or a new one as soon as it is kept."""
+        if place := self._watchers.find(member):
+            return place
+        place = Place(member, role, connections, until=monotonic() + self._ttl)
+        self._watchers.expect(place)
+
+        def keep(effects: Effects) -> None:
+            effects.records[place_key(place)] = place_record(place)
+
+        await self._changes.submit(keep)
+        return place
+
+    async def lose(self, places: list[Place], reason: str) -> None:
+        """They are gone, and with them the exclusive queues of their connections."""
+        for place in places:
+            log.info("watcher lost its place", member=place.member, role=place.role, reason=reason)
+            self._watchers.remove(place)
+
+        def close(effects: Effects) -> None:
+            for place in places:
+                effects.records[place_key(place)] = None
+            prefixes = tuple(place.connections for place in places if place.connections)
+            self._topology.close([owner for owner in self._topology.owners if owner.startswith(prefixes)], effects)
+
+        await self._changes.submit(close)
+
+    async def watch_over(self) -> NoReturn:
+        """Takes the places of the silent, until cancelled."""
+        while True:
+            if not await self._pause():
+                self._watchers.renew_all()
+            elif overdue := self._watchers.overdue():
+                await self.lose(overdue, "silent")
+
+    async def close_orphans(self) -> None:
+        """Connections of gateways that went down together with the store are in nobody's record."""
+        await asyncio.sleep(self._ttl)
+
+        def close(effects: Effects) -> None:
+            orphans = [owner for owner in self._topology.owners if not self._watchers.covers(owner)]
+            self._topology.close(orphans, effects)
+
+        await self._changes.submit(close)
+
+    async def _pause(self) -> bool:
+        """False when this process itself was held up: then others were not silent, it was deaf."""
+        before = monotonic()
+        await asyncio.sleep(self._ttl / 8)
+        return monotonic() - before < self._ttl / 4

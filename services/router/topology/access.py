@@ -1,0 +1,38 @@
+"""Finding what a request names, and who may touch it: an exclusive queue is its connection's alone (0-9-1: 405)."""
+
+from __future__ import annotations
+
+from services.common.errors import NotFound, ResourceLocked
+from services.router.topology.definitions import Queue
+from services.router.topology.names import called
+from services.router.topology.virtual_host import Source, VirtualHost
+
+
+def find_exchange(host: VirtualHost, name: str) -> Source:
+    """Raises NotFound."""
+    if (source := host.sources.get(name)) is None:
+        raise NotFound(f"no {called('exchange', name, host.name)}")
+    return source
+
+
+def find_queue(host: VirtualHost, name: str, connection: str) -> Queue:
+    """Raises NotFound, ResourceLocked."""
+    if (queue := host.queues.get(name)) is None:
+        raise NotFound(f"no {called('queue', name, host.name)}")
+    check_owner(queue, connection)
+    return queue
+
+
+def check_owner(queue: Queue, connection: str) -> None:
+    """Raises ResourceLocked for another connection's queue. The broker itself ("") may touch them all."""
+    if connection and queue.exclusive_to not in ("", connection):
+        raise locked(queue)
+
+
+def locked(queue: Queue) -> ResourceLocked:
+    """What a connection is told that asks for another's queue, or for an exclusive one that is not."""
+    return ResourceLocked(
+        f"cannot obtain exclusive access to locked {called('queue', queue.name, queue.virtual_host)}. It could be "
+        "originally declared on another connection or the exclusive property value does not match that of the "
+        "original declaration.",
+    )

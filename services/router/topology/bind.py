@@ -1,0 +1,46 @@
+"""queue.bind, exchange.bind and their opposites (AMQP 0-9-1, 1.7.2.3 and 1.7.2.5; RabbitMQ's exchange.bind)."""
+
+from __future__ import annotations
+
+from services.common.errors import NotFound
+from services.router.exchanges.exchange_type import Binding
+from services.router.topology import access, names
+from services.router.topology.effects import Effects
+from services.router.topology.outcome import Outcome
+from services.router.topology.state import State
+from services.router.topology.virtual_host import VirtualHost
+from services.rpc.router_pb2 import Bind, ChangeRequest
+
+
+def bind(state: State, request: ChangeRequest, effects: Effects) -> Outcome:
+    """Raises NotFound, AccessRefused (default exchange), ResourceLocked, PreconditionFailed (unusable arguments)."""
+    host = state.host(request.virtual_host)
+    binding = _read(host, request.bind, request.connection)
+    if binding in host.sources[request.bind.source].bindings:
+        return Outcome()
+    host.add_binding(request.bind.source, binding, effects)
+    return Outcome(created=True)
+
+
+def unbind(state: State, request: ChangeRequest, effects: Effects) -> Outcome:
+    """Raises AccessRefused, ResourceLocked. Undoing what does not exist succeeds, as in RabbitMQ."""
+    host = state.host(request.virtual_host)
+    try:
+        binding = _read(host, request.unbind, request.connection)
+    except NotFound:
+        return Outcome()
+    if binding in host.sources[request.unbind.source].bindings:
+        host.remove_binding(request.unbind.source, binding, effects)
+    return Outcome()
+
+
+def _read(host: VirtualHost, asked: Bind, connection: str) -> Binding:
+    names.check_not_default(asked.source)
+    if asked.to_exchange:
+        names.check_not_default(asked.destination)
+    access.find_exchange(host, asked.source)
+    if asked.to_exchange:
+        access.find_exchange(host, asked.destination)
+        return Binding(asked.destination, asked.routing_key, asked.arguments)
+    queue = access.find_queue(host, asked.destination, connection)
+    return Binding(queue.id, asked.routing_key, asked.arguments)

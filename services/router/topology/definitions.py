@@ -1,0 +1,33 @@
+"""What is declared. Values: an exchange or queue that is declared again after its deletion is another one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """One incarnation of a queue."""
+
+    id: int  # never used again
+    virtual_host: str
+    name: str
+    partition: int
+    durable: bool = False
+    exclusive_to: str = ""  # the connection that alone may use it, and with which it goes
+    auto_delete: bool = False
+    arguments: bytes = b""
+    type: str = "classic"
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """An exchange as declared; its bindings are kept in the virtual host."""
+
+    virtual_host: str
+    name: str
+    type: str
+    durable: bool = False
+    auto_delete: bool = False
+    internal: bool = False
+    arguments: bytes = b""

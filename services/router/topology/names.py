@@ -1,0 +1,47 @@
+"""Names that clients may not give, and how errors speak of things. Texts are those that RabbitMQ's clients know."""
+
+from __future__ import annotations
+
+from services.common.errors import AccessRefused, SyntaxFault
+from services.router.topology.definitions import Exchange
+
+DEFAULT_EXCHANGE = ""
+_RESERVED = "amq."
+_LONGEST = 255  # bytes: a short string of the wire (AMQP 0-9-1, 4.2.5.3)
+
+_PREDECLARED = {
+    DEFAULT_EXCHANGE: "direct",
+    "amq.direct": "direct",
+    "amq.fanout": "fanout",
+    "amq.headers": "headers",
+    "amq.match": "headers",
+    "amq.topic": "topic",
+}
+
+
+def predeclared(virtual_host: str) -> list[Exchange]:
+    """The exchanges that every virtual host has from the start (AMQP 0-9-1, 3.1.3)."""
+    return [Exchange(virtual_host, name, type_, durable=True) for name, type_ in _PREDECLARED.items()]
+
+
+def is_predeclared(exchange: str) -> bool:
+    return exchange in _PREDECLARED
+
+
+def called(kind: str, name: str, virtual_host: str) -> str:
+    """`queue 'x' in vhost '/'`."""
+    return f"{kind} '{name}' in vhost '{virtual_host}'"
+
+
+def check_new(kind: str, name: str) -> None:
+    """Raises AccessRefused for a reserved name, SyntaxFault for one that does not fit."""
+    if name.startswith(_RESERVED):
+        raise AccessRefused(f"{kind} name '{name}' contains reserved prefix '{_RESERVED}*'")
+    if len(name.encode()) > _LONGEST:
+        raise SyntaxFault(f"{kind} name is longer than {_LONGEST} bytes")
+
+
+def check_not_default(exchange: str) -> None:
+    """Raises AccessRefused: the default exchange is nobody's to change."""
+    if exchange == DEFAULT_EXCHANGE:
+        raise AccessRefused("operation not permitted on the default exchange")

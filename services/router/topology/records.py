@@ -1,0 +1,93 @@
+"""The topology as configuration records, and back. What is written here is on disk: names and shapes may not change."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import Any, NamedTuple
+
+from services.router.exchanges.exchange_type import Binding, Destination
+from services.router.topology.definitions import Exchange, Queue
+from services.router.topology.effects import Record, RecordKey
+
+VIRTUAL_HOST = "virtual_host"
+EXCHANGE = "exchange"
+QUEUE = "queue"
+BINDING = "binding"
+KINDS = (VIRTUAL_HOST, EXCHANGE, QUEUE, BINDING)  # in the order in which they build on each other
+
+
+class BoundIn(NamedTuple):
+    """A binding with the place it has in the topology."""
+
+    virtual_host: str
+    source: str
+    binding: Binding
+
+
+def virtual_host_key(name: str) -> RecordKey:
+    return RecordKey(VIRTUAL_HOST, name)
+
+
+def virtual_host_record(name: str) -> Record:
+    return Record(_dump({"name": name}), transient=False)
+
+
+def read_virtual_host(value: bytes) -> str:
+    return str(json.loads(value)["name"])
+
+
+def exchange_key(exchange: Exchange) -> RecordKey:
+    return RecordKey(EXCHANGE, _join(exchange.virtual_host, exchange.name))
+
+
+def exchange_record(exchange: Exchange) -> Record:
+    return Record(_dump(asdict(exchange)), transient=not exchange.durable)
+
+
+def read_exchange(value: bytes) -> Exchange:
+    return Exchange(**_load(value))
+
+
+def queue_key(queue: Queue) -> RecordKey:
+    return RecordKey(QUEUE, _join(queue.virtual_host, queue.name))
+
+
+def queue_record(queue: Queue) -> Record:
+    return Record(_dump(asdict(queue)), transient=not queue.durable)
+
+
+def read_queue(value: bytes) -> Queue:
+    return Queue(**_load(value))
+
+
+def binding_key(virtual_host: str, source: str, binding: Binding) -> RecordKey:
+    # A queue is referred to by its id: a binding can never apply to a later queue of the same name.
+    return RecordKey(BINDING, _join(virtual_host, source, *binding[:2], binding.arguments.decode()))
+
+
+def binding_record(virtual_host: str, source: str, binding: Binding, *, durable: bool) -> Record:
+    place = {"virtual_host": virtual_host, "source": source}
+    return Record(_dump(place | binding._asdict()), transient=not durable)
+
+
+def read_binding(value: bytes) -> BoundIn:
+    table = _load(value)
+    return BoundIn(table.pop("virtual_host"), table.pop("source"), Binding(**table))
+
+
+def _join(*parts: Destination) -> str:
+    return json.dumps(parts, ensure_ascii=False)
+
+
+def _dump(table: dict[str, Any]) -> bytes:
+    # Arguments are JSON already, kept as the text that decides whether two of them are equal.
+    if "arguments" in table:
+        table["arguments"] = table["arguments"].decode()
+    return json.dumps(table, ensure_ascii=False).encode()
+
+
+def _load(value: bytes) -> dict[str, Any]:
+    table: dict[str, Any] = json.loads(value)
+    table["arguments"] = table["arguments"].encode()
+    return table

@@ -1,0 +1,57 @@
+"""Where a message goes: through its exchange, and every exchange that this one hands it on to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from services.router.topology.virtual_host import VirtualHost
+
+Headers = Callable[[], Mapping[str, Any]]
+"""Decodes the message's headers; called only when an exchange on the way looks at them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """The answer for one message."""
+
+    queue_ids: frozenset[int] | set[int] = frozenset()
+    needs_headers: bool = False  # other headers could lead elsewhere
+    unknown_exchange: bool = False
+    internal: bool = False  # clients may not publish to it
+
+
+_UNKNOWN = Route(unknown_exchange=True)
+_NO_HEADERS: Mapping[str, Any] = {}
+
+
+def route(host: VirtualHost, exchange: str, key: str, headers: Headers) -> Route:
+    """Each queue once, each exchange once: cycles end by themselves.
+
+    An exchange that matches nothing hands on to its alternate. `needs_headers` is exact: whatever lies behind an
+    exchange that was not reached by this key is not reached by any other message with the key either, unless an
+    exchange that was reached looks at headers.
+    """
+    if exchange not in host.sources:
+        return _UNKNOWN
+    queues: set[int] = set()
+    needs_headers = False
+    seen = {exchange}
+    pending = [exchange]
+    while pending:
+        source = host.sources.get(pending.pop())
+        if source is None:
+            continue  # an alternate that does not exist (any more)
+        looks = source.matcher.needs_headers
+        needs_headers = needs_headers or looks
+        found = source.matcher.route(key, headers() if looks else _NO_HEADERS)
+        if not found and source.alternate is not None:
+            found.add(source.alternate)
+        for destination in found:
+            if isinstance(destination, int):
+                queues.add(destination)
+            elif destination not in seen:
+                seen.add(destination)
+                pending.append(destination)
+    return Route(queues, needs_headers, internal=host.sources[exchange].definition.internal)

@@ -1,0 +1,86 @@
+"""The whole topology's state: virtual hosts, and queues by what they are looked up by."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+from services.common.errors import NotFound
+from services.router.topology import records
+from services.router.topology.definitions import Queue
+from services.router.topology.effects import Effects, Record, RecordKey
+from services.router.topology.kinds import Kinds
+from services.router.topology.virtual_host import VirtualHost
+
+
+class State:
+    """What the use cases work on. `new_id` gives queue ids, never one twice; `new_name` the end of a queue's name."""
+
+    def __init__(self, kinds: Kinds, partitions: int, new_id: Callable[[], int], new_name: Callable[[], str]) -> None:
+        self.kinds = kinds
+        self.partitions = partitions
+        self.new_id = new_id
+        self.new_name = new_name
+        self.virtual_hosts: dict[str, VirtualHost] = {}
+        self.queues: dict[int, Queue] = {}
+        self.exclusive: dict[str, dict[int, None]] = {}  # connection → its exclusive queues
+
+    def host(self, name: str) -> VirtualHost:
+        """Raises NotFound."""
+        if (host := self.virtual_hosts.get(name)) is None:
+            raise NotFound(f"no virtual host '{name}'")
+        return host
+
+    def add_host(self, name: str) -> VirtualHost:
+        """With its predeclared exchanges."""
+        host = self.virtual_hosts[name] = VirtualHost(name, self.kinds)
+        return host
+
+    def add_queue(self, queue: Queue, effects: Effects) -> None:
+        self._index(queue)
+        self.virtual_hosts[queue.virtual_host].add_queue(queue, effects)
+
+    def remove_queue(self, queue: Queue, effects: Effects) -> None:
+        del self.queues[queue.id]
+        if queue.exclusive_to:
+            owned = self.exclusive[queue.exclusive_to]
+            del owned[queue.id]
+            if not owned:
+                del self.exclusive[queue.exclusive_to]
+        self.virtual_hosts[queue.virtual_host].remove_queue(queue, effects)
+
+    def restore(self, stored: Iterable[tuple[str, bytes]]) -> None:
+        """Takes over (kind, value) of all records, in any order.
+
+        What refers to nothing that exists is left out: the other end was kept in memory by a store that went down.
+        """
+        by_kind: dict[str, list[bytes]] = {kind: [] for kind in records.KINDS}
+        for kind, value in stored:
+            by_kind[kind].append(value)
+        for value in by_kind[records.VIRTUAL_HOST]:
+            self.add_host(records.read_virtual_host(value))
+        for exchange in map(records.read_exchange, by_kind[records.EXCHANGE]):
+            if host := self.virtual_hosts.get(exchange.virtual_host):
+                host.restore_exchange(exchange)
+        for queue in map(records.read_queue, by_kind[records.QUEUE]):
+            if host := self.virtual_hosts.get(queue.virtual_host):
+                self._index(queue)
+                host.restore_queue(queue)
+        for bound in map(records.read_binding, by_kind[records.BINDING]):
+            self._restore_binding(bound)
+
+    def all_records(self) -> Iterator[tuple[RecordKey, Record]]:
+        """Everything that the store should hold."""
+        for host in self.virtual_hosts.values():
+            yield from host.all_records()
+
+    def _index(self, queue: Queue) -> None:
+        self.queues[queue.id] = queue
+        if queue.exclusive_to:
+            self.exclusive.setdefault(queue.exclusive_to, {})[queue.id] = None
+
+    def _restore_binding(self, bound: records.BoundIn) -> None:
+        host = self.virtual_hosts.get(bound.virtual_host)
+        destination = bound.binding.destination
+        known = self.queues if isinstance(destination, int) else host.sources if host else {}
+        if host and bound.source in host.sources and destination in known:
+            host.restore_binding(bound.source, bound.binding)

@@ -1,0 +1,80 @@
+"""The topology: takes changes, says their effects, and answers where messages go. The only state of the router."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+from services.common.errors import SyntaxFault
+from services.router.topology.bind import bind, unbind
+from services.router.topology.declare_exchange import declare_exchange
+from services.router.topology.declare_queue import declare_queue
+from services.router.topology.definitions import Queue
+from services.router.topology.delete_exchange import delete_exchange
+from services.router.topology.delete_queue import close_connection, delete_exclusive, delete_queue
+from services.router.topology.effects import Effects, Record, RecordKey
+from services.router.topology.kinds import Kinds
+from services.router.topology.outcome import Outcome
+from services.router.topology.route import Headers, Route, route
+from services.router.topology.state import State
+from services.router.topology.virtual_host import VirtualHost
+from services.router.topology.virtual_hosts import create_virtual_host, delete_virtual_host
+from services.rpc.router_pb2 import ChangeRequest
+
+_CHANGES: Mapping[str, Callable[[State, ChangeRequest, Effects], Outcome]] = {
+    "declare_exchange": declare_exchange,
+    "delete_exchange": delete_exchange,
+    "declare_queue": declare_queue,
+    "delete_queue": delete_queue,
+    "bind": bind,
+    "unbind": unbind,
+    "create_virtual_host": create_virtual_host,
+    "delete_virtual_host": delete_virtual_host,
+    "close_connection": close_connection,
+}
+
+
+class Topology:
+    """Of all virtual hosts. A change that raises has changed nothing and has no effects."""
+
+    def __init__(self, kinds: Kinds, partitions: int, new_id: Callable[[], int], new_name: Callable[[], str]) -> None:
+        self._state = State(kinds, partitions, new_id, new_name)
+
+    @property
+    def virtual_hosts(self) -> Mapping[str, VirtualHost]:
+        """By name; to be looked at only."""
+        return self._state.virtual_hosts
+
+    @property
+    def queues(self) -> Mapping[int, Queue]:
+        """By id; to be looked at only."""
+        return self._state.queues
+
+    @property
+    def owners(self) -> Iterable[str]:
+        """The connections that have exclusive queues."""
+        return self._state.exclusive
+
+    def change(self, request: ChangeRequest, effects: Effects) -> Outcome:
+        """Carries out one request and adds to `effects`; raises BrokerError as each kind of change says."""
+        kind = request.WhichOneof("change")
+        if kind is None:
+            raise SyntaxFault("the request asks for no change")
+        return _CHANGES[kind](self._state, request, effects)
+
+    def close(self, connections: Iterable[str], effects: Effects) -> None:
+        """These connections are gone, and with them their exclusive queues."""
+        for connection in list(connections):
+            delete_exclusive(self._state, connection, effects)
+
+    def route(self, virtual_host: str, exchange: str, key: str, headers: Headers) -> Route | None:
+        """Where a message goes; None when there is no such virtual host."""
+        host = self._state.virtual_hosts.get(virtual_host)
+        return route(host, exchange, key, headers) if host else None
+
+    def restore(self, stored: Iterable[tuple[str, bytes]]) -> None:
+        """Takes over (kind, value) of the records that `records.KINDS` names; only once, before anything else."""
+        self._state.restore(stored)
+
+    def all_records(self) -> Iterator[tuple[RecordKey, Record]]:
+        """Everything that the store should hold."""
+        return self._state.all_records()

@@ -1,0 +1,194 @@
+"""What one virtual host holds, in the indexes that changes and routing need. Every mutation says its effects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from services.common.message import arguments
+from services.router.exchanges.exchange_type import Binding, Destination, ExchangeType
+from services.router.topology import names, records
+from services.router.topology.definitions import Exchange, Queue
+from services.router.topology.effects import Effects, Record, RecordKey
+from services.router.topology.kinds import Kinds
+
+
+class Source:
+    """An exchange with what is bound to it."""
+
+    __slots__ = ("alternate", "bindings", "definition", "matcher")
+
+    def __init__(self, definition: Exchange, matcher: ExchangeType) -> None:
+        self.definition = definition
+        self.matcher = matcher
+        self.alternate: str | None = arguments.load(definition.arguments).get("alternate-exchange")
+        self.bindings: dict[Binding, None] = {}
+
+
+class VirtualHost:
+    """Exchanges, queues and bindings that see each other. Does what it is told: checks are the use cases' affair."""
+
+    def __init__(self, name: str, kinds: Kinds) -> None:
+        self.name = name
+        self.sources: dict[str, Source] = {}
+        self.queues: dict[str, Queue] = {}
+        self._queues_by_id: dict[int, Queue] = {}
+        self._kinds = kinds
+        self._inbound: dict[Destination, dict[tuple[str, Binding], None]] = {}
+        self._alternate_of: dict[str, dict[str, None]] = {}  # exchange → those that name it their alternate
+        for exchange in names.predeclared(name):
+            self._place(exchange)
+
+    # -------------------------------------------------------------- exchanges
+
+    def add_exchange(self, exchange: Exchange, effects: Effects) -> None:
+        """Routes that met no exchange, and those that had no alternate, may now lead somewhere."""
+        self._place(exchange)
+        effects.records[records.exchange_key(exchange)] = records.exchange_record(exchange)
+        self._forget(exchange.name, None, effects)
+
+    def remove_exchange(self, name: str, effects: Effects) -> None:
+        """Takes its bindings along, and auto-delete exchanges that were bound to it alone."""
+        source = self.sources[name]
+        self._forget(name, None, effects)
+        for binding in list(source.bindings):
+            self._detach(name, binding, effects)
+        del self.sources[name]
+        if source.alternate is not None:
+            self._alternate_of[source.alternate].pop(name)
+        effects.records[records.exchange_key(source.definition)] = None
+        self._remove_inbound(name, effects)
+
+    # -------------------------------------------------------------- queues
+
+    def add_queue(self, queue: Queue, effects: Effects) -> None:
+        """Every queue is bound to the default exchange by its name (AMQP 0-9-1, 3.1.3.1)."""
+        self._place_queue(queue)
+        effects.records[records.queue_key(queue)] = records.queue_record(queue)
+        effects.news.queues[queue.id] = queue
+        self._forget(names.DEFAULT_EXCHANGE, queue.name, effects)
+
+    def remove_queue(self, queue: Queue, effects: Effects) -> None:
+        """Takes its bindings along, and auto-delete exchanges that were bound to it alone."""
+        self.sources[names.DEFAULT_EXCHANGE].matcher.unbind(Binding(queue.id, queue.name))
+        del self.queues[queue.name]
+        del self._queues_by_id[queue.id]
+        effects.records[records.queue_key(queue)] = None
+        effects.news.delete_queue(queue.id)
+        self._forget(names.DEFAULT_EXCHANGE, queue.name, effects)
+        self._remove_inbound(queue.id, effects)
+
+    def queue(self, queue_id: int) -> Queue:
+        """One that is there; raises KeyError."""
+        return self._queues_by_id[queue_id]
+
+    # -------------------------------------------------------------- bindings
+
+    def add_binding(self, source: str, binding: Binding, effects: Effects) -> None:
+        """Of a binding that is not there yet; raises PreconditionFailed when the exchange type cannot use it."""
+        self._connect(source, binding)
+        durable = self.is_durable(source, binding)
+        effects.records[records.binding_key(self.name, source, binding)] = records.binding_record(
+            self.name, source, binding, durable=durable
+        )
+        self._forget(source, self.sources[source].matcher.only_key(binding), effects)
+
+    def remove_binding(self, source: str, binding: Binding, effects: Effects) -> None:
+        """An auto-delete exchange goes with the last binding from it."""
+        self._forget(source, self.sources[source].matcher.only_key(binding), effects)
+        self._detach(source, binding, effects)
+        remaining = self.sources[source]
+        if remaining.definition.auto_delete and not remaining.bindings:
+            self.remove_exchange(source, effects)
+
+    def is_durable(self, source: str, binding: Binding) -> bool:
+        """A binding lasts when both of its ends do."""
+        if not self.sources[source].definition.durable:
+            return False
+        destination = binding.destination
+        if isinstance(destination, str):
+            return self.sources[destination].definition.durable
+        return self._queues_by_id[destination].durable
+
+    # -------------------------------------------------------------- as a whole
+
+    def remove_remaining(self, effects: Effects) -> None:
+        """What only the end of the virtual host takes away: bindings among predeclared exchanges, and their routes."""
+        for name, source in self.sources.items():
+            self._forget(name, None, effects)
+            for binding in list(source.bindings):
+                self._detach(name, binding, effects)
+
+    def restore_exchange(self, exchange: Exchange) -> None:
+        """From its record: no effects."""
+        self._place(exchange)
+
+    def restore_queue(self, queue: Queue) -> None:
+        """From its record: no effects."""
+        self._place_queue(queue)
+
+    def restore_binding(self, source: str, binding: Binding) -> None:
+        """From its record: no effects."""
+        self._connect(source, binding)
+
+    def all_records(self) -> Iterator[tuple[RecordKey, Record]]:
+        """Everything that the store should hold about it."""
+        yield records.virtual_host_key(self.name), records.virtual_host_record(self.name)
+        for queue in self.queues.values():
+            yield records.queue_key(queue), records.queue_record(queue)
+        for name, source in self.sources.items():
+            if not names.is_predeclared(name):
+                yield records.exchange_key(source.definition), records.exchange_record(source.definition)
+            for binding in source.bindings:
+                durable = self.is_durable(name, binding)
+                yield (
+                    records.binding_key(self.name, name, binding),
+                    records.binding_record(self.name, name, binding, durable=durable),
+                )
+
+    # -------------------------------------------------------------- inside
+
+    def _place(self, exchange: Exchange) -> None:
+        source = Source(exchange, self._kinds.exchange_types[exchange.type]())
+        self.sources[exchange.name] = source
+        if source.alternate is not None:
+            self._alternate_of.setdefault(source.alternate, {})[exchange.name] = None
+
+    def _place_queue(self, queue: Queue) -> None:
+        self.queues[queue.name] = queue
+        self._queues_by_id[queue.id] = queue
+        self.sources[names.DEFAULT_EXCHANGE].matcher.bind(Binding(queue.id, queue.name))
+
+    def _connect(self, source: str, binding: Binding) -> None:
+        place = self.sources[source]
+        place.matcher.bind(binding)
+        place.bindings[binding] = None
+        self._inbound.setdefault(binding.destination, {})[source, binding] = None
+
+    def _detach(self, source: str, binding: Binding, effects: Effects) -> None:
+        place = self.sources[source]
+        place.matcher.unbind(binding)
+        del place.bindings[binding]
+        inbound = self._inbound[binding.destination]
+        del inbound[source, binding]
+        if not inbound:
+            del self._inbound[binding.destination]
+        effects.records[records.binding_key(self.name, source, binding)] = None
+
+    def _remove_inbound(self, destination: Destination, effects: Effects) -> None:
+        for source, binding in list(self._inbound.get(destination, ())):
+            # Removing one may have taken an auto-delete exchange, and with it others of these.
+            if source in self.sources and binding in self.sources[source].bindings:
+                self.remove_binding(source, binding, effects)
+
+    def _forget(self, exchange: str, key: str | None, effects: Effects) -> None:
+        """Routes through `exchange`, and through all that hand messages on to it: the key stays the same on the way."""
+        seen = {exchange: None}
+        pending = [exchange]
+        while pending:
+            current = pending.pop()
+            effects.news.forget_key(self.name, current, key)
+            upstream = {source for source, _ in self._inbound.get(current, ())}
+            for name in (*upstream, *self._alternate_of.get(current, ())):
+                if name not in seen:
+                    seen[name] = None
+                    pending.append(name)

@@ -1,0 +1,40 @@
+"""Creating and deleting virtual hosts. Both are done when it is so already."""
+
+from __future__ import annotations
+
+from services.router.topology import records
+from services.router.topology.effects import Effects
+from services.router.topology.names import is_predeclared
+from services.router.topology.outcome import Outcome
+from services.router.topology.state import State
+from services.rpc.router_pb2 import ChangeRequest
+
+
+def create_virtual_host(state: State, request: ChangeRequest, effects: Effects) -> Outcome:
+    """With the predeclared exchanges, which are no records: nobody can change them."""
+    name = request.create_virtual_host.name
+    if name in state.virtual_hosts:
+        return Outcome()
+    state.add_host(name)
+    effects.records[records.virtual_host_key(name)] = records.virtual_host_record(name)
+    effects.news.virtual_hosts[name] = True
+    return Outcome(created=True)
+
+
+def delete_virtual_host(state: State, request: ChangeRequest, effects: Effects) -> Outcome:
+    """With everything in it."""
+    name = request.delete_virtual_host.name
+    host = state.virtual_hosts.get(name)
+    if host is None:
+        return Outcome()
+    for queue in list(host.queues.values()):
+        state.remove_queue(queue, effects)
+    for exchange in list(host.sources):
+        # Auto-delete exchanges go by themselves when what they were bound to goes.
+        if exchange in host.sources and not is_predeclared(exchange):
+            host.remove_exchange(exchange, effects)
+    host.remove_remaining(effects)
+    del state.virtual_hosts[name]
+    effects.records[records.virtual_host_key(name)] = None
+    effects.news.virtual_hosts[name] = False
+    return Outcome()

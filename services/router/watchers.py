@@ -1,0 +1,171 @@
+"""Who routes by this topology: every watcher has a place, and a change waits for each place.
+
+A place outlives its stream by `place_ttl`: a gateway that reconnects in time finds what it owned untouched, and one
+that is silent for longer has stopped routing from its cache, so that nothing has to wait for it any more.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import json
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from services.common.clock import Clock
+from services.router.topology.effects import News, Record, RecordKey
+
+WATCHER = "watcher"
+
+
+@dataclass(slots=True, eq=False)
+class Attachment:
+    """One stream of a watcher: what it must still be told."""
+
+    version: int
+    news: News = field(default_factory=News)
+    beat_ms: int = 0  # to be echoed
+    ended: bool = False
+    wake: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def end(self) -> None:
+        """Its stream closes, and the watcher attaches again if it still lives."""
+        self.ended = True
+        self.wake.set()
+
+
+@dataclass(slots=True, eq=False)
+class Place:
+    """One watcher, attached or expected back."""
+
+    member: str
+    role: str
+    connections: str  # prefix of the connection names that die with it
+    acknowledged: int = 0
+    until: float = math.inf
+    attachment: Attachment | None = None
+
+
+def place_key(place: Place) -> RecordKey:
+    return RecordKey(WATCHER, place.member)
+
+
+def place_record(place: Place) -> Record:
+    """Lets the next router know for whom it must wait."""
+    table = {"member": place.member, "role": place.role, "connections": place.connections}
+    return Record(json.dumps(table).encode(), transient=True)
+
+
+def read_place(value: bytes) -> Place:
+    return Place(**json.loads(value))
+
+
+class Watchers:
+    """All places; `clock` is monotonic."""
+
+    def __init__(self, ttl: float, clock: Clock) -> None:
+        self._ttl = ttl
+        self._clock = clock
+        self._places: dict[str, Place] = {}
+        self._waiting: list[tuple[int, int, asyncio.Future[None]]] = []
+        self._ticket = 0
+
+    # -------------------------------------------------------------- places
+
+    def find(self, member: str) -> Place | None:
+        return self._places.get(member)
+
+    def expect(self, place: Place) -> None:
+        """A watcher that the former router knew; it counts from when `renew_all` is called."""
+        self._places[place.member] = place
+
+    def attach(self, place: Place, version: int) -> Attachment:
+        """The place's new stream, which has been told everything up to `version`; an older stream ends."""
+        if place.attachment:
+            place.attachment.end()
+        place.attachment = Attachment(version)
+        place.until = self._clock() + self._ttl
+        self._places[place.member] = place
+        return place.attachment
+
+    def detach(self, place: Place, attachment: Attachment) -> None:
+        """The stream broke; the place stays until it runs out."""
+        if place.attachment is attachment:
+            place.attachment = None
+
+    def hear(self, place: Place, attachment: Attachment, acknowledged: int, beat_ms: int) -> None:
+        """A frame came."""
+        if place.attachment is not attachment:
+            return
+        place.until = self._clock() + self._ttl
+        if beat_ms:
+            attachment.beat_ms = beat_ms
+            attachment.wake.set()
+        if acknowledged > place.acknowledged:
+            place.acknowledged = acknowledged
+            self._settle()
+
+    def remove(self, place: Place) -> None:
+        """Its place is lost, or given up: nothing waits for it any more."""
+        if self._places.get(place.member) is place:
+            del self._places[place.member]
+        if place.attachment:
+            place.attachment.end()
+        self._settle()
+
+    def overdue(self) -> list[Place]:
+        """Those that have been silent for too long."""
+        now = self._clock()
+        return [place for place in self._places.values() if place.until <= now]
+
+    def renew_all(self) -> None:
+        """Counts the silence of every watcher from now."""
+        until = self._clock() + self._ttl
+        for place in self._places.values():
+            place.until = until
+
+    def covers(self, connection: str) -> bool:
+        """Whether a watcher that has a place may have this connection."""
+        return any(place.connections and connection.startswith(place.connections) for place in self._places.values())
+
+    def all_records(self) -> dict[RecordKey, Record | None]:
+        """What the store should hold about them."""
+        return {place_key(place): place_record(place) for place in self._places.values()}
+
+    def close(self) -> None:
+        """Ends all streams."""
+        for place in self._places.values():
+            if place.attachment:
+                place.attachment.end()
+
+    # -------------------------------------------------------------- versions
+
+    def publish(self, version: int, news: News) -> None:
+        """Every attached watcher is told; what a slow one has not been sent yet is merged."""
+        for attachment in self._attachments():
+            attachment.news.add(news)
+            attachment.version = version
+            attachment.wake.set()
+
+    async def settled(self, version: int) -> None:
+        """Returns when every watcher that has a place routes by `version` or a later one."""
+        if version <= self._floor():
+            return
+        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._ticket += 1
+        heapq.heappush(self._waiting, (version, self._ticket, done))
+        await done
+
+    def _attachments(self) -> Iterable[Attachment]:
+        return [place.attachment for place in self._places.values() if place.attachment]
+
+    def _floor(self) -> float:
+        return min((place.acknowledged for place in self._places.values()), default=math.inf)
+
+    def _settle(self) -> None:
+        floor = self._floor()
+        while self._waiting and self._waiting[0][0] <= floor:
+            done = heapq.heappop(self._waiting)[2]
+            if not done.done():
+                done.set_result(None)

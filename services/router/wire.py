@@ -1,0 +1,108 @@
+"""The topology's values as the contract's messages (proto/router.proto)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from services.router.exchanges.exchange_type import Binding
+from services.router.topology.definitions import Exchange, Queue
+from services.router.topology.effects import News
+from services.router.topology.virtual_host import VirtualHost
+from services.rpc import router_pb2
+
+_QUEUES_A_FRAME = 1000
+
+
+def queue_message(queue: Queue) -> router_pb2.QueueDefinition:
+    return router_pb2.QueueDefinition(
+        id=queue.id,
+        virtual_host=queue.virtual_host,
+        name=queue.name,
+        partition=queue.partition,
+        durable=queue.durable,
+        exclusive_to=queue.exclusive_to,
+        auto_delete=queue.auto_delete,
+        arguments=queue.arguments,
+        type=queue.type,
+    )
+
+
+def exchange_message(exchange: Exchange) -> router_pb2.ExchangeDefinition:
+    return router_pb2.ExchangeDefinition(
+        virtual_host=exchange.virtual_host,
+        name=exchange.name,
+        type=exchange.type,
+        durable=exchange.durable,
+        auto_delete=exchange.auto_delete,
+        internal=exchange.internal,
+        arguments=exchange.arguments,
+    )
+
+
+def news_frame(version: int, news: News) -> router_pb2.TopologyFrame:
+    """What a watcher that knows everything before `news` needs in order to know `version`."""
+    return router_pb2.TopologyFrame(
+        version=version,
+        queues=map(queue_message, news.queues.values()),
+        deleted_queues=news.deleted_queues,
+        virtual_hosts=[name for name, exists in news.virtual_hosts.items() if exists],
+        deleted_virtual_hosts=[name for name, exists in news.virtual_hosts.items() if not exists],
+        forget=_forget_messages(news),
+    )
+
+
+def _forget_messages(news: News) -> Iterator[router_pb2.Forget]:
+    for (virtual_host, exchange), keys in news.forget.items():
+        if keys is None:
+            yield router_pb2.Forget(virtual_host=virtual_host, exchange=exchange, all_keys=True)
+            continue
+        for key in keys:
+            yield router_pb2.Forget(virtual_host=virtual_host, exchange=exchange, routing_key=key)
+
+
+def snapshot_frames(
+    version: int, virtual_hosts: Iterable[str], queues: Iterable[Queue], place_ttl_ms: int
+) -> list[router_pb2.TopologyFrame]:
+    """Everything that a watcher keeps, in as many frames as it takes."""
+    messages = [queue_message(queue) for queue in queues]
+    frames = [
+        router_pb2.TopologyFrame(
+            version=version, snapshot=True, place_ttl_ms=place_ttl_ms, queues=messages[first : first + _QUEUES_A_FRAME]
+        )
+        for first in range(0, len(messages) or 1, _QUEUES_A_FRAME)
+    ]
+    frames[0].virtual_hosts.extend(virtual_hosts)
+    frames[-1].last = True
+    return frames
+
+
+def description(hosts: Mapping[str, VirtualHost], chosen: str) -> router_pb2.DescribeReply:
+    """One virtual host, or all when none is chosen; the default exchange's implied bindings are not listed."""
+    reply = router_pb2.DescribeReply(virtual_hosts=sorted(hosts))
+    for name, host in hosts.items():
+        if chosen in ("", name):
+            reply.queues.extend(map(queue_message, host.queues.values()))
+            reply.exchanges.extend(exchange_message(source.definition) for source in host.sources.values())
+            reply.bindings.extend(_binding_messages(host))
+    return reply
+
+
+def _binding_messages(host: VirtualHost) -> Iterator[router_pb2.Binding]:
+    for name, source in host.sources.items():
+        for binding in source.bindings:
+            yield router_pb2.Binding(
+                virtual_host=host.name,
+                bind=_bind_message(host, name, binding),
+                durable=host.is_durable(name, binding),
+            )
+
+
+def _bind_message(host: VirtualHost, source: str, binding: Binding) -> router_pb2.Bind:
+    destination = binding.destination
+    return router_pb2.Bind(
+        source=source,
+        destination=destination if isinstance(destination, str) else host.queue(destination).name,
+        to_exchange=isinstance(destination, str),
+        routing_key=binding.routing_key,
+        arguments=binding.arguments,
+    )

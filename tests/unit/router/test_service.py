@@ -1,0 +1,270 @@
+from __future__ import annotations
+
+import asyncio
+import socket
+import time
+from pathlib import Path
+
+import pytest
+
+from services.common.clients.topology import TopologyClient
+from services.common.errors import NotFound, PreconditionFailed
+from services.common.grpc_channel import connect, is_serving
+from services.rpc import router_pb2, router_pb2_grpc
+
+
+async def test_first_start_creates_the_virtual_host_slash(cluster):
+    """On an empty store the router makes virtual host "/" with its exchanges, and says that it serves."""
+    await cluster.start_router()
+    client = await cluster.watch("g1")
+    assert client.virtual_hosts == {"/"}
+    assert await is_serving(cluster.settings.address_of("router"))
+    async with connect(cluster.settings.address_of("router")) as channel:
+        reply = await router_pb2_grpc.RouterStub(channel).Describe(router_pb2.DescribeRequest(virtual_host="/"))
+    assert {"", "amq.direct", "amq.topic", "amq.headers"} <= {exchange.name for exchange in reply.exchanges}
+
+
+async def test_a_declared_queue_is_known_to_every_watcher_before_the_answer(cluster):
+    """When Change returns, each watcher has the definition already."""
+    await cluster.start_router()
+    first, second = await cluster.watch("g1"), await cluster.watch("q1", role="queue", prefix="")
+    reply = await first.change(cluster.request("declare_queue", name="orders"))
+    assert reply.created
+    assert first.by_name["/", "orders"].id == second.by_name["/", "orders"].id == reply.queue.id
+
+
+async def test_typed_errors_cross_the_wire(cluster):
+    """A refused change raises its own class at the client."""
+    await cluster.start_router()
+    client = await cluster.watch("g1")
+    with pytest.raises(NotFound, match="no queue 'none' in vhost '/'"):
+        await client.change(cluster.request("declare_queue", name="none", passive=True))
+    await client.change(cluster.request("declare_queue", name="q"))
+    with pytest.raises(PreconditionFailed, match="inequivalent arg 'durable'"):
+        await client.change(cluster.request("declare_queue", name="q", durable=True))
+
+
+class _Silent:
+    """A watcher by hand, which acknowledges only when told."""
+
+    def __init__(self, cluster, member):
+        self.channel = connect(cluster.settings.address_of("router"))
+        self.call = router_pb2_grpc.RouterStub(self.channel).Watch()
+        self.member = member
+
+    async def attach(self):
+        await self.call.write(router_pb2.WatcherFrame(member=self.member, role="gateway", connections=self.member))
+        frame = await self.call.read()
+        await self.acknowledge(frame.version)
+        return frame
+
+    async def acknowledge(self, version):
+        await self.call.write(router_pb2.WatcherFrame(acknowledged=version))
+
+
+async def test_change_waits_for_every_acknowledgement(cluster):
+    """A change is not answered until the slowest watcher that has a place has acknowledged it."""
+    await cluster.start_router()
+    client, slow = await cluster.watch("g1"), _Silent(cluster, "slow")
+    await slow.attach()
+    change = asyncio.ensure_future(client.change(cluster.request("declare_queue", name="q")))
+    frame = await slow.call.read()
+    assert [queue.name for queue in frame.queues] == ["q"]
+    await asyncio.sleep(0.1)
+    assert not change.done()
+    await slow.acknowledge(frame.version)
+    assert (await change).version == frame.version
+    await slow.channel.close()
+
+
+async def test_a_silent_watcher_loses_its_place(cluster, until):
+    """A change waits no longer than place_ttl for a watcher that says nothing, and then its stream is ended."""
+    await cluster.start_router()
+    client, silent = await cluster.watch("g1"), _Silent(cluster, "silent")
+    await silent.attach()
+    began = time.monotonic()
+    await client.change(cluster.request("declare_queue", name="q"))
+    assert 0.2 < time.monotonic() - began < 2
+    assert client.has_place()
+    await until(lambda: ("watcher", "silent") not in cluster.store.records)
+    await silent.channel.close()
+
+
+async def test_lost_place_takes_its_exclusive_queues(cluster, until):
+    """Exclusive queues of a watcher's connections go when it does not come back; others stay."""
+    await cluster.start_router()
+    client, silent = await cluster.watch("g1"), _Silent(cluster, "g2/")
+    for connection, name in (("g1/1", "mine"), ("g2/1", "theirs")):
+        await client.change(cluster.request("declare_queue", connection=connection, name=name, exclusive=True))
+    await silent.attach()
+    await until(lambda: ("/", "theirs") not in client.by_name)
+    assert ("/", "mine") in client.by_name
+    await silent.channel.close()
+
+
+async def test_leaving_gives_the_place_up_at_once(cluster, until):
+    """A watcher that stops cleanly is not waited for, and its exclusive queues go."""
+    await cluster.start_router()
+    client, other = await cluster.watch("g1"), await cluster.watch("g2")
+    await other.change(cluster.request("declare_queue", connection="g2/1", name="theirs", exclusive=True))
+    began = time.monotonic()
+    await other.stop()
+    await until(lambda: ("/", "theirs") not in client.by_name)
+    assert time.monotonic() - began < 0.3
+    assert not other.has_place()
+
+
+async def test_closed_connection_takes_its_exclusive_queues(cluster):
+    """CloseConnection deletes the exclusive queues of that connection alone."""
+    await cluster.start_router()
+    client = await cluster.watch("g1")
+    for connection in ("g1/1", "g1/2"):
+        await client.change(cluster.request("declare_queue", connection=connection, name=connection, exclusive=True))
+    await client.change(cluster.request("close_connection", connection="g1/1"))
+    assert set(client.by_name) == {("/", "g1/2")}
+
+
+async def test_many_changes_are_written_in_few_groups(cluster):
+    """1000 declarations at once do not become 1000 writes."""
+    await cluster.start_router()
+    client = await cluster.watch("g1")
+    cluster.store.delay = 0.01
+    before = len(cluster.store.puts)
+    declares = (cluster.request("declare_queue", name=f"q{number}", durable=True) for number in range(1000))
+    await asyncio.gather(*map(client.change, declares))
+    assert len(client.queues) == 1000
+    assert len(cluster.store.puts) - before < 200
+
+
+async def test_restart_keeps_everything_that_the_store_has(cluster):
+    """A new router knows durable and transient things, and gives no queue id again."""
+    await cluster.start_router()
+    client = await cluster.watch("g1")
+    await client.change(cluster.request("declare_queue", name="durable", durable=True))
+    await client.change(cluster.request("declare_queue", name="transient"))
+    await client.change(cluster.request("bind", source="amq.topic", destination="transient", routing_key="a.*"))
+    known = dict(client.queues)
+    await cluster.stop_router()
+    await cluster.start_router()
+    reply = await client.change(cluster.request("declare_queue", name="later"))
+    assert reply.queue.id not in known
+    assert known.items() <= client.queues.items()
+    message = router_pb2.Message(virtual_host="/", exchange="amq.topic", routing_key="a.b")
+    [routed] = (await client.route([message])).routed
+    assert list(routed.queue_ids) == [client.by_name["/", "transient"].id]
+
+
+async def test_next_router_waits_for_the_watchers_of_the_former(cluster):
+    """A gateway that has not come back may still route by the old topology: changes wait until it has lost its place."""
+    await cluster.start_router()
+    client, silent = await cluster.watch("g1"), _Silent(cluster, "silent")
+    await silent.attach()
+    await cluster.stop_router()
+    await silent.channel.close()
+    await cluster.start_router()
+    began = time.monotonic()
+    await client.change(cluster.request("declare_queue", name="q"))
+    assert time.monotonic() - began > 0.2
+
+
+async def test_exclusive_queues_of_gateways_that_never_came_back(cluster, until):
+    """After a restart, exclusive queues whose gateway stays away are deleted, those of present gateways are not."""
+    await cluster.start_router()
+    client, gone = await cluster.watch("g1"), _Silent(cluster, "g2/")
+    await gone.attach()
+    for connection in ("g1/1", "g2/1", "nobody/1"):
+        change = cluster.request("declare_queue", connection=connection, name=connection, exclusive=True, durable=True)
+        await client.change(change)
+    await cluster.stop_router()
+    await gone.channel.close()
+    await cluster.start_router()
+    await until(lambda: set(client.by_name) == {("/", "g1/1")})
+
+
+async def test_transient_records_are_put_again_after_a_store_restart(cluster, until):
+    """A store that lost its memory is given it again."""
+    await cluster.start_router()
+    client = await cluster.watch("g1")
+    await client.change(cluster.request("declare_queue", name="q"))
+    key = ("queue", '["/", "q"]')
+    assert cluster.store.records[key].transient
+    cluster.store.lose_memory()
+    await until(lambda: key in cluster.store.records and ("watcher", "g1") in cluster.store.records)
+
+
+async def test_router_that_lost_its_lease_ends(cluster):
+    """Another holder of the lease makes this process end, and its changes are not answered as done."""
+    await cluster.start_router()
+    cluster.store.holder, cluster.store.epoch = "another", cluster.store.epoch + 1
+    async with asyncio.timeout(2):
+        await cluster.lost.wait()
+
+
+class _Notes:
+    """A listener that writes down what it is told."""
+
+    def __init__(self):
+        self.seen = []
+
+    def on_queue(self, definition):
+        self.seen.append(("queue", definition.name))
+
+    def on_queue_deleted(self, definition):
+        self.seen.append(("deleted", definition.name))
+
+    def on_forget(self, forget):
+        self.seen.append(("forget", forget.exchange, "*" if forget.all_keys else forget.routing_key))
+
+    def on_reset(self):
+        self.seen.append(("reset",))
+
+
+async def test_listeners_are_told_before_the_change_is_answered(cluster):
+    """Queues, deletions and what to forget reach listeners in time; the snapshot resets."""
+    await cluster.start_router()
+    client = TopologyClient(cluster.settings.address_of("router"), "g1", "gateway", "g1/")
+    notes = _Notes()
+    client.listeners.append(notes)
+    await client.start()
+    assert notes.seen == [("reset",)]
+    notes.seen.clear()
+    reply = await client.change(cluster.request("declare_queue", name="q"))
+    assert notes.seen == [("queue", "q"), ("forget", "", "q")]
+    notes.seen.clear()
+    await client.change(cluster.request("bind", source="amq.fanout", destination="q"))
+    assert notes.seen == [("forget", "amq.fanout", "*")]
+    notes.seen.clear()
+    await client.change(router_pb2.ChangeRequest(delete_queue=router_pb2.DeleteQueue(queue_id=reply.queue.id)))
+    assert set(notes.seen) == {("deleted", "q"), ("forget", "", "q"), ("forget", "amq.fanout", "*")}
+    await client.stop()
+
+
+async def test_place_is_kept_while_the_router_is_gone(cluster, until):
+    """A refused connection means that nothing changes: routes stay usable beyond place_ttl, then come anew."""
+    await cluster.start_router()
+    client = await cluster.watch("g1")
+    await until(client.has_place)
+    notes = _Notes()
+    client.listeners.append(notes)
+    await cluster.stop_router()
+    for _ in range(10):
+        await asyncio.sleep(0.1)
+        assert client.has_place()
+    await cluster.start_router()
+    await until(lambda: ("reset",) in notes.seen)
+    assert client.has_place()
+
+
+async def test_place_is_lost_when_the_router_is_silent(cluster, until):
+    """A router that accepts and says nothing may have given the place away."""
+    await cluster.start_router()
+    client = await cluster.watch("g1")
+    await until(client.has_place)
+    await cluster.stop_router()
+    path = Path(cluster.settings.address_of("router").removeprefix("unix:"))
+    path.unlink(missing_ok=True)
+    with socket.socket(socket.AF_UNIX) as silent:
+        silent.bind(str(path))
+        silent.listen()
+        await until(lambda: not client.has_place())
+        await client.stop()
