@@ -74,9 +74,10 @@ class Committer:
         while True:
             try:
                 await self._provider.commit(changes)
-            except Exception:  # whatever it is, an answer now would be a lie
+            except Exception as failure:  # noqa: BLE001 - whatever it is, an answer now would be a lie
                 if not failing:
-                    log.exception("cannot write, will try until it works; confirms wait")
+                    # A line, no stack: it is the disk, and the reason says what of it.
+                    log.error("cannot write, will try until it works; confirms wait", reason=repr(failure))  # noqa: TRY400
                 failing = True
                 await asyncio.sleep(RETRY_SECONDS)
             else:

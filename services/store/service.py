@@ -47,6 +47,7 @@ class Service:
 
     async def stop(self) -> None:
         """Ends the streams, then closes the provider: what was acknowledged is on disk already."""
-        await self._server.stop()
+        # Journals and watches never end by themselves; what is being committed takes milliseconds.
+        await self._server.stop(grace=0.2)
         await self._engine.stop()
         self._folder.release()

@@ -1,0 +1,211 @@
+"""The journal: what is acknowledged is there, once, and what is empty is gone."""
+
+from __future__ import annotations
+
+import asyncio
+
+from services.rpc.queue_pb2 import PublishBatch
+from services.rpc.store_pb2 import Delivered, Dequeue, EntryBatch, EntryColumns, Fence, JournalFrame, Watermark
+from services.store.compaction import compact
+from tests.support.store_house import House, content, dequeue, enqueue, entries
+
+
+async def test_recovers_what_was_acknowledged(house: House) -> None:
+    """Entries come back with their columns, dequeues, delivery mark and watermarks, also after a restart."""
+    frame = enqueue(10, 4)
+    await house.append(frame)
+    await house.append(dequeue(10, 0, 2))
+    await house.append(JournalFrame(delivered=[Delivered(batch=10, upto=3)]))
+    for _ in range(2):
+        marks, batch = await house.recovered()
+        assert [(mark.partition, mark.origin, mark.uid) for mark in marks.watermarks] == [(1, 7, 13)]
+        assert batch.entries == frame.entries[0]
+        assert batch.columns == frame.contents[0].columns
+        assert sorted(batch.dequeued) == [0, 2]
+        assert batch.delivered_upto == 3
+        await house.restart()
+
+
+async def test_recovers_by_partition_in_order(house: House) -> None:
+    """A partition's batches come by id, and none of another's."""
+    for number, partition in ((30, 1), (10, 1), (20, 2), (40, 1)):
+        await house.append(enqueue(number, 1, partition))
+    assert list(await house.alive(1)) == [10, 30, 40]
+    assert list(await house.alive(2)) == [20]
+
+
+async def test_an_empty_batch_is_gone(house: House) -> None:
+    """The last dequeue takes the batch, its dequeues and its content with it."""
+    await house.append(enqueue(10, 3))
+    await house.append(dequeue(10, 1))
+    await house.append(dequeue(10, 0))
+    assert await house.alive() == {10: [2]}
+    await house.append(dequeue(10, 2))
+    assert await house.alive() == {}
+    assert house.commits[-1].dead_batches == [10]
+    assert house.commits[-1].dead_contents == [10]
+    assert await house.provider.sharing(10) is None
+    await house.append(enqueue(10, 3))
+    assert await house.alive() == {10: [0, 1, 2]}
+
+
+async def test_counts_survive_a_restart(house: House) -> None:
+    """A batch that was half empty before a restart is gone when the other half goes after it."""
+    await house.append(enqueue(10, 3))
+    await house.append(dequeue(10, 1))
+    await house.append(dequeue(10, 0))
+    await house.restart()
+    await house.append(dequeue(10, 2))
+    assert house.commits[-1].dead_contents == [10]
+    assert await house.provider.sharing(10) is None
+
+
+async def test_shared_content_lives_as_long_as_any_batch(house: House) -> None:
+    """Content that several batches refer to is written once and goes with the last of them."""
+    first = enqueue(10, 2)
+    await house.append(first)
+    await house.append(JournalFrame(contents=[content(10, 2)], entries=[entries(11, 2, partition=2, of=10)]))
+    await house.append(JournalFrame(entries=[entries(12, 2, partition=3, of=10)]))
+    assert [list(changes.contents) for changes in house.commits] == [[10], [], []]
+    await house.append(dequeue(10, 0, 1))
+    await house.append(dequeue(12, 0, 1))
+    (_, batch) = await house.recovered(2)
+    assert batch.columns == first.contents[0].columns
+    await house.append(dequeue(11, 0, 1))
+    assert await house.provider.sharing(10) is None
+
+
+async def test_annihilation(house: House) -> None:
+    """A batch that comes and goes in one group is not written; its watermark is."""
+    await asyncio.gather(house.append(enqueue(10, 3)), house.append(dequeue(10, 0, 1)), house.append(dequeue(10, 2)))
+    (changes,) = house.commits
+    assert not changes.contents
+    assert not changes.entries
+    assert not changes.dequeues
+    assert not changes.dead_batches
+    (marks,) = await house.recovered()
+    assert [mark.uid for mark in marks.watermarks] == [12]
+
+
+async def test_a_batch_emptied_in_part_within_its_group(house: House) -> None:
+    """Dequeues of a batch in its own group are written when something of it is left."""
+    await asyncio.gather(house.append(enqueue(10, 3)), house.append(dequeue(10, 0)), house.append(dequeue(10, 2)))
+    assert len(house.commits) == 1
+    assert await house.alive() == {10: [1]}
+
+
+async def test_waiting_frames_are_one_commit(house: House) -> None:
+    """All frames that wait when a commit starts are written as one."""
+    await asyncio.gather(*(house.append(enqueue(number * 10, 2)) for number in range(1, 201)))
+    assert len(house.commits) == 1
+    assert len(await house.alive()) == 200
+
+
+async def test_frames_collect_while_a_group_is_written(house: House) -> None:
+    """Many concurrent writers need few commits."""
+
+    async def writer(writer: int) -> None:
+        for turn in range(20):
+            await house.append(enqueue(writer * 10_000 + turn * 10, 1), writer, turn + 1)
+
+    await asyncio.gather(*(writer(number) for number in range(1, 51)))
+    assert len(house.commits) <= 40
+    assert len(await house.alive()) == 1000
+
+
+async def test_old_epochs_are_refused_whole(house: House) -> None:
+    """A frame with one fence that does not hold is answered with it, and nothing of it is written."""
+    epochs = await house.acquire("partition/1", "partition/2")
+    good = [Fence(lease=name, epoch=epoch) for name, epoch in epochs.items()]
+    bad = Fence(lease="partition/2", epoch=epochs["partition/2"] - 1)
+    ack = await house.append(enqueue(10, 1, fences=[good[0], bad]))
+    assert list(ack.fenced) == ["partition/2"]
+    assert await house.alive() == {}
+    ack = await house.append(enqueue(10, 1, fences=good))
+    assert not ack.fenced
+    assert await house.alive() == {10: [0]}
+
+
+async def test_a_new_holder_shuts_the_former_out(house: House) -> None:
+    """From the moment that an epoch is given, frames of the one before it are refused, queued ones too."""
+    old = (await house.acquire("partition/1"))["partition/1"]
+    house.clock.now += 2
+    taking = asyncio.ensure_future(house.acquire("partition/1", member="m2"))
+    await asyncio.sleep(0)  # the acquisition is queued before the frame
+    ack = await house.append(enqueue(10, 1, fences=[Fence(lease="partition/1", epoch=old)]))
+    assert list(ack.fenced) == ["partition/1"]
+    assert await taking == {"partition/1": old + 1}
+    assert await house.alive() == {}
+
+
+async def test_a_frame_sent_again_counts_once(house: House) -> None:
+    """A writer's frame that is on disk is recognised, before and after a restart; the one after it is not."""
+    frames = [enqueue(10, 3), dequeue(10, 0), enqueue(20, 1)]
+    for sequence, frame in enumerate(frames, 1):
+        await house.append(frame, 5, sequence)
+    await house.restart()
+    for sequence, frame in enumerate(frames, 1):
+        assert not (await house.append(frame, 5, sequence)).refused
+    assert await house.alive() == {10: [1, 2], 20: [0]}
+    await house.append(dequeue(10, 1), 5, 4)
+    await house.append(dequeue(10, 2), 6, 1)
+    assert await house.alive() == {20: [0]}
+
+
+async def test_a_frame_that_nobody_could_write_is_refused(house: House) -> None:
+    """References to content that is not there and ids out of range are answered, and stop nobody else."""
+    lost = JournalFrame(entries=[entries(10, 1)])
+    large = JournalFrame(contents=[content(20, 1)], entries=[EntryBatch(id=1 << 63, content=20, count=1)])
+    mark = JournalFrame(watermarks=[Watermark(partition=1, origin=7, uid=1 << 63)])
+    for frame in (lost, large, mark):
+        ack = await house.append(frame)
+        assert ack.refused
+    assert not (await house.append(enqueue(30, 1))).refused
+    assert list(await house.alive()) == [30]
+
+
+async def test_watermarks_and_delivery_marks_only_grow(house: House) -> None:
+    """An older mark changes nothing."""
+    for uid, upto in ((50, 2), (40, 1)):
+        mark = Watermark(partition=1, origin=9, uid=uid)
+        await house.append(JournalFrame(watermarks=[mark]))
+        await house.append(enqueue(10, 3))
+        await house.append(JournalFrame(delivered=[Delivered(batch=10, upto=upto)]))
+    marks, batch = await house.recovered()
+    assert {mark.origin: mark.uid for mark in marks.watermarks} == {7: 12, 9: 50}
+    assert batch.delivered_upto == 2
+
+
+async def test_compaction_blanks_bodies_of_dead_entries(house: House) -> None:
+    """A large content with little alive loses the dead bodies, keeps positions, and stays recoverable."""
+    count = 100
+    columns = EntryColumns(queue_id=[1, 2], first=[0, 50], count=[50, 50]).SerializeToString()
+    batch = EntryBatch(id=10, partition=1, content=10, count=count, entries=columns)
+    await house.append(JournalFrame(contents=[content(10, count, size=2000)], entries=[batch]))
+    gone = [index for index in range(count) if index not in {3, 60}]
+    await house.append(JournalFrame(dequeues=[Dequeue(batch=10, indexes=gone)]))
+    house.clock.now += 61
+    engine = house.engine
+    for work in await compact(engine.provider, engine._live, house.clock.ms()):
+        engine._committer.submit(work)
+    await house.append(enqueue(20, 1))
+    await house.restart()
+    recovered = (await house.recovered())[1]
+    bodies = PublishBatch.FromString(recovered.columns).bodies
+    assert len(recovered.columns) < 10_000
+    assert {index: body.rstrip(b".") for index, body in enumerate(bodies) if body} == {3: b"3", 60: b"60"}
+    ack = await house.append(JournalFrame(entries=[entries(30, 1, of=10)]))
+    assert ack.refused, "content that is not whole any more must come again"
+    await house.append(JournalFrame(contents=[content(10, count, size=2000)], entries=[entries(30, count, of=10)]))
+    assert PublishBatch.FromString((await house.recovered())[2].columns).bodies[0]
+
+
+async def test_marks_of_long_ago_are_forgotten(house: House) -> None:
+    """Tidying drops watermarks and writers that nobody can ask for any more, and keeps the rest."""
+    await house.append(enqueue(10, 1), writer=1)
+    house.clock.now += 100_000
+    await house.append(JournalFrame(watermarks=[Watermark(partition=1, origin=9, uid=5)]), writer=2)
+    await house.provider.tidy(house.clock.ms() - 1000, house.clock.ms() - 1000)
+    (marks, _) = await house.recovered()
+    assert [mark.origin for mark in marks.watermarks] == [9]
+    assert list(await house.provider.writers()) == [2]

@@ -1,0 +1,149 @@
+"""Leases: one holder at a time, an epoch for each, time from a clock that the test moves."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from services.common.errors import CommandInvalid, Fenced
+from services.rpc.store_pb2 import Fence, KeepAliveRequest
+from tests.support.store_house import TTL_MS, House, enqueue
+
+TTL = TTL_MS / 1000
+
+
+async def test_only_what_is_free_is_acquired(house: House) -> None:
+    """Two members share what they ask for, first come first served; the reply shows everybody's."""
+    assert await house.acquire("partition/1") == {"partition/1": 1}
+    assert await house.acquire("partition/1", "partition/2", member="m2") == {"partition/2": 1}
+    reply = await house.engine.leases.keep_alive(KeepAliveRequest(member="m1", role="queue", address="a"))
+    assert {lease.name: lease.member for lease in reply.leases} == {"partition/1": "m1", "partition/2": "m2"}
+    assert {member.member for member in reply.members} == {"m1", "m2"}
+    assert reply.ttl_ms == TTL_MS
+    assert reply.incarnation == house.engine.incarnation
+
+
+async def test_concurrent_acquirers_get_one_holder(house: House) -> None:
+    """Of many who ask at once one gets the lease, at the next epoch."""
+    got = await asyncio.gather(*(house.acquire("router", member=f"m{number}") for number in range(10)))
+    assert [leases for leases in got if leases] == [{"router": 1}]
+
+
+async def test_the_epoch_counts_holders(house: House) -> None:
+    """It grows with a change of holder and stays with the same one."""
+    assert await house.acquire("partition/1") == {"partition/1": 1}
+    assert await house.acquire("partition/1") == {"partition/1": 1}
+    assert await house.acquire(release=["partition/1"]) == {}
+    assert await house.acquire("partition/1", member="m2") == {"partition/1": 2}
+    assert await house.acquire("partition/1") == {}
+
+
+async def test_renewals_write_nothing(house: House) -> None:
+    """A keep-alive that changes no holder does not touch the disk."""
+    await house.acquire("partition/1")
+    before = len(house.commits)
+    for _ in range(5):
+        house.clock.now += TTL / 2
+        assert await house.acquire("partition/1") == {"partition/1": 1}
+    assert len(house.commits) == before
+
+
+async def test_expiry_frees(house: House) -> None:
+    """Who does not renew within the time to live loses what it holds to whoever asks."""
+    await house.acquire("partition/1")
+    house.clock.now += TTL * 0.9
+    assert await house.acquire("partition/1", member="m2") == {}
+    house.clock.now += TTL * 0.2
+    assert await house.acquire("partition/1", member="m2") == {"partition/1": 2}
+    assert await house.acquire("partition/1") == {}
+
+
+async def test_a_late_holder_whose_lease_nobody_took_keeps_it(house: House) -> None:
+    """Coming back after expiry to a lease that is still free is a renewal, at the same epoch."""
+    await house.acquire("partition/1")
+    house.clock.now += TTL * 3
+    house.engine.leases.expire()
+    assert await house.acquire() == {"partition/1": 1}
+
+
+async def test_a_member_may_ask_for_less_time(house: House) -> None:
+    """`ttl_ms` shortens the time to live and cannot lengthen it."""
+    await house.acquire("partition/1", ttl_ms=100)
+    await house.acquire("partition/2", member="m2", ttl_ms=100 * TTL_MS)
+    house.clock.now += 0.2
+    assert await house.acquire("partition/1", "partition/2", member="m3") == {"partition/1": 2}
+    house.clock.now += TTL
+    assert await house.acquire("partition/2", member="m3") == {"partition/1": 2, "partition/2": 2}
+
+
+async def test_leaving_frees_at_once(house: House) -> None:
+    """A member that leaves holds nothing and is no member."""
+    await house.acquire("partition/1", "partition/2")
+    assert await house.acquire(leaving=True) == {}
+    reply = await house.engine.leases.keep_alive(KeepAliveRequest(member="m2", role="queue", acquire=["partition/1"]))
+    assert [(lease.name, lease.epoch) for lease in reply.leases] == [("partition/1", 2)]
+    assert [member.member for member in reply.members] == ["m2"]
+
+
+async def test_a_restart_honours_leases_for_one_time_to_live(house: House) -> None:
+    """After a start a holder from before it may renew, and nobody may take its lease before the time is up."""
+    await house.acquire("partition/1", "partition/2")
+    await house.restart()
+    assert await house.acquire("partition/1", member="m2") == {}
+    assert await house.acquire() == {"partition/1": 1, "partition/2": 1}
+    await house.restart()
+    house.clock.now += TTL * 1.1
+    assert await house.acquire("partition/1", member="m2") == {"partition/1": 2}
+
+
+async def test_a_release_survives_a_restart(house: House) -> None:
+    """What was let go is free at once after a restart, and its epoch goes on counting."""
+    await house.acquire("partition/1")
+    await house.acquire(leaving=True)
+    await house.append(enqueue(10, 1))
+    await house.restart()
+    assert await house.acquire("partition/1", member="m2") == {"partition/1": 2}
+
+
+async def test_roles_do_not_see_each_other(house: House) -> None:
+    """Tables and replies are about one role."""
+    await house.acquire("partition/1")
+    await house.acquire("router", member="r1", role="router")
+    reply = await house.engine.leases.keep_alive(KeepAliveRequest(member="r1", role="router"))
+    assert [lease.name for lease in reply.leases] == ["router"]
+    assert [member.member for member in reply.members] == ["r1"]
+
+
+async def test_watchers_see_every_change(house: House) -> None:
+    """A watch gives the whole table, then again at acquisition, expiry and departure, with growing versions."""
+    watch = house.engine.leases.watch("queue")
+    tables = [await anext(watch)]
+    await house.acquire("partition/1")
+    tables.append(await anext(watch))
+    house.clock.now += TTL * 1.1
+    tables.append(await asyncio.wait_for(anext(watch), 2))  # noticed by the timer
+    await house.acquire("partition/1", member="m2")
+    tables.append(await anext(watch))
+    await house.acquire(member="m2", leaving=True)
+    tables.append(await anext(watch))
+    holders = [{lease.name: lease.member for lease in table.leases} for table in tables]
+    assert holders == [{}, {"partition/1": "m1"}, {}, {"partition/1": "m2"}, {}]
+    versions = [table.version for table in tables]
+    assert versions == sorted(set(versions))
+    await house.restart()
+    assert (await anext(house.engine.leases.watch("queue"))).version > versions[-1]
+
+
+async def test_recovery_asks_for_the_epoch(house: House) -> None:
+    """Who is not the current owner is told so."""
+    await house.acquire("partition/1")
+    assert await house.recovered(1, Fence(lease="partition/1", epoch=1))
+    with pytest.raises(Fenced):
+        await house.recovered(1, Fence(lease="partition/1", epoch=0))
+
+
+async def test_a_member_needs_a_name(house: House) -> None:
+    """The empty name means "nobody" on disk."""
+    with pytest.raises(CommandInvalid):
+        await house.acquire("partition/1", member="")

@@ -1,0 +1,99 @@
+"""Local transactions: decided once, all or nothing."""
+
+from __future__ import annotations
+
+import asyncio
+
+from services.rpc.store_pb2 import Fence
+from services.store.transactions import KEPT_MS
+from tests.support.store_house import House, dequeue, enqueue
+
+
+async def test_commit_applies_all_parts_in_one(house: House) -> None:
+    """Staged parts are invisible until the commit, which writes them and the outcome together."""
+    await house.append(enqueue(10, 2))
+    await house.append(enqueue(20, 1, partition=2, transaction=99), writer=1)
+    await house.append(dequeue(10, 0, transaction=99), writer=2)
+    assert await house.alive(2) == {}
+    before = len(house.commits)
+    outcome = await house.engine.transactions.commit(99, 2)
+    assert outcome.committed
+    assert len(house.commits) == before + 1
+    assert await house.alive(1) == {10: [1]}
+    assert await house.alive(2) == {20: [0]}
+
+
+async def test_a_decision_is_final(house: House) -> None:
+    """Committed stays committed and aborted aborted, however often and whoever asks, also after a restart."""
+    await house.append(enqueue(10, 1, transaction=1))
+    transactions = house.engine.transactions
+    first = await asyncio.gather(transactions.commit(1, 1), transactions.commit(1, 1), transactions.resolve(1))
+    assert [outcome.committed for outcome in first] == [True, True, True]
+    assert not (await transactions.resolve(2)).committed
+    await house.append(enqueue(20, 1, transaction=2))
+    assert not (await transactions.commit(2, 1)).committed
+    await house.restart()
+    transactions = house.engine.transactions
+    assert (await transactions.commit(1, 1)).committed
+    assert (await transactions.resolve(1)).committed
+    assert not (await transactions.commit(2, 1)).committed
+    assert list(await house.alive()) == [10]
+
+
+async def test_a_missing_part_aborts(house: House) -> None:
+    """With fewer or more parts than are staged nothing is applied, and the abort is on record."""
+    await house.append(enqueue(10, 1, transaction=1))
+    assert not (await house.engine.transactions.commit(1, 2)).committed
+    await house.append(enqueue(20, 1, transaction=2))
+    await house.append(enqueue(30, 1, transaction=2))
+    assert not (await house.engine.transactions.commit(2, 1)).committed
+    assert not (await house.engine.transactions.commit(3, 0)).committed
+    assert await house.alive() == {}
+
+
+async def test_a_part_sent_again_counts_once(house: House) -> None:
+    """A staged frame that comes again on another stream is the same part."""
+    for _ in range(2):
+        await house.append(enqueue(10, 1, transaction=1), writer=3, sequence=8)
+    assert (await house.engine.transactions.commit(1, 1)).committed
+    await house.append(enqueue(10, 1, transaction=1), writer=3, sequence=8)
+    assert await house.alive() == {10: [0]}
+
+
+async def test_a_crash_loses_undecided_parts_only(house: House) -> None:
+    """After a restart an undecided transaction aborts, unless its writer sends the parts again."""
+    await house.append(enqueue(10, 1, transaction=1), writer=3, sequence=1)
+    await house.append(enqueue(20, 1), writer=3, sequence=2)
+    await house.append(enqueue(30, 1, transaction=2), writer=3, sequence=3)
+    await house.restart()
+    await house.append(enqueue(10, 1, transaction=1), writer=3, sequence=1)
+    assert (await house.engine.transactions.commit(1, 1)).committed
+    assert not (await house.engine.transactions.commit(2, 1)).committed
+    assert list(await house.alive()) == [10, 20]
+
+
+async def test_fences_are_checked_at_the_commit(house: House) -> None:
+    """A partition that changed hands after the staging aborts the whole transaction and is named."""
+    old = (await house.acquire("partition/1"))["partition/1"]
+    fence = Fence(lease="partition/1", epoch=old)
+    assert not (await house.append(enqueue(10, 1, fences=[fence], transaction=1))).fenced
+    await house.append(enqueue(20, 1, partition=2, transaction=1))
+    house.clock.now += 2
+    await house.acquire("partition/1", member="m2")
+    assert list((await house.append(enqueue(30, 1, fences=[fence], transaction=2))).fenced) == ["partition/1"]
+    outcome = await house.engine.transactions.commit(1, 2)
+    assert not outcome.committed
+    assert list(outcome.fenced) == ["partition/1"]
+    assert await house.alive(2) == {}
+
+
+async def test_outcomes_are_kept_for_an_hour(house: House) -> None:
+    """Housekeeping forgets old outcomes and parts whose commit never came."""
+    await house.append(enqueue(10, 1, transaction=(1 << 64) - 1))
+    assert (await house.engine.transactions.commit((1 << 64) - 1, 1)).committed
+    await house.append(enqueue(20, 1, transaction=5))
+    house.clock.now += KEPT_MS / 1000 + 1
+    house.engine.transactions.forget(house.clock.ms() - KEPT_MS)
+    await house.provider.tidy(house.clock.ms() - KEPT_MS, 0)
+    assert await house.provider.outcomes() == []
+    assert not (await house.engine.transactions.commit(5, 1)).committed
