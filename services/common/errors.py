@@ -10,6 +10,7 @@
     ├── SyntaxFault         502  an argument cannot be read or is out of range
     ├── NotImplementedHere  540  known, and not offered
     ├── ResourceError       506  not enough of something (limits, memory)
+    ├── ConnectionForced    320  the broker ends the connection
     ├── Unavailable         541  a service cannot be reached for too long
     └── InternalError       541  our fault
 
@@ -109,6 +110,14 @@ class InternalError(BrokerError):
     status = grpc.StatusCode.INTERNAL
 
 
+class ConnectionForced(BrokerError):
+    """The broker ends a connection that did nothing wrong: it shuts down, or an operator asked for it."""
+
+    code = 320
+    reach = Reach.CONNECTION
+    status = grpc.StatusCode.CANCELLED
+
+
 class Fenced(BrokerError):
     """The store refused a write: the lease has a newer epoch. Its holder must stop acting for it."""
 
@@ -129,6 +138,7 @@ _KINDS = {
         ResourceError,
         Unavailable,
         InternalError,
+        ConnectionForced,
         Fenced,
     )
 }

@@ -1,0 +1,227 @@
+"""The message format of the 0-9-1 family (and 0-8, 0-9): the properties of class basic.
+
+`properties` is the payload of a content header frame from the property flags on (section 4.2.6.1). A field is skipped,
+not decoded, unless somebody asked for it; the facts a broker acts on are remembered by the bytes they were read from.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any, TypeVar
+
+from services.common.errors import PreconditionFailed, SyntaxFault
+from services.common.message import Attributes, field_table
+
+NAME = "amqp-0-9"
+DIRECT_REPLY_TO = "amq.rabbitmq.reply-to"
+
+_SHORT_STRING, _TABLE, _OCTET, _TIMESTAMP = -1, -4, 1, 8
+
+# (name, wire type), first flag bit first.
+_PROPERTIES = (
+    ("content-type", _SHORT_STRING),
+    ("content-encoding", _SHORT_STRING),
+    ("headers", _TABLE),
+    ("delivery-mode", _OCTET),
+    ("priority", _OCTET),
+    ("correlation-id", _SHORT_STRING),
+    ("reply-to", _SHORT_STRING),
+    ("expiration", _SHORT_STRING),
+    ("message-id", _SHORT_STRING),
+    ("timestamp", _TIMESTAMP),
+    ("type", _SHORT_STRING),
+    ("user-id", _SHORT_STRING),
+    ("app-id", _SHORT_STRING),
+    ("cluster-id", _SHORT_STRING),
+)
+_BITS = {name: 0x8000 >> index for index, (name, _) in enumerate(_PROPERTIES)}
+_WIRE_TYPES = dict(_PROPERTIES)
+_ORDER = tuple(_BITS.values())
+
+_HEADERS = _BITS["headers"]
+_DELIVERY_MODE = _BITS["delivery-mode"]
+_PRIORITY = _BITS["priority"]
+_REPLY_TO = _BITS["reply-to"]
+_EXPIRATION = _BITS["expiration"]
+_USER_ID = _BITS["user-id"]
+_ACTED_ON = _DELIVERY_MODE | _PRIORITY | _REPLY_TO | _EXPIRATION | _USER_ID
+_UNKNOWN_FLAGS = 0x0003  # unused, and the continuation flag: class basic has no second word of flags
+
+_FLAGS = struct.Struct(">H")
+_LENGTH = struct.Struct(">I")
+_NUMBER = re.compile(rb"[+-]?[0-9]{1,19}")
+
+_MEMO_ENTRIES = 4096
+_MEMO_BYTES = 512  # longer properties are hardly ever the same twice
+
+_K = TypeVar("_K")
+_V = TypeVar("_V")
+_Spans = dict[int, tuple[int, int]]
+
+
+@lru_cache(maxsize=1024)
+def _layout(flags: int) -> tuple[tuple[int, int], ...]:
+    """(bit, wire type) of the fields that are there."""
+    if flags & _UNKNOWN_FLAGS:
+        raise SyntaxFault(f"unknown property flags {flags:#06x}")
+    return tuple((_BITS[name], wire) for name, wire in _PROPERTIES if flags & _BITS[name])
+
+
+def _spans(properties: bytes) -> _Spans:
+    """Where each field begins and ends, by its flag bit."""
+    spans: _Spans = {}
+    position = 2
+    try:
+        for bit, wire in _layout(_FLAGS.unpack_from(properties)[0]):
+            start = position
+            if wire == _SHORT_STRING:
+                position += 1 + properties[position]
+            elif wire == _TABLE:
+                position += 4 + _LENGTH.unpack_from(properties, position)[0]
+            else:
+                position += wire
+            spans[bit] = (start, position)
+    except (IndexError, struct.error) as error:
+        raise SyntaxFault("the content properties end early") from error
+    if position != len(properties):
+        raise SyntaxFault("the content properties have another length than their flags say")
+    return spans
+
+
+def _facts(properties: bytes) -> tuple[int, bytes]:
+    """The bytes of the fields that a broker acts on, and which they are.
+
+    Walks as `_spans` does, but remembers no places: this is done for every message with properties of its own.
+    """
+    position, facts = 2, b""
+    try:
+        (flags,) = _FLAGS.unpack_from(properties)
+        for bit, wire in _layout(flags):
+            start = position
+            if wire == _SHORT_STRING:
+                position += 1 + properties[position]
+            elif wire == _TABLE:
+                position += 4 + _LENGTH.unpack_from(properties, position)[0]
+            else:
+                position += wire
+            if bit & _ACTED_ON:
+                facts += properties[start:position]
+    except (IndexError, struct.error) as error:
+        raise SyntaxFault("the content properties end early") from error
+    if position != len(properties):
+        raise SyntaxFault("the content properties have another length than their flags say")
+    return flags & _ACTED_ON, facts
+
+
+def _text(properties: bytes, span: tuple[int, int]) -> str:
+    try:
+        return properties[span[0] + 1 : span[1]].decode()
+    except UnicodeDecodeError as error:
+        raise SyntaxFault("a content property is not UTF-8") from error
+
+
+def _expiration(raw: bytes) -> int:
+    """Milliseconds; RabbitMQ's rule: an integer, not negative, nothing around it."""
+    milliseconds = int(raw) if _NUMBER.fullmatch(raw) else -1
+    if not 0 <= milliseconds < 1 << 63:
+        raise PreconditionFailed(f"invalid expiration '{raw.decode(errors='replace')}'")
+    return milliseconds
+
+
+def _short_string(text: str) -> bytes:
+    raw = text.encode()
+    if len(raw) > 255:
+        raise SyntaxFault("a content property is longer than 255 bytes")
+    return bytes((len(raw),)) + raw
+
+
+def _read(properties: bytes) -> Attributes:
+    spans = _spans(properties)
+    get = spans.get
+    mode, priority, expiration = get(_DELIVERY_MODE), get(_PRIORITY), get(_EXPIRATION)
+    user, reply_to = get(_USER_ID), get(_REPLY_TO)
+    return Attributes(
+        mode is not None and properties[mode[0]] == 2,
+        0 if priority is None else properties[priority[0]],
+        None if expiration is None else _expiration(properties[expiration[0] + 1 : expiration[1]]),
+        None if user is None else _text(properties, user),
+        reply_to is not None and _text(properties, reply_to) == DIRECT_REPLY_TO,
+    )
+
+
+def _assemble(properties: bytes, spans: _Spans, replaced: Mapping[int, bytes | None]) -> bytes:
+    """The properties with some fields replaced, or dropped where None stands."""
+    flags, parts = 0, [b""]
+    for bit in _ORDER:
+        field = replaced[bit] if bit in replaced else properties[slice(*spans[bit])] if bit in spans else None
+        if field is not None:
+            flags |= bit
+            parts.append(field)
+    parts[0] = _FLAGS.pack(flags)
+    return b"".join(parts)
+
+
+def _put(table: dict[_K, _V], key: _K, value: _V) -> _V:
+    """The value of `key`, which is `value` unless there was one; the table stays bounded."""
+    if len(table) >= _MEMO_ENTRIES:
+        table.clear()
+    return table.setdefault(key, value)
+
+
+class Amqp09Format:
+    """See services.common.message.MessageFormat."""
+
+    name = NAME
+
+    def __init__(self) -> None:
+        self._memo: dict[bytes, Attributes] = {}  # by the properties
+        self._known: dict[tuple[int, bytes], Attributes] = {}  # by the fields that matter and their bytes
+        self._interned: dict[Attributes, Attributes] = {}
+
+    def attributes(self, properties: bytes) -> Attributes:
+        """As MessageFormat says; raises PreconditionFailed for an expiration that is no number, like RabbitMQ."""
+        found = self._memo.get(properties)
+        return self._learn(properties) if found is None else found
+
+    def _learn(self, properties: bytes) -> Attributes:
+        facts = _facts(properties)
+        attributes = self._known.get(facts)
+        if attributes is None:
+            read = _read(properties)
+            attributes = _put(self._interned, read, read)
+            _put(self._known, facts, attributes)
+        if len(properties) <= _MEMO_BYTES:
+            _put(self._memo, properties, attributes)
+        return attributes
+
+    def headers(self, properties: bytes) -> Mapping[str, Any]:
+        """As MessageFormat says."""
+        span = _spans(properties).get(_HEADERS)
+        return {} if span is None else field_table.decode(properties[slice(*span)])
+
+    def with_headers(self, properties: bytes, headers: Mapping[str, Any], *, drop_expiration: bool = False) -> bytes:
+        """As MessageFormat says."""
+        replaced: dict[int, bytes | None] = {_HEADERS: field_table.encode(headers) if headers else None}
+        if drop_expiration:
+            replaced[_EXPIRATION] = None
+        return _assemble(properties, _spans(properties), replaced)
+
+    def with_reply_to(self, properties: bytes, reply_to: str) -> bytes:
+        """As MessageFormat says."""
+        return _assemble(properties, _spans(properties), {_REPLY_TO: _short_string(reply_to)})
+
+    def text(self, properties: bytes, name: str) -> str | None:
+        """As MessageFormat says; numbers in decimal digits, None for headers and unknown names."""
+        wire = _WIRE_TYPES.get(name, _TABLE)
+        span = _spans(properties).get(_BITS.get(name, 0))
+        if span is None or wire == _TABLE:
+            return None
+        if wire == _SHORT_STRING:
+            return _text(properties, span)
+        return str(int.from_bytes(properties[slice(*span)], "big"))
+
+
+FORMAT = Amqp09Format()

@@ -1,0 +1,77 @@
+"""One channel, and the content that is arriving on it (section 4.2.6)."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from enum import Enum
+
+from services.common.errors import SyntaxFault
+from services.common.message import Attributes
+from services.common.message.amqp_0_9 import FORMAT
+from services.gateway.protocols.amqp_0_9.reply_codes import ContentTooLarge, UnexpectedFrame
+
+Target = tuple[str, str, bool, bool]  # exchange, routing key, mandatory, immediate
+
+_HEADER = struct.Struct(">IQ")
+BASIC_WITHOUT_WEIGHT = 60 << 16  # class id and weight, which must be zero
+
+
+class State(Enum):
+    """Of a channel number."""
+
+    ABSENT = "absent"
+    OPENING = "opening"  # for the client's methods the same as open: it need not wait for open-ok
+    OPEN = "open"
+    CLOSING = "closing"  # we closed it: everything but close and close-ok is ignored
+
+
+@dataclass(slots=True)
+class Content:
+    """A publish whose content is not complete yet."""
+
+    target: Target
+    attributes: Attributes | None = None  # None until the content header came
+    properties: bytes = b""
+    missing: int = 0
+    pieces: list[bytes] | None = None
+
+    def add_header(self, payload: bytes, max_size: int) -> None:
+        """Raises UnexpectedFrame, SyntaxFault, ContentTooLarge, PreconditionFailed."""
+        if self.attributes is not None:
+            raise UnexpectedFrame("a second content header")
+        if len(payload) < _HEADER.size:
+            raise SyntaxFault("the content header ends early")
+        class_and_weight, self.missing = _HEADER.unpack_from(payload)
+        if class_and_weight != BASIC_WITHOUT_WEIGHT:
+            raise UnexpectedFrame(f"expected a content header of class 60, got {class_and_weight:#010x}")
+        if self.missing > max_size:
+            raise ContentTooLarge(f"message size {self.missing} is larger than the maximum of {max_size}")
+        self.properties = payload[_HEADER.size :]
+        self.attributes = FORMAT.attributes(self.properties)
+        self.pieces = []
+
+    def add_body(self, payload: bytes) -> None:
+        """Raises UnexpectedFrame."""
+        if self.pieces is None:
+            raise UnexpectedFrame("a content body where its header is expected")
+        if len(payload) > self.missing:
+            raise UnexpectedFrame(f"{len(payload)} bytes of content body where {self.missing} are missing")
+        self.missing -= len(payload)
+        self.pieces.append(payload)
+
+
+class Channel:
+    """A channel from channel.open to its end; its number may be opened again, as another one."""
+
+    __slots__ = ("content", "number", "state")
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.state = State.OPENING
+        self.content: Content | None = None
+
+    @property
+    def takes_methods(self) -> bool:
+        """Whether a method may come next that the broker will hear of."""
+        return self.content is None and self.state is not State.CLOSING

@@ -1,0 +1,216 @@
+"""The channels of a connection: which method may come in which state, and what becomes of it (section 1.5.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from services.common.errors import BrokerError, CommandInvalid, NotAllowed, NotImplementedHere
+from services.gateway.protocols.amqp_0_9.answers import answer_to
+from services.gateway.protocols.amqp_0_9.channel import Channel, Content, State
+from services.gateway.protocols.amqp_0_9.method import Method, decode
+from services.gateway.protocols.amqp_0_9.methods import basic, channel
+from services.gateway.protocols.amqp_0_9.outgoing import content
+from services.gateway.protocols.amqp_0_9.peer import Peer
+from services.gateway.protocols.amqp_0_9.publications import Publications
+from services.gateway.protocols.amqp_0_9.reply_codes import ChannelFault, UnexpectedFrame, reply_text
+from services.gateway.protocols.amqp_0_9.requests import request_of
+from services.gateway.protocols.amqp_0_9.settlements import Settlements
+from services.gateway.vocabulary import CloseSession, Got, OpenSession, Publish, Request, Settle
+
+_CLASS_CONNECTION = 10
+
+# Requests that `succeed` never answers, and the method to blame when one fails.
+_UNANSWERED: Mapping[type[Request], int] = {Publish: basic.Publish.code, Settle: basic.Ack.code}
+
+_Handler = Callable[[Any, int, type[Any], bytes], None]  # of Channels, channel number, method, payload
+_Row = Mapping[type[Method] | None, _Handler | None]
+
+
+@dataclass(slots=True)
+class _Asked:
+    """A request that waits for the broker. It is held here so that its identity stays its own."""
+
+    request: Request
+    method: Method
+    channel: Channel | None  # None: answered even though the channel is gone
+
+
+class Channels:
+    """Channels by their numbers. Raises BrokerError for what the peer may not do."""
+
+    def __init__(self, peer: Peer) -> None:
+        self._peer = peer
+        self._channels: dict[int, Channel] = {}
+        self._asked: dict[int, _Asked] = {}
+        self.publications = Publications(peer, self._channels)
+        self.settlements = Settlements(peer, self._channels)
+
+    # -------------------------------------------------------------- from the peer
+
+    def method(self, number: int, code: int, payload: bytes) -> None:
+        """A method frame on a channel other than 0."""
+        its = self._channels.get(number)
+        kind = self._peer.version.methods.get(code)
+        row = self._TABLE[its.state if its else State.ABSENT]
+        handle = row[kind] if kind in row else row[Method]
+        if handle is None:
+            return
+        if code >> 16 == _CLASS_CONNECTION:
+            raise CommandInvalid(f"{_named(kind, code)} on channel {number}: class connection is for channel 0")
+        if its is not None and its.content is not None:
+            raise UnexpectedFrame(f"{_named(kind, code)} where content is expected on channel {number}")
+        if kind is None and its is not None:
+            raise NotImplementedHere(f"unknown method {_named(kind, code)}")
+        handle(self, number, kind or Method, payload)
+
+    def header(self, number: int, payload: bytes) -> None:
+        """A content header frame."""
+        arriving = self._content_on(number)
+        if arriving is not None:
+            arriving.add_header(payload, self._peer.limits.max_message_size)
+            self._complete(number, arriving)
+
+    def body(self, number: int, payload: bytes) -> None:
+        """A content body frame."""
+        arriving = self._content_on(number)
+        if arriving is not None:
+            arriving.add_body(payload)
+            self._complete(number, arriving)
+
+    def _content_on(self, number: int) -> Content | None:
+        """What content frames on the channel belong to; None when they are to be ignored."""
+        its = self._channels.get(number)
+        if its is None:
+            raise ChannelFault(f"content on channel {number}, which is not open")
+        if its.content is None and its.state is not State.CLOSING:
+            raise UnexpectedFrame(f"content where none is expected on channel {number}")
+        return its.content
+
+    def _complete(self, number: int, arrived: Content) -> None:
+        if arrived.missing or arrived.attributes is None or arrived.pieces is None:
+            return
+        self._channels[number].content = None
+        body = b"".join(arrived.pieces)
+        self.publications.add(number, arrived.target, arrived.attributes, [arrived.properties], [body])
+
+    # -------------------------------------------------------------- states
+
+    def _open(self, number: int, kind: type[Method], payload: bytes) -> None:
+        method = decode(kind, payload)
+        if number > self._peer.channel_max:
+            raise NotAllowed(f"channel {number} is above the negotiated channel_max ({self._peer.channel_max})")
+        self._channels[number] = opened = Channel(number)
+        self._remember(OpenSession(number), method, opened)
+
+    def _not_open(self, number: int, kind: type[Method], _payload: bytes) -> None:
+        raise ChannelFault(
+            f"expected 'channel.open' on channel {number}, got {getattr(kind, 'name', 'another method')}"
+        )
+
+    def _already_open(self, number: int, _kind: type[Method], _payload: bytes) -> None:
+        raise ChannelFault(f"second 'channel.open' seen on channel {number}")
+
+    def _closed_by_peer(self, number: int, kind: type[Method], payload: bytes) -> None:
+        method = decode(kind, payload)
+        self._forget_asked(self._channels.pop(number))
+        self._remember(CloseSession(number), method, None)
+
+    def _closed_by_both(self, number: int, _kind: type[Method], _payload: bytes) -> None:
+        self._peer.send(number, channel.CloseOk())
+
+    def _close_acknowledged(self, number: int, _kind: type[Method], _payload: bytes) -> None:
+        del self._channels[number]
+
+    def _publish(self, number: int, _kind: type[Method], payload: bytes) -> None:
+        self._channels[number].content = Content(self.publications.target_of(payload))
+
+    def _settle(self, number: int, kind: type[basic.Ack | basic.Nack | basic.Reject], payload: bytes) -> None:
+        self.settlements.add(number, decode(kind, payload))
+
+    def _ask(self, number: int, kind: type[Method], payload: bytes) -> None:
+        method = decode(kind, payload)
+        self._remember(request_of(method, number), method, self._channels[number])
+
+    # -------------------------------------------------------------- from the broker
+
+    def answer(self, request: Request, result: Any) -> None:  # noqa: ANN401 - as the vocabulary says of each request
+        """Tells the peer that `request` is done, unless its channel is gone."""
+        asked = self._take_asked(request)
+        if asked is None:
+            return
+        if isinstance(request, OpenSession) and asked.channel:
+            asked.channel.state = State.OPEN
+        answer = answer_to(asked.method, result)
+        if isinstance(result, Got) and answer:
+            self._peer.out.append(
+                content(request.session, answer, result.properties, result.body, self._peer.frame_max)
+            )
+        elif answer:
+            self._peer.send(request.session, answer)
+
+    def code_of(self, request: Request) -> int | None:
+        """The code of the method that `request`, which failed, came from; None when nobody waits for it any more."""
+        asked = self._take_asked(request)
+        if asked is not None:
+            return asked.method.code
+        unanswered = _UNANSWERED.get(type(request))
+        return unanswered if unanswered and self.is_open(request.session) else None
+
+    def is_open(self, number: int) -> bool:
+        """Whether the peer may be sent something on the channel."""
+        its = self._channels.get(number)
+        return its is not None and its.state is State.OPEN
+
+    def fail(self, number: int, error: BrokerError, code: int) -> None:
+        """Closes the channel with the error's reply code, if it is there to be closed."""
+        its = self._channels.get(number)
+        if its is None or its.state is State.CLOSING:
+            return
+        its.state, its.content = State.CLOSING, None
+        self._forget_asked(its)
+        self._peer.send(number, channel.Close(error.code, reply_text(error), code >> 16, code & 0xFFFF))
+        self._peer.ask(CloseSession(number))
+
+    def end(self) -> None:
+        """The connection ends: every session does, and nothing is answered any more."""
+        for its in self._channels.values():
+            if its.state is not State.CLOSING:
+                self._peer.ask(CloseSession(its.number))
+        self._channels.clear()
+        self._asked.clear()
+
+    def _remember(self, request: Request, method: Method, its: Channel | None) -> None:
+        self._asked[id(request)] = _Asked(request, method, its)
+        self._peer.ask(request)
+
+    def _take_asked(self, request: Request) -> _Asked | None:
+        return self._asked.pop(id(request), None)
+
+    def _forget_asked(self, its: Channel) -> None:
+        for identity in [identity for identity, asked in self._asked.items() if asked.channel is its]:
+            del self._asked[identity]
+
+    # state → method → what to do; `Method` is every other method, None: ignore it.
+    _WHEN_OPEN: ClassVar[_Row] = {
+        channel.Open: _already_open,
+        channel.Close: _closed_by_peer,
+        channel.FlowOk: None,
+        basic.CancelOk: None,
+        basic.Publish: _publish,
+        basic.Ack: _settle,
+        basic.Nack: _settle,
+        basic.Reject: _settle,
+        Method: _ask,
+    }
+    _TABLE: ClassVar[Mapping[State, _Row]] = {
+        State.ABSENT: {channel.Open: _open, Method: _not_open},
+        State.OPENING: _WHEN_OPEN,
+        State.OPEN: _WHEN_OPEN,
+        State.CLOSING: {channel.Close: _closed_by_both, channel.CloseOk: _close_acknowledged, Method: None},
+    }
+
+
+def _named(kind: type[Method] | None, code: int) -> str:
+    return f"'{kind.name}'" if kind else f"{code >> 16}.{code & 0xFFFF}"

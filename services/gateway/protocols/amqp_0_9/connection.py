@@ -1,0 +1,238 @@
+"""Class connection (section 1.4): which method may come in which state, and what becomes of it."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Callable, Mapping
+from enum import Enum
+from importlib import metadata
+from typing import Any, ClassVar
+
+from services.common.errors import (
+    AccessRefused,
+    BrokerError,
+    CommandInvalid,
+    NotAllowed,
+    NotFound,
+    NotImplementedHere,
+)
+from services.gateway import vocabulary as to_broker
+from services.gateway.protocols.amqp_0_9.frames import MIN_FRAME_MAX
+from services.gateway.protocols.amqp_0_9.method import Method, decode
+from services.gateway.protocols.amqp_0_9.methods import connection
+from services.gateway.protocols.amqp_0_9.peer import Peer
+from services.gateway.protocols.amqp_0_9.protocol_header import refusal
+from services.gateway.protocols.amqp_0_9.reply_codes import FrameFault, reply_text
+
+_CAPABILITIES = (
+    "publisher_confirms",
+    "exchange_exchange_bindings",
+    "basic.nack",
+    "consumer_cancel_notify",
+    "connection.blocked",
+    "consumer_priorities",
+    "authentication_failure_close",
+    "per_consumer_qos",
+    "direct_reply_to",
+)
+_LOCALES = b"en_US"
+
+_Handler = Callable[[Any, Any], None]  # of Connection and a method
+
+
+class State(Enum):
+    """Of a connection: what it waits for."""
+
+    HEADER = "protocol header"
+    START_OK = "start-ok"
+    SECURE_OK = "secure-ok"
+    AUTHENTICATING = "the broker, after start-ok or secure-ok"
+    TUNE_OK = "tune-ok"
+    OPEN = "open"
+    OPENING = "the broker, after open"
+    RUNNING = "anything"
+    CLOSING = "close-ok: we closed it, everything else is ignored"
+    CLOSED = "nothing"
+
+
+_WAITS_FOR_BROKER = frozenset({State.AUTHENTICATING, State.OPENING})
+_OVER = frozenset({State.CLOSING, State.CLOSED})
+
+
+class Connection:
+    """The state of the connection itself. Raises BrokerError for what the peer may not do."""
+
+    def __init__(self, peer: Peer) -> None:
+        self._peer = peer
+        self._mechanism = ""
+        self._reason = ""
+        self._client_properties: Mapping[str, Any] = {}
+        self.state = State.HEADER
+
+    @property
+    def waits_for_broker(self) -> bool:
+        """What comes from the peer cannot be understood before the broker has answered."""
+        return self.state in _WAITS_FOR_BROKER
+
+    @property
+    def is_over(self) -> bool:
+        """Nothing that comes from the peer matters but its close-ok."""
+        return self.state in _OVER
+
+    # -------------------------------------------------------------- from the peer
+
+    def header(self, opening: bytes) -> int:
+        """The first bytes (section 4.2.2): how many of them are the protocol header, 0 while it is not complete."""
+        version = self._peer.version
+        reason = refusal(version, opening)
+        if reason:
+            self._peer.out.append(version.header)
+            self.end(reason)
+        elif len(opening) >= len(version.header):
+            self._start()
+            return len(version.header)
+        return 0
+
+    def _start(self) -> None:
+        version, mechanisms = self._peer.version, " ".join(self._peer.mechanisms).encode()
+        self._peer.send(0, connection.Start(version.major, version.minor, _server_properties(), mechanisms, _LOCALES))
+        self.state = State.START_OK
+
+    def method(self, code: int, payload: bytes) -> None:
+        """A method frame on channel 0."""
+        kind = self._peer.version.methods.get(code)
+        handle = self._TABLE.get((self.state, kind)) or self._ANY_STATE.get(kind)
+        if self.state is State.CLOSING and handle is None:
+            return
+        if kind is None:
+            raise NotImplementedHere(f"unknown method {code >> 16}.{code & 0xFFFF}")
+        if handle is None:
+            raise CommandInvalid(f"'{kind.name}' on channel 0 while waiting for {self.state.value}")
+        handle(self, decode(kind, payload))
+
+    def _start_ok(self, method: connection.StartOk) -> None:
+        if method.mechanism not in self._peer.mechanisms:
+            raise CommandInvalid(f"unknown authentication mechanism '{method.mechanism}'")
+        offered = method.client_properties.get("capabilities")
+        if isinstance(offered, Mapping):
+            self._peer.capabilities = frozenset(name for name, value in offered.items() if value is True)
+        self._mechanism, self._client_properties = method.mechanism, method.client_properties
+        self._authenticate(method.response)
+
+    def _secure_ok(self, method: connection.SecureOk) -> None:
+        self._authenticate(method.response)
+
+    def _authenticate(self, response: bytes) -> None:
+        self.state = State.AUTHENTICATING
+        self._peer.ask(to_broker.Authenticate(0, self._mechanism, response, self._client_properties))
+
+    def _tune_ok(self, method: connection.TuneOk) -> None:
+        """As RabbitMQ: 530 for more than was offered (the specification would have the socket closed without a word).
+
+        0 asks for no limit of the client's own, so ours stands.
+        """
+        peer, ours = self._peer, self._peer.limits
+        if method.frame_max and method.frame_max < MIN_FRAME_MAX:
+            raise NotAllowed(f"frame_max={method.frame_max} is below the minimum of {MIN_FRAME_MAX}")
+        if method.frame_max > ours.frame_max:
+            raise NotAllowed(f"frame_max={method.frame_max} is above the maximum of {ours.frame_max}")
+        if method.channel_max > ours.channel_max:
+            raise NotAllowed(f"channel_max={method.channel_max} is above the maximum of {ours.channel_max}")
+        peer.frame_max = method.frame_max or ours.frame_max
+        peer.channel_max = method.channel_max or ours.channel_max
+        peer.heartbeat = method.heartbeat
+        self.state = State.OPEN
+
+    def _open(self, method: connection.Open) -> None:
+        self.state = State.OPENING
+        self._peer.ask(to_broker.Open(0, method.virtual_host))
+
+    def _update_secret(self, _method: connection.UpdateSecret) -> None:
+        raise NotImplementedHere("connection.update-secret: the credentials of this connection do not expire")
+
+    def _close(self, _method: connection.Close) -> None:
+        self._peer.send(0, connection.CloseOk())
+        self.end(self._reason)
+
+    def _close_ok(self, _method: connection.CloseOk) -> None:
+        self.end(self._reason)
+
+    # (state, method) → what to do; anything that is in neither table is 503 (or ignored after our close).
+    _TABLE: ClassVar[Mapping[tuple[State, type[Method] | None], _Handler]] = {
+        (State.START_OK, connection.StartOk): _start_ok,
+        (State.SECURE_OK, connection.SecureOk): _secure_ok,
+        (State.TUNE_OK, connection.TuneOk): _tune_ok,
+        (State.OPEN, connection.Open): _open,
+        (State.RUNNING, connection.UpdateSecret): _update_secret,
+        (State.CLOSING, connection.CloseOk): _close_ok,
+    }
+    _ANY_STATE: ClassVar[Mapping[type[Method] | None, _Handler]] = {connection.Close: _close}
+
+    # -------------------------------------------------------------- from the broker
+
+    def challenge(self, data: bytes) -> None:
+        """The mechanism asks for more."""
+        if self.state is State.AUTHENTICATING:
+            self._peer.send(0, connection.Secure(data))
+            self.state = State.SECURE_OK
+
+    def authenticated(self) -> None:
+        """The peer is who it says."""
+        if self.state is State.AUTHENTICATING:
+            ours = self._peer.limits
+            self._peer.send(0, connection.Tune(ours.channel_max, ours.frame_max, ours.heartbeat))
+            self.state = State.TUNE_OK
+
+    def opened(self) -> None:
+        """The virtual host is there, and the peer may use it."""
+        if self.state is State.OPENING:
+            self._peer.send(0, connection.OpenOk())
+            self.state = State.RUNNING
+
+    def refuse(self, request: to_broker.Request, error: BrokerError) -> None:
+        """The broker's no to Authenticate or Open."""
+        if isinstance(request, to_broker.Open):
+            # RabbitMQ's words: whether the host is unknown or forbidden, 530.
+            known = NotAllowed(error.text) if isinstance(error, NotFound | AccessRefused) else error
+            self.fail(known, connection.Open.code)
+        elif isinstance(error, AccessRefused) and "authentication_failure_close" not in self._peer.capabilities:
+            self.end(reply_text(error))
+        else:
+            self.fail(error, 0 if isinstance(error, AccessRefused) else connection.StartOk.code)
+
+    def blocked(self, reason: str | None) -> None:
+        """Tells peers that understand it why nothing is read from them (None: no longer)."""
+        if self.state is State.RUNNING and "connection.blocked" in self._peer.capabilities:
+            self._peer.send(0, connection.Unblocked() if reason is None else connection.Blocked(_short(reason)))
+
+    # -------------------------------------------------------------- the end
+
+    def fail(self, error: BrokerError, code: int) -> None:
+        """Closes the connection with the error's reply code; at once when its bytes cannot be told apart any more."""
+        self._reason = self._reason or reply_text(error)
+        if self.state is State.HEADER:
+            self.end(self._reason)
+        elif not self.is_over:
+            self._peer.send(0, connection.Close(error.code, reply_text(error), code >> 16, code & 0xFFFF))
+            self.state = State.CLOSING
+        if isinstance(error, FrameFault):
+            self.end(self._reason)
+
+    def end(self, reason: str) -> None:
+        """The socket can be closed."""
+        if self.state is not State.CLOSED:
+            self.state = State.CLOSED
+            self._peer.ask(to_broker.Close(0, reason))
+
+
+def _server_properties() -> dict[str, Any]:
+    return {
+        "product": "Hopline",
+        "version": metadata.version("hopline"),
+        "platform": f"Python {platform.python_version()}",
+        "capabilities": dict.fromkeys(_CAPABILITIES, True),
+    }
+
+
+def _short(text: str) -> str:
+    return text.encode()[:255].decode(errors="ignore")

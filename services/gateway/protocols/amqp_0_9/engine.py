@@ -1,0 +1,258 @@
+"""The engine of AMQP 0-9-1: frames in, requests out; answers and deliveries in, frames out. See vocabulary.Engine.
+
+It takes the stream apart and gives each frame to what it belongs to: class connection to `Connection`, all else to
+`Channels`; publishes and settlements first to their hot ways. Errors come back here and become a close.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from typing import Any
+
+from services.common.errors import BrokerError, CommandInvalid, ResourceError, SyntaxFault
+from services.gateway.protocols.amqp_0_9 import frames, outgoing
+from services.gateway.protocols.amqp_0_9.channels import Channels
+from services.gateway.protocols.amqp_0_9.connection import Connection, State
+from services.gateway.protocols.amqp_0_9.inbox import Inbox
+from services.gateway.protocols.amqp_0_9.methods import basic
+from services.gateway.protocols.amqp_0_9.peer import Peer
+from services.gateway.protocols.amqp_0_9.reply_codes import (
+    NAMES,
+    NO_CONSUMERS,
+    NO_ROUTE,
+    ChannelFault,
+    FrameFault,
+    ends_connection,
+)
+from services.gateway.protocols.amqp_0_9.settlements import CODES as SETTLING
+from services.gateway.protocols.amqp_0_9.version import AMQP_0_9_1, Version
+from services.gateway.protocols.limits import Limits
+from services.gateway.vocabulary import Deliveries, Open, Request, Returned
+
+HEADER = AMQP_0_9_1.header
+
+_CODE = struct.Struct(">I")
+_HELD_MAX = 1 << 20  # bytes from a peer that does not wait for the answers of the handshake
+_NEVER = 1 << 62
+
+
+def create(limits: Limits, mechanisms: Sequence[str]) -> AmqpEngine:
+    """An engine for a new connection; `mechanisms` are the SASL mechanisms that are offered, best first."""
+    return AmqpEngine(AMQP_0_9_1, limits, mechanisms)
+
+
+class AmqpEngine:
+    """One connection's AMQP. See services.gateway.vocabulary.Engine."""
+
+    def __init__(self, version: Version, limits: Limits, mechanisms: Sequence[str]) -> None:
+        self.name = version.name
+        self._peer = Peer(version, limits, mechanisms)
+        self._connection = Connection(self._peer)
+        self._channels = Channels(self._peer)
+        self._inbox = Inbox()
+        self._code = 0  # of the method that is to blame when the frame at hand fails
+
+    # -------------------------------------------------------------- from the peer
+
+    def receive(self, data: bytes) -> list[Request]:
+        """As Engine says."""
+        if self._connection.state is not State.CLOSED:
+            waiting = self._inbox.add(data)
+            if waiting is not None:
+                self._parse(waiting)
+            elif self._connection.waits_for_broker and self._inbox.size > _HELD_MAX:
+                self.close(ResourceError(f"more than {_HELD_MAX} bytes before the connection is open"))
+        return self._peer.take_requests()
+
+    def _parse(self, data: bytes) -> None:
+        position, needed = 0, frames.HEAD.size
+        if self._connection.state is State.HEADER:
+            position = self._connection.header(data)
+        if position or self._connection.state is not State.HEADER:
+            position, needed = self._parse_frames(data, position)
+        if self._connection.state is not State.CLOSED:
+            self._inbox.keep(data[position:], _NEVER if self._connection.waits_for_broker else needed)
+
+    def _parse_frames(self, data: bytes, position: int) -> tuple[int, int]:
+        """Handles whole frames; gives where it stopped and how many bytes are needed from there to go on."""
+        end, connection = len(data), self._connection
+        while end - position >= frames.HEAD.size:
+            if connection.waits_for_broker or connection.state is State.CLOSED:
+                break
+            kind, number, size = frames.HEAD.unpack_from(data, position)
+            if kind not in frames.KINDS or size > self._peer.frame_max - frames.OVERHEAD:
+                self._fail_connection(FrameFault(f"no frame: type {kind}, {size} bytes of payload"), 0)
+                break
+            after = position + size + frames.OVERHEAD
+            if after > end:
+                return position, size + frames.OVERHEAD
+            hot = self._hot(kind, size, data, position)
+            if hot > position:
+                position = hot
+                continue
+            self._frame(kind, number, data[position + frames.HEAD.size : after - 1], data[after - 1])
+            position = after
+        return position, frames.HEAD.size
+
+    def _hot(self, kind: int, size: int, data: bytes, position: int) -> int:
+        """Where the hot ways of publishes and settlements stopped; `position` when they took nothing."""
+        if kind != frames.METHOD or size < _CODE.size or self._connection.state is not State.RUNNING:
+            return position
+        (code,) = _CODE.unpack_from(data, position + frames.HEAD.size)
+        if code == basic.Publish.code:
+            return self._channels.publications.read(data, position)
+        return self._channels.settlements.read(data, position) if code in SETTLING else position
+
+    def _frame(self, kind: int, number: int, payload: bytes, end_octet: int) -> None:
+        self._code = 0
+        try:
+            if end_octet != frames.END:
+                raise FrameFault(f"a frame ends with {end_octet:#04x} instead of 0xce")
+            if kind == frames.METHOD:
+                self._method(number, payload)
+            elif kind == frames.HEARTBEAT:
+                _check_heartbeat(number, payload)
+            elif not self._connection.is_over:
+                self._content(kind, number, payload)
+        except BrokerError as error:
+            self._fault(error, number)
+
+    def _method(self, number: int, payload: bytes) -> None:
+        if len(payload) < _CODE.size:
+            raise SyntaxFault("a method frame without a method")
+        (self._code,) = _CODE.unpack_from(payload)
+        if number == 0:
+            self._connection.method(self._code, payload)
+        elif self._connection.state is State.RUNNING:
+            self._channels.method(number, self._code, payload)
+        elif not self._connection.is_over:
+            raise CommandInvalid(f"a method on channel {number} before the connection is open")
+
+    def _content(self, kind: int, number: int, payload: bytes) -> None:
+        self._code = basic.Publish.code
+        if number == 0 or self._connection.state is not State.RUNNING:
+            raise ChannelFault(f"content on channel {number}, which is not open")
+        if kind == frames.HEADER:
+            self._channels.header(number, payload)
+        else:
+            self._channels.body(number, payload)
+
+    def _fault(self, error: BrokerError, number: int) -> None:
+        if number == 0 or ends_connection(error):
+            self._fail_connection(error, self._code)
+        else:
+            self._channels.fail(number, error, self._code)
+
+    def _fail_connection(self, error: BrokerError, code: int) -> None:
+        self._channels.end()
+        self._connection.fail(error, code)
+
+    # -------------------------------------------------------------- to the peer
+
+    def data_to_send(self) -> list[bytes]:
+        """As Engine says."""
+        return self._peer.take_output()
+
+    @property
+    def heartbeat(self) -> int:
+        """As Engine says."""
+        return self._peer.heartbeat
+
+    @property
+    def closing(self) -> bool:
+        """Whether only the peer's close-ok is waited for. A peer that does not send it soon can be cut off."""
+        return self._connection.state is State.CLOSING
+
+    def beat(self) -> None:
+        """As Engine says."""
+        if not self._connection.is_over:
+            self._peer.out.append(frames.BEAT)
+
+    def challenge(self, data: bytes) -> None:
+        """As Engine says."""
+        self._connection.challenge(data)
+        self._resume()
+
+    def authenticated(self) -> None:
+        """As Engine says."""
+        self._connection.authenticated()
+        self._resume()
+
+    def succeed(self, request: Request, result: Any = None) -> None:  # noqa: ANN401 - as each request says
+        """As Engine says."""
+        if isinstance(request, Open):
+            self._connection.opened()
+            self._resume()
+        else:
+            self._channels.answer(request, result)
+
+    def fail(self, request: Request, error: BrokerError) -> None:
+        """As Engine says."""
+        if self._connection.waits_for_broker:
+            self._connection.refuse(request, error)
+            self._resume()
+            return
+        code = self._channels.code_of(request)
+        if code is None:
+            return
+        if ends_connection(error):
+            self._fail_connection(error, code)
+        else:
+            self._channels.fail(request.session, error, code)
+
+    def pending_requests(self) -> list[Request]:
+        """As Engine says."""
+        return self._peer.take_requests()
+
+    def deliver(self, session: int, deliveries: Deliveries) -> None:
+        """As Engine says."""
+        if deliveries.bodies and self._channels.is_open(session):
+            self._peer.out.append(outgoing.deliveries(session, deliveries, self._peer.frame_max))
+
+    def confirm(self, session: int, first: int, last: int, *, cumulative: bool, accepted: bool) -> None:
+        """As Engine says."""
+        if not self._channels.is_open(session):
+            return
+        if cumulative:
+            self._peer.send(session, basic.Ack(last, True) if accepted else basic.Nack(last, True, False))
+        else:
+            self._peer.out.append(outgoing.confirms(session, first, last, accepted=accepted))
+
+    def returned(self, session: int, returned: Returned) -> None:
+        """As Engine says."""
+        if not self._channels.is_open(session):
+            return
+        code = NO_CONSUMERS if returned.no_consumers else NO_ROUTE
+        publish = returned.publish
+        method = basic.Return(code, NAMES[code], publish.exchange, publish.routing_key)
+        for index in range(returned.first, returned.first + returned.count):
+            properties, body = publish.properties[index], publish.bodies[index]
+            self._peer.out.append(outgoing.content(session, method, properties, body, self._peer.frame_max))
+
+    def cancelled(self, session: int, tag: str) -> None:
+        """As Engine says."""
+        if self._channels.is_open(session) and "consumer_cancel_notify" in self._peer.capabilities:
+            self._peer.send(session, basic.Cancel(tag, True))
+
+    def blocked(self, reason: str | None) -> None:
+        """As Engine says."""
+        self._connection.blocked(reason)
+
+    def close(self, error: BrokerError) -> None:
+        """As Engine says."""
+        self._fail_connection(error, 0)
+        self._resume()
+
+    def _resume(self) -> None:
+        """Reads what was held back while the broker had to answer first."""
+        if self._connection.state is not State.CLOSED and self._inbox.size:
+            self._parse(self._inbox.take())
+        elif not self._connection.waits_for_broker:
+            self._inbox.keep(b"", 0)
+
+
+def _check_heartbeat(number: int, payload: bytes) -> None:
+    """Section 4.2.7."""
+    if number or payload:
+        raise FrameFault(f"a heartbeat on channel {number} with {len(payload)} bytes of payload")

@@ -1,0 +1,48 @@
+"""What one connection's parts share: what was agreed with the peer, and what waits to go either way."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from services.gateway.protocols.amqp_0_9 import frames
+from services.gateway.protocols.amqp_0_9.method import Method, encode
+from services.gateway.protocols.amqp_0_9.version import Version
+from services.gateway.protocols.limits import Limits
+from services.gateway.vocabulary import Request
+
+# Section 4.2.3 promises 4096 until tuned; tokens in start-ok may be longer, and RabbitMQ reads 8192.
+_FRAME_MAX_UNTIL_TUNED = 8192
+
+
+@dataclass(slots=True)
+class Peer:
+    """`limits` are what we proposed; `frame_max`, `channel_max` and `heartbeat` what was agreed."""
+
+    version: Version
+    limits: Limits
+    mechanisms: Sequence[str]
+    frame_max: int = _FRAME_MAX_UNTIL_TUNED
+    channel_max: int = 0
+    heartbeat: int = 0
+    capabilities: frozenset[str] = frozenset()
+    requests: list[Request] = field(default_factory=list)
+    out: list[bytes] = field(default_factory=list)
+
+    def send(self, channel: int, method: Method) -> None:
+        """Puts a method frame behind what is to be written."""
+        self.out.append(frames.frame(frames.METHOD, channel, encode(method)))
+
+    def ask(self, request: Request) -> None:
+        """Puts a request behind those that `receive` or `pending_requests` gives next."""
+        self.requests.append(request)
+
+    def take_requests(self) -> list[Request]:
+        """The requests so far."""
+        taken, self.requests = self.requests, []
+        return taken
+
+    def take_output(self) -> list[bytes]:
+        """The bytes so far."""
+        taken, self.out = self.out, []
+        return taken

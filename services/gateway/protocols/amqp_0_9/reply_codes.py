@@ -1,0 +1,64 @@
+"""Reply codes (section 1.2 of the specification's XML): their names, and which of them end only a channel."""
+
+from __future__ import annotations
+
+from services.common.errors import BrokerError, Reach
+
+NO_ROUTE = 312
+NO_CONSUMERS = 313
+
+NAMES = {
+    311: "CONTENT_TOO_LARGE",
+    312: "NO_ROUTE",
+    313: "NO_CONSUMERS",
+    320: "CONNECTION_FORCED",
+    402: "INVALID_PATH",
+    403: "ACCESS_REFUSED",
+    404: "NOT_FOUND",
+    405: "RESOURCE_LOCKED",
+    406: "PRECONDITION_FAILED",
+    501: "FRAME_ERROR",
+    502: "SYNTAX_ERROR",
+    503: "COMMAND_INVALID",
+    504: "CHANNEL_ERROR",
+    505: "UNEXPECTED_FRAME",
+    506: "RESOURCE_ERROR",
+    530: "NOT_ALLOWED",
+    540: "NOT_IMPLEMENTED",
+    541: "INTERNAL_ERROR",
+}
+
+# class="soft-error" in the XML; every other code ends the connection.
+SOFT = frozenset({311, 312, 313, 403, 404, 405, 406})
+
+
+class ContentTooLarge(BrokerError):
+    code = 311
+
+
+class FrameFault(BrokerError):
+    """The bytes are no frames: where the next one begins is unknown."""
+
+    code = 501
+    reach = Reach.CONNECTION
+
+
+class ChannelFault(BrokerError):
+    code = 504
+    reach = Reach.CONNECTION
+
+
+class UnexpectedFrame(BrokerError):
+    code = 505
+    reach = Reach.CONNECTION
+
+
+def ends_connection(error: BrokerError) -> bool:
+    """Whether `error` is a connection exception (section 1.2, hard-error)."""
+    return error.reach is Reach.CONNECTION or error.code not in SOFT
+
+
+def reply_text(error: BrokerError) -> str:
+    """`NOT_FOUND - no queue 'x'`, as RabbitMQ words it, no longer than a short string may be."""
+    text = f"{NAMES.get(error.code, 'INTERNAL_ERROR')} - {error.text}"
+    return text.encode(errors="replace")[:255].decode(errors="ignore")
