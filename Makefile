@@ -2,38 +2,48 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-INSTALLED := $(VENV)/.installed
+BROKER := $(VENV)/.broker
+TOOLS := $(VENV)/.tools
+SOURCES := pyproject.toml hatch_build.py $(wildcard proto/*.proto)
+PIP := $(BIN)/pip install --quiet --disable-pip-version-check
 
-.PHONY: run test check bench fuzz interop format clean
+.PHONY: run test check bench fuzz format clean
 
-$(INSTALLED): pyproject.toml hatch_build.py $(wildcard proto/*.proto)
+# What the broker itself needs.
+$(BROKER): $(SOURCES)
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+	  echo "Hopline needs Python 3.11 or newer, and $(PYTHON) is not: try make $(MAKECMDGOALS) PYTHON=python3.11" >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --upgrade pip
-	$(BIN)/pip install --quiet --editable '.[test,check,bench]'
+	$(PIP) --editable .
 	touch $@
 
-run: $(INSTALLED)
+# What tests, checks and benchmarks need besides.
+$(TOOLS): $(BROKER)
+	$(PIP) --editable '.[test,check,bench]'
+	touch $@
+
+run: $(BROKER)
 	$(BIN)/hopline up
 
-test: $(INSTALLED)
+test: $(TOOLS)
 	$(BIN)/pytest
 
-check: $(INSTALLED)
+check: $(TOOLS)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/pytest -q tests/unit tests/contract tests/conformance
 
-format: $(INSTALLED)
+format: $(TOOLS)
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: $(INSTALLED)
+bench: $(TOOLS)
 	$(BIN)/python -m benchmarks
 
-fuzz: $(INSTALLED)
+fuzz: $(TOOLS)
 	HYPOTHESIS_PROFILE=long $(BIN)/pytest -q --timeout=0 -m fuzz tests
 
 clean:
-	rm -rf $(VENV) build dist services/rpc data
+	rm -rf $(VENV) build dist services/rpc

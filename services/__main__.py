@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Coroutine
 from importlib.metadata import version as version_of
 from typing import Annotated, Any, NoReturn, TypeVar
@@ -13,7 +14,7 @@ from pydantic import ValidationError
 from services.common import log, runtime
 from services.common.clients.mgmt import MgmtClient
 from services.common.config import Settings
-from services.common.errors import BrokerError
+from services.common.errors import BrokerError, Unavailable
 from services.common.supervisor import healthz
 from services.common.supervisor.parent import die_with_parent
 from services.common.supervisor.up import up as run_stack
@@ -22,7 +23,12 @@ from services.common.supervisor.up import up as run_stack
 
 _Result = TypeVar("_Result")
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, help="Hopline, a message broker of five services.")
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="Hopline, a message broker of five services.",
+)
 users = typer.Typer(no_args_is_help=True, help="Users of the running stack.")
 app.add_typer(users, name="users")
 
@@ -134,7 +140,7 @@ def list_users() -> None:
 def health() -> None:
     """Says how each part of the running stack is; exit status 0 when all are well."""
     settings = _settings()
-    status, body = _run(healthz.ask(settings.http_host, settings.http_port))
+    status, body = _run(healthz.ask(settings.http_host, settings.http_port), f"HTTP port {settings.http_port}")
     for name, state in body.get("services", {}).items():
         typer.echo(f"{name:<8} {state}")
     raise typer.Exit(0 if status == 200 else 1)
@@ -171,22 +177,29 @@ def _serve(name: str, create: Callable[[Settings], runtime.Service]) -> None:
     try:
         runtime.run(created)
     except (BrokerError, OSError, runtime.CannotStart) as error:
-        _fail(f"{name} cannot run: {error}")
+        typer.echo(f"{name} cannot run: {error}", err=True)
+        # What it had opened goes with the process; destructors could only complain that the loop is closed.
+        os._exit(1)
 
 
 def _on_mgmt(call: Callable[[MgmtClient], Coroutine[Any, Any, _Result]]) -> _Result:
+    address = _settings().address_of("mgmt")
+
     async def talk() -> _Result:
-        async with MgmtClient(_settings().address_of("mgmt")) as client:
+        async with MgmtClient(address) as client:
             return await call(client)
 
-    return _run(talk())
+    return _run(talk(), address)
 
 
-def _run(work: Coroutine[Any, Any, _Result]) -> _Result:
+def _run(work: Coroutine[Any, Any, _Result], peer: str = "") -> _Result:
     try:
         return uvloop.run(work)
-    except (BrokerError, OSError, runtime.CannotStart) as error:
-        _fail(str(error) or "no answer in time")
+    except (OSError, Unavailable) as error:
+        asked = f"no answer from {peer}; does Hopline run? " if peer else ""
+        _fail(f"{asked}({str(error) or 'timeout'})")
+    except (BrokerError, runtime.CannotStart) as error:
+        _fail(str(error))
 
 
 def _fail(text: str, status: int = 1) -> NoReturn:

@@ -76,7 +76,7 @@ class Child:
             if delay is None:
                 log.error("cannot start, given up", program=self.name, status=describe(status))
                 return
-            log.warning("ended, starts again", program=self.name, status=describe(status), seconds=delay)
+            log.warning("ended, starts again", program=self.name, status=describe(status), delay=delay)
             await self._pause(delay)
 
     async def _run_once(self) -> int:

@@ -13,6 +13,7 @@ from services.common.supervisor.child import Child
 log = structlog.get_logger()
 
 GRACE = 10.0  # seconds that a child has to stop
+_ECHO = 0.5  # seconds in which a signal may come twice by itself: to the process group, and passed on by make
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -25,6 +26,7 @@ class Supervisor:
         self._children = [child for stage in stages for child in stage]
         self._when_ready = when_ready
         self._stopping = asyncio.Event()
+        self._asked_at = 0.0
 
     async def run(self) -> int:
         """Returns the exit status: 0 after a signal, 1 when a child could not be kept running."""
@@ -54,7 +56,11 @@ class Supervisor:
             await asyncio.gather(*(child.stop(GRACE) for child in stage))
 
     def _on_signal(self) -> None:
-        if self._stopping.is_set():
+        now = asyncio.get_running_loop().time()
+        if not self._asked_at:
+            self._asked_at = now
+            self._stopping.set()
+        elif now - self._asked_at > _ECHO:
+            log.warning("asked again, killing what still runs")
             for child in self._children:
                 child.kill()
-        self._stopping.set()

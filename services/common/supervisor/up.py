@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable
 
 from services.common.clients.mgmt import MgmtClient
@@ -19,6 +20,8 @@ from services.common.supervisor.supervisor import Supervisor
 
 async def up(settings: Settings, say: Callable[[str], None]) -> int:
     """Runs until a signal; says one line when ready. Returns the exit status; raises CannotStart."""
+    # gRPC's own precautions are for children that go on using it; ours become other programs at once.
+    os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
     planned = stages(settings)
     with RunFolder(settings.data, settings.run_folder) as folder:
         await folder.clean(program.address for stage in planned for program in stage)
