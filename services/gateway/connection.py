@@ -33,6 +33,7 @@ log = structlog.get_logger()
 
 _WRITE_HIGH = 1 << 20
 _WRITE_LOW = 256 << 10
+_FAREWELL = 2.0  # seconds for a peer to answer that it has seen the connection end
 _BLOCKED = "low on memory: consumers must take messages first"
 
 
@@ -62,6 +63,7 @@ class Connection(asyncio.Protocol):
         self._closing = False
         self._last_read = self._last_write = 0.0
         self._timers: list[asyncio.TimerHandle] = []
+        self._farewell: asyncio.TimerHandle | None = None
 
     # -------------------------------------------------------------- the socket
 
@@ -79,6 +81,7 @@ class Connection(asyncio.Protocol):
         self._last_read = self._loop.time()
         for request in self.engine.receive(data):
             self._handle(request)
+        self._await_farewell()
         self.flush()
 
     def eof_received(self) -> bool:
@@ -101,6 +104,8 @@ class Connection(asyncio.Protocol):
         self.listener.tasks.start(self._clean_up(), name=f"clean up {self.name}")
 
     async def _clean_up(self) -> None:
+        # What was read is carried out: a client that publishes and closes at once has published.
+        await asyncio.gather(*(session.idle() for session in self.sessions.values()))
         await self.tasks.stop()
         for session in self.sessions.values():
             session.close()
@@ -229,27 +234,34 @@ class Connection(asyncio.Protocol):
             "request refused", connection=self.name, request=type(request).__name__, code=error.code, error=error.text
         )
         self.engine.fail(request, error)
-        for more in self.engine.pending_requests():
-            self._handle(more)
+        self._take_pending()
         self.flush_soon()
+
+    def _take_pending(self) -> None:
+        """Carries out what arose from an answer: requests that the engine had held back, or the end of a session."""
+        for request in self.engine.pending_requests():
+            self._handle(request)
+        self._await_farewell()
+
+    def _await_farewell(self) -> None:
+        if self.engine.closing and not self._farewell:
+            self._farewell = self._loop.call_later(_FAREWELL, self.abort)
 
     def _open_session(self, request: v.OpenSession) -> None:
         self.sessions[request.session] = Session(request.session, self)
         self.engine.succeed(request)
 
-    def _close_session(self, request: v.CloseSession) -> None:
-        session = self.sessions.pop(request.session, None)
-        if session:
-            self.release(session)
-            self.write_last_confirms(session)
-            session.close()
-        self.engine.succeed(request)
-
-    def write_last_confirms(self, session: Session) -> None:
-        """Confirms that are known go out before the session's end does."""
+    def end_session(self, session: Session, request: v.CloseSession) -> None:
+        """What a session asked for has been done: it ends. Confirms that are known go out before."""
+        if self.sessions.get(session.number) is session:
+            del self.sessions[session.number]
+        self.release(session)
         if session in self._to_confirm:
             self._to_confirm.discard(session)
             session.write_confirms()
+        session.close()
+        if not self.lost:
+            self.engine.succeed(request)
 
     def _close(self, request: v.Close) -> None:
         if request.reason and not self._closing:
@@ -270,10 +282,12 @@ class Connection(asyncio.Protocol):
             answer = self._mechanism.respond(request.response)
             if isinstance(answer, bytes):
                 self.engine.challenge(answer)
+                self._take_pending()
             else:
                 peer = self._transport.get_extra_info("peername") if self._transport else None
                 self.user = await self.listener.authenticator.check(answer, peer[0] if peer else "")
                 self.engine.authenticated()
+                self._take_pending()
         except BrokerError as error:
             self.fail(request, error)
         self.flush()
@@ -286,6 +300,7 @@ class Connection(asyncio.Protocol):
         self.virtual_host = name
         self.engine.succeed(request)
         self._timers.pop().cancel()
+        self._take_pending()
         log.info("connection opened", connection=self.name, peer=self.peer, user=self.user, virtual_host=name)
         if self.engine.heartbeat:
             self._beat()
@@ -330,6 +345,5 @@ _SPECIAL: dict[type[v.Request], Any] = {
     v.Authenticate: Connection._authenticate,  # noqa: SLF001 - the class's own table
     v.Open: Connection._open,  # noqa: SLF001
     v.OpenSession: Connection._open_session,  # noqa: SLF001
-    v.CloseSession: Connection._close_session,  # noqa: SLF001
     v.Close: Connection._close,  # noqa: SLF001
 }

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 import structlog
 
+from services.common import plugins
 from services.common.clients.partition_table import ROLE, PartitionTable
 from services.common.clients.store import StoreClient
 from services.common.clients.topology import TopologyClient
@@ -17,6 +19,8 @@ from services.common.users import RECORD_KIND
 from services.gateway.authentication import Authenticator
 from services.gateway.broker import Broker
 from services.gateway.listener import Listener
+from services.gateway.protocols.limits import Limits
+from services.gateway.vocabulary import Engine
 
 log = structlog.get_logger()
 
@@ -47,6 +51,13 @@ class Service:
         self._listener = Listener(settings, self._broker, authenticator, self._engine_factory(), prefix)
         await self._listener.start()
         await self._server.ready()
+
+    def _engine_factory(self) -> Callable[[], Engine]:
+        settings = self._settings
+        create = plugins.load("protocols", "amqp-0-9")
+        limits = Limits(settings.frame_max, settings.channel_max, settings.heartbeat, settings.max_message_size)
+        mechanisms = list(plugins.names("sasl_mechanisms"))
+        return lambda: create(limits, mechanisms)
 
     async def stop(self) -> None:
         """Says farewell to clients, then leaves the other services."""

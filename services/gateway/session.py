@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import defaultdict, deque
 from collections.abc import Coroutine, Iterable, Sequence
 from dataclasses import dataclass
@@ -79,6 +80,7 @@ class Session:
         self._parked: deque[tuple[Consumer, Arrived]] = deque()
         self._waiting: deque[Request] = deque()
         self._busy = False
+        self._work: asyncio.Task[None] | None = None
 
     @property
     def broker(self) -> Broker:
@@ -103,7 +105,12 @@ class Session:
             return
         if work is not None:
             self._busy = True
-            self.connection.tasks.start(self._finish(request, work), name=type(request).__name__)
+            self._work = self.connection.tasks.start(self._finish(request, work), name=type(request).__name__)
+
+    async def idle(self) -> None:
+        """Returns when everything that was asked has been done."""
+        while self._busy and self._work:
+            await asyncio.wait([self._work])
 
     async def _finish(self, request: Request, work: Coroutine[Any, Any, Any]) -> None:
         try:
@@ -130,6 +137,7 @@ class Session:
             consumer.start()
 
     def _fail(self, request: Request, error: BrokerError) -> None:
+        self._waiting.clear()
         if not self.connection.lost:
             self.connection.fail(request, error)
 

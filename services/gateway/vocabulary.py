@@ -288,6 +288,10 @@ class Engine(Protocol):
         half of it, and ends the peer after two without a byte from it.
         """
 
+    @property
+    def closing(self) -> bool:
+        """Whether only the peer's farewell is waited for; the connection does not wait for it long."""
+
     def beat(self) -> None: ...
 
     def challenge(self, data: bytes) -> None: ...

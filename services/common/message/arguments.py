@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
@@ -37,7 +37,7 @@ def _wrap(value: object) -> dict[str, Any]:
     raise TypeError(f"no field table value: {type(value).__name__}")
 
 
-_UNWRAP = {
+_UNWRAP: dict[str, Callable[[Any], Any]] = {
     "!bytes": base64.b64decode,
     "!time": lambda seconds: datetime.fromtimestamp(seconds, UTC),
     "!decimal": Decimal,

@@ -15,7 +15,13 @@ from services.gateway.session import Session
 
 Handler = Callable[[Session, Any], Coroutine[Any, Any, Any] | None]
 
+
+def _close_session(session: Session, request: v.CloseSession) -> None:
+    session.connection.end_session(session, request)
+
+
 HANDLERS: dict[type[v.Request], Handler] = {
+    v.CloseSession: _close_session,
     v.Publish: publish.publish,
     v.Settle: settle.settle,
     v.Confirms: publish.confirms,
