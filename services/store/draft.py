@@ -31,6 +31,8 @@ class Draft:
                 return f"entry batch {batch.id} on content {batch.content} with {batch.count} entries is out of range"
             if batch.content not in brought and not self._holds(batch.content):
                 return f"entry batch {batch.id} refers to content {batch.content}, which the store does not have whole"
+        if frame.sequence >= _LIMIT:
+            return f"sequence {frame.sequence} is out of range"
         if any(mark.uid >= _LIMIT or mark.origin >= _LIMIT for mark in frame.watermarks):
             return "a watermark is out of range"
         return ""

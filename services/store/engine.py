@@ -21,12 +21,20 @@ from services.store.transactions import Transactions
 class Engine:
     """Owns the provider between `start` and `stop`."""
 
-    def __init__(self, provider: Provider, lease_ttl_ms: int, clock: Clock, epoch_ms: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        provider: Provider,
+        lease_ttl_ms: int,
+        clock: Clock,
+        epoch_ms: Callable[[], int],
+        on_failure: Callable[[BaseException], None],
+    ) -> None:
+        """`on_failure` is told when one of the loops ends, which is a bug: nothing would be answered any more."""
         self.provider = provider
         self.incarnation = 0
         self.epochs = Epochs()
         self._live = Live()
-        self._tasks = Tasks()
+        self._tasks = Tasks(on_failure)
         self._committer = Committer(provider, self._live, epoch_ms)
         self.leases = Leases(self._committer, self.epochs, clock, lease_ttl_ms)
         self.records = Records(self._committer, self.epochs)

@@ -14,6 +14,7 @@ from services.rpc import store_pb2 as pb
 from services.rpc.store_pb2_grpc import StoreServicer
 from services.store.engine import Engine
 from services.store.journal import Stream
+from services.store.origins import LAST_ORIGIN
 from services.store.recovery import recover
 
 T = TypeVar("T")
@@ -54,7 +55,7 @@ class Handler(StoreServicer):
         first = await anext(aiter(request_iterator), None)
         if first is None:
             return
-        if not first.origin:
+        if not 0 < first.origin <= LAST_ORIGIN:
             await abort(context, CommandInvalid("the first frame of a journal stream must carry its writer's origin"))
         stream = Stream(self._engine.journal)
         frames = stream.read(first.origin, _from(first, request_iterator))

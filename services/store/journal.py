@@ -104,9 +104,11 @@ class Stream:
 
     async def acks(self) -> AsyncIterator[JournalAck]:
         """Answers in the order of the frames, until the last frame of an ended writer is answered."""
-        while not (self._ended and not self._sizes and not self._acks):
+        while True:
             while self._acks:
                 yield self._acks.popleft()
+            if self._ended and not self._sizes:
+                return
             await self._changed.wait()
             self._changed.clear()
 

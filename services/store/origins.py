@@ -10,7 +10,7 @@ from services.store.committer import Committer
 from services.store.draft import Draft
 
 # Uids have 63 bits.
-_LAST = (1 << (63 - SEQUENCE_BITS)) - 1
+LAST_ORIGIN = (1 << (63 - SEQUENCE_BITS)) - 1
 
 
 class Origins:
@@ -26,8 +26,8 @@ class Origins:
 
     async def allocate(self) -> int:
         """A new origin, once it is on disk that it was given. Raises ResourceError when there are none left."""
-        if self._last >= _LAST:
-            raise ResourceError(f"all {_LAST} origins were given")
+        if self._last >= LAST_ORIGIN:
+            raise ResourceError(f"all {LAST_ORIGIN} origins were given")
         self._last += 1
         allocation = Allocation(self._last)
         self._committer.submit(allocation)

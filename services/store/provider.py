@@ -124,7 +124,8 @@ class Entries(Protocol):
 class Transactions(Protocol):
     """Outcomes of transactions, and how far each writer of the journal has come."""
 
-    async def outcomes(self) -> list[OutcomeRow]: ...
+    async def outcomes(self) -> list[OutcomeRow]:
+        """Oldest first."""
 
     async def writers(self) -> dict[int, int]: ...
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 
 import structlog
@@ -19,6 +20,12 @@ NAME = "hopline.store.Store"
 log = structlog.get_logger()
 
 
+def _end_process(failure: BaseException) -> None:
+    # Whoever restarts the process gets a store that reads itself back from what is on disk, and that is consistent.
+    log.critical("the store cannot go on and ends", reason=repr(failure))
+    signal.raise_signal(signal.SIGTERM)
+
+
 class Service:
     """Started and stopped by the command line."""
 
@@ -27,7 +34,7 @@ class Service:
         self._address = settings.address_of("store")
         self._folder = DataFolder(settings.data)
         provider = plugins.load("store_providers", settings.store_provider)(settings.data)
-        self._engine = Engine(provider, settings.lease_ttl_ms, clock.monotonic, clock.epoch_ms)
+        self._engine = Engine(provider, settings.lease_ttl_ms, clock.monotonic, clock.epoch_ms, _end_process)
         self._server = Server([NAME])
 
     async def start(self) -> None:

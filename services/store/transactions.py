@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
+from itertools import takewhile
 
 from services.rpc.store_pb2 import JournalFrame, TransactionOutcome
 from services.store.committer import Committer
@@ -29,7 +30,7 @@ class Transactions:
         self._outcomes: dict[int, OutcomeRow] = {}
 
     def restore(self, rows: Iterable[OutcomeRow]) -> None:
-        """The outcomes that a provider holds."""
+        """The outcomes that a provider holds, oldest first."""
         self._outcomes = {row.transaction: row for row in rows}
 
     def stage(self, key: PartKey, frame: JournalFrame, at: int) -> None:
@@ -52,9 +53,9 @@ class Transactions:
 
     def forget(self, before: int) -> None:
         """Drops outcomes, and parts whose commit never came, that are older than `before` (Unix epoch, ms)."""
-        for transaction in [number for number, row in self._outcomes.items() if row.at < before]:
+        for transaction in _until(before, ((row.at, number) for number, row in self._outcomes.items())):
             del self._outcomes[transaction]
-        for transaction in [number for number, since in self._since.items() if since < before]:
+        for transaction in _until(before, ((since, number) for number, since in self._since.items())):
             self._take(transaction)
 
     async def _decide(self, decision: Decision) -> TransactionOutcome:
@@ -78,6 +79,11 @@ class Transactions:
         self._outcomes[transaction] = OutcomeRow(transaction, committed, draft.changes.at)
         draft.changes.outcomes[transaction] = committed
         return TransactionOutcome(committed=committed, fenced=fenced)
+
+
+def _until(before: int, stamped: Iterable[tuple[int, int]]) -> list[int]:
+    """The transactions at the head of `stamped` that are older; dictionaries keep the order of their stamps."""
+    return [transaction for _, transaction in takewhile(lambda stamp: stamp[0] < before, stamped)]
 
 
 class Decision:

@@ -52,13 +52,14 @@ class House:
         self.provider: Any = None
         self.engine: Engine = None  # type: ignore[assignment]
         self.commits: list[Changes] = []
+        self.failures: list[BaseException] = []
         self._sequence = 0
 
     async def start(self) -> None:
         if self.provider is None or self._name != "memory":
             self.provider = plugins.load("store_providers", self._name)(self._folder)
             self._count_commits(self.provider)
-        self.engine = Engine(self.provider, TTL_MS, self.clock, self.clock.ms)
+        self.engine = Engine(self.provider, TTL_MS, self.clock, self.clock.ms, self.failures.append)
         await self.engine.start()
 
     async def stop(self) -> None:

@@ -70,9 +70,9 @@ class Journal:
                 if not reported:
                     log.warning("journal interrupted, confirms wait", writer=self._name, reason=failure.details())
                 reported = True
-                await asyncio.sleep(_RETRY_SECONDS)
             else:
                 reported = False
+            await asyncio.sleep(_RETRY_SECONDS)
 
     async def _stream(self) -> None:
         if not self._origin:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import secrets
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+from services.store.origins import LAST_ORIGIN
 from services.store.provider import (
     Changes,
     EntryRow,
@@ -22,8 +25,9 @@ class MemoryProvider:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder  # of which nothing is used
-        self._origin = 0
-        self._incarnation = 0
+        # Peers outlive the process, and nothing tells this one what its predecessor gave them: begin elsewhere.
+        self._origin = secrets.randbelow(LAST_ORIGIN // 2)
+        self._incarnation = int(time.time())
         self._contents: dict[int, tuple[bytes, bool]] = {}
         self._entries: dict[int, EntryRow] = {}
         self._dequeues: dict[int, dict[int, bytes]] = {}  # batch -> left -> indexes

@@ -18,6 +18,7 @@ from services.store.providers.sqlite_write import write
 
 # Log written since the last checkpoint, roughly, at which the next one starts.
 _CHECKPOINT_BYTES = 64 << 20
+_CHECKPOINT_ROUNDS = 3
 # What a commit writes besides blobs: the pages of rows and indexes that it touches.
 _COMMIT_BYTES = 96 << 10
 # Pages given back to the file system at once, and free pages that are kept for the next peak.
@@ -74,10 +75,12 @@ class SQLiteProvider:
             self._tasks.start(self._checkpoint(), "checkpoint")
 
     async def _checkpoint(self) -> None:
-        # The bulk is copied while commits go on. What they wrote meanwhile is little, and copied between two of them:
-        # only a log that was copied to its end starts anew, and under load this is the one moment without a newer end.
+        # The bulk is copied while commits go on, then what they wrote meanwhile. The little that is left is copied
+        # between two of them: only a log that was copied to its end starts anew, and under load there is no other
+        # moment without a newer end.
         try:
-            await self._checkpointer.rows("PRAGMA wal_checkpoint(PASSIVE)")
+            for _ in range(_CHECKPOINT_ROUNDS):
+                await self._checkpointer.rows("PRAGMA wal_checkpoint(PASSIVE)")
             await self._writer.rows("PRAGMA wal_checkpoint(PASSIVE)")
         except sqlite3.Error as failure:
             log.warning("checkpoint failed, the next will do more", reason=str(failure))
@@ -110,7 +113,7 @@ class SQLiteProvider:
         return await self._reader.run(sqlite_read.sharing, content)
 
     async def outcomes(self) -> list[OutcomeRow]:
-        rows = await self._reader.rows("SELECT id, committed, at FROM outcome")
+        rows = await self._reader.rows("SELECT id, committed, at FROM outcome ORDER BY at")
         return [OutcomeRow(int.from_bytes(number, "big"), bool(committed), at) for number, committed, at in rows]
 
     async def writers(self) -> dict[int, int]:

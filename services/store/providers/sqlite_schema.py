@@ -25,7 +25,10 @@ MIGRATIONS = [
         PRIMARY KEY (partition, origin)
     ) WITHOUT ROWID;
     CREATE TABLE writer (origin INTEGER PRIMARY KEY, sequence INTEGER NOT NULL, at INTEGER NOT NULL);
-    CREATE TABLE outcome (id BLOB PRIMARY KEY, committed INTEGER NOT NULL, at INTEGER NOT NULL) WITHOUT ROWID;
+    -- In the order in which they are forgotten.
+    CREATE TABLE outcome (
+        at INTEGER NOT NULL, id BLOB NOT NULL, committed INTEGER NOT NULL, PRIMARY KEY (at, id)
+    ) WITHOUT ROWID;
     CREATE TABLE lease (
         name TEXT PRIMARY KEY, epoch INTEGER NOT NULL, member TEXT NOT NULL, role TEXT NOT NULL, address TEXT NOT NULL
     ) WITHOUT ROWID;

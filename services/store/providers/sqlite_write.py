@@ -15,7 +15,7 @@ _DELIVERED = "UPDATE entry_batch SET delivered_upto = max(delivered_upto, ?) WHE
 _WATERMARK = """INSERT INTO watermark (partition, origin, uid, at) VALUES (?, ?, ?, ?)
     ON CONFLICT DO UPDATE SET uid = max(uid, excluded.uid), at = excluded.at"""
 _WRITER = "INSERT OR REPLACE INTO writer (origin, sequence, at) VALUES (?, ?, ?)"
-_OUTCOME = "INSERT OR REPLACE INTO outcome (id, committed, at) VALUES (?, ?, ?)"
+_OUTCOME = "INSERT OR IGNORE INTO outcome (id, committed, at) VALUES (?, ?, ?)"
 _LEASE = "INSERT OR REPLACE INTO lease (name, epoch, member, role, address) VALUES (?, ?, ?, ?, ?)"
 _RECORD = "INSERT OR REPLACE INTO record (kind, key, value, version) VALUES (?, ?, ?, ?)"
 

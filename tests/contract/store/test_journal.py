@@ -158,8 +158,8 @@ async def test_a_frame_that_nobody_could_write_is_refused(house: House) -> None:
     large = JournalFrame(contents=[content(20, 1)], entries=[EntryBatch(id=1 << 63, content=20, count=1)])
     mark = JournalFrame(watermarks=[Watermark(partition=1, origin=7, uid=1 << 63)])
     for frame in (lost, large, mark):
-        ack = await house.append(frame)
-        assert ack.refused
+        assert (await house.append(frame)).refused
+    assert (await house.append(enqueue(20, 1), sequence=1 << 63)).refused
     assert not (await house.append(enqueue(30, 1))).refused
     assert list(await house.alive()) == [30]
 
