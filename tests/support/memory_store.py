@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
 
 import grpc
 
@@ -37,11 +39,11 @@ class MemoryStore(store_pb2_grpc.StoreServicer):
         self.incarnation += 1
         self.records = {key: record for key, record in self.records.items() if not record.transient}
 
-    async def AllocateOrigin(self, request, context):
+    async def AllocateOrigin(self, request: Any, context: Any) -> store_pb2.Origin:  # noqa: N802
         self._origin += 1
         return store_pb2.Origin(origin=self._origin, incarnation=self.incarnation)
 
-    async def KeepAlive(self, request, context):
+    async def KeepAlive(self, request: Any, context: Any) -> store_pb2.KeepAliveReply:  # noqa: N802
         if request.leaving and self.holder == request.member:
             self.holder = ""
         elif request.acquire and not self.holder:
@@ -50,7 +52,7 @@ class MemoryStore(store_pb2_grpc.StoreServicer):
         leases = [store_pb2.Lease(name="router", epoch=self.epoch, member=self.holder)] if self.holder else []
         return store_pb2.KeepAliveReply(leases=leases, ttl_ms=request.ttl_ms, incarnation=self.incarnation)
 
-    async def PutRecords(self, request, context):
+    async def PutRecords(self, request: Any, context: Any) -> store_pb2.PutRecordsReply:  # noqa: N802
         if request.fence.epoch != self.epoch:
             await context.abort(grpc.StatusCode.FAILED_PRECONDITION, "newer epoch")
         await asyncio.sleep(self.delay)
@@ -61,6 +63,6 @@ class MemoryStore(store_pb2_grpc.StoreServicer):
             self.records.pop((record.kind, record.key), None)
         return store_pb2.PutRecordsReply(version=len(self.puts))
 
-    async def ListRecords(self, request, context):
+    async def ListRecords(self, request: Any, context: Any) -> AsyncIterator[store_pb2.Records]:  # noqa: N802
         records = [record for record in self.records.values() if record.kind in request.kinds]
         yield store_pb2.Records(records=records, snapshot=True, last=True, incarnation=self.incarnation)

@@ -3,7 +3,10 @@ from __future__ import annotations
 import asyncio
 import socket
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,7 +16,7 @@ from services.common.grpc_channel import connect, is_serving
 from services.rpc import router_pb2, router_pb2_grpc
 
 
-async def test_first_start_creates_the_virtual_host_slash(cluster):
+async def test_first_start_creates_the_virtual_host_slash(cluster: Any) -> None:
     """On an empty store the router makes virtual host "/" with its exchanges, and says that it serves."""
     await cluster.start_router()
     client = await cluster.watch("g1")
@@ -24,7 +27,7 @@ async def test_first_start_creates_the_virtual_host_slash(cluster):
     assert {"", "amq.direct", "amq.topic", "amq.headers"} <= {exchange.name for exchange in reply.exchanges}
 
 
-async def test_a_declared_queue_is_known_to_every_watcher_before_the_answer(cluster):
+async def test_a_declared_queue_is_known_to_every_watcher_before_the_answer(cluster: Any) -> None:
     """When Change returns, each watcher has the definition already."""
     await cluster.start_router()
     first, second = await cluster.watch("g1"), await cluster.watch("q1", role="queue", prefix="")
@@ -33,7 +36,7 @@ async def test_a_declared_queue_is_known_to_every_watcher_before_the_answer(clus
     assert first.by_name["/", "orders"].id == second.by_name["/", "orders"].id == reply.queue.id
 
 
-async def test_typed_errors_cross_the_wire(cluster):
+async def test_typed_errors_cross_the_wire(cluster: Any) -> None:
     """A refused change raises its own class at the client."""
     await cluster.start_router()
     client = await cluster.watch("g1")
@@ -47,22 +50,22 @@ async def test_typed_errors_cross_the_wire(cluster):
 class _Silent:
     """A watcher by hand, which acknowledges only when told."""
 
-    def __init__(self, cluster, member):
+    def __init__(self, cluster: Any, member: Any) -> None:
         self.channel = connect(cluster.settings.address_of("router"))
         self.call = router_pb2_grpc.RouterStub(self.channel).Watch()
         self.member = member
 
-    async def attach(self):
+    async def attach(self) -> router_pb2.TopologyFrame:
         await self.call.write(router_pb2.WatcherFrame(member=self.member, role="gateway", connections=self.member))
         frame = await self.call.read()
         await self.acknowledge(frame.version)
         return frame
 
-    async def acknowledge(self, version):
+    async def acknowledge(self, version: Any) -> None:
         await self.call.write(router_pb2.WatcherFrame(acknowledged=version))
 
 
-async def test_change_waits_for_every_acknowledgement(cluster):
+async def test_change_waits_for_every_acknowledgement(cluster: Any) -> None:
     """A change is not answered until the slowest watcher that has a place has acknowledged it."""
     await cluster.start_router()
     client, slow = await cluster.watch("g1"), _Silent(cluster, "slow")
@@ -77,7 +80,7 @@ async def test_change_waits_for_every_acknowledgement(cluster):
     await slow.channel.close()
 
 
-async def test_a_silent_watcher_loses_its_place(cluster, until):
+async def test_a_silent_watcher_loses_its_place(cluster: Any, until: Any) -> None:
     """A change waits no longer than place_ttl for a watcher that says nothing, and then its stream is ended."""
     await cluster.start_router()
     client, silent = await cluster.watch("g1"), _Silent(cluster, "silent")
@@ -90,7 +93,7 @@ async def test_a_silent_watcher_loses_its_place(cluster, until):
     await silent.channel.close()
 
 
-async def test_lost_place_takes_its_exclusive_queues(cluster, until):
+async def test_lost_place_takes_its_exclusive_queues(cluster: Any, until: Any) -> None:
     """Exclusive queues of a watcher's connections go when it does not come back; others stay."""
     await cluster.start_router()
     client, silent = await cluster.watch("g1"), _Silent(cluster, "g2/")
@@ -102,7 +105,7 @@ async def test_lost_place_takes_its_exclusive_queues(cluster, until):
     await silent.channel.close()
 
 
-async def test_leaving_gives_the_place_up_at_once(cluster, until):
+async def test_leaving_gives_the_place_up_at_once(cluster: Any, until: Any) -> None:
     """A watcher that stops cleanly is not waited for, and its exclusive queues go."""
     await cluster.start_router()
     client, other = await cluster.watch("g1"), await cluster.watch("g2")
@@ -114,7 +117,7 @@ async def test_leaving_gives_the_place_up_at_once(cluster, until):
     assert not other.has_place()
 
 
-async def test_closed_connection_takes_its_exclusive_queues(cluster):
+async def test_closed_connection_takes_its_exclusive_queues(cluster: Any) -> None:
     """CloseConnection deletes the exclusive queues of that connection alone."""
     await cluster.start_router()
     client = await cluster.watch("g1")
@@ -124,7 +127,7 @@ async def test_closed_connection_takes_its_exclusive_queues(cluster):
     assert set(client.by_name) == {("/", "g1/2")}
 
 
-async def test_many_changes_are_written_in_few_groups(cluster):
+async def test_many_changes_are_written_in_few_groups(cluster: Any) -> None:
     """1000 declarations at once do not become 1000 writes."""
     await cluster.start_router()
     client = await cluster.watch("g1")
@@ -136,7 +139,7 @@ async def test_many_changes_are_written_in_few_groups(cluster):
     assert len(cluster.store.puts) - before < 200
 
 
-async def test_restart_keeps_everything_that_the_store_has(cluster):
+async def test_restart_keeps_everything_that_the_store_has(cluster: Any) -> None:
     """A new router knows durable and transient things, and gives no queue id again."""
     await cluster.start_router()
     client = await cluster.watch("g1")
@@ -154,8 +157,8 @@ async def test_restart_keeps_everything_that_the_store_has(cluster):
     assert list(routed.queue_ids) == [client.by_name["/", "transient"].id]
 
 
-async def test_next_router_waits_for_the_watchers_of_the_former(cluster):
-    """A gateway that has not come back may still route by the old topology: changes wait until it has lost its place."""
+async def test_next_router_waits_for_the_watchers_of_the_former(cluster: Any) -> None:
+    """A gateway that has not come back may still route by the old topology: changes wait for its place."""
     await cluster.start_router()
     client, silent = await cluster.watch("g1"), _Silent(cluster, "silent")
     await silent.attach()
@@ -167,7 +170,7 @@ async def test_next_router_waits_for_the_watchers_of_the_former(cluster):
     assert time.monotonic() - began > 0.2
 
 
-async def test_exclusive_queues_of_gateways_that_never_came_back(cluster, until):
+async def test_exclusive_queues_of_gateways_that_never_came_back(cluster: Any, until: Any) -> None:
     """After a restart, exclusive queues whose gateway stays away are deleted, those of present gateways are not."""
     await cluster.start_router()
     client, gone = await cluster.watch("g1"), _Silent(cluster, "g2/")
@@ -181,7 +184,7 @@ async def test_exclusive_queues_of_gateways_that_never_came_back(cluster, until)
     await until(lambda: set(client.by_name) == {("/", "g1/1")})
 
 
-async def test_transient_records_are_put_again_after_a_store_restart(cluster, until):
+async def test_transient_records_are_put_again_after_a_store_restart(cluster: Any, until: Any) -> None:
     """A store that lost its memory is given it again."""
     await cluster.start_router()
     client = await cluster.watch("g1")
@@ -192,7 +195,7 @@ async def test_transient_records_are_put_again_after_a_store_restart(cluster, un
     await until(lambda: key in cluster.store.records and ("watcher", "g1") in cluster.store.records)
 
 
-async def test_router_that_lost_its_lease_ends(cluster):
+async def test_router_that_lost_its_lease_ends(cluster: Any) -> None:
     """Another holder of the lease makes this process end, and its changes are not answered as done."""
     await cluster.start_router()
     cluster.store.holder, cluster.store.epoch = "another", cluster.store.epoch + 1
@@ -203,23 +206,23 @@ async def test_router_that_lost_its_lease_ends(cluster):
 class _Notes:
     """A listener that writes down what it is told."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.seen = []
 
-    def on_queue(self, definition):
+    def on_queue(self, definition: Any) -> None:
         self.seen.append(("queue", definition.name))
 
-    def on_queue_deleted(self, definition):
+    def on_queue_deleted(self, definition: Any) -> None:
         self.seen.append(("deleted", definition.name))
 
-    def on_forget(self, forget):
+    def on_forget(self, forget: Any) -> None:
         self.seen.append(("forget", forget.exchange, "*" if forget.all_keys else forget.routing_key))
 
-    def on_reset(self):
+    def on_reset(self) -> None:
         self.seen.append(("reset",))
 
 
-async def test_listeners_are_told_before_the_change_is_answered(cluster):
+async def test_listeners_are_told_before_the_change_is_answered(cluster: Any) -> None:
     """Queues, deletions and what to forget reach listeners in time; the snapshot resets."""
     await cluster.start_router()
     client = TopologyClient(cluster.settings.address_of("router"), "g1", "gateway", "g1/")
@@ -239,7 +242,7 @@ async def test_listeners_are_told_before_the_change_is_answered(cluster):
     await client.stop()
 
 
-async def test_place_is_kept_while_the_router_is_gone(cluster, until):
+async def test_place_is_kept_while_the_router_is_gone(cluster: Any, until: Any) -> None:
     """A refused connection means that nothing changes: routes stay usable beyond place_ttl, then come anew."""
     await cluster.start_router()
     client = await cluster.watch("g1")
@@ -255,16 +258,21 @@ async def test_place_is_kept_while_the_router_is_gone(cluster, until):
     assert client.has_place()
 
 
-async def test_place_is_lost_when_the_router_is_silent(cluster, until):
+@contextmanager
+def _silent_listener(path: Path) -> Iterator[None]:
+    path.unlink(missing_ok=True)
+    with socket.socket(socket.AF_UNIX) as silent:
+        silent.bind(str(path))
+        silent.listen()
+        yield
+
+
+async def test_place_is_lost_when_the_router_is_silent(cluster: Any, until: Any) -> None:
     """A router that accepts and says nothing may have given the place away."""
     await cluster.start_router()
     client = await cluster.watch("g1")
     await until(client.has_place)
     await cluster.stop_router()
-    path = Path(cluster.settings.address_of("router").removeprefix("unix:"))
-    path.unlink(missing_ok=True)
-    with socket.socket(socket.AF_UNIX) as silent:
-        silent.bind(str(path))
-        silent.listen()
+    with _silent_listener(cluster.settings.run_folder / "router.sock"):
         await until(lambda: not client.has_place())
         await client.stop()
