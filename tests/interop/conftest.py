@@ -1,0 +1,57 @@
+"""One broker for all tests with real clients: Hopline, or what HOPLINE_TEST_AMQP=host:port points at."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.interop_address import BrokerAddress
+from tests.support.interop_pika import connected
+from tests.support.stack import Stack, running_stack
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterator
+
+    import pika
+    from pika.adapters.blocking_connection import BlockingChannel
+
+
+@pytest.fixture(scope="session")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerAddress]:
+    """The broker's address; the stack is started once for all tests."""
+    if given := os.environ.get("HOPLINE_TEST_AMQP"):
+        yield BrokerAddress.parse(given)
+        return
+    with running_stack(tmp_path_factory.mktemp("hopline") / "data") as stack:
+        yield stack.address
+
+
+@pytest.fixture
+def name() -> str:
+    """A name that nothing on the broker has."""
+    return f"test-{uuid.uuid4().hex[:12]}"
+
+
+@pytest.fixture
+def connection(broker: BrokerAddress) -> Iterator[pika.BlockingConnection]:
+    """A connection of pika's blocking kind."""
+    with connected(broker) as opened:
+        yield opened
+
+
+@pytest.fixture
+def channel(connection: pika.BlockingConnection) -> BlockingChannel:
+    """A channel of `connection`."""
+    return connection.channel()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """What the stack has logged belongs to the report of a failure."""
+    report = yield
+    if report.failed:
+        report.sections.extend(("Hopline's log", stack.log_tail()) for stack in Stack.running)
+    return report

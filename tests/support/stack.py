@@ -1,0 +1,172 @@
+"""The whole stack as a user starts it, `hopline up`, with ways to kill parts of it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from tests.support.interop_address import BrokerAddress
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+HOST = "127.0.0.1"
+START_SECONDS = 60.0
+STOP_SECONDS = 30.0
+LOG_TAIL = 20_000
+SERVICES = ("store", "router", "queue-1", "queue-2", "gateway", "mgmt")
+
+
+class Stack:
+    """One stack on free ports and the given data folder; it can be stopped or killed, and started again."""
+
+    running: ClassVar[list[Stack]] = []
+
+    def __init__(self, data: Path, environment: dict[str, str] | None = None) -> None:
+        self.data = data
+        self.address = BrokerAddress(HOST, free_port())
+        self.http_port = free_port()
+        self.log = data.with_name(f"{data.name}.log")
+        self._environment = environment or {}
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Returns when the stack says that it is healthy."""
+        with self.log.open("ab") as output:
+            self._process = subprocess.Popen(
+                [Path(sys.executable).with_name("hopline"), "up"],
+                env={**os.environ, **self._settings(), **self._environment},
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        Stack.running.append(self)
+        self.wait_until_healthy()
+
+    def stop(self) -> None:
+        """Ends it as Ctrl-C does; what does not end in time is killed, and that is an error."""
+        process = self._process
+        if process is None:
+            return
+        process.send_signal(signal.SIGINT)
+        try:
+            status = process.wait(STOP_SECONDS)
+        finally:
+            self.kill_all()
+        assert status == 0, f"the stack ended with status {status}\n{self.log_tail()}"
+
+    def kill(self, service: str) -> int:
+        """kill -9 of one service; gives the process id it had."""
+        pid = self.pid(service)
+        os.kill(pid, signal.SIGKILL)
+        return pid
+
+    def kill_all(self) -> None:
+        """kill -9 of the supervisor and every service at once."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        for pid in self.pids(process.pid):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        process.wait()
+        Stack.running.remove(self)
+
+    def pid(self, service: str) -> int:
+        """The process id that the supervisor wrote down for `service`."""
+        return int((self.data / "run" / f"{service}.pid").read_text())
+
+    def pids(self, root: int | None = None) -> list[int]:
+        """The supervisor and everything below it."""
+        assert root or self._process, "the stack is not started"
+        found = [root or self._process.pid]
+        parents = dict(_parents())
+        for pid in found:
+            found.extend(child for child, parent in parents.items() if parent == pid)
+        return found
+
+    def memory(self) -> int:
+        """Bytes that all processes of the stack occupy (PSS)."""
+        return sum(_proportional_memory(pid) for pid in self.pids())
+
+    def wait_until_replaced(self, service: str, pid: int) -> None:
+        """Returns when `service` runs under another process id than `pid` and the stack is healthy again."""
+        wait_until(lambda: self.pid(service) != pid, START_SECONDS, f"a new {service}")
+        self.wait_until_healthy()
+
+    def wait_until_healthy(self) -> None:
+        def healthy() -> bool:
+            assert self._process, "the stack is not started"
+            assert self._process.poll() is None, f"the stack has ended\n{self.log_tail()}"
+            return self._is_healthy()
+
+        wait_until(healthy, START_SECONDS, "a healthy stack")
+
+    def log_tail(self) -> str:
+        """The end of what the stack has logged."""
+        return self.log.read_text(errors="replace")[-LOG_TAIL:]
+
+    def _is_healthy(self) -> bool:
+        try:
+            with urllib.request.urlopen(f"http://{HOST}:{self.http_port}/healthz", timeout=5) as answer:
+                return answer.status == 200
+        except OSError:
+            return False
+
+    def _settings(self) -> dict[str, str]:
+        return {
+            "HOPLINE_AMQP_HOST": HOST,
+            "HOPLINE_HTTP_HOST": HOST,
+            "HOPLINE_AMQP_PORT": str(self.address.port),
+            "HOPLINE_HTTP_PORT": str(self.http_port),
+            "HOPLINE_DATA": str(self.data),
+        }
+
+
+@contextmanager
+def running_stack(data: Path, environment: dict[str, str] | None = None) -> Iterator[Stack]:
+    """A started stack, and nothing of it afterwards."""
+    stack = Stack(data, environment)
+    try:
+        stack.start()
+        yield stack
+    finally:
+        stack.kill_all()
+
+
+def wait_until(condition: Callable[[], object], seconds: float, what: str) -> None:
+    """Returns when `condition()` holds; fails after `seconds`."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, f"no {what} within {seconds} seconds"
+        time.sleep(0.05)
+
+
+def free_port() -> int:
+    """A loopback port that was free a moment ago."""
+    with socket.create_server((HOST, 0)) as listener:
+        return listener.getsockname()[1]
+
+
+def _parents() -> Iterator[tuple[int, int]]:
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with suppress(OSError):
+                # The name, in parentheses, may itself hold blanks and parentheses.
+                yield int(entry.name), int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+
+
+def _proportional_memory(pid: int) -> int:
+    with suppress(OSError):
+        rollup = Path(f"/proc/{pid}/smaps_rollup").read_text()
+        return sum(int(line.split()[1]) * 1024 for line in rollup.splitlines() if line.startswith("Pss:"))
+    return 0
