@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from services.__main__ import app
+
+
+@pytest.fixture
+def hopline(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> CliRunner:
+    """A shell in which Hopline does not run, on ports that nobody has."""
+    monkeypatch.setenv("HOPLINE_DATA", str(tmp_path))
+    monkeypatch.setenv("HOPLINE_HTTP_PORT", "1")
+    return CliRunner()
+
+
+def test_version(hopline: CliRunner) -> None:
+    """`hopline version` says what is installed."""
+    assert hopline.invoke(app, ["version"]).stdout == version("hopline") + "\n"
+
+
+@pytest.mark.parametrize("command", ["up", "gateway", "router", "queue", "store", "mgmt", "health"])
+def test_wrong_settings(hopline: CliRunner, monkeypatch: pytest.MonkeyPatch, command: str) -> None:
+    """Every variable that has no meaning gets a line, and the exit status is 2."""
+    monkeypatch.setenv("HOPLINE_AMQP_PORT", "99999")
+    monkeypatch.setenv("HOPLINE_LEASE_TTL_MS", "soon")
+    result = hopline.invoke(app, [command])
+    first, second = sorted(result.stderr.splitlines())
+    assert first.startswith("HOPLINE_AMQP_PORT=99999: ")
+    assert second.startswith("HOPLINE_LEASE_TTL_MS=soon: ")
+    assert result.exit_code == 2
+
+
+def test_queue_needs_a_queue_s_name(hopline: CliRunner) -> None:
+    """A name under which nobody would look for a queue process is refused."""
+    result = hopline.invoke(app, ["queue", "--name", "store"])
+    assert (result.exit_code, result.stderr) == (2, "--name store: a queue process is called queue-<something>\n")
+
+
+@pytest.mark.parametrize("command", [["health"], ["users", "list"], ["users", "add", "a", "--password", "b"]])
+def test_nothing_runs(hopline: CliRunner, command: list[str]) -> None:
+    """Who asks a stack that does not run is told so in one line."""
+    result = hopline.invoke(app, command)
+    assert result.exit_code == 1
+    assert result.stderr.startswith("no answer from ")
+    assert result.stderr.count("\n") == 1
+
+
+def test_password_is_asked_for(hopline: CliRunner) -> None:
+    """A password that is not given is asked for twice, and not shown."""
+    result = hopline.invoke(app, ["users", "add", "alice"], input="secret\nsecret\n")
+    assert "Password" in result.stdout
+    assert "secret" not in result.output
