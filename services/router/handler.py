@@ -44,9 +44,12 @@ class Handler(router_pb2_grpc.RouterServicer):
             reply.queue.CopyFrom(queue_message(outcome.queue))
         return reply
 
-    async def Route(self, request: router_pb2.RouteRequest, context: _Context) -> router_pb2.RouteReply:  # noqa: ARG002, N802
+    async def Route(self, request: router_pb2.RouteRequest, context: _Context) -> router_pb2.RouteReply:  # noqa: N802
         """Evaluates by the topology as it is, which may be ahead of the version that it tells."""
-        routed = [self._routed(message) for message in request.messages]
+        try:
+            routed = [self._routed(message) for message in request.messages]
+        except BrokerError as error:  # properties that their format cannot read
+            await abort(context, error)
         return router_pb2.RouteReply(routed=routed, version=self._changes.version)
 
     async def Watch(  # noqa: N802

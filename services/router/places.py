@@ -8,6 +8,7 @@ from typing import NoReturn
 import structlog
 
 from services.common.clock import monotonic
+from services.common.errors import Unavailable
 from services.router.changes import Changes
 from services.router.topology.effects import Effects
 from services.router.topology.topology import Topology
@@ -26,7 +27,7 @@ class Places:
         self._ttl = ttl
 
     async def take(self, member: str, role: str, connections: str) -> Place:
-        """The place of a watcher that is known, or a new one as soon as it is kept."""
+        """The place of a watcher that is known, or a new one as soon as it is kept; raises Unavailable."""
         if place := self._watchers.find(member):
             return place
         place = Place(member, role, connections, until=monotonic() + self._ttl)
@@ -36,12 +37,14 @@ class Places:
             effects.records[place_key(place)] = place_record(place)
 
         await self._changes.submit(keep)
+        if self._watchers.find(member) is not place:
+            raise Unavailable("the watcher's place ran out before the store had kept it")
         return place
 
     async def lose(self, places: list[Place], reason: str) -> None:
         """They are gone, and with them the exclusive queues of their connections."""
         for place in places:
-            log.info("watcher lost its place", member=place.member, role=place.role, reason=reason)
+            log.info("watcher has no place any more", member=place.member, role=place.role, reason=reason)
             self._watchers.remove(place)
 
         def close(effects: Effects) -> None:

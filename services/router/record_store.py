@@ -57,7 +57,7 @@ class RecordStore:
             try:
                 await self._store.PutRecords(store_pb2.PutRecordsRequest(puts=puts, deletes=deletes, fence=fence))
             except grpc.aio.AioRpcError as failure:
-                # A store that was restarted may have given the lease again, with an epoch that the next renewal tells.
+                # Unless the lease was renewed under a new epoch meanwhile: then nobody else had it.
                 if failure.code() in _REFUSED and fence.epoch == self._lease.epoch:
                     raise Fenced(f"the store refused the topology's records: {from_rpc(failure).text}") from failure
                 await _wait("records not put", failure)

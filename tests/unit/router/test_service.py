@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from services.common.clients.topology import TopologyClient
-from services.common.errors import NotFound, PreconditionFailed
+from services.common.errors import BrokerError, NotFound, PreconditionFailed
 from services.common.grpc_channel import connect, is_serving
 from services.rpc import router_pb2, router_pb2_grpc
 
@@ -45,6 +45,27 @@ async def test_typed_errors_cross_the_wire(cluster: Any) -> None:
     await client.change(cluster.request("declare_queue", name="q"))
     with pytest.raises(PreconditionFailed, match="inequivalent arg 'durable'"):
         await client.change(cluster.request("declare_queue", name="q", durable=True))
+
+
+async def test_route_answers_in_order_and_says_what_is_wrong(cluster: Any) -> None:
+    """Each message gets its own answer; properties that cannot be read are a typed error, not a broken router."""
+    await cluster.start_router()
+    client = await cluster.watch("g1")
+    reply = await client.change(cluster.request("declare_queue", name="q"))
+    found, unknown, elsewhere = (
+        await client.route(
+            [
+                router_pb2.Message(virtual_host="/", routing_key="q"),
+                router_pb2.Message(virtual_host="/", exchange="none"),
+                router_pb2.Message(virtual_host="none"),
+            ]
+        )
+    ).routed
+    assert list(found.queue_ids) == [reply.queue.id]
+    assert unknown.unknown_exchange
+    assert elsewhere.unknown_virtual_host
+    with pytest.raises(BrokerError):
+        await client.route([router_pb2.Message(virtual_host="/", exchange="amq.match", format="no such format")])
 
 
 class _Silent:
