@@ -7,7 +7,7 @@ from services.store.live import Live, LiveContent
 from services.store.provider import Changes, DequeueRow, EntryRow
 
 # What is larger fits no signed 64-bit column.
-_LIMIT = 1 << 63
+LIMIT = 1 << 63
 
 
 class Draft:
@@ -27,13 +27,13 @@ class Draft:
         """Why `frame` cannot be written by anyone, or "" when it can."""
         brought = {content.id for content in frame.contents}
         for batch in frame.entries:
-            if batch.id >= _LIMIT or batch.content >= _LIMIT or not batch.count:
+            if batch.id >= LIMIT or batch.content >= LIMIT or not batch.count:
                 return f"entry batch {batch.id} on content {batch.content} with {batch.count} entries is out of range"
             if batch.content not in brought and not self._holds(batch.content):
                 return f"entry batch {batch.id} refers to content {batch.content}, which the store does not have whole"
-        if frame.sequence >= _LIMIT:
+        if frame.sequence >= LIMIT:
             return f"sequence {frame.sequence} is out of range"
-        if any(mark.uid >= _LIMIT or mark.origin >= _LIMIT for mark in frame.watermarks):
+        if any(mark.uid >= LIMIT or mark.origin >= LIMIT for mark in frame.watermarks):
             return "a watermark is out of range"
         return ""
 

@@ -48,7 +48,7 @@ class Engine:
         await self.provider.open()
         self.incarnation = await self.provider.begin_incarnation()
         self._live.restore(await self.provider.live())
-        self.journal.restore(await self.provider.writers())
+        self.journal.restore(await self.provider.writers(), await self.provider.refusals())
         self.transactions.restore(await self.provider.outcomes())
         self.origins.restore(await self.provider.last_origin())
         self.records.restore(await self.provider.records(), self.incarnation)

@@ -1,7 +1,8 @@
 """The journal: frames from all writers go through fences into commit groups, and are answered when on disk.
 
 A writer is one incarnation of a journal client; its frames are numbered. The number of the last one is written in the
-same commit, so that a frame that is sent again after a crash of either side is recognised and counts once.
+same commit, so that a frame that is sent again after a crash of either side is recognised and counts once. Frames that
+were not written are on record too: what is sent again gets the answer that it had, whatever the epochs are by now.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import AsyncIterator, Callable
 
 from services.rpc.store_pb2 import JournalAck, JournalFrame
 from services.store.committer import Committer
-from services.store.draft import Draft
+from services.store.draft import LIMIT, Draft
 from services.store.fencing import Epochs
 from services.store.transactions import Transactions
 
@@ -28,10 +29,12 @@ class Journal:
         self._epochs = epochs
         self._transactions = transactions
         self._writers: dict[int, int] = {}
+        self._refusals: set[tuple[int, int]] = set()
 
-    def restore(self, writers: dict[int, int]) -> None:
-        """How far each writer had come."""
+    def restore(self, writers: dict[int, int], refusals: set[tuple[int, int]]) -> None:
+        """How far each writer had come, and which of its frames were not written."""
         self._writers = writers
+        self._refusals = refusals
 
     def append(self, writer: int, frame: JournalFrame, answer: Callable[[JournalAck], None]) -> None:
         """Queues a frame; `answer` is called when its fate is durable."""
@@ -40,19 +43,25 @@ class Journal:
     def accept(self, writer: int, frame: JournalFrame, draft: Draft) -> JournalAck:
         """Decides about a frame and puts it into the group, whole or not at all."""
         sequence = frame.sequence
-        if fenced := self._epochs.refused(frame.fences):
-            return JournalAck(sequence=sequence, fenced=fenced)
-        if frame.transaction:
+        again = not frame.transaction and self._writers.get(writer, 0) >= sequence
+        if again and (writer, sequence) not in self._refusals:
+            return JournalAck(sequence=sequence)
+        fenced = self._epochs.refused(frame.fences)
+        fault = "" if fenced else draft.fault(frame) or ("it was refused before" if again else "")
+        if fenced or fault:
+            self._refuse(writer, sequence, draft)
+        elif frame.transaction:
             # Not numbered on disk: what was staged is gone after a crash, and must be taken again.
             self._transactions.stage((writer, sequence), frame, draft.changes.at)
-            return JournalAck(sequence=sequence)
-        if self._writers.get(writer, 0) >= sequence:
-            return JournalAck(sequence=sequence)
-        if fault := draft.fault(frame):
-            return JournalAck(sequence=sequence, refused=fault)
-        draft.add(frame)
-        self._writers[writer] = draft.changes.writers[writer] = sequence
-        return JournalAck(sequence=sequence)
+        else:
+            draft.add(frame)
+            self._writers[writer] = draft.changes.writers[writer] = sequence
+        return JournalAck(sequence=sequence, fenced=fenced, refused=fault)
+
+    def _refuse(self, writer: int, sequence: int, draft: Draft) -> None:
+        if sequence < LIMIT:
+            self._refusals.add((writer, sequence))
+            draft.changes.refusals.append((writer, sequence))
 
 
 class Append:

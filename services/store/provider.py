@@ -93,6 +93,7 @@ class Changes:
     delivered: dict[int, int] = field(default_factory=dict)  # batch -> upto; grows only
     watermarks: dict[tuple[int, int], int] = field(default_factory=dict)  # partition, origin -> uid; grows only
     writers: dict[int, int] = field(default_factory=dict)  # journal writer -> sequence of its last frame
+    refusals: list[tuple[int, int]] = field(default_factory=list)  # writer, sequence of a frame that was not written
     outcomes: dict[int, bool] = field(default_factory=dict)  # transaction -> committed
     leases: dict[str, LeaseRow] = field(default_factory=dict)
     records: dict[tuple[str, str], RecordRow | None] = field(default_factory=dict)  # None: deleted
@@ -101,7 +102,7 @@ class Changes:
     def __bool__(self) -> bool:
         """Whether there is anything to write."""
         journal = self.contents or self.entries or self.dequeues or self.dead_batches or self.dead_contents
-        marks = self.blanked or self.delivered or self.watermarks or self.writers or self.outcomes
+        marks = self.blanked or self.delivered or self.watermarks or self.writers or self.refusals or self.outcomes
         return bool(journal or marks or self.leases or self.records or self.origin)
 
 
@@ -128,6 +129,8 @@ class Transactions(Protocol):
         """Oldest first."""
 
     async def writers(self) -> dict[int, int]: ...
+
+    async def refusals(self) -> set[tuple[int, int]]: ...
 
 
 class Leases(Protocol):

@@ -34,6 +34,7 @@ class MemoryProvider:
         self._delivered: dict[int, int] = {}
         self._watermarks: dict[tuple[int, int], int] = {}
         self._writers: dict[int, int] = {}
+        self._refusals: set[tuple[int, int]] = set()
         self._outcomes: dict[int, OutcomeRow] = {}
         self._leases: dict[str, LeaseRow] = {}
         self._records: dict[tuple[str, str], RecordRow] = {}
@@ -77,6 +78,7 @@ class MemoryProvider:
         for writer, sequence in changes.writers.items():
             self._writers[writer] = sequence
             self._touched[writer] = changes.at
+        self._refusals.update(changes.refusals)
         for transaction, committed in changes.outcomes.items():
             self._outcomes[transaction] = OutcomeRow(transaction, committed, changes.at)
 
@@ -85,6 +87,7 @@ class MemoryProvider:
         old = {mark for mark, at in self._touched.items() if at < marks_before}
         self._watermarks = {mark: uid for mark, uid in self._watermarks.items() if mark not in old}
         self._writers = {writer: sequence for writer, sequence in self._writers.items() if writer not in old}
+        self._refusals = {refusal for refusal in self._refusals if refusal[0] in self._writers}
         self._touched = {mark: at for mark, at in self._touched.items() if mark not in old}
 
     async def live(self) -> list[LiveRow]:
@@ -117,6 +120,9 @@ class MemoryProvider:
 
     async def writers(self) -> dict[int, int]:
         return dict(self._writers)
+
+    async def refusals(self) -> set[tuple[int, int]]:
+        return set(self._refusals)
 
     async def leases(self) -> list[LeaseRow]:
         return list(self._leases.values())

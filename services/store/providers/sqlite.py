@@ -90,6 +90,7 @@ class SQLiteProvider:
     async def tidy(self, outcomes_before: int, marks_before: int) -> None:
         await self._writer.rows("DELETE FROM outcome WHERE at < ?", (outcomes_before,))
         await self._writer.rows("DELETE FROM writer WHERE at < ?", (marks_before,))
+        await self._writer.rows("DELETE FROM refusal WHERE at < ?", (marks_before,))
         await self._writer.rows("DELETE FROM watermark WHERE at < ?", (marks_before,))
         ((free,),) = await self._reader.rows("PRAGMA freelist_count")
         if free > _KEEP_FREE_PAGES:
@@ -118,6 +119,10 @@ class SQLiteProvider:
 
     async def writers(self) -> dict[int, int]:
         return dict(await self._reader.rows("SELECT origin, sequence FROM writer"))
+
+    async def refusals(self) -> set[tuple[int, int]]:
+        rows = await self._reader.rows("SELECT origin, sequence FROM refusal")
+        return {(origin, sequence) for origin, sequence in rows}
 
     async def leases(self) -> list[LeaseRow]:
         rows = await self._reader.rows("SELECT name, epoch, member, role, address FROM lease")

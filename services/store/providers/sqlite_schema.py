@@ -25,6 +25,9 @@ MIGRATIONS = [
         PRIMARY KEY (partition, origin)
     ) WITHOUT ROWID;
     CREATE TABLE writer (origin INTEGER PRIMARY KEY, sequence INTEGER NOT NULL, at INTEGER NOT NULL);
+    CREATE TABLE refusal (
+        origin INTEGER NOT NULL, sequence INTEGER NOT NULL, at INTEGER NOT NULL, PRIMARY KEY (origin, sequence)
+    ) WITHOUT ROWID;
     -- In the order in which they are forgotten.
     CREATE TABLE outcome (
         at INTEGER NOT NULL, id BLOB NOT NULL, committed INTEGER NOT NULL, PRIMARY KEY (at, id)

@@ -15,6 +15,7 @@ _DELIVERED = "UPDATE entry_batch SET delivered_upto = max(delivered_upto, ?) WHE
 _WATERMARK = """INSERT INTO watermark (partition, origin, uid, at) VALUES (?, ?, ?, ?)
     ON CONFLICT DO UPDATE SET uid = max(uid, excluded.uid), at = excluded.at"""
 _WRITER = "INSERT OR REPLACE INTO writer (origin, sequence, at) VALUES (?, ?, ?)"
+_REFUSAL = "INSERT OR IGNORE INTO refusal (origin, sequence, at) VALUES (?, ?, ?)"
 _OUTCOME = "INSERT OR IGNORE INTO outcome (id, committed, at) VALUES (?, ?, ?)"
 _LEASE = "INSERT OR REPLACE INTO lease (name, epoch, member, role, address) VALUES (?, ?, ?, ?, ?)"
 _RECORD = "INSERT OR REPLACE INTO record (kind, key, value, version) VALUES (?, ?, ?, ?)"
@@ -68,4 +69,5 @@ def _marks(changes: Changes) -> Iterable[Statement]:
     at = changes.at
     yield _WATERMARK, [(*mark, uid, at) for mark, uid in changes.watermarks.items()]
     yield _WRITER, [(writer, sequence, at) for writer, sequence in changes.writers.items()]
+    yield _REFUSAL, [(*refusal, at) for refusal in changes.refusals]
     yield _OUTCOME, [(blob_of(number), committed, at) for number, committed in changes.outcomes.items()]

@@ -152,6 +152,30 @@ async def test_a_frame_sent_again_counts_once(house: House) -> None:
     assert await house.alive() == {20: [0]}
 
 
+async def test_a_frame_sent_again_gets_the_answer_that_it_had(house: House) -> None:
+    """A written frame stays written when its lease is gone by now; a refused one stays refused, behind written ones."""
+    await house.acquire("partition/1")
+    fence = Fence(lease="partition/1", epoch=1)
+    frames = [
+        enqueue(10, 2, fences=[fence]),
+        enqueue(20, 2, fences=[Fence(lease="partition/1", epoch=0)]),
+        JournalFrame(entries=[entries(30, 1)]),
+        dequeue(10, 0, fences=[fence]),
+    ]
+    first = [await house.append(frame, 5, sequence) for sequence, frame in enumerate(frames, 1)]
+    assert [(list(ack.fenced), bool(ack.refused)) for ack in first] == [
+        ([], False),
+        (["partition/1"], False),
+        ([], True),
+        ([], False),
+    ]
+    house.clock.now += 2
+    await house.acquire("partition/1", member="m2")
+    await house.restart()
+    assert [await house.append(frame, 5, sequence) for sequence, frame in enumerate(frames, 1)] == first
+    assert await house.alive() == {10: [1]}
+
+
 async def test_a_frame_that_nobody_could_write_is_refused(house: House) -> None:
     """References to content that is not there and ids out of range are answered, and stop nobody else."""
     lost = JournalFrame(entries=[entries(10, 1)])
