@@ -40,7 +40,10 @@ def decode_at(data: bytes, position: int) -> tuple[dict[str, Any], int]:
 
 def encode(table: Mapping[str, Any]) -> bytes:
     """`table` with its length first; raises SyntaxFault for values that no field can hold."""
-    return _encode_table(table, MAX_DEPTH)
+    try:
+        return _encode_table(table, MAX_DEPTH)
+    except UnicodeEncodeError as error:
+        raise SyntaxFault("a field's text cannot be written as UTF-8") from error
 
 
 # ------------------------------------------------------------------ decoding

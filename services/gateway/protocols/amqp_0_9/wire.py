@@ -77,7 +77,7 @@ def write(values: list[Any], wires: tuple[Wire, ...]) -> bytes:
                 out.append(0)
             out[-1] |= bool(value) << bits % 8
             bits += 1
-    except struct.error as error:
+    except (struct.error, UnicodeEncodeError) as error:
         raise SyntaxFault(f"an argument does not fit: {error}") from error
     return bytes(out)
 

@@ -1,0 +1,144 @@
+"""Deliveries, returns and confirms on their way out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pamqp import commands, header
+
+from services.common.message import Attributes
+from services.gateway.vocabulary import Deliveries, Publish, Returned
+from tests.support.amqp_playbook import Playbook
+
+_PROPERTIES = b"\x10\x00\x02"  # delivery-mode 2
+
+
+def _deliveries(bodies: list[bytes], properties: list[bytes] | None = None, first: int = 1) -> Deliveries:
+    its_properties = [_PROPERTIES] * len(bodies) if properties is None else properties
+    return Deliveries("tag", first, True, "ex", "key", "amqp-0-9", its_properties, bodies)
+
+
+def _messages(sent: list[tuple[int, Any]]) -> list[tuple[Any, Any, bytes]]:
+    """(method, properties, body) of each."""
+    messages: list[tuple[Any, Any, bytes]] = []
+    for _, value in sent:
+        if isinstance(value, header.ContentHeader):
+            messages[-1] = (messages[-1][0], value, b"")
+        elif isinstance(value, commands.base.Frame):
+            messages.append((value, None, b""))
+        else:
+            method, head, body = messages[-1]
+            messages[-1] = (method, head, body + value.value)
+    assert all(head is None or head.body_size == len(body) for _, head, body in messages)
+    return messages
+
+
+@pytest.mark.parametrize("size", [0, 1, 4088, 4089, 20_000])
+def test_deliveries_alike(size: int) -> None:
+    """A run whose messages differ in nothing but their bodies, of any size."""
+    book = Playbook().running(frame_max=4096)
+    bodies = [bytes([number]) * size for number in range(3)]
+    book.engine.deliver(1, _deliveries(bodies, first=5))
+    messages = _messages(book.sent())
+    assert [body for _, _, body in messages] == bodies
+    assert [method.delivery_tag for method, _, _ in messages] == [5, 6, 7]
+    method, head, _ = messages[0]
+    assert (method.consumer_tag, method.redelivered, method.exchange, method.routing_key) == ("tag", True, "ex", "key")
+    assert head.properties.delivery_mode == 2
+
+
+def test_deliveries_that_differ() -> None:
+    """Bodies of different sizes, properties of their own."""
+    book = Playbook().running(frame_max=4096)
+    bodies = [b"", b"a", b"b" * 9000, b"c"]
+    properties = [b"\x00\x00", b"\x08\x00\x07", _PROPERTIES, b"\x00\x00"]
+    book.engine.deliver(1, _deliveries(bodies, properties))
+    messages = _messages(book.sent())
+    assert [body for _, _, body in messages] == bodies
+    assert [(head.properties.priority, head.properties.delivery_mode) for _, head, _ in messages] == [
+        (None, None),
+        (7, None),
+        (None, 2),
+        (None, None),
+    ]
+
+
+def test_no_frame_is_larger_than_agreed() -> None:
+    """A body is cut at what the client's tune-ok said (section 4.2.3)."""
+    book = Playbook().running(frame_max=4096)
+    book.engine.deliver(1, _deliveries([b"x" * 10_000]))
+    sizes = [
+        len(value.value)
+        for _, value in book.sent()
+        if not isinstance(value, commands.base.Frame | header.ContentHeader)
+    ]
+    assert sizes == [4088, 4088, 10_000 - 2 * 4088]
+
+
+def test_nothing_is_delivered_to_a_channel_that_is_gone() -> None:
+    """What comes too late is dropped."""
+    book = Playbook().running()
+    book.client(1, commands.Channel.Close(200, "", 0, 0))
+    book.engine.deliver(1, _deliveries([b"x"]))
+    book.engine.confirm(1, 1, 1, cumulative=True, accepted=True)
+    book.engine.cancelled(1, "tag")
+    book.engine.returned(1, Returned(Publish(1, "", "", True, False, "amqp-0-9", Attributes(), [b"\0\0"], [b""]), 0, 1))
+    assert book.raw() == b""
+
+
+def test_cumulative_confirms_are_one_ack() -> None:
+    """The last number, with multiple."""
+    book = Playbook().running()
+    book.engine.confirm(1, 1, 1000, cumulative=True, accepted=True)
+    book.engine.confirm(1, 1001, 1001, cumulative=True, accepted=False)
+    [(_, ack), (_, nack)] = book.sent()
+    assert (ack.delivery_tag, ack.multiple) == (1000, True)
+    assert isinstance(nack, commands.Basic.Nack)
+    assert (nack.delivery_tag, nack.multiple) == (1001, True)
+
+
+@pytest.mark.parametrize(("accepted", "kind"), [(True, commands.Basic.Ack), (False, commands.Basic.Nack)])
+def test_single_confirms(accepted: bool, kind: type) -> None:
+    """One frame each when earlier ones are still open."""
+    book = Playbook().running()
+    book.engine.confirm(1, 3, 5, cumulative=False, accepted=accepted)
+    sent = [value for _, value in book.sent()]
+    assert [value.delivery_tag for value in sent] == [3, 4, 5]
+    assert all(isinstance(value, kind) and not value.multiple for value in sent)
+
+
+@pytest.mark.parametrize(("no_consumers", "code", "text"), [(False, 312, "NO_ROUTE"), (True, 313, "NO_CONSUMERS")])
+def test_returned_messages(no_consumers: bool, code: int, text: str) -> None:
+    """basic.return with the reason and the whole content, for those of the run that came back."""
+    book = Playbook().running()
+    publish = Publish(1, "ex", "key", True, False, "amqp-0-9", Attributes(), [_PROPERTIES] * 3, [b"a", b"b", b"c"])
+    book.engine.returned(1, Returned(publish, 1, 2, no_consumers))
+    messages = _messages(book.sent())
+    assert [body for _, _, body in messages] == [b"b", b"c"]
+    method = messages[0][0]
+    assert (method.reply_code, method.reply_text, method.exchange, method.routing_key) == (code, text, "ex", "key")
+
+
+def test_cancelled_consumers_are_told_to_clients_that_understand() -> None:
+    """basic.cancel from the server is RabbitMQ's, and announced by a capability."""
+    book = Playbook().running()
+    book.engine.cancelled(1, "tag")
+    [(_, cancel)] = book.sent()
+    assert (cancel.consumer_tag, cancel.nowait) == ("tag", True)
+    plain = Playbook().running(capabilities={})
+    plain.engine.cancelled(1, "tag")
+    assert plain.raw() == b""
+
+
+def test_blocked_is_told_to_clients_that_understand() -> None:
+    """connection.blocked with its reason, and unblocked."""
+    book = Playbook().running()
+    book.engine.blocked("low on memory")
+    book.engine.blocked(None)
+    [(_, blocked), (_, unblocked)] = book.sent()
+    assert blocked.reason == "low on memory"
+    assert isinstance(unblocked, commands.Connection.Unblocked)
+    plain = Playbook().running(capabilities={})
+    plain.engine.blocked("low on memory")
+    assert plain.raw() == b""

@@ -1,0 +1,168 @@
+"""Publishes on their way in."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pamqp import commands, heartbeat
+
+from services.common.message import Attributes
+from services.gateway.vocabulary import Publish, Request
+from tests.support.amqp_playbook import Playbook, content, written
+
+
+def _bodies(requests: list[Request]) -> list[bytes]:
+    return [body for request in requests if isinstance(request, Publish) for body in request.bodies]
+
+
+def test_publishes_alike_become_one_run() -> None:
+    """Same target and same meaning of the properties: one request, in order."""
+    data = b"".join(
+        content(1, b"%d" % number, routing_key="q", delivery_mode=2, message_id=str(number)) for number in range(50)
+    )
+    [run] = Playbook().running().engine.receive(data)
+    assert isinstance(run, Publish)
+    assert run.bodies == [b"%d" % number for number in range(50)]
+    assert len(run.properties) == 50
+    assert run.attributes == Attributes(persistent=True)
+    assert (run.session, run.exchange, run.routing_key, run.format) == (1, "", "q", "amqp-0-9")
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        content(1, b"b", routing_key="other"),
+        content(1, b"b", exchange="other"),
+        content(1, b"b", mandatory=True),
+        content(1, b"b", priority=1),
+        content(2, b"b"),
+    ],
+    ids=["key", "exchange", "mandatory", "attributes", "channel"],
+)
+def test_what_differs_begins_another_run(other: bytes) -> None:
+    """A run is alike in everything that the broker acts on."""
+    requests = Playbook().running(1, 2).engine.receive(content(1, b"a") + other + content(1, b"c"))
+    assert _bodies(requests) == [b"a", b"b", b"c"]
+    assert len(requests) == 3
+
+
+def test_a_request_between_publishes_ends_the_run() -> None:
+    """Order within a session is kept."""
+    data = content(1, b"a") + written(1, commands.Basic.Qos(prefetch_count=1)) + content(1, b"b")
+    requests = Playbook().running().engine.receive(data)
+    assert [type(request).__name__ for request in requests] == ["Publish", "Limit", "Publish"]
+
+
+def test_bodies_of_every_size() -> None:
+    """None, one frame, exactly one frame, and several."""
+    sizes = [0, 1, 4087, 4088, 4089, 10_000]
+    data = b"".join(content(1, b"x" * size) for size in sizes)
+    assert [len(body) for body in _bodies(Playbook().running().engine.receive(data))] == sizes
+
+
+def test_empty_body_frames_are_no_harm() -> None:
+    """A body frame may be empty while the body is not complete (section 4.2.6.2)."""
+    parts = content(1, b"ab", frame_size=1)
+    empty = written(1, b"")
+    first = parts.index(b"\x03\x00\x01")
+    assert _bodies(Playbook().running().engine.receive(parts[:first] + empty + parts[first:])) == [b"ab"]
+
+
+def test_channels_interleave() -> None:
+    """The frames of contents on different channels may alternate, with heartbeats between them."""
+    one, two = content(1, b"a" * 300, frame_size=100), content(2, b"b" * 300, frame_size=100)
+    beat = written(0, heartbeat.Heartbeat())
+    frame = 8 + 100
+    data = one[: -2 * frame] + two[:-frame] + beat + one[-2 * frame :] + two[-frame:]
+    assert _bodies(Playbook().running(1, 2).engine.receive(data)) == [b"a" * 300, b"b" * 300]
+
+
+def test_many_targets_are_parsed_right() -> None:
+    """More different methods than are remembered."""
+    data = b"".join(content(1, b"x", routing_key=f"key-{number}") for number in range(5000))
+    requests = Playbook().running().engine.receive(data)
+    assert [request.routing_key for request in requests if isinstance(request, Publish)] == [
+        f"key-{number}" for number in range(5000)
+    ]
+
+
+def test_a_closed_channel_publishes_nothing() -> None:
+    """What was recognised on a channel is forgotten with it."""
+    book = Playbook().running()
+    assert _bodies(book.engine.receive(content(1, b"a"))) == [b"a"]
+    book.engine.succeed(book.asks(1, commands.Channel.Close(200, "", 0, 0)))
+    book.raw()
+    assert _bodies(book.engine.receive(content(1, b"b"))) == []
+    assert book.closed_connection()[0] == 504
+
+
+def test_a_reopened_channel_publishes_again() -> None:
+    """The number may be used again."""
+    book = Playbook().running()
+    book.engine.receive(content(1, b"a"))
+    book.does(1, commands.Channel.Close(200, "", 0, 0))
+    book.does(1, commands.Channel.Open())
+    assert _bodies(book.engine.receive(content(1, b"b"))) == [b"b"]
+
+
+def test_large_bodies_in_small_pieces() -> None:
+    """A body over many frames that arrives in drops is one body."""
+    body = bytes(range(256)) * 4096
+    data = content(1, body)
+    book = Playbook().running()
+    requests: list[Request] = []
+    for start in range(0, len(data), 999):
+        requests += book.engine.receive(data[start : start + 999])
+    assert _bodies(requests) == [body]
+
+
+_STREAM = (
+    content(1, b"a" * 200) * 3
+    + content(1, b"", priority=3)
+    + content(2, b"c" * 9000)
+    + written(1, *(commands.Basic.Ack(tag, False) for tag in range(1, 9)), commands.Basic.Nack(9, True, True))
+    + content(1, b"d", message_id="1")
+    + content(1, b"e", message_id="2")
+    + written(2, commands.Queue.Declare(queue="q"))
+    + written(0, heartbeat.Heartbeat())
+    + content(2, b"f" * 4088)
+)
+
+
+def _flattened(requests: list[Request]) -> list[object]:
+    """Requests without what depends on the split: runs are taken apart."""
+    flat: list[object] = []
+    for request in requests:
+        if isinstance(request, Publish):
+            one = [request.session, request.exchange, request.routing_key, request.attributes]
+            flat += [(*one, *pair) for pair in zip(request.properties, request.bodies, strict=True)]
+        elif type(request).__name__ == "Settle":
+            settle: object = request
+            first, last = settle.first, settle.last  # type: ignore[attr-defined]
+            flat += [(request.session, tag) for tag in range(first, last + 1)] if first else [settle]
+        else:
+            flat.append(request)
+    return flat
+
+
+@pytest.mark.fuzz
+@given(st.lists(st.integers(0, len(_STREAM)), max_size=40))
+def test_any_split_of_the_stream_gives_the_same_requests(cuts: list[int]) -> None:
+    """Where reads end does not matter."""
+    whole = _flattened(Playbook().running(1, 2).engine.receive(_STREAM))
+    edges = [0, *sorted(cuts), len(_STREAM)]
+    book = Playbook().running(1, 2)
+    requests: list[Request] = []
+    for start, end in pairwise(edges):
+        requests += book.engine.receive(_STREAM[start:end])
+    assert _flattened(requests) == whole
+
+
+def test_byte_by_byte_gives_the_same_requests() -> None:
+    """The worst split."""
+    book = Playbook().running(1, 2)
+    requests = [request for start in range(len(_STREAM)) for request in book.engine.receive(_STREAM[start : start + 1])]
+    assert _flattened(requests) == _flattened(Playbook().running(1, 2).engine.receive(_STREAM))
