@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 HOST = "127.0.0.1"
 START_SECONDS = 60.0
 STOP_SECONDS = 30.0
-LOG_TAIL = 20_000
+LOG_TAIL = 8_000
 SERVICES = ("store", "router", "queue-1", "queue-2", "gateway", "mgmt")
 
 
@@ -80,6 +80,30 @@ class Stack:
                 os.kill(pid, signal.SIGKILL)
         process.wait()
         Stack.running.remove(self)
+
+    @contextmanager
+    def another_gateway(self) -> Iterator[BrokerAddress]:
+        """A second gateway, beside the supervisor's own; gives the address where it serves."""
+        address = BrokerAddress(HOST, free_port())
+        settings = {
+            **self._settings(),
+            "HOPLINE_AMQP_PORT": str(address.port),
+            "HOPLINE_GATEWAY_ADDRESS": f"{HOST}:{free_port()}",
+        }
+        with self.log.open("ab") as output:
+            process = subprocess.Popen(
+                [Path(sys.executable).with_name("hopline"), "gateway"],
+                env={**os.environ, **settings, **self._environment},
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+            )
+        try:
+            wait_until(lambda: _accepts(address), START_SECONDS, "second gateway")
+            yield address
+        finally:
+            process.kill()
+            process.wait()
 
     def pid(self, service: str) -> int:
         """The process id that the supervisor wrote down for `service`."""
@@ -155,6 +179,12 @@ def free_port() -> int:
     """A loopback port that was free a moment ago."""
     with socket.create_server((HOST, 0)) as listener:
         return listener.getsockname()[1]
+
+
+def _accepts(address: BrokerAddress) -> bool:
+    with suppress(OSError), socket.create_connection((address.host, address.port), 1):
+        return True
+    return False
 
 
 def _parents() -> Iterator[tuple[int, int]]:

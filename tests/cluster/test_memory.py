@@ -1,0 +1,104 @@
+"""Memory stays bounded, whoever does not do their part."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from benchmarks.wire import Address, Connection, publication
+from tests.support.interop_pika import connected, fetch
+from tests.support.stack import Stack, running_stack
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+MEBIBYTE = 1 << 20
+QUEUE_MEMORY = 32 * MEBIBYTE
+BODY = bytes(16 * 1024)
+FAR_TOO_MUCH = 400 * MEBIBYTE
+GROWTH = 200 * MEBIBYTE
+STUCK_SECONDS = 3.0
+
+
+@pytest.fixture(scope="module")
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+    """A stack whose queue processes may hold little."""
+    data = tmp_path_factory.mktemp("memory") / "data"
+    with running_stack(data, {"HOPLINE_QUEUE_MEMORY": str(QUEUE_MEMORY)}) as started:
+        yield started
+
+
+@pytest.fixture
+def producer(stack: Stack, name: str) -> Iterator[Connection]:
+    """A connection that has declared the queue `name`, to which it will publish."""
+    opened = Connection(Address(stack.address.host, stack.address.port))
+    opened.declare_queue(name, durable=False)
+    yield opened
+    opened.close()
+
+
+def publish_until_held_back(producer: Connection, queue: str) -> int:
+    """Publishes until the socket takes nothing for a while; gives the bytes it took."""
+    message = publication("", queue, BODY, persistent=False)
+    producer.socket.settimeout(STUCK_SECONDS)
+    sent = 0
+    while sent < FAR_TOO_MUCH:
+        try:
+            sent += producer.socket.send(message[sent % len(message) :])
+        except TimeoutError:
+            return sent
+    return sent
+
+
+def drain(stack: Stack, queue: str, count: int) -> None:
+    """Consumes `count` messages."""
+    with connected(stack.address) as connection:
+        channel = connection.channel()
+        channel.basic_qos(prefetch_count=100)
+        for received, (method, _, body) in enumerate(channel.consume(queue, inactivity_timeout=20), 1):
+            assert method, f"only {received - 1} of {count} messages came"
+            assert body == BODY
+            channel.basic_ack(method.delivery_tag)
+            if received == count:
+                return
+
+
+def test_producer_without_consumer(stack: Stack, producer: Connection, name: str) -> None:
+    """A producer whose messages nobody takes is held back; when they are taken, all of them arrive."""
+    before = stack.memory()
+    sent = publish_until_held_back(producer, name)
+    assert sent < FAR_TOO_MUCH
+    assert stack.memory() - before < GROWTH
+    drain(stack, name, sent // len(publication("", name, BODY, persistent=False)))
+
+
+def test_consumer_that_does_not_read(stack: Stack, producer: Connection, name: str) -> None:
+    """What a consumer does not read stays in its queue, whose producer is held back in the end."""
+    before = stack.memory()
+    consumer = Connection(Address(stack.address.host, stack.address.port))
+    consumer.consume(name, prefetch=0)
+    sent = publish_until_held_back(producer, name)
+    grown = stack.memory() - before
+    consumer.close()
+    assert sent < FAR_TOO_MUCH
+    assert grown < GROWTH
+
+
+def test_consumer_that_does_not_read_stops_nobody_else(stack: Stack, producer: Connection, name: str) -> None:
+    """While one consumer does not read, another queue on another connection is served at once."""
+    consumer = Connection(Address(stack.address.host, stack.address.port))
+    consumer.consume(name, prefetch=0)
+    message = publication("", name, BODY, persistent=False)
+    producer.socket.sendall(message * (12 * MEBIBYTE // len(message)))
+    with connected(stack.address) as connection:
+        channel = connection.channel()
+        channel.confirm_delivery()
+        queue = channel.queue_declare("", exclusive=True).method.queue
+        for _ in range(20):
+            started = time.monotonic()
+            channel.basic_publish("", queue, b"quick")
+            assert fetch(channel, queue).body == b"quick"
+            assert time.monotonic() - started < 2
+    consumer.close()
