@@ -35,9 +35,9 @@ def serving(home: Path, name: str, *flags: str) -> Program:
     return Program(name, (sys.executable, "-c", _SERVING, str(home), name, *flags), str(home / name))
 
 
-def failing(home: Path, name: str, status: int = 3) -> Program:
-    """Ends at once."""
-    code = f"import sys; open({str(home / 'notes')!r}, 'a').write('{name} fails\\n'); sys.exit({status})"
+def failing(home: Path, name: str, status: int | str = 3) -> Program:
+    """Ends at once, with a status or with last words."""
+    code = f"import sys; open({str(home / 'notes')!r}, 'a').write('{name} fails\\n'); sys.exit({status!r})"
     return Program(name, (sys.executable, "-c", code), str(home / name))
 
 

@@ -33,6 +33,7 @@ class Child:
     ) -> None:
         self.name = program.name
         self.serving = asyncio.Event()  # since its last start
+        self.last_words = ""  # the last line that it wrote before it ended
         self._program = program
         self._pid_file = pid_file
         self._frame = frame
@@ -90,7 +91,8 @@ class Child:
         health = loop.create_task(self._watch_health())
         status = await process.wait()
         health.cancel()
-        await asyncio.gather(output, health, return_exceptions=True)
+        await asyncio.gather(health, return_exceptions=True)
+        self.last_words = await output
         return status
 
     async def _spawn(self) -> asyncio.subprocess.Process:

@@ -20,22 +20,21 @@ def frame_for(style: str, name: str) -> Frame:
     return lambda line: prefix + line
 
 
-async def forward(source: asyncio.StreamReader, frame: Frame) -> None:
-    """Writes every line from `source` to stderr, framed, until it ends."""
-    rest = b""
+async def forward(source: asyncio.StreamReader, frame: Frame) -> str:
+    """Writes every line from `source` to stderr, framed, until it ends; gives the last one."""
+    last = rest = b""
     while chunk := await source.read(_CHUNK):
         *lines, rest = (rest + chunk).split(b"\n")
-        _write(lines, frame)
         if len(rest) > _CHUNK:
-            _write([rest], frame)
-            rest = b""
+            lines, rest = [*lines, rest], b""
+        _write(lines, frame)
+        last = lines[-1] if lines else last
     if rest:
         _write([rest], frame)
+    return (rest or last).decode(errors="replace")
 
 
 def _write(lines: list[bytes], frame: Frame) -> None:
-    if not lines:
-        return
     sys.stderr.buffer.write(b"".join(frame(line) + b"\n" for line in lines))
     sys.stderr.buffer.flush()
 

@@ -38,12 +38,15 @@ class Supervisor:
         asked = loop.create_task(self._stopping.wait())
         ready = loop.create_task(self._announce())
         await asyncio.wait({asked, *(child.ended for child in self._children)}, return_when=asyncio.FIRST_COMPLETED)
-        status = 0 if self._stopping.is_set() else 1
-        self._stopping.set()
+        given_up = [] if self._stopping.is_set() else [child for child in self._children if child.ended.done()]
         ready.cancel()
         await self._stop()
+        asked.cancel()
         await asyncio.gather(asked, ready, return_exceptions=True)
-        return status
+        for child in given_up:  # once more at the end, where one looks
+            why = child.ended.exception()
+            log.error("stopped, since a service cannot run", program=child.name, last=child.last_words, exc_info=why)
+        return 1 if given_up else 0
 
     async def _announce(self) -> None:
         for child in self._children:

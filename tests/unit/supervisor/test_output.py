@@ -24,6 +24,16 @@ async def test_lines_keep_their_form(capfd: pytest.CaptureFixture[str]) -> None:
     )
 
 
+@pytest.mark.parametrize(("data", "last"), [([], ""), ([b"a\nb\n"], "b"), ([b"a\nb"], "b"), ([b"a\n", b"b\n"], "b")])
+async def test_last_words(data: list[bytes], last: str) -> None:
+    """The last line is remembered, finished or not."""
+    source = asyncio.StreamReader()
+    for part in data:
+        source.feed_data(part)
+    source.feed_eof()
+    assert await forward(source, frame_for("console", "store")) == last
+
+
 async def test_json_stays_json(capfd: pytest.CaptureFixture[str]) -> None:
     """In JSON style log lines pass unchanged, and a traceback's lines become log lines."""
     first, second = (await _forwarded([b'{"event":"x"}\nTraceback\n'], "json", capfd)).splitlines()

@@ -6,6 +6,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from services.common.supervisor.supervisor import Supervisor
 from tests.support.programs import failing, notes, serving, until
 from tests.unit.supervisor.conftest import MakeChild
@@ -45,17 +47,21 @@ async def test_second_signal_kills(child: MakeChild, tmp_path: Path, signals: Si
     assert time.monotonic() - asked < 2
 
 
-async def test_one_that_cannot_start_ends_all(child: MakeChild, tmp_path: Path, signals: Signals) -> None:
-    """When a child is given up, the others stop and the exit status says so; the ready line never comes."""
+async def test_one_that_cannot_start_ends_all(
+    child: MakeChild, tmp_path: Path, signals: Signals, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """When a child is given up, the others stop, the exit status says so, and the last line why."""
     told = []
 
     async def when_ready() -> None:
         told.append("ready")
 
-    stages = [[child(serving(tmp_path, "a"))], [child(failing(tmp_path, "b"))]]
+    stages = [[child(serving(tmp_path, "a"))], [child(failing(tmp_path, "b", "cannot, for a reason"))]]
     assert await asyncio.wait_for(Supervisor(stages, when_ready).run(), 20) == 1
     assert notes(tmp_path)[-1] == "a stops"
     assert told == []
+    out, err = capfd.readouterr()
+    assert "cannot, for a reason" in (out or err).splitlines()[-1]
 
 
 async def _nothing() -> None:
