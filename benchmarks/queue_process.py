@@ -1,0 +1,113 @@
+"""How much a queue costs by itself: runs of 500 messages in, deliveries out, settlements in. No process, no wire."""
+
+from __future__ import annotations
+
+import time
+import tracemalloc
+
+from services.queue.arrival import Arrival
+from services.queue.consumers import Consumer
+from services.queue.context import QueueContext
+from services.queue.deliveries import Deliveries
+from services.queue.journal_draft import ContentDraft, PartitionDraft
+from services.queue.message import MemoryAccount, Run
+from services.queue.options import QueueOptions
+from services.queue.overflow.drop_head import DropHead
+from services.queue.types.standard import StandardQueue
+from services.rpc import queue_pb2 as pb
+
+_RUN, _SIZE, _ROUNDS = 500, 256, 400
+_PROPERTIES = b"\x00\x00"
+_PLENTY = 1 << 40
+
+
+def _nothing() -> None: ...
+
+
+class _Link:
+    def __init__(self) -> None:
+        self.deliveries = Deliveries(_nothing)
+
+    def ended(self, consumer: Consumer, reason: pb.Reason.ValueType) -> None: ...
+
+
+def _queue() -> StandardQueue:
+    context = QueueContext(MemoryAccount(), PartitionDraft(_nothing), _nothing)
+    return StandardQueue(QueueOptions(1, "/", "q", 0), context, DropHead(), 0)
+
+
+def _batches(count: int) -> list[bytes]:
+    """As they come over the wire, so that decoding is part of the measurement."""
+    run = pb.PublishRun(count=_RUN, exchange="", routing_key="q", queue_ids=[1], shared_properties=_PROPERTIES)
+    return [
+        pb.PublishBatch(
+            sequence=number + 1,
+            uids=range(number * _RUN, number * _RUN + _RUN),
+            bodies=[bytes(_SIZE)] * _RUN,
+            runs=[run],
+        ).SerializeToString()
+        for number in range(count)
+    ]
+
+
+def _arrival(raw: bytes, run: Run) -> Arrival:
+    batch = pb.PublishBatch.FromString(raw)
+    return Arrival(run, list(batch.uids), (), list(batch.bodies), 0, ContentDraft(lambda: 0), 0, _PROPERTIES)
+
+
+def _report(what: str, seconds: float, messages: int) -> None:
+    print(f"{what:<44} {messages / seconds:>12,.0f}/s  {seconds / messages * 1e6:6.2f} µs")
+
+
+def delivered_at_once(*, settled: bool) -> None:
+    """One consumer with credit enough; settled by being sent, or by an acknowledgement of each run."""
+    queue, link, run = _queue(), _Link(), Run("/", "", "q", "amqp-0-9", False, 0, None)
+    queue.attach(Consumer(1, link, settled=settled, messages=_PLENTY, size=_PLENTY), (), 0, again=False)
+    batches = _batches(_ROUNDS)
+    begin = time.perf_counter()
+    for raw in batches:
+        queue.publish(_arrival(raw, run), 0)
+        uids = link.deliveries.uids
+        link.deliveries.reset()
+        if not settled:
+            queue.settle(pb.ACCEPT, uids, 0)
+    _report(
+        f"delivered at once, {'no-ack' if settled else 'acknowledged'}", time.perf_counter() - begin, _ROUNDS * _RUN
+    )
+
+
+def by_the_list() -> None:
+    """Everything waits first; then a consumer with credit for 100 at a time takes and acknowledges it."""
+    queue, link, run = _queue(), _Link(), Run("/", "", "q", "amqp-0-9", False, 0, None)
+    batches = _batches(_ROUNDS)
+    begin = time.perf_counter()
+    for raw in batches:
+        queue.publish(_arrival(raw, run), 0)
+    consumer = Consumer(1, link, size=_PLENTY)
+    queue.attach(consumer, (), 0, again=False)
+    while queue.ready_count:
+        queue.credit(consumer, 100, 0, 0)
+        uids = link.deliveries.uids
+        link.deliveries.reset()
+        queue.settle(pb.ACCEPT, uids, 0)
+    _report("waiting, then delivered and acknowledged", time.perf_counter() - begin, _ROUNDS * _RUN)
+
+
+def memory() -> None:
+    """Bytes for each message that waits."""
+    run = Run("/", "", "q", "amqp-0-9", False, 0, None)
+    batches = _batches(_ROUNDS)
+    tracemalloc.start()
+    queue = _queue()
+    for raw in batches:
+        queue.publish(_arrival(raw, run), 0)
+    used, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    print(f"{'memory of a waiting message':<44} {used / queue.ready_count:>12,.0f} bytes with its body of {_SIZE}")
+
+
+if __name__ == "__main__":
+    delivered_at_once(settled=True)
+    delivered_at_once(settled=False)
+    by_the_list()
+    memory()

@@ -1,0 +1,161 @@
+"""Membership and leases of one process: renewed well before they can run out, and believed no longer than that.
+
+Validity is counted on the monotonic clock from the moment when a successful request was sent. When the store's process
+is gone (nobody listens at its address), nobody else can be granted anything either, and a store that comes back
+honours for one time to live what was on disk: validity goes on from then.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Protocol
+
+import structlog
+
+from services.common.clients.reachable import is_refused
+from services.common.clock import Clock, monotonic
+from services.common.errors import BrokerError
+from services.common.runtime import Tasks
+from services.rpc import store_pb2 as pb
+
+_BEATS = 4  # in one time to live
+_RETRY_SECONDS = 0.05
+
+log = structlog.get_logger()
+
+
+class LeaseStore(Protocol):
+    """The part of the store's client that leases need."""
+
+    def keep_alive(self, request: pb.KeepAliveRequest, timeout: float = ...) -> Awaitable[pb.KeepAliveReply]: ...
+
+
+class LeaseListener(Protocol):
+    """Who acts on the leases."""
+
+    def renewed(self, held: dict[str, int], reply: pb.KeepAliveReply) -> None:
+        """After every answer: what is held now, with its epochs; may call `acquire` and `release`."""
+
+    def validity_changed(self, *, valid: bool) -> None:
+        """Not valid: nothing may be done for the leases until they are renewed or found lost."""
+
+
+class Leases:
+    """Keeps a process a member of `role`. `member` must be another one at each start."""
+
+    def __init__(
+        self,
+        store: LeaseStore,
+        store_address: str,
+        member: str,
+        role: str,
+        address: str,
+        ttl_ms: int,
+        listener: LeaseListener,
+        clock: Clock = monotonic,
+        is_gone: Callable[[str], Awaitable[bool]] = is_refused,
+    ) -> None:
+        self.member = member
+        self._store = store
+        self._store_address = store_address
+        self._role = role
+        self._address = address
+        self._ttl_ms = ttl_ms
+        self._listener = listener
+        self._clock = clock
+        self._is_gone = is_gone
+        self._acquire: set[str] = set()
+        self._release: set[str] = set()
+        self._asked: set[str] = set()
+        self._valid_until = 0.0
+        self._valid = False
+        self._now = asyncio.Event()
+        self._tasks = Tasks()
+        self._watchdog: asyncio.TimerHandle | None = None
+
+    async def start(self) -> None:
+        """Returns when the store knows this member; waits for the store as long as it takes."""
+        while not await self._beat():
+            log.info("waiting for the store", role=self._role)
+        self._tasks.start(self._run(), "leases")
+
+    async def stop(self) -> None:
+        """Lets go of everything and of the membership; best effort."""
+        await self._tasks.stop()
+        if self._watchdog:
+            self._watchdog.cancel()
+        request = pb.KeepAliveRequest(member=self.member, role=self._role, leaving=True)
+        with contextlib.suppress(BrokerError):
+            await self._store.keep_alive(request, timeout=self._ttl_ms / 1000)
+
+    def acquire(self, names: Iterable[str]) -> None:
+        """Asks at once for leases that are free; whether they were got is told by `renewed`."""
+        self._acquire.update(names)
+        # What was just asked for in vain is asked for again with the next renewal.
+        if self._acquire - self._asked:
+            self._now.set()
+
+    def release(self, names: Iterable[str]) -> None:
+        """Gives leases back at once; the caller has stopped acting for them."""
+        self._release.update(names)
+        self._now.set()
+
+    def check(self) -> bool:
+        """Whether the leases are valid at this moment; tells the listener if they have run out unnoticed."""
+        if self._valid and self._clock() >= self._valid_until:
+            self._set_valid(valid=False)
+        return self._valid
+
+    async def _run(self) -> None:
+        interval = self._ttl_ms / 1000 / _BEATS
+        while True:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(interval):
+                    await self._now.wait()
+            self._now.clear()
+            await self._beat()
+
+    async def _beat(self) -> bool:
+        acquire, self._acquire = self._acquire, set()
+        release, self._release = self._release, set()
+        request = pb.KeepAliveRequest(
+            member=self.member, role=self._role, address=self._address, acquire=acquire, release=release,
+            ttl_ms=self._ttl_ms,
+        )  # fmt: skip
+        self._asked = acquire
+        sent = self._clock()
+        try:
+            reply = await self._store.keep_alive(request, timeout=self._ttl_ms / 1000 / _BEATS)
+        except BrokerError as failure:
+            self._release |= release
+            await self._failed(failure)
+            await asyncio.sleep(_RETRY_SECONDS)
+            return False
+        self._believe(sent + reply.ttl_ms / 1000)
+        held = {lease.name: lease.epoch for lease in reply.leases if lease.member == self.member}
+        self._listener.renewed(held, reply)
+        return True
+
+    async def _failed(self, failure: BrokerError) -> None:
+        asked = self._clock()
+        if await self._is_gone(self._store_address):
+            if self.check():
+                self._believe(asked + self._ttl_ms / 1000)
+        else:
+            log.warning("leases not renewed", role=self._role, reason=failure.text)
+
+    def _believe(self, until: float) -> None:
+        self._valid_until = max(self._valid_until, until)
+        if self._watchdog:
+            self._watchdog.cancel()
+        # What is granted ends at `until` itself, so the last moment is not used up.
+        delay = max(self._valid_until - self._clock(), 0.0)
+        self._watchdog = asyncio.get_running_loop().call_later(delay, self.check)
+        if not self._valid and self._clock() < self._valid_until:
+            self._set_valid(valid=True)
+
+    def _set_valid(self, *, valid: bool) -> None:
+        self._valid = valid
+        self._listener.validity_changed(valid=valid)

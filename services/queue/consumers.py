@@ -1,0 +1,143 @@
+"""The consumers of one queue: who they are, what they may take, whose turn it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Protocol
+
+from services.queue.deliveries import Deliveries
+from services.rpc.queue_pb2 import Reason
+
+
+class Link(Protocol):
+    """Where deliveries go and who holds them until they are settled."""
+
+    deliveries: Deliveries
+
+    def ended(self, consumer: Consumer, reason: Reason.ValueType) -> None:
+        """Its queue is gone from here; the consumer is out of it already."""
+
+
+class Consumer:
+    """`messages` and `size` are its credit; an entry may be sent while both are above zero."""
+
+    __slots__ = (
+        "browse", "connection", "exclusive", "handle", "link", "messages", "priority", "queued", "seen", "settled",
+        "size", "tag",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        handle: int,
+        link: Link,
+        *,
+        tag: str = "",
+        connection: str = "",
+        exclusive: bool = False,
+        settled: bool = False,
+        browse: bool = False,
+        priority: int = 0,
+        messages: int = 0,
+        size: int = 0,
+    ) -> None:
+        self.handle = handle
+        self.link = link
+        self.tag = tag
+        self.connection = connection
+        self.exclusive = exclusive
+        self.settled = settled
+        self.browse = browse
+        self.priority = priority
+        self.messages = messages
+        self.size = size
+        self.seen = -1  # a browser's view: the position it has come to
+        self.queued = False  # stands in a ring
+
+    @property
+    def ready(self) -> bool:
+        """Whether it may be sent something."""
+        return self.messages > 0 and self.size > 0
+
+
+class Consumers:
+    """Rings of consumers with credit, one for each priority, highest first. Browsers stand apart: they take nothing."""
+
+    def __init__(self, *, single_active: bool = False) -> None:
+        self.single_active = single_active
+        self.active: Consumer | None = None
+        self.browsers: list[Consumer] = []
+        self._all: dict[Consumer, None] = {}  # in the order in which they came
+        self._rings: list[tuple[int, list[Consumer]]] = []
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    def __iter__(self) -> Iterator[Consumer]:
+        return iter(list(self._all))
+
+    @property
+    def exclusive(self) -> Consumer | None:
+        """The one that has the queue to itself."""
+        return next((consumer for consumer in self._all if consumer.exclusive), None)
+
+    @property
+    def ring(self) -> list[Consumer]:
+        """Those of the highest priority that have credit, whose turn it is first; empty when nobody can take."""
+        rings = self._rings
+        while rings and not rings[0][1]:
+            rings.pop(0)
+        return rings[0][1] if rings else []
+
+    def capacity(self) -> int:
+        """How many messages all of them together may be sent, as far as bytes allow any."""
+        return sum(consumer.messages for _, ring in self._rings for consumer in ring)
+
+    def add(self, consumer: Consumer) -> None:
+        """A newcomer; on a queue with a single active consumer the first is the one."""
+        self._all[consumer] = None
+        if consumer.browse:
+            self.browsers.append(consumer)
+        elif self.single_active and self.active is None:
+            self.active = consumer
+        self.refresh(consumer)
+
+    def remove(self, consumer: Consumer) -> None:
+        """It takes nothing any more; if it was the active one, the next by age becomes it."""
+        self._all.pop(consumer, None)
+        if consumer.browse:
+            self.browsers.remove(consumer)
+        if consumer.queued:
+            self._ring_of(consumer.priority).remove(consumer)
+            consumer.queued = False
+        if self.active is consumer:
+            self.active = next((other for other in self._all if not other.browse), None)
+            if self.active is not None:
+                self.refresh(self.active)
+
+    def refresh(self, consumer: Consumer) -> None:
+        """Its credit has grown: it may get a place at the end of its ring."""
+        if consumer.queued or consumer.browse or consumer.messages <= 0 or consumer.size <= 0:
+            return
+        if self.single_active and consumer is not self.active:
+            return
+        consumer.queued = True
+        self._ring_of(consumer.priority).append(consumer)
+
+    def turn(self, ring: list[Consumer], served: int) -> None:
+        """`served` consumers had one message more than the rest; drops those without credit, the next comes first."""
+        served %= len(ring)
+        if served:
+            ring[:] = ring[served:] + ring[:served]
+        for consumer in ring:
+            if consumer.messages <= 0 or consumer.size <= 0:
+                consumer.queued = False
+        ring[:] = [consumer for consumer in ring if consumer.queued]
+
+    def _ring_of(self, priority: int) -> list[Consumer]:
+        for level, ring in self._rings:
+            if level == priority:
+                return ring
+        ring = []
+        self._rings.append((priority, ring))
+        self._rings.sort(key=lambda pair: -pair[0])
+        return ring

@@ -1,0 +1,59 @@
+"""What queues of one partition share, and what they leave there for the shell to carry out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+from services.queue.entry import Entry
+from services.queue.journal_draft import PartitionDraft
+from services.queue.message import MemoryAccount
+from services.queue.options import QueueOptions
+
+# Reasons as x-death names them.
+REJECTED: Final = "rejected"
+EXPIRED: Final = "expired"
+MAXLEN: Final = "maxlen"
+DELIVERY_LIMIT: Final = "delivery_limit"
+
+
+class DeadLetter(NamedTuple):
+    """An entry that left its queue for the dead-letter exchange; it stays in memory and on disk until that has it."""
+
+    queue: QueueOptions
+    entry: Entry
+    reason: str
+    time_ms: int
+
+
+class QueueContext:
+    """The process's memory account; the partition's journal draft, dead letters of this turn, queues with deadlines."""
+
+    __slots__ = ("account", "dead_letters", "draft", "timed", "wake")
+
+    def __init__(self, account: MemoryAccount, draft: PartitionDraft, wake: Callable[[], None]) -> None:
+        """`wake` is called when the first dead letter is left."""
+        self.account = account
+        self.draft = draft
+        self.wake = wake
+        self.dead_letters: list[DeadLetter] = []
+        self.timed: set[int] = set()  # queues that have something to do by the clock
+
+    def bury(self, letters: list[DeadLetter]) -> None:
+        """Leaves dead letters for the shell."""
+        if not self.dead_letters:
+            self.wake()
+        self.dead_letters += letters
+
+    def forget(self, entries: list[Entry], *, durable: bool) -> None:
+        """Entries that are done with: gives their memory back, and dequeues those that are on disk."""
+        account = self.account
+        freed = 0
+        for entry in entries:
+            message = entry.message
+            message.references -= 1
+            if not message.references:
+                freed += message.size
+        account.used -= freed
+        if durable:
+            self.draft.dequeue(entries)

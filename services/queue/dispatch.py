@@ -1,0 +1,162 @@
+"""From messages to consumers: by priority, in turns, in columns. The hot path of the queue process.
+
+Turns are by message but everything is done by slices: of n messages for k consumers, consumer i gets every k-th from i.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from services.queue.arrival import Arrival
+from services.queue.consumers import Consumer, Consumers
+from services.queue.context import QueueContext
+from services.queue.entry import ACQUIRED, Entry, JournalPart
+from services.queue.message import OVERHEAD
+from services.queue.options import QueueOptions
+from services.queue.ready import Ready
+
+
+class Dispatcher:
+    """Moves messages of one queue to its consumers; `unsettled` are the acquired entries by uid."""
+
+    __slots__ = ("_consumers", "_context", "_options", "_ready", "position", "unsettled")
+
+    def __init__(self, options: QueueOptions, context: QueueContext, ready: Ready, consumers: Consumers) -> None:
+        self._options = options
+        self._context = context
+        self._ready = ready
+        self._consumers = consumers
+        self.position = 0  # of the next entry
+        self.unsettled: dict[int, Entry] = {}
+
+    # -------------------------------------------------------------- from the publisher, past the list
+
+    def direct(self, arrival: Arrival, expires: int) -> int:
+        """Delivers as many messages of a run as consumers can take at once; for a queue with nothing available.
+
+        Stops early where it takes a closer look: bytes of credit that may not suffice, settled and unsettled consumers
+        in one ring. What is left goes by the list.
+        """
+        done, count = 0, len(arrival.bodies)
+        while done < count and (ring := self._consumers.ring):
+            end = min(count, done + len(ring) * min([consumer.messages for consumer in ring]))
+            bodies = arrival.bodies if end - done == count else arrival.bodies[done:end]
+            if sum(map(len, bodies)) > min([consumer.size for consumer in ring]):
+                break
+            kinds = {consumer.settled for consumer in ring}
+            if len(kinds) > 1:
+                break
+            if not kinds.pop():
+                self._direct_entries(ring, arrival, done, end, expires)
+            elif arrival.content.staged:
+                break
+            else:
+                self._direct_columns(ring, arrival, done, end)
+            self._consumers.turn(ring, end - done)
+            done = end
+        return done
+
+    def _direct_columns(self, ring: list[Consumer], arrival: Arrival, first: int, end: int) -> None:
+        """Settled by being sent: nothing is kept, nothing need be on disk."""
+        step, run = len(ring), arrival.run
+        for index, consumer in enumerate(ring, first):
+            bodies = arrival.bodies[index:end:step]
+            if not bodies:
+                break
+            properties = arrival.properties[index:end:step] if arrival.shared is None else arrival.shared
+            uids = arrival.uids[index:end:step]
+            consumer.messages -= len(bodies)
+            consumer.size -= sum(map(len, bodies))
+            consumer.link.deliveries.add(consumer.handle, run, False, uids, properties, bodies)
+
+    def _direct_entries(self, ring: list[Consumer], arrival: Arrival, first: int, end: int, expires: int) -> None:
+        """To be settled: an entry for each, which never sees the list unless it comes back."""
+        entries = self.entries(arrival, first, end, expires, ACQUIRED, durable=self._options.durable)
+        self.unsettled.update(zip(arrival.uids[first:end], entries, strict=True))
+        step, run = len(ring), arrival.run
+        if (part := entries[0].part) is not None:
+            self._context.draft.handed_out_up_to(part, entries[-1].position)
+        for index, consumer in enumerate(ring, first):
+            mine = entries[index - first :: step]
+            if not mine:
+                break
+            holder = consumer.link
+            for entry in mine:
+                entry.holder = holder
+            bodies = arrival.bodies[index:end:step]
+            properties = arrival.properties[index:end:step] if arrival.shared is None else arrival.shared
+            consumer.messages -= len(bodies)
+            consumer.size -= sum(map(len, bodies))
+            holder.deliveries.add(consumer.handle, run, False, arrival.uids[index:end:step], properties, bodies)
+
+    def entries(
+        self, arrival: Arrival, first: int, end: int, expires: int, state: int, *, durable: bool
+    ) -> list[Entry]:
+        """New entries for messages `first` to `end - 1`, enlisted for the journal when both sides are durable."""
+        position = self.position
+        self.position += end - first
+        part: JournalPart | None = None
+        if durable and arrival.run.persistent:
+            options, content = self._options, arrival.content
+            part = content.enlist(options.partition, options.queue_id, arrival.first, first, end - first, position)
+        messages = arrival.messages(first, end)
+        used = 0
+        for message in messages:
+            if not message.references:
+                used += len(message.body) + len(message.properties) + OVERHEAD
+            message.references += 1
+        self._context.account.used += used
+        places = range(position, position + end - first)
+        return [Entry(m, place, expires, part, state) for m, place in zip(messages, places, strict=True)]
+
+    # -------------------------------------------------------------- from the list
+
+    def from_list(self, now: int, expired: list[Entry]) -> None:
+        """Delivers until nothing is available or nobody can take; entries past their time go to `expired`."""
+        if self._consumers.browsers:
+            self._browse()
+        ready, consumers = self._ready, self._consumers
+        while ready.count and (ring := consumers.ring):
+            step = len(ring)
+            limit = step * min([consumer.messages for consumer in ring])
+            taken = ready.take(limit, min([consumer.size for consumer in ring]), now, expired)
+            if not taken:
+                continue
+            for index, consumer in enumerate(ring):
+                if mine := taken if step == 1 else taken[index::step]:
+                    self._hand_out(consumer, mine)
+            consumers.turn(ring, len(taken))
+
+    def _hand_out(self, consumer: Consumer, entries: list[Entry]) -> None:
+        self._spend(consumer, entries)
+        consumer.link.deliveries.add_entries(consumer.handle, entries)
+        durable = self._options.durable
+        if consumer.settled:
+            self._context.forget(entries, durable=durable)
+            return
+        holder = consumer.link
+        for entry in entries:
+            entry.holder = holder
+        self.unsettled.update([(entry.message.uid, entry) for entry in entries])
+        if durable:
+            self._context.draft.handed_out(entries)
+
+    def _browse(self) -> None:
+        for browser in self._consumers.browsers:
+            if not browser.ready:
+                continue
+            seen: list[Entry] = []
+            size = browser.size
+            for entry in self._ready.view(browser.seen):
+                if len(seen) == browser.messages or size <= 0:
+                    break
+                seen.append(entry)
+                size -= len(entry.message.body)
+            if seen:
+                browser.seen = seen[-1].position
+                self._spend(browser, seen)
+                browser.link.deliveries.add_entries(browser.handle, seen)
+
+    def _spend(self, consumer: Consumer, entries: Sequence[Entry]) -> None:
+        consumer.messages -= len(entries)
+        consumer.size -= sum([len(entry.message.body) for entry in entries])

@@ -1,0 +1,162 @@
+"""The entries of a queue in their order, and views on them.
+
+Consumers that may take any entry share the list's front: what is taken is unlinked at once, so no garbage is left
+behind it. An entry that comes back has its old position and is kept, sorted, beside the chain: usually before it all.
+A browser has a view of its own that remembers the position it has seen and follows the chain from there.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
+
+from services.queue.entry import ACQUIRED, AVAILABLE, GONE, Entry
+
+
+def _descending(entry: Entry) -> int:
+    return -entry.position
+
+
+class EntryList:
+    """Available entries in order of position. `count` and `size` (bytes of bodies) are of those that are available."""
+
+    __slots__ = ("_head", "_returned", "_tail", "count", "size")
+
+    def __init__(self) -> None:
+        self._head: Entry | None = None
+        self._tail: Entry | None = None
+        self._returned: list[Entry] = []  # lowest position last, where taking it is cheap
+        self.count = 0
+        self.size = 0
+
+    def extend(self, entries: Iterable[Entry], size: int) -> None:
+        """Appends new entries, whose positions are higher than all before; `size` is that of their bodies."""
+        tail, count = self._tail, 0
+        for entry in entries:
+            if tail is None:
+                self._head = entry
+            else:
+                tail.next = entry
+            tail = entry
+            count += 1
+        self._tail = tail
+        self.count += count
+        self.size += size
+
+    def put_back(self, entries: list[Entry]) -> None:
+        """Makes acquired entries available again, at their places."""
+        for entry in entries:
+            entry.state = AVAILABLE
+            self.size += len(entry.message.body)
+        self.count += len(entries)
+        self._returned.extend(entries)
+        self._returned.sort(key=_descending)
+
+    def peek(self) -> Entry | None:
+        """The first available entry; stays where it is."""
+        returned, head = self._returned, self._head
+        while returned and returned[-1].state != AVAILABLE:
+            returned.pop()
+        while head is not None and head.state != AVAILABLE:
+            head = self._unlink(head)
+        if returned and (head is None or returned[-1].position < head.position):
+            return returned[-1]
+        return head
+
+    def pop(self) -> Entry | None:
+        """Acquires the first available entry and takes it out."""
+        entry = self.peek()
+        if entry is None:
+            return None
+        if entry is self._head:
+            self._unlink(entry)
+        else:
+            self._returned.pop()
+        self._acquired(entry)
+        return entry
+
+    def take(self, limit: int, size: int, now: int, expired: list[Entry]) -> list[Entry]:
+        """Acquires entries until there are `limit` or their bodies reach `size`; `expired` gets those past theirs."""
+        taken: list[Entry] = []
+        while self._returned and len(taken) < limit and size > 0 and (entry := self.pop()) is not None:
+            if entry.expires and entry.expires <= now:
+                expired.append(entry)
+            else:
+                taken.append(entry)
+                size -= len(entry.message.body)
+        if not self._returned:
+            self._take_chain(limit - len(taken), size, now, taken, expired)
+        return taken
+
+    def _take_chain(self, limit: int, size: int, now: int, taken: list[Entry], expired: list[Entry]) -> None:
+        """The hot loop of `take`, for when nothing has come back and the chain alone decides."""
+        entry, bytes_taken, bytes_expired, count, end = self._head, 0, 0, 0, len(taken) + limit
+        while entry is not None and len(taken) < end and bytes_taken < size:
+            following = entry.next
+            # A browser that stood here finds its way by position; a link would keep what follows in memory.
+            entry.next = None
+            if entry.state == AVAILABLE:
+                entry.state = ACQUIRED
+                count += 1
+                if entry.expires and entry.expires <= now:
+                    expired.append(entry)
+                    bytes_expired += len(entry.message.body)
+                else:
+                    taken.append(entry)
+                    bytes_taken += len(entry.message.body)
+            entry = following
+        self._head = entry
+        if entry is None:
+            self._tail = None
+        self.count -= count
+        self.size -= bytes_taken + bytes_expired
+
+    def acquire(self, uids: set[int]) -> list[Entry]:
+        """Acquires the available entries of these messages wherever they stand."""
+        found: list[Entry] = []
+        for entry in self.view(-1):
+            if entry.message.uid in uids:
+                found.append(entry)
+                if len(found) == len(uids):
+                    break
+        for entry in found:
+            self._acquired(entry)
+        return found
+
+    def clear(self) -> list[Entry]:
+        """Takes everything out, in order."""
+        entries = list(self.view(-1))
+        for entry in entries:
+            entry.state = GONE
+            entry.next = None
+        self._head = self._tail = None
+        self._returned = []
+        self.count = self.size = 0
+        return entries
+
+    def view(self, seen: int) -> Iterator[Entry]:
+        """Available entries with positions above `seen`, in order. Ends when the list is changed under it."""
+        returned = self._returned
+        index = bisect_left(returned, -seen, key=_descending) - 1
+        entry = self._head
+        while entry is not None or index >= 0:
+            if index >= 0 and (entry is None or returned[index].position < entry.position):
+                candidate = returned[index]
+                index -= 1
+            else:
+                assert entry is not None
+                candidate, entry = entry, entry.next
+            if candidate.state == AVAILABLE and candidate.position > seen:
+                yield candidate
+
+    def _acquired(self, entry: Entry) -> None:
+        entry.state = ACQUIRED
+        self.count -= 1
+        self.size -= len(entry.message.body)
+
+    def _unlink(self, head: Entry) -> Entry | None:
+        self._head = head.next
+        head.next = None
+        if self._head is None:
+            self._tail = None
+        return self._head

@@ -1,0 +1,124 @@
+"""What a turn has for the journal, before it becomes a frame: contents with their entries, and what one partition
+says of its entries. Pure accumulators: queues write into them, the journal writer empties them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from services.queue.entry import Entry, JournalPart
+
+
+class EntryDraft:
+    """An entry batch in the making: run k puts messages `first[k]` .. `first[k] + count[k] - 1` on `queue_id[k]`."""
+
+    __slots__ = ("id", "runs", "total")
+
+    def __init__(self, batch: int) -> None:
+        self.id = batch
+        self.runs: list[tuple[int, int, int]] = []
+        self.total = 0
+
+
+class ContentDraft:
+    """The messages of one publish batch as they may go to disk; `source` is theirs who writes them."""
+
+    __slots__ = ("entries", "source", "staged", "take_id")
+
+    def __init__(self, take_id: Callable[[], int], source: Any = None) -> None:  # noqa: ANN401 - passed through
+        self.take_id = take_id
+        self.source = source
+        self.entries: dict[int, EntryDraft] = {}  # by partition
+        self.staged: dict[tuple[int, int], tuple[int, int]] = {}
+
+    def enlist(self, partition: int, queue_id: int, run: int, first: int, count: int, position: int) -> JournalPart:
+        """Entries for messages from `first` on of the run that begins at `run`, at `position` and following of their
+        queue. Of a run that was staged the journal knows already.
+        """
+        if self.staged:
+            batch, index = self.staged[queue_id, run]
+            return JournalPart(batch, position - index - first)
+        batch, index = self._add(partition, queue_id, run + first, count)
+        return JournalPart(batch, position - index)
+
+    def stage(self, partition: int, queue_id: int, run: int, count: int) -> None:
+        """Enlists a whole run ahead of its entries, which come when its transaction is complete."""
+        self.staged[queue_id, run] = self._add(partition, queue_id, run, count)
+
+    def _add(self, partition: int, queue_id: int, first: int, count: int) -> tuple[int, int]:
+        draft = self.entries.get(partition)
+        if draft is None:
+            draft = self.entries[partition] = EntryDraft(self.take_id())
+        index = draft.total
+        draft.runs.append((queue_id, first, count))
+        draft.total += count
+        return draft.id, index
+
+
+class PartitionDraft:
+    """What changed for entries that are in the journal already."""
+
+    __slots__ = ("delivered", "dequeues", "wake", "watermarks")
+
+    def __init__(self, wake: Callable[[], None]) -> None:
+        """`wake` is called whenever something is added to an empty draft."""
+        self.wake = wake
+        self.reset()
+
+    def reset(self) -> None:
+        """Begins anew; whoever took the values has them for itself."""
+        self.dequeues: dict[int, list[int]] = {}
+        self.delivered: dict[int, int] = {}
+        self.watermarks: dict[int, int] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self.dequeues or self.delivered or self.watermarks)
+
+    def dequeue(self, entries: list[Entry]) -> None:
+        """These are done with."""
+        dequeues = self.dequeues
+        if not self:
+            self.wake()
+        indexes: list[int] = []
+        last = None
+        for entry in entries:
+            part = entry.part
+            if part is None:
+                continue
+            if part is not last:
+                indexes = dequeues.setdefault(part.batch, [])
+                last = part
+            indexes.append(entry.position - part.base)
+
+    def handed_out(self, entries: list[Entry]) -> None:
+        """These were sent to a consumer that has to settle them."""
+        delivered = self.delivered
+        if not self:
+            self.wake()
+        last, highest = None, 0
+        for entry in entries:
+            part = entry.part
+            if part is not last:
+                if last is not None and delivered.get(last.batch, 0) < highest:
+                    delivered[last.batch] = highest
+                last, highest = part, 0
+            if part is not None and highest <= entry.position - part.base:
+                highest = entry.position - part.base + 1
+        if last is not None and delivered.get(last.batch, 0) < highest:
+            delivered[last.batch] = highest
+
+    def handed_out_up_to(self, part: JournalPart, position: int) -> None:
+        """The same for all entries of a part up to one."""
+        if not self:
+            self.wake()
+        upto = position - part.base + 1
+        if self.delivered.get(part.batch, 0) < upto:
+            self.delivered[part.batch] = upto
+
+    def passed(self, origin: int, uid: int) -> None:
+        """Journalled messages of `origin` up to `uid` have come in."""
+        if not self:
+            self.wake()
+        if self.watermarks.get(origin, 0) < uid:
+            self.watermarks[origin] = uid

@@ -1,0 +1,227 @@
+"""One gateway's stream: its frames are carried out in order, what they bring about is collected in the outbox."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from functools import partial
+from weakref import WeakSet
+
+import structlog
+
+from services.common.clock import epoch_ms
+from services.queue import publishing, requests
+from services.queue.consumers import Consumer
+from services.queue.host import Host
+from services.queue.outbox import Outbox
+from services.queue.partition import Partition
+from services.queue.queue_type import Queue
+from services.queue.ticket import Ticket
+from services.queue.transactions import Transactions
+from services.rpc import queue_pb2 as pb
+
+log = structlog.get_logger()
+
+
+class Link:
+    """Holder of what it has been sent and has not settled."""
+
+    def __init__(self, host: Host) -> None:
+        self.outbox = Outbox(self._something_to_say)
+        self.deliveries = self.outbox.deliveries
+        self.more = asyncio.Event()  # for the writer
+        self.name = ""
+        self._host = host
+        self._consumers: dict[int, tuple[Consumer, Queue]] = {}
+        self._awaiting: dict[int, Partition] = {}  # consumers that wait for a partition
+        self._touched: WeakSet[Queue] = WeakSet()
+        self._transactions = Transactions(host, self)
+        self._suspended: list[pb.LinkFrame] = []
+        self._receiving = False
+        self._broken = False
+
+    def hello(self, hello: pb.Hello) -> None:
+        """The first frame said who it is."""
+        self.name = hello.name
+        self._host.links.add(self)
+        if self._host.blocked:
+            self.outbox.frame.blocked = True
+
+    # -------------------------------------------------------------- frames
+
+    def receive(self, frame: pb.LinkFrame) -> None:
+        """Carries a frame out; one that comes while leases may have run out waits for certainty."""
+        if self._host.suspended:
+            self._suspended.append(frame)
+            return
+        self._receiving = True
+        now = epoch_ms()
+        if frame.attaches:
+            self._attach_all(frame.attaches, now)
+        for raw in frame.publishes:
+            self._publish(raw, now)
+        for settle in frame.settles:
+            self._settle(settle, now)
+        for credit in frame.credits:
+            self._credit(credit, now)
+        for request in frame.requests:
+            self._request(request, now)
+        for handle in frame.detaches:
+            self._detach(handle, now)
+        for step in frame.transactions:
+            self._transactions.step(step, now)
+        self._host.check_memory()
+        self._receiving = False
+
+    def resume(self) -> None:
+        """Carries out what has waited for the leases."""
+        frames, self._suspended = self._suspended, []
+        for frame in frames:
+            self.receive(frame)
+            self.more.set()
+
+    def close(self) -> None:
+        """The stream is gone: its consumers too, and what it held goes back to its place."""
+        if self._broken:
+            return
+        self._broken = True
+        self._host.links.discard(self)
+        now = epoch_ms()
+        for consumer, queue in list(self._consumers.values()):
+            if queue.detach(consumer, now):
+                self._host.delete_soon(queue.options.queue_id)
+        self._consumers.clear()
+        self._awaiting.clear()
+        for queue in list(self._touched):
+            queue.release_held_by(self, now)
+        self._touched.clear()
+        self._transactions.close()
+        self._host.check_memory()
+
+    @property
+    def broken(self) -> bool:
+        """Whether nobody listens any more."""
+        return self._broken
+
+    # -------------------------------------------------------------- answers
+
+    def done(self, sequence: int) -> None:
+        """A batch has been answered in full."""
+        self.outbox.frame.done.append(sequence)
+
+    def refuse(self, sequence: int, first: int, count: int, queue_id: int, reason: pb.Reason.ValueType) -> None:
+        """Part of a batch is not taken."""
+        self.outbox.frame.refusals.add(sequence=sequence, first=first, count=count, queue_id=queue_id, reason=reason)
+
+    def ended(self, consumer: Consumer, reason: pb.Reason.ValueType) -> None:
+        """A consumer's queue is gone from here."""
+        if self._consumers.pop(consumer.handle, None):
+            self.outbox.frame.cancelled.add(consumer=consumer.handle, reason=reason)
+
+    def holds_of(self, queue: Queue) -> None:
+        """It may hold entries of `queue` from now on."""
+        self._touched.add(queue)
+
+    def _something_to_say(self) -> None:
+        # Whoever is receiving writes by itself; the writer's task need not wake up for that.
+        if not self._receiving:
+            self.more.set()
+
+    # -------------------------------------------------------------- the parts of a frame
+
+    def _publish(self, raw: bytes, now: int) -> None:
+        batch = pb.PublishBatch.FromString(raw)
+        if batch.transaction:
+            self._transactions.publish(raw, batch)
+        else:
+            publishing.accept(self._host, Ticket(self, batch.sequence), raw, batch, now)
+
+    def _attach_all(self, attaches: Sequence[pb.AttachConsumer], now: int) -> None:
+        """All of them first: what one holds must not be delivered to another that came before it in the frame."""
+        touched = [queue for attach in attaches if (queue := self._attach(attach, now)) is not None]
+        for queue in dict.fromkeys(touched):
+            queue.dispatch(now)
+
+    def _attach(self, attach: pb.AttachConsumer, now: int) -> Queue | None:
+        registry, handle, queue_id = self._host.registry, attach.consumer, attach.queue_id
+        queue = registry.queues.get(queue_id)
+        if queue is None and (partition := registry.awaited(queue_id)):
+            self._awaiting[handle] = partition
+            partition.waiting.append(partial(self._attach_later, attach))
+            return None
+        if queue is None or queue_id in registry.deleting:
+            reason = registry.missing(queue_id) if queue is None else pb.UNKNOWN_QUEUE
+            self.outbox.frame.attached.add(consumer=handle, reason=reason)
+            return None
+        consumer = _consumer(attach, self)
+        reason = queue.attach(consumer, attach.held, now, again=attach.again)
+        answer = self.outbox.frame.attached.add(consumer=handle, reason=reason)
+        if reason != pb.NONE:
+            answer.text = f"queue '{queue.options.name}' is in exclusive use"
+            return None
+        self._consumers[handle] = (consumer, queue)
+        self._touched.add(queue)
+        return queue
+
+    def _attach_later(self, attach: pb.AttachConsumer) -> None:
+        if self._awaiting.pop(attach.consumer, None) and not self._broken:
+            now = epoch_ms()
+            queue = self._attach(attach, now)
+            if queue is not None and (partition := self._host.registry.partition_of(attach.queue_id)):
+                # After every other consumer that waits, for the same reason as in a frame.
+                partition.waiting.append(partial(queue.dispatch, now))
+
+    def _settle(self, settle: pb.Settle, now: int) -> None:
+        if settle.transaction:
+            self._transactions.settle(settle)
+            return
+        queue = self._host.registry.settling(settle.queue_id)
+        if queue is not None:
+            queue.settle(settle.outcome, settle.uids, now)
+        elif partition := self._host.registry.awaited(settle.queue_id):
+            partition.waiting.append(partial(self._settle, settle, now))
+
+    def _credit(self, credit: pb.Credit, now: int) -> None:
+        found = self._consumers.get(credit.consumer)
+        if found:
+            consumer, queue = found
+            queue.credit(consumer, credit.messages, credit.bytes, now)
+        elif partition := self._awaiting.get(credit.consumer):
+            partition.waiting.append(partial(self._credit, credit, now))
+
+    def _request(self, request: pb.QueueRequest, now: int) -> None:
+        registry, queue_id = self._host.registry, requests.queue_id_of(request)
+        queue = registry.queues.get(queue_id)
+        if queue is None and (partition := registry.awaited(queue_id)):
+            partition.waiting.append(partial(self._request, request, now))
+        elif queue is None or queue_id in registry.deleting:
+            reason = registry.missing(queue_id) if queue is None else pb.UNKNOWN_QUEUE
+            self.outbox.frame.replies.add(id=request.id, reason=reason)
+        else:
+            requests.answer(self._host, self, request, queue, now)
+
+    def _detach(self, handle: int, now: int) -> None:
+        if partition := self._awaiting.get(handle):
+            partition.waiting.append(partial(self._detach, handle, now))
+            return
+        found = self._consumers.pop(handle, None)
+        if found:
+            consumer, queue = found
+            if queue.detach(consumer, now):
+                self._host.delete_soon(queue.options.queue_id)
+        self.outbox.frame.detached.append(handle)
+
+
+def _consumer(attach: pb.AttachConsumer, link: Link) -> Consumer:
+    return Consumer(
+        attach.consumer,
+        link,
+        tag=attach.tag,
+        connection=attach.connection,
+        exclusive=attach.exclusive,
+        settled=attach.settled,
+        browse=attach.browse,
+        priority=attach.priority,
+        messages=attach.messages,
+        size=attach.bytes,
+    )

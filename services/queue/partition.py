@@ -1,0 +1,61 @@
+"""A partition in one term of office of this process."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from services.common.partition import lease_name
+from services.common.uid import origin_of
+from services.queue.context import QueueContext
+from services.queue.entry import Entry
+from services.queue.queue_type import Queue
+from services.rpc import store_pb2
+
+
+class State(enum.Enum):
+    """What may be done for a partition."""
+
+    RECOVERING = "what is for it waits until it has been read back"
+    SERVING = "everything"
+    LEAVING = "what is for it waits until it has been handed over, and is refused then"
+    GONE = "nothing"
+
+
+@dataclass(slots=True, eq=False)
+class Partition:
+    """Its queues, what waits for it, and what is known of resent messages."""
+
+    number: int
+    epoch: int
+    context: QueueContext
+    state: State = State.RECOVERING
+    queues: dict[int, Queue] = field(default_factory=dict)
+    watermarks: dict[int, int] = field(default_factory=dict)  # origin → highest uid that was journalled
+    orphans: dict[int, list[Entry]] = field(default_factory=dict)  # of queues that the topology does not know
+    waiting: list[Callable[[], None]] = field(default_factory=list)
+
+    @property
+    def fence(self) -> store_pb2.Fence:
+        """Under which it writes."""
+        return store_pb2.Fence(lease=lease_name(self.number), epoch=self.epoch)
+
+    @property
+    def waits(self) -> bool:
+        """Whether what is for it has to wait."""
+        return self.state in (State.RECOVERING, State.LEAVING)
+
+    def passed(self, uid: int) -> None:
+        """A message has been enlisted for the journal."""
+        origin = origin_of(uid)
+        if self.watermarks.get(origin, 0) < uid:
+            self.watermarks[origin] = uid
+            self.context.draft.passed(origin, uid)
+
+    def replay(self) -> None:
+        """Carries out, or refuses, what has waited."""
+        while self.waiting:
+            waiting, self.waiting = self.waiting, []
+            for action in waiting:
+                action()

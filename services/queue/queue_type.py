@@ -1,0 +1,108 @@
+"""What the shell asks of a queue, whatever its type: plug-ins of group `queue_types`.
+
+A queue is a pure machine: commands and the time (Unix, ms) go in; deliveries go into the columns of the consumers'
+links, everything else that has to happen into the QueueContext that it was made with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Protocol
+
+from services.queue.arrival import Arrival
+from services.queue.consumers import Consumer, Consumers, Link
+from services.queue.context import QueueContext
+from services.queue.entry import Entry
+from services.queue.options import QueueOptions
+from services.queue.overflow import OverflowPolicy
+from services.rpc.queue_pb2 import Outcome, Reason
+
+Refused = tuple[int, int, "Reason.ValueType"]  # index of the first message within the run, count, why
+
+
+class Queue(Protocol):
+    """One queue of a partition that this process owns."""
+
+    options: QueueOptions
+    consumers: Consumers
+
+    @property
+    def ready_count(self) -> int:
+        """Messages that wait for a consumer."""
+
+    # -------------------------------------------------------------- messages
+
+    def publish(self, arrival: Arrival, now: int, *, reserved: bool = False) -> list[Refused]:
+        """Takes a run in, delivers what can be; `reserved`: room was kept for it by `reserve`."""
+
+    def recover(self, entries: list[Entry]) -> None:
+        """Puts back what was on disk, positions ascending, before there are consumers; may be called in parts."""
+
+    def settle(self, outcome: Outcome.ValueType, uids: Iterable[int], now: int) -> None:
+        """What became of deliveries; unknown uids are ignored."""
+
+    def get(self, link: Link, now: int, *, settled: bool) -> Entry | None:
+        """Hands out one entry without a consumer."""
+
+    def purge(self) -> int:
+        """Drops what is ready; gives the number."""
+
+    def discard(self, entries: list[Entry], reason: str, now: int) -> None:
+        """Dead-letters entries that are out of the list already, or drops them."""
+
+    # -------------------------------------------------------------- consumers
+
+    def attach(self, consumer: Consumer, held: Sequence[int], now: int, *, again: bool) -> Reason.ValueType:
+        """NONE, or why not. Nothing is delivered before the next `dispatch`."""
+
+    def detach(self, consumer: Consumer, now: int) -> bool:
+        """Ends a consumer, what it holds stays unsettled; True when the queue is to be deleted with its last one."""
+
+    def credit(self, consumer: Consumer, messages: int, size: int, now: int) -> None:
+        """Adds credit and delivers."""
+
+    def dispatch(self, now: int) -> None:
+        """Delivers what can be."""
+
+    def release_held_by(self, holder: object, now: int) -> None:
+        """Gives everything that `holder` has unsettled back to its place, as redelivered."""
+
+    # -------------------------------------------------------------- transactions
+
+    def reserve(self, count: int, size: int) -> bool:
+        """Keeps room for messages of a transaction; False when they would overflow."""
+
+    def unreserve(self, count: int, size: int) -> None:
+        """Gives up what `reserve` kept."""
+
+    def hold(self, uids: Iterable[int], holder: object) -> list[Entry]:
+        """Unsettled entries that a transaction settles: from now on they are `holder`'s."""
+
+    def settle_held(self, outcome: Outcome.ValueType, entries: list[Entry], now: int, *, staged: bool) -> None:
+        """The transaction is complete; `staged`: the journal has their dequeue already."""
+
+    def unhold(self, entries: list[Entry], holder: Link | None, now: int) -> None:
+        """The transaction is off: they are `holder`'s again, or released when it is gone."""
+
+    # -------------------------------------------------------------- life
+
+    def touch(self, now: int) -> None:
+        """It was declared again: x-expires starts anew."""
+
+    def expire(self, now: int) -> None:
+        """Discards messages at the front that are past their time."""
+
+    def deadline(self) -> int:
+        """When `expire` or x-expires has something to do next, or 0."""
+
+    def unused(self, now: int) -> bool:
+        """Whether x-expires says that it is to be deleted."""
+
+    def end(self, *, durable: bool) -> int:
+        """Gives its memory back (`durable`: dequeues in the journal too); gives how many messages were ready."""
+
+
+class QueueType(Protocol):
+    """What an entry point of the group names."""
+
+    def __call__(self, options: QueueOptions, context: QueueContext, policy: OverflowPolicy, now: int) -> Queue: ...

@@ -1,0 +1,46 @@
+"""Streams a partition's entries from the store into its queues-to-be."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from functools import cache
+from typing import Protocol
+
+from services.queue.host import Host
+from services.queue.partition import Partition, State
+from services.queue.recovery import Recovery
+from services.rpc import store_pb2
+
+
+class Recoveries(Protocol):
+    """The part of the store's client that recovers."""
+
+    def recover(self, partition: int, fence: store_pb2.Fence) -> AsyncIterator[store_pb2.RecoveredBatch]: ...
+
+
+async def read_back(host: Host, store: Recoveries, partition: Partition) -> Recovery:
+    """Leaves the entries with the partition, by queue. Raises what the store raises, and then leaves nothing."""
+    registry = host.registry
+
+    @cache
+    def ttl_of(queue_id: int) -> int | None:
+        definition = registry.definitions.get(queue_id)
+        return registry.options(definition).ttl_ms if definition else None
+
+    recovery = Recovery(host.account, host.interned, ttl_of)
+    try:
+        async for batch in store.recover(partition.number, partition.fence):
+            recovery.add(batch)
+    except BaseException:
+        _forget(partition, recovery)
+        raise
+    if partition.state is not State.RECOVERING or registry.partitions.get(partition.number) is not partition:
+        _forget(partition, recovery)
+    else:
+        partition.orphans = recovery.entries
+    return recovery
+
+
+def _forget(partition: Partition, recovery: Recovery) -> None:
+    for entries in recovery.entries.values():
+        partition.context.forget(entries, durable=False)

@@ -1,0 +1,118 @@
+"""Which queues this process serves: those of the topology whose partitions it owns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from services.common import plugins
+from services.common.clock import epoch_ms
+from services.common.message import arguments
+from services.queue.options import QueueOptions, read_options
+from services.queue.partition import Partition, State
+from services.queue.queue_type import Queue
+from services.rpc import queue_pb2 as pb
+from services.rpc.router_pb2 import QueueDefinition
+
+
+class Registry:
+    """`queues` are those that can be used now, by id; `definitions` is the topology's own table."""
+
+    def __init__(self, definitions: Mapping[int, QueueDefinition]) -> None:
+        self.definitions = definitions
+        self.partitions: dict[int, Partition] = {}
+        self.queues: dict[int, Queue] = {}
+        self.deleting: set[int] = set()
+
+    def partition_of(self, queue_id: int) -> Partition | None:
+        """The queue's partition when it is held, in whatever state."""
+        definition = self.definitions.get(queue_id)
+        return self.partitions.get(definition.partition) if definition else None
+
+    def awaited(self, queue_id: int) -> Partition | None:
+        """The partition that has to be waited for before anything can be said of the queue."""
+        partition = self.partition_of(queue_id)
+        return partition if partition and partition.waits else None
+
+    def settling(self, queue_id: int) -> Queue | None:
+        """The queue, also while its partition is being handed over: what is settled now need not be said again."""
+        queue = self.queues.get(queue_id)
+        if queue is None and (partition := self.partition_of(queue_id)) and partition.state is State.LEAVING:
+            queue = partition.queues.get(queue_id)
+        return queue
+
+    def missing(self, queue_id: int) -> pb.Reason.ValueType:
+        """Why a queue is not in `queues`."""
+        return pb.NOT_OWNER if queue_id in self.definitions else pb.UNKNOWN_QUEUE
+
+    def options(self, definition: QueueDefinition) -> QueueOptions:
+        """What a definition says."""
+        return read_options(
+            definition.id,
+            definition.virtual_host,
+            definition.name,
+            definition.partition,
+            arguments.load(definition.arguments),
+            durable=definition.durable,
+            auto_delete=definition.auto_delete,
+        )
+
+    def create(self, definition: QueueDefinition, partition: Partition) -> Queue:
+        """A queue of its type in a partition that is held."""
+        options = self.options(definition)
+        kind = "priority" if options.max_priority else definition.type or "classic"
+        policy = plugins.load("overflow_policies", options.overflow)()
+        queue: Queue = plugins.load("queue_types", kind)(options, partition.context, policy, epoch_ms())
+        partition.queues[definition.id] = queue
+        if orphans := partition.orphans.pop(definition.id, None):
+            queue.recover(orphans)
+        if partition.state is State.SERVING:
+            self.queues[definition.id] = queue
+        return queue
+
+    def serve(self, partition: Partition) -> None:
+        """The partition has been read back."""
+        for definition in list(self.definitions.values()):
+            if definition.partition == partition.number and definition.id not in partition.queues:
+                self.create(definition, partition)
+        partition.state = State.SERVING
+        self.queues.update(partition.queues)
+
+    def suspend(self, partition: Partition) -> None:
+        """The partition is about to be handed over: nothing comes in, nothing goes out any more."""
+        partition.state = State.LEAVING
+        self._withdraw(partition)
+        for queue in partition.queues.values():
+            _end(queue, pb.NOT_OWNER)
+
+    def drop(self, partition: Partition) -> None:
+        """The partition is somebody else's: ends its queues, tells their consumers, gives their memory back."""
+        self._withdraw(partition)
+        partition.state = State.GONE
+        self.partitions.pop(partition.number, None)
+        for queue in partition.queues.values():
+            _end(queue, pb.NOT_OWNER)
+            queue.end(durable=False)
+        partition.queues.clear()
+        for entries in partition.orphans.values():
+            partition.context.forget(entries, durable=False)
+        partition.orphans.clear()
+
+    def delete(self, definition: QueueDefinition) -> None:
+        """The topology has no such queue any more."""
+        self.deleting.discard(definition.id)
+        self.queues.pop(definition.id, None)
+        partition = self.partitions.get(definition.partition)
+        queue = partition.queues.pop(definition.id, None) if partition else None
+        if queue:
+            _end(queue, pb.UNKNOWN_QUEUE)
+            queue.end(durable=True)
+
+    def _withdraw(self, partition: Partition) -> None:
+        for queue_id in partition.queues:
+            self.queues.pop(queue_id, None)
+
+
+def _end(queue: Queue, reason: pb.Reason.ValueType) -> None:
+    for consumer in queue.consumers:
+        queue.consumers.remove(consumer)
+        consumer.link.ended(consumer, reason)

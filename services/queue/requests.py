@@ -1,0 +1,81 @@
+"""Questions to one queue: get, purge, delete, inspect."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from services.common.errors import BrokerError, NotFound
+from services.queue.deliveries import DeliveryRun
+from services.queue.entry import Entry
+from services.queue.host import Host
+from services.queue.outbox import encode_run
+from services.queue.queue_type import Queue
+from services.rpc import queue_pb2 as pb
+
+if TYPE_CHECKING:
+    from services.queue.link import Link
+
+
+def queue_id_of(request: pb.QueueRequest) -> int:
+    """Which queue is asked."""
+    kind = request.WhichOneof("request")
+    return getattr(request, kind).queue_id if kind else 0
+
+
+def answer(host: Host, link: Link, request: pb.QueueRequest, queue: Queue, now: int) -> None:
+    """Carries a request out; a delete answers when the router has deleted the definition."""
+    reply = pb.QueueReply(id=request.id)
+    kind = request.WhichOneof("request")
+    if kind == "delete":
+        _delete(host, link, request, queue, reply)
+        return
+    if kind == "get":
+        _get(link, request.get, queue, reply, now)
+    elif kind == "purge":
+        reply.message_count = queue.purge()
+    else:
+        queue.touch(now)
+        reply.message_count = queue.ready_count
+    reply.consumer_count = len(queue.consumers)
+    link.outbox.frame.replies.append(reply)
+
+
+def _get(link: Link, request: pb.GetRequest, queue: Queue, reply: pb.QueueReply, now: int) -> None:
+    entry = queue.get(link, now, settled=request.settled)
+    if entry is not None:
+        link.holds_of(queue)
+        _encode_entry(entry, reply.message)
+    reply.message_count = queue.ready_count
+
+
+def _encode_entry(entry: Entry, batch: pb.DeliveryBatch) -> None:
+    message = entry.message
+    batch.uids.append(message.uid)
+    batch.bodies.append(message.body)
+    encode_run(DeliveryRun(0, 1, message.run, entry.attempts > 0, message.properties), batch)
+
+
+def _delete(host: Host, link: Link, request: pb.QueueRequest, queue: Queue, reply: pb.QueueReply) -> None:
+    asked = request.delete
+    if asked.if_unused and len(queue.consumers):
+        reply.reason, reply.text = pb.IN_USE, f"queue '{queue.options.name}' in use"
+    elif asked.if_empty and queue.ready_count:
+        reply.reason, reply.text = pb.NOT_EMPTY, f"queue '{queue.options.name}' not empty"
+    else:
+        host.registry.deleting.add(asked.queue_id)
+        host.tasks.start(_delete_there(host, link, queue, reply), f"delete queue {queue.options.name}")
+        return
+    link.outbox.frame.replies.append(reply)
+
+
+async def _delete_there(host: Host, link: Link, queue: Queue, reply: pb.QueueReply) -> None:
+    reply.message_count = queue.ready_count
+    definition = host.registry.definitions.get(queue.options.queue_id)
+    try:
+        if definition is not None:
+            await host.delete(definition)
+    except NotFound:
+        reply.reason, reply.text = pb.UNKNOWN_QUEUE, f"queue '{queue.options.name}' is deleted already"
+    except BrokerError as failure:
+        reply.reason, reply.text, reply.message_count = pb.UNAVAILABLE, failure.text, 0
+    link.outbox.frame.replies.append(reply)

@@ -1,0 +1,113 @@
+"""A queue process: its clients of store and router, its partitions, its gRPC server."""
+
+from __future__ import annotations
+
+import uuid
+from pathlib import Path
+
+import structlog
+
+from services.common.clients.leases import Leases
+from services.common.clients.partition_table import ROLE, PartitionTable
+from services.common.clients.publisher import Publisher
+from services.common.clients.store import Journal, StoreClient
+from services.common.clients.topology import TopologyClient
+from services.common.config import Settings
+from services.common.grpc_channel import Server
+from services.common.runtime import Tasks
+from services.common.uid import UidSource
+from services.queue.dead_letter_office import DeadLetterOffice
+from services.queue.definitions import Definitions
+from services.queue.handler import Handler
+from services.queue.host import Host
+from services.queue.journal_writer import JournalWriter
+from services.queue.partition import Partition
+from services.queue.partitions import Partitions
+from services.queue.registry import Registry
+from services.queue.timers import Timers
+from services.rpc.queue_pb2_grpc import add_QueueServicer_to_server
+
+NAME = "hopline.queue.Queue"
+
+log = structlog.get_logger()
+
+
+class Service:
+    """Started and stopped by the command line; `name` is queue-1, queue-2, …."""
+
+    def __init__(self, settings: Settings, name: str) -> None:
+        self._settings = settings
+        self._name = name
+        self._address = settings.address_of(name)
+        self._store = StoreClient(settings.address_of("store"))
+        self._journal = Journal(settings.address_of("store"), name)
+        self._server = Server([NAME])
+        self._tasks = Tasks()
+        # Another one at each start: what the former incarnation held must not be taken for this one's.
+        self._member = f"{name}-{uuid.uuid4().hex[:12]}"
+
+    async def start(self) -> None:
+        """Returns when the partitions that were free are served; waits for store and router as long as it takes."""
+        origin, _ = await self._store.allocate_origin(self._name)
+        uids = UidSource(origin)
+        self._topology = TopologyClient(self._settings.address_of("router"), self._member, ROLE, "")
+        registry = Registry(self._topology.queues)
+        writer = JournalWriter(self._journal, uids, self._fenced)
+        self._host = Host(registry, writer, uids, self._topology, self._store, self._settings.queue_memory)
+        self._publisher = self._create_publisher(uids)
+        office = DeadLetterOffice(registry, self._topology, self._publisher, self._host.tasks)
+        self._partitions = Partitions(self._host, office, self._store, self._settings.partitions)
+        await self._open(registry)
+        office.start()
+        Timers(self._host, self._topology.has_place).start()
+        await self._partitions.start(self._leases())
+        await self._server.ready()
+        log.info("queue process ready", name=self._name, partitions=len(registry.partitions), address=self._address)
+
+    async def stop(self) -> None:
+        """Hands the partitions over, then ends the links."""
+        await self._partitions.stop()
+        await self._server.stop()
+        await self._host.tasks.stop()
+        await self._tasks.stop()
+        await self._publisher.stop()
+        await self._topology.stop()
+        await self._journal.stop()
+        await self._store.close()
+
+    async def _open(self, registry: Registry) -> None:
+        self._topology.listeners.append(Definitions(registry))
+        await self._topology.start()
+        await self._journal.start()
+        if self._address.startswith("unix:"):
+            Path(self._address.removeprefix("unix:")).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        add_QueueServicer_to_server(Handler(self._host), self._server.grpc)
+        await self._server.listen(self._address)
+        self._publisher.start()
+
+    def _create_publisher(self, uids: UidSource) -> Publisher:
+        """Dead letters go to queue processes as a gateway's messages do, this very process among them."""
+        table = PartitionTable()
+        self._tasks.start(table.follow(self._store.watch_leases(ROLE)), "lease table")
+        definitions = self._topology.queues
+
+        def partition_of(queue_id: int) -> int | None:
+            definition = definitions.get(queue_id)
+            return definition.partition if definition else None
+
+        return Publisher(self._name, uids, table, partition_of)
+
+    def _leases(self) -> Leases:
+        settings = self._settings
+        return Leases(
+            self._store,
+            settings.address_of("store"),
+            self._member,
+            ROLE,
+            self._address,
+            settings.lease_ttl_ms,
+            self._partitions,
+        )
+
+    def _fenced(self, partition: Partition) -> None:
+        self._partitions.fenced(partition)

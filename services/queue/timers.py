@@ -1,0 +1,59 @@
+"""What happens by the clock: messages and queues that expire. One task for the process, nothing for each message."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from services.common.clock import epoch_ms
+from services.queue.host import Host
+from services.queue.partition import Partition, State
+
+_TICK = 0.05
+
+
+class Timers:
+    """`has_place`: whether the topology is known to be complete, so that a queue that is not in it does not exist."""
+
+    def __init__(self, host: Host, has_place: Callable[[], bool]) -> None:
+        self._host = host
+        self._has_place = has_place
+
+    def start(self) -> None:
+        """Begins to tick."""
+        self._host.tasks.start(self._run(), "timers")
+
+    async def _run(self) -> None:
+        while True:
+            await asyncio.sleep(_TICK)
+            if not self._host.suspended:
+                self.tick(epoch_ms())
+
+    def tick(self, now: int) -> None:
+        """Does what is due."""
+        host = self._host
+        for partition in host.registry.partitions.values():
+            if partition.state is State.SERVING:
+                self._check(partition, now)
+        if self._has_place():
+            self._drop_orphans()
+        host.check_memory()
+
+    def _check(self, partition: Partition, now: int) -> None:
+        timed = partition.context.timed
+        for queue_id in list(timed):
+            queue = partition.queues.get(queue_id)
+            if queue is None:
+                timed.discard(queue_id)
+            elif 0 < queue.deadline() <= now:
+                queue.expire(now)
+                if queue.unused(now):
+                    self._host.delete_soon(queue_id)
+
+    def _drop_orphans(self) -> None:
+        """Entries of queues that were deleted while nobody owned their partition."""
+        for partition in self._host.registry.partitions.values():
+            if partition.orphans and partition.state is State.SERVING:
+                for entries in partition.orphans.values():
+                    partition.context.forget(entries, durable=True)
+                partition.orphans.clear()

@@ -1,0 +1,312 @@
+"""A queue in the order of arrival: first in, first out, and back to its place what was requeued."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from services.queue.arrival import Arrival
+from services.queue.consumers import Consumer, Consumers, Link
+from services.queue.context import DELIVERY_LIMIT, EXPIRED, MAXLEN, REJECTED, DeadLetter, QueueContext
+from services.queue.dispatch import Dispatcher
+from services.queue.entry import AVAILABLE, GONE, Entry
+from services.queue.entry_list import EntryList
+from services.queue.options import QueueOptions
+from services.queue.overflow import OverflowPolicy
+from services.queue.queue_type import Refused
+from services.queue.ready import Ready
+from services.rpc import queue_pb2 as pb
+
+
+class StandardQueue:
+    """See services.queue.queue_type.Queue."""
+
+    def __init__(self, options: QueueOptions, context: QueueContext, policy: OverflowPolicy, now: int) -> None:
+        self.options = options
+        self.consumers = Consumers(single_active=options.single_active)
+        self._context = context
+        self._policy = policy
+        self._ready = self.create_ready()
+        self._dispatcher = Dispatcher(options, context, self._ready, self.consumers)
+        self._unsettled = self._dispatcher.unsettled
+        self._may_expire = False
+        self._had_consumers = False
+        self._used_at = now
+        self._reserved = [0, 0]  # messages and bytes that transactions will bring
+        if options.unused_ms is not None:
+            context.timed.add(options.queue_id)
+
+    def create_ready(self) -> Ready:
+        """What the available entries are kept in."""
+        return EntryList()
+
+    @property
+    def ready_count(self) -> int:
+        return self._ready.count
+
+    # -------------------------------------------------------------- messages
+
+    def publish(self, arrival: Arrival, now: int, *, reserved: bool = False) -> list[Refused]:
+        if reserved:
+            self.unreserve(len(arrival.bodies), sum(map(len, arrival.bodies)))
+        expires, done = self._expires(arrival), 0
+        if not self._ready.count:
+            done = self._dispatcher.direct(arrival, expires)
+            if done == len(arrival.bodies):
+                return []
+        if arrival.immediate:
+            return self._immediate(arrival, done, expires, now)
+        return self._store(arrival, done, expires, now, reserved=reserved)
+
+    def _expires(self, arrival: Arrival) -> int:
+        own, queue = arrival.run.ttl_ms, self.options.ttl_ms
+        if own is None and queue is None:
+            return 0
+        self._expects_expiry()
+        return arrival.time_ms + min(ttl for ttl in (own, queue) if ttl is not None)
+
+    def _expects_expiry(self) -> None:
+        self._may_expire = True
+        self._context.timed.add(self.options.queue_id)
+
+    def _immediate(self, arrival: Arrival, first: int, expires: int, now: int) -> list[Refused]:
+        """In no list but for the moment until a consumer has it."""
+        end = first
+        if not self._ready.count:
+            end = min(len(arrival.bodies), first + self.consumers.capacity())
+        if end > first:
+            self._append(arrival, first, end, expires)
+            self.dispatch(now)
+        return [(end, len(arrival.bodies) - end, pb.NO_CONSUMERS)] if end < len(arrival.bodies) else []
+
+    def _store(self, arrival: Arrival, first: int, expires: int, now: int, *, reserved: bool) -> list[Refused]:
+        end = len(arrival.bodies)
+        while first < end:
+            last = self._at_once(first, end)
+            admitted = last - first if reserved else self._admitted(arrival.bodies[first:last])
+            if admitted:
+                self._append(arrival, first, first + admitted, expires)
+                self.dispatch(now)
+                self._trim(now)
+            first += admitted
+            if first < last:
+                return self._refuse(arrival, first, end, now)
+        return []
+
+    def _at_once(self, first: int, end: int) -> int:
+        """Consumers that can take keep a queue from being full: then no more comes in at a time than fits."""
+        if not self.options.limited or not self.consumers.ring:
+            return end
+        by_count = self.options.max_bytes is None and self.options.max_length
+        return min(end, first + (by_count or 1))
+
+    def _admitted(self, bodies: Sequence[bytes]) -> int:
+        if not self.options.limited:
+            return len(bodies)
+        if self.consumers.ring:
+            return len(bodies)  # at least one leaves again at once
+        count, size = self._ready.count + self._reserved[0], self._ready.size + self._reserved[1]
+        return self._policy.admits(self.options, count, size, [len(body) for body in bodies])
+
+    def _append(self, arrival: Arrival, first: int, end: int, expires: int) -> None:
+        durable = self.options.durable
+        entries = self._dispatcher.entries(arrival, first, end, expires, AVAILABLE, durable=durable)
+        self._ready.extend(entries, sum(map(len, arrival.bodies[first:end])))
+
+    def _refuse(self, arrival: Arrival, first: int, end: int, now: int) -> list[Refused]:
+        if self._policy.dead_letters_refused and self.options.dead_letter_exchange is not None:
+            self.discard(self._dispatcher.entries(arrival, first, end, 0, GONE, durable=False), MAXLEN, now)
+        return [(first, end - first, pb.OVERFLOW)]
+
+    def _trim(self, now: int) -> None:
+        """Drops from the head what is too much."""
+        options, ready = self.options, self._ready
+        if not options.limited or not self._policy.drops_head:
+            return
+        dropped: list[Entry] = []
+        while (options.max_length is not None and ready.count > options.max_length) or (
+            options.max_bytes is not None and ready.size > options.max_bytes
+        ):
+            entry = ready.pop()
+            if entry is None:
+                break
+            dropped.append(entry)
+        if dropped:
+            self.discard(dropped, MAXLEN, now)
+
+    def recover(self, entries: list[Entry]) -> None:
+        if any(entry.expires for entry in entries):
+            self._expects_expiry()
+        self._dispatcher.position = entries[-1].position + 1
+        self._ready.extend(entries, sum(len(entry.message.body) for entry in entries))
+
+    def settle(self, outcome: pb.Outcome.ValueType, uids: Iterable[int], now: int) -> None:
+        pop = self._unsettled.pop
+        entries = [entry for uid in uids if (entry := pop(uid, None)) is not None]
+        if outcome == pb.ACCEPT:
+            self._context.forget(entries, durable=self.options.durable)
+        elif entries:
+            self._come_back(outcome, entries, now)
+
+    def _come_back(self, outcome: pb.Outcome.ValueType, entries: list[Entry], now: int) -> None:
+        if outcome == pb.REJECT:
+            self.discard(entries, REJECTED, now)
+            return
+        if outcome == pb.RELEASE:
+            entries = self._attempted(entries, now)
+        self._ready.put_back(entries)
+        self.dispatch(now)
+        self._trim(now)
+
+    def _attempted(self, entries: list[Entry], now: int) -> list[Entry]:
+        """Counts the attempt; gives those that may be tried again."""
+        for entry in entries:
+            entry.attempts += 1
+        limit = self.options.delivery_limit
+        if limit is None:
+            return entries
+        spent = [entry for entry in entries if entry.attempts > limit]
+        if spent:
+            self.discard(spent, DELIVERY_LIMIT, now)
+        return [entry for entry in entries if entry.attempts <= limit]
+
+    def get(self, link: Link, now: int, *, settled: bool) -> Entry | None:
+        self._used_at = now
+        self.expire(now)
+        entry = self._ready.pop()
+        if entry is None:
+            return None
+        if settled:
+            self._context.forget([entry], durable=self.options.durable)
+            return entry
+        entry.holder = link
+        self._unsettled[entry.message.uid] = entry
+        if self.options.durable:
+            self._context.draft.handed_out([entry])
+        return entry
+
+    def purge(self) -> int:
+        entries = self._ready.clear()
+        self._context.forget(entries, durable=self.options.durable)
+        return len(entries)
+
+    def discard(self, entries: list[Entry], reason: str, now: int) -> None:
+        for entry in entries:
+            entry.state = GONE
+        if self.options.dead_letter_exchange is None:
+            self._context.forget(entries, durable=self.options.durable)
+        else:
+            self._context.bury([DeadLetter(self.options, entry, reason, now) for entry in entries])
+
+    # -------------------------------------------------------------- consumers
+
+    def attach(self, consumer: Consumer, held: Sequence[int], now: int, *, again: bool) -> pb.Reason.ValueType:
+        taken = self.consumers.exclusive is not None or (consumer.exclusive and len(self.consumers) > 0)
+        if taken and not again:
+            return pb.EXCLUSIVE_USE
+        self._used_at, self._had_consumers = now, True
+        self.consumers.add(consumer)
+        if held:
+            for entry in self._ready.acquire(set(held)):
+                entry.holder = consumer.link
+                self._unsettled[entry.message.uid] = entry
+        return pb.NONE
+
+    def detach(self, consumer: Consumer, now: int) -> bool:
+        self._used_at = now
+        was_active = self.consumers.active is consumer
+        self.consumers.remove(consumer)
+        if was_active:
+            self.dispatch(now)
+        return self.options.auto_delete and self._had_consumers and not len(self.consumers)
+
+    def credit(self, consumer: Consumer, messages: int, size: int, now: int) -> None:
+        consumer.messages += messages
+        consumer.size += size
+        self.consumers.refresh(consumer)
+        if self._ready.count:
+            self.dispatch(now)
+
+    def dispatch(self, now: int) -> None:
+        if self._may_expire:
+            self.expire(now)
+        expired: list[Entry] = []
+        self._dispatcher.from_list(now, expired)
+        if expired:
+            self.discard(expired, EXPIRED, now)
+
+    def release_held_by(self, holder: object, now: int) -> None:
+        uids = [uid for uid, entry in self._unsettled.items() if entry.holder is holder]
+        self.settle(pb.RELEASE, uids, now)
+
+    # -------------------------------------------------------------- transactions
+
+    def reserve(self, count: int, size: int) -> bool:
+        if self.options.limited:
+            # Of equal sizes, which is all that a sum allows to say.
+            sizes = [-(-size // count)] * count
+            ready, waiting = self._ready, self._reserved
+            if self._policy.admits(self.options, ready.count + waiting[0], ready.size + waiting[1], sizes) < count:
+                return False
+        self._reserved[0] += count
+        self._reserved[1] += size
+        return True
+
+    def unreserve(self, count: int, size: int) -> None:
+        self._reserved[0] -= count
+        self._reserved[1] -= size
+
+    def hold(self, uids: Iterable[int], holder: object) -> list[Entry]:
+        unsettled = self._unsettled
+        entries = [entry for uid in uids if (entry := unsettled.get(uid)) is not None]
+        for entry in entries:
+            entry.holder = holder
+        return entries
+
+    def settle_held(self, outcome: pb.Outcome.ValueType, entries: list[Entry], now: int, *, staged: bool) -> None:
+        for entry in entries:
+            del self._unsettled[entry.message.uid]
+        if staged:
+            self._context.forget(entries, durable=False)
+        elif outcome == pb.ACCEPT:
+            self._context.forget(entries, durable=self.options.durable)
+        else:
+            self._come_back(outcome, entries, now)
+
+    def unhold(self, entries: list[Entry], holder: Link | None, now: int) -> None:
+        if holder is None:
+            self.settle(pb.RELEASE, [entry.message.uid for entry in entries], now)
+        for entry in entries:
+            entry.holder = holder
+
+    # -------------------------------------------------------------- life
+
+    def touch(self, now: int) -> None:
+        self._used_at = now
+
+    def expire(self, now: int) -> None:
+        expired: list[Entry] = []
+        while (head := self._ready.peek()) is not None and 0 < head.expires <= now:
+            self._ready.pop()
+            expired.append(head)
+        if expired:
+            self.discard(expired, EXPIRED, now)
+
+    def deadline(self) -> int:
+        times = []
+        if self._may_expire and (head := self._ready.peek()) is not None and head.expires:
+            times.append(head.expires)
+        if self.options.unused_ms is not None and not len(self.consumers):
+            times.append(self._used_at + self.options.unused_ms)
+        return min(times, default=0)
+
+    def unused(self, now: int) -> bool:
+        unused_ms = self.options.unused_ms
+        return unused_ms is not None and not len(self.consumers) and self._used_at + unused_ms <= now
+
+    def end(self, *, durable: bool) -> int:
+        entries = self._ready.clear()
+        count = len(entries)
+        entries += self._unsettled.values()
+        self._unsettled.clear()
+        self._context.forget(entries, durable=durable and self.options.durable)
+        return count
