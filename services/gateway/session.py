@@ -15,7 +15,7 @@ from services.common.errors import BrokerError, InternalError
 from services.gateway.confirms import ConfirmTracker
 from services.gateway.consumer import Consumer, GetHolder
 from services.gateway.transaction import Transaction
-from services.gateway.vocabulary import Deliveries, Request, Returned
+from services.gateway.vocabulary import CloseSession, Deliveries, Request, Returned
 from services.rpc.queue_pb2 import RELEASE, RESTORE
 
 if TYPE_CHECKING:
@@ -137,7 +137,8 @@ class Session:
             consumer.start()
 
     def _fail(self, request: Request, error: BrokerError) -> None:
-        self._waiting.clear()
+        # What follows a fault is not carried out, but for the end that the client asked for.
+        self._waiting = deque(each for each in self._waiting if isinstance(each, CloseSession))
         if not self.connection.lost:
             self.connection.fail(request, error)
 

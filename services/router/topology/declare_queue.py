@@ -29,7 +29,7 @@ def declare_queue(state: State, request: ChangeRequest, effects: Effects) -> Out
 
 def _create(state: State, host: VirtualHost, declare: DeclareQueue, connection: str) -> Queue:
     if declare.name:
-        names.check_new("queue", declare.name)
+        names.check_new("queue", declare.name, exclusive=declare.exclusive)
     if declare.exclusive and not connection:
         raise PreconditionFailed("an exclusive queue needs a connection to belong to")
     name = declare.name or f"amq.gen-{state.new_name()}"

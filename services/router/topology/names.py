@@ -7,6 +7,7 @@ from services.router.topology.definitions import Exchange
 
 DEFAULT_EXCHANGE = ""
 _RESERVED = "amq."
+_REPLIES = "amq.rabbitmq.reply-to."  # gateways make one for each consumer of direct replies
 _LONGEST = 255  # bytes: a short string of the wire (AMQP 0-9-1, 4.2.5.3)
 
 _PREDECLARED = {
@@ -33,9 +34,9 @@ def called(kind: str, name: str, virtual_host: str) -> str:
     return f"{kind} '{name}' in vhost '{virtual_host}'"
 
 
-def check_new(kind: str, name: str) -> None:
+def check_new(kind: str, name: str, *, exclusive: bool = False) -> None:
     """Raises AccessRefused for a reserved name, SyntaxFault for one that does not fit."""
-    if name.startswith(_RESERVED):
+    if name.startswith(_RESERVED) and not (exclusive and name.startswith(_REPLIES)):
         raise AccessRefused(f"{kind} name '{name}' contains reserved prefix '{_RESERVED}*'")
     if len(name.encode()) > _LONGEST:
         raise SyntaxFault(f"{kind} name is longer than {_LONGEST} bytes")
