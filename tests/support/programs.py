@@ -55,5 +55,5 @@ def notes(home: Path) -> list[str]:
 async def until(condition: Callable[[], object], seconds: float = 10) -> None:
     """Waits until `condition` holds; raises TimeoutError when it does not come true."""
     async with asyncio.timeout(seconds):
-        while not condition():  # noqa: ASYNC110 - it comes true in another process
+        while not condition():
             await asyncio.sleep(0.01)
