@@ -178,6 +178,10 @@ class Channels:
         for its in self._channels.values():
             if its.state is not State.CLOSING:
                 self._peer.ask(CloseSession(its.number))
+        self.forget()
+
+    def forget(self) -> None:
+        """The peer closed the connection, which says enough: what the broker still has to answer is dropped."""
         self._channels.clear()
         self._asked.clear()
 

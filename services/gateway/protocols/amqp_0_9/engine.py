@@ -124,6 +124,8 @@ class AmqpEngine:
         (self._code,) = _CODE.unpack_from(payload)
         if number == 0:
             self._connection.method(self._code, payload)
+            if self._connection.state is State.CLOSED:
+                self._channels.forget()
         elif self._connection.state is State.RUNNING:
             self._channels.method(number, self._code, payload)
         elif not self._connection.is_over:

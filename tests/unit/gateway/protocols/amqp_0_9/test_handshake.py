@@ -181,6 +181,18 @@ def test_the_peer_closes() -> None:
     assert book.client(1, commands.Channel.Open()) == []
 
 
+def test_late_answers_after_the_peer_closed() -> None:
+    """Nothing is sent, nothing is asked."""
+    book = Playbook().running()
+    asked, _ = book.client(1, commands.Queue.Declare(queue="q")) + book.client(
+        0, commands.Connection.Close(200, "", 0, 0)
+    )
+    book.raw()
+    book.engine.fail(asked, NotFound("late"))
+    assert book.engine.pending_requests() == []
+    assert book.raw() == b""
+
+
 def test_the_broker_closes() -> None:
     """320, sessions end at once, the rest is ignored until close-ok."""
     book = Playbook().running(1, 2)
