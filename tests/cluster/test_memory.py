@@ -32,11 +32,15 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
 
 @pytest.fixture
 def producer(stack: Stack, name: str) -> Iterator[Connection]:
-    """A connection that has declared the queue `name`, to which it will publish."""
-    opened = Connection(Address(stack.address.host, stack.address.port))
+    """A connection that has declared the queue `name`, to which it will publish; the queue goes at the end."""
+    address = Address(stack.address.host, stack.address.port)
+    opened = Connection(address)
     opened.declare_queue(name, durable=False)
     yield opened
     opened.close()
+    other = Connection(address)
+    other.delete_queue(name)
+    other.close()
 
 
 def publish_until_held_back(producer: Connection, queue: str) -> int:

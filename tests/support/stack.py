@@ -107,7 +107,8 @@ class Stack:
 
     def pid(self, service: str) -> int:
         """The process id that the supervisor wrote down for `service`."""
-        return int((self.data / "run" / f"{service}.pid").read_text())
+        wait_until(lambda: self._written_pid(service), START_SECONDS, f"pid file of {service}")
+        return self._written_pid(service)
 
     def pids(self, root: int | None = None) -> list[int]:
         """The supervisor and everything below it."""
@@ -124,7 +125,7 @@ class Stack:
 
     def wait_until_replaced(self, service: str, pid: int) -> None:
         """Returns when `service` runs under another process id than `pid` and the stack is healthy again."""
-        wait_until(lambda: self.pid(service) != pid, START_SECONDS, f"a new {service}")
+        wait_until(lambda: self._written_pid(service) not in {0, pid}, START_SECONDS, f"new {service}")
         self.wait_until_healthy()
 
     def wait_until_healthy(self) -> None:
@@ -138,6 +139,11 @@ class Stack:
     def log_tail(self) -> str:
         """The end of what the stack has logged."""
         return self.log.read_text(errors="replace")[-LOG_TAIL:]
+
+    def _written_pid(self, service: str) -> int:
+        """0 while the file is not there, or being written."""
+        path = self.data / "run" / f"{service}.pid"
+        return int(path.read_text() or 0) if path.exists() else 0
 
     def _is_healthy(self) -> bool:
         try:
