@@ -6,6 +6,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from functools import partial
 
+from services.common.clock import epoch_ms
 from services.common.uid import origin_of
 from services.queue.arrival import Arrival
 from services.queue.content import Source
@@ -111,7 +112,7 @@ def _absent(host: Host, ticket: Ticket, arrival: Arrival, queue_id: int, *, rese
 def _offer_later(host: Host, ticket: Ticket, arrival: Arrival, queue_id: int, *, resent: bool) -> None:
     # The journal has taken, or has not needed, what was ready at first: this part is a content of its own.
     arrival.content = ContentDraft(host.take_id, arrival.content.source)
-    _offer(host, ticket, arrival, (queue_id,), arrival.time_ms, resent=resent)
+    _offer(host, ticket, arrival, (queue_id,), epoch_ms(), resent=resent)
     _journal(host, arrival.content, ticket)
     ticket.part_done()
 

@@ -1,0 +1,160 @@
+"""Who gets what."""
+
+from __future__ import annotations
+
+from services.rpc import queue_pb2 as pb
+from tests.support.queue_machine import FakeLink, Make
+
+
+def test_order_of_arrival(make: Make) -> None:
+    """Messages of one priority are delivered in the order in which they came, waiting or not."""
+    machine = make()
+    machine.publish(3)
+    machine.consumer()
+    machine.publish(2)
+    assert machine.link.uids() == [1, 2, 3, 4, 5]
+
+
+def test_credit_in_messages(make: Make) -> None:
+    """A consumer is sent no more messages than it has credit for."""
+    machine = make()
+    consumer = machine.consumer(messages=2)
+    machine.publish(5)
+    assert machine.link.uids() == [1, 2]
+    machine.queue.credit(consumer, 2, 0, 0)
+    assert machine.link.uids() == [3, 4]
+    assert machine.queue.ready_count == 1
+
+
+def test_credit_in_bytes(make: Make) -> None:
+    """Bytes of credit may be overdrawn by one message, and by no more."""
+    machine = make()
+    consumer = machine.consumer(size=10)
+    machine.publish(5, body=bytes(6))
+    assert machine.link.uids() == [1, 2]
+    machine.queue.credit(consumer, 0, 3, 0)
+    assert machine.link.uids() == [3]
+
+
+def test_round_robin_by_message(make: Make) -> None:
+    """Consumers of one priority take turns by message, also across runs."""
+    machine = make()
+    first, second, third = (machine.consumer() for _ in range(3))
+    machine.publish(4)
+    machine.publish(5)
+    by_consumer: dict[int, list[int]] = {}
+    for handle, uid, _ in machine.link.taken():
+        by_consumer.setdefault(handle, []).append(uid)
+    assert by_consumer == {first.handle: [1, 4, 7], second.handle: [2, 5, 8], third.handle: [3, 6, 9]}
+
+
+def test_one_delivery_run_for_each_consumer(make: Make) -> None:
+    """However many messages, each consumer's share of a run is one delivery run."""
+    machine = make()
+    machine.consumer()
+    machine.consumer()
+    machine.publish(100)
+    assert [run.count for run in machine.link.deliveries.runs] == [50, 50]
+
+
+def test_higher_priority_first(make: Make) -> None:
+    """A consumer gets only what none of a higher priority with credit can take."""
+    machine = make()
+    low = machine.consumer(priority=-1)
+    high = machine.consumer(priority=5, messages=3)
+    machine.publish(5)
+    assert [(handle, uid) for handle, uid, _ in machine.link.taken()] == [
+        (high.handle, 1),
+        (high.handle, 2),
+        (high.handle, 3),
+        (low.handle, 4),
+        (low.handle, 5),
+    ]
+
+
+def test_no_ack_keeps_nothing(make: Make) -> None:
+    """What is settled by being sent costs no memory and is not journalled."""
+    machine = make(durable=True)
+    machine.consumer(settled=True)
+    machine.publish(3, persistent=True)
+    assert machine.link.uids() == [1, 2, 3]
+    assert machine.account.used == 0
+    assert not machine.contents[0].entries
+
+
+def test_exclusive(make: Make) -> None:
+    """An exclusive consumer has the queue to itself, unless it only comes back after a change of owner."""
+    machine = make()
+    machine.consumer()
+    machine.consumer(exclusive=True)
+    assert machine.reason == pb.EXCLUSIVE_USE
+    machine.consumer(exclusive=True, again=True)
+    assert machine.reason == pb.NONE
+    machine.consumer()
+    assert machine.reason == pb.EXCLUSIVE_USE
+
+
+def test_single_active(make: Make) -> None:
+    """With x-single-active-consumer the first gets everything, and the next when it is gone."""
+    machine = make(single_active_consumer=True)
+    first = machine.consumer(messages=1)
+    second = machine.consumer()
+    machine.publish(3)
+    assert [handle for handle, _, _ in machine.link.taken()] == [first.handle]
+    machine.queue.detach(first, 0)
+    assert [handle for handle, _, _ in machine.link.taken()] == [second.handle] * 2
+
+
+def test_browsing(make: Make) -> None:
+    """A browser sees each message once and takes none."""
+    machine = make()
+    machine.publish(3)
+    browser = machine.consumer(browse=True, messages=2)
+    assert machine.link.uids() == [1, 2]
+    machine.queue.credit(browser, 5, 0, 0)
+    machine.publish(1)
+    assert machine.link.uids() == [3, 4]
+    assert machine.queue.ready_count == 4
+
+
+def test_browser_sees_what_comes_back_further_on(make: Make) -> None:
+    """A browser that has not passed a place sees what is released there, though others took all before it."""
+    machine = make()
+    machine.publish(4)
+    browser = machine.consumer(browse=True, messages=1)
+    other = FakeLink()
+    taker = machine.consumer(link=other, messages=3)
+    machine.link.taken()
+    machine.queue.settle(pb.RELEASE, [3], 0)
+    assert taker.messages == 0
+    machine.queue.credit(browser, 9, 0, 0)
+    assert machine.link.uids() == [3, 4]
+
+
+def test_auto_delete_after_the_last_consumer(make: Make) -> None:
+    """A queue is to be deleted with its last consumer, not before it had one."""
+    machine = make(auto_delete=True)
+    first, second = machine.consumer(), machine.consumer()
+    assert not machine.queue.detach(first, 0)
+    assert machine.queue.detach(second, 0)
+
+
+def test_held_by_a_consumer_that_comes_back(make: Make) -> None:
+    """What a consumer held under the former owner is its own again, and not delivered."""
+    machine = make()
+    machine.publish(4)
+    machine.consumer(held=[1, 3])
+    assert machine.link.uids() == [2, 4]
+    machine.queue.release_held_by(machine.link, 0)
+    assert machine.queue.ready_count == 0
+    assert machine.link.taken() == [(1, 1, True), (1, 2, True), (1, 3, True), (1, 4, True)]
+
+
+def test_immediate(make: Make) -> None:
+    """An immediate message is refused unless a consumer can take it now."""
+    machine = make()
+    assert machine.publish(2, immediate=True) == [(0, 2, pb.NO_CONSUMERS)]
+    machine.consumer(messages=1)
+    assert machine.publish(3, immediate=True) == [(1, 2, pb.NO_CONSUMERS)]
+    assert machine.link.uids() == [3]
+    assert machine.queue.ready_count == 0

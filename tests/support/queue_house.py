@@ -1,0 +1,170 @@
+"""Store, router and queue processes in one process over unix sockets, and links to them that speak raw frames."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from services.common.clients.topology import TopologyClient
+from services.common.config import Settings
+from services.common.grpc_channel import connect
+from services.common.message import arguments
+from services.queue.service import Service as QueueService
+from services.router.service import Service as RouterService
+from services.rpc import queue_pb2 as pb
+from services.rpc.queue_pb2_grpc import QueueStub
+from services.rpc.router_pb2 import Bind, ChangeRequest, DeclareExchange, DeclareQueue, DeleteQueue
+from services.store.service import Service as StoreService
+
+PROPERTIES = b"\x00\x00"
+
+
+class House:
+    """What a gateway finds."""
+
+    def __init__(self, folder: Path, **settings: Any) -> None:
+        self.settings = Settings(
+            data=folder, store_provider="memory", partitions=8, lease_ttl_ms=1000, place_ttl_ms=1000, **settings
+        )
+        self.store = StoreService(self.settings)
+        self.router = RouterService(self.settings)
+        self.queues: dict[str, QueueService] = {}
+        self.links: list[RawLink] = []
+        self.topology: TopologyClient = None  # type: ignore[assignment]
+
+    async def start(self) -> None:
+        await self.store.start()
+        await self.router.start()
+        await self.start_queue("queue-1")
+        self.topology = TopologyClient(self.settings.address_of("router"), "test", "gateway", "test")
+        await self.topology.start()
+
+    async def stop(self) -> None:
+        for link in self.links:
+            await link.close()
+        await self.topology.stop()
+        for service in self.queues.values():
+            await service.stop()
+        await self.router.stop()
+        await self.store.stop()
+
+    async def start_queue(self, name: str) -> QueueService:
+        service = self.queues[name] = QueueService(self.settings, name)
+        await service.start()
+        return service
+
+    async def declare(self, name: str, *, durable: bool = False, auto_delete: bool = False, **more: Any) -> int:
+        table = {f"x-{key.replace('_', '-')}": value for key, value in more.items()}
+        declare = DeclareQueue(name=name, durable=durable, auto_delete=auto_delete, arguments=arguments.dump(table))
+        reply = await self.topology.change(ChangeRequest(virtual_host="/", declare_queue=declare))
+        return reply.queue.id
+
+    async def delete(self, name: str) -> None:
+        await self.topology.change(ChangeRequest(virtual_host="/", delete_queue=DeleteQueue(name=name)))
+
+    async def declare_exchange(self, name: str, queue: str, key: str) -> None:
+        exchange = DeclareExchange(name=name, type="direct")
+        await self.topology.change(ChangeRequest(virtual_host="/", declare_exchange=exchange))
+        bind = Bind(source=name, destination=queue, routing_key=key)
+        await self.topology.change(ChangeRequest(virtual_host="/", bind=bind))
+
+    async def link(self, name: str = "queue-1", origin: int = 1000) -> RawLink:
+        link = RawLink(self.settings.address_of(name), origin)
+        self.links.append(link)
+        await link.open()
+        return link
+
+
+class RawLink:
+    """A gateway's end of a stream; everything received is kept."""
+
+    def __init__(self, address: str, origin: int) -> None:
+        self._channel = connect(address)
+        self._origin = origin
+        self._sequence = 0
+        self._uid = origin << 39
+        self.frames: list[pb.QueueFrame] = []
+        self.uids: list[int] = []
+        self.bodies: list[bytes] = []
+        self.runs: list[pb.DeliveryRun] = []
+        self.properties: list[bytes] = []
+
+    async def open(self) -> None:
+        self._call = QueueStub(self._channel).Attach(wait_for_ready=True)
+        await self._call.write(pb.LinkFrame(hello=pb.Hello(origin=self._origin, name="test")))
+        self._reader = asyncio.get_running_loop().create_task(self._read())
+
+    async def close(self) -> None:
+        self._call.cancel()
+        await asyncio.gather(self._reader, return_exceptions=True)
+        await self._channel.close()
+
+    async def _read(self) -> None:
+        async for frame in self._call:
+            self.frames.append(frame)
+            self.uids.extend(frame.deliveries.uids)
+            self.bodies.extend(frame.deliveries.bodies)
+            self.runs.extend(frame.deliveries.runs)
+            self.properties.extend(frame.deliveries.properties)
+
+    async def send(self, **parts: Any) -> None:
+        await self._call.write(pb.LinkFrame(**parts))
+
+    def batch(
+        self,
+        queue_id: int,
+        bodies: list[bytes],
+        *,
+        uids: list[int] | None = None,
+        transaction: int = 0,
+        time_ms: int = 1,
+        properties: bytes = PROPERTIES,
+        **run: Any,
+    ) -> bytes:
+        self._sequence += 1
+        if uids is None:
+            uids = list(range(self._uid + 1, self._uid + 1 + len(bodies)))
+            self._uid = uids[-1]
+        described = pb.PublishRun(
+            count=len(bodies), virtual_host="/", exchange="", routing_key="key", queue_ids=[queue_id],
+            format="amqp-0-9", shared_properties=properties, **run,
+        )  # fmt: skip
+        return pb.PublishBatch(
+            sequence=self._sequence, uids=uids, bodies=bodies, runs=[described], transaction=transaction,
+            time_ms=time_ms,
+        ).SerializeToString()  # fmt: skip
+
+    async def publish(self, queue_id: int, bodies: list[bytes], **more: Any) -> int:
+        """Returns its sequence when the batch is done."""
+        raw = self.batch(queue_id, bodies, **more)
+        sequence = self._sequence
+        await self.send(publishes=[raw])
+        await self.until(lambda: sequence in self.done())
+        return sequence
+
+    async def attach(self, queue_id: int, consumer: int = 1, *, messages: int = 1000, **more: Any) -> pb.Attached:
+        attach = pb.AttachConsumer(consumer=consumer, queue_id=queue_id, messages=messages, bytes=1 << 40, **more)
+        await self.send(attaches=[attach])
+        await self.until(lambda: any(a.consumer == consumer for f in self.frames for a in f.attached))
+        return next(a for f in reversed(self.frames) for a in f.attached if a.consumer == consumer)
+
+    async def request(self, number: int, **request: Any) -> pb.QueueReply:
+        await self.send(requests=[pb.QueueRequest(id=number, **request)])
+        await self.until(lambda: any(r.id == number for f in self.frames for r in f.replies))
+        return next(r for f in self.frames for r in f.replies if r.id == number)
+
+    async def ready(self, queue_id: int, number: int) -> int:
+        return (await self.request(number, inspect=pb.InspectRequest(queue_id=queue_id))).message_count
+
+    def done(self) -> list[int]:
+        return [sequence for frame in self.frames for sequence in frame.done]
+
+    def refusals(self) -> list[tuple[int, int, int]]:
+        return [(r.first, r.count, r.reason) for f in self.frames for r in f.refusals]
+
+    async def until(self, condition: Callable[[], object], seconds: float = 10) -> None:
+        async with asyncio.timeout(seconds):
+            while not condition():
+                await asyncio.sleep(0.005)

@@ -1,0 +1,99 @@
+"""Leases by a clock that the test holds."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from services.common.clients.leases import Leases
+from services.common.errors import Unavailable
+from services.rpc import store_pb2 as pb
+
+
+class FakeStore:
+    """Grants whatever is asked for; `away` makes it fail."""
+
+    def __init__(self) -> None:
+        self.away = False
+        self.held: dict[str, int] = {}
+        self.requests: list[pb.KeepAliveRequest] = []
+
+    async def keep_alive(self, request: pb.KeepAliveRequest, timeout: float = 1.0) -> pb.KeepAliveReply:  # noqa: ASYNC109
+        await asyncio.sleep(0)
+        if self.away:
+            raise Unavailable("away")
+        self.requests.append(request)
+        for name in request.release:
+            self.held.pop(name, None)
+        self.held.update(dict.fromkeys(request.acquire, 1))
+        leases = [pb.Lease(name=name, epoch=epoch, member=request.member) for name, epoch in self.held.items()]
+        return pb.KeepAliveReply(leases=leases, ttl_ms=request.ttl_ms)
+
+
+class Listener:
+    def __init__(self) -> None:
+        self.held: dict[str, int] = {}
+        self.valid: list[bool] = []
+
+    def renewed(self, held: dict[str, int], reply: pb.KeepAliveReply) -> None:
+        self.held = held
+
+    def validity_changed(self, *, valid: bool) -> None:
+        self.valid.append(valid)
+
+
+class House:
+    def __init__(self, *, gone: bool = False) -> None:
+        self.now = 100.0
+        self.store, self.listener = FakeStore(), Listener()
+
+        async def is_gone(_: str) -> bool:
+            return gone
+
+        self.leases = Leases(
+            self.store, "unix:store", "me", "queue", "unix:q", 200, self.listener, lambda: self.now, is_gone
+        )
+
+
+async def until(condition: Callable[[], object]) -> None:
+    async with asyncio.timeout(5):
+        while not condition():
+            await asyncio.sleep(0.005)
+
+
+async def test_acquire_and_release_at_once() -> None:
+    """What is asked for is asked of the store without waiting for the next renewal; leaving tells it too."""
+    house = House()
+    await house.leases.start()
+    house.leases.acquire(["partition/1", "partition/2"])
+    await until(lambda: house.listener.held == {"partition/1": 1, "partition/2": 1})
+    house.leases.release(["partition/1"])
+    await until(lambda: house.listener.held == {"partition/2": 1})
+    await house.leases.stop()
+    assert house.store.requests[-1].leaving
+
+
+async def test_runs_out() -> None:
+    """Leases that could not be renewed are not valid after their time, and are again when they were renewed."""
+    house = House()
+    await house.leases.start()
+    assert house.leases.check()
+    house.store.away = True
+    house.now += 0.3
+    assert not house.leases.check()
+    house.store.away = False
+    await until(lambda: house.listener.valid == [True, False, True])
+    await house.leases.stop()
+
+
+async def test_store_that_is_gone() -> None:
+    """While nobody listens at the store's address nobody can be granted anything: leases stay valid."""
+    house = House(gone=True)
+    await house.leases.start()
+    house.store.away = True
+    for _ in range(5):
+        house.now += 0.1
+        await asyncio.sleep(0.12)
+    assert house.leases.check()
+    await house.leases.stop()
+    assert house.listener.valid == [True]

@@ -1,0 +1,200 @@
+"""A queue process over real gRPC, with a real store and router."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from services.common.clock import epoch_ms
+from services.common.message import format_named
+from services.rpc import queue_pb2 as pb
+from tests.support.queue_house import House
+
+
+async def test_publish_and_deliver(house: House) -> None:
+    """What is published reaches the consumer in order, and the batch is done."""
+    queue_id = await house.declare("q")
+    link = await house.link()
+    assert (await link.attach(queue_id)).reason == pb.NONE
+    await link.publish(queue_id, [b"1", b"2", b"3"])
+    assert link.bodies == [b"1", b"2", b"3"]
+    assert [(run.consumer, run.count, run.shared_properties) for run in link.runs] == [(1, 3, b"\x00\x00")]
+
+
+async def test_settled_credit_and_get(house: House) -> None:
+    """Credit lets messages through, acknowledged ones are gone, a get takes one."""
+    queue_id = await house.declare("q")
+    link = await house.link()
+    await link.attach(queue_id, messages=1)
+    await link.publish(queue_id, [b"1", b"2", b"3"])
+    await link.until(lambda: len(link.uids) == 1)
+    await link.send(
+        settles=[pb.Settle(queue_id=queue_id, outcome=pb.ACCEPT, uids=link.uids)],
+        credits=[pb.Credit(consumer=1, messages=1)],
+    )
+    await link.until(lambda: len(link.uids) == 2)
+    reply = await link.request(7, get=pb.GetRequest(queue_id=queue_id))
+    assert (list(reply.message.bodies), reply.message_count) == ([b"3"], 0)
+
+
+async def test_broken_link_gives_back(house: House) -> None:
+    """What a link held when it broke is delivered to others, marked as redelivered."""
+    queue_id = await house.declare("q")
+    first, second = await house.link(), await house.link(origin=1001)
+    await first.attach(queue_id)
+    await first.publish(queue_id, [b"1", b"2"])
+    await first.until(lambda: len(first.uids) == 2)
+    await first.close()
+    await second.attach(queue_id)
+    await second.until(lambda: len(second.uids) == 2)
+    assert [run.redelivered for run in second.runs] == [True]
+
+
+async def test_refusals(house: House) -> None:
+    """Messages for no queue, and those that a full queue refuses, come back with the reason."""
+    queue_id = await house.declare("q", max_length=1, overflow="reject-publish")
+    link = await house.link()
+    await link.publish(12345, [b"1"])
+    await link.publish(queue_id, [b"1", b"2"])
+    assert link.refusals() == [(0, 1, pb.UNKNOWN_QUEUE), (1, 1, pb.OVERFLOW)]
+
+
+async def test_delete(house: House) -> None:
+    """A delete checks its conditions, counts what went, and ends the consumers."""
+    queue_id = await house.declare("q")
+    link = await house.link()
+    await link.publish(queue_id, [b"1", b"2"])
+    in_use = pb.DeleteRequest(queue_id=queue_id, if_empty=True)
+    assert (await link.request(1, delete=in_use)).reason == pb.NOT_EMPTY
+    await link.attach(queue_id, messages=1)
+    assert (await link.request(2, delete=pb.DeleteRequest(queue_id=queue_id, if_unused=True))).reason == pb.IN_USE
+    reply = await link.request(3, delete=pb.DeleteRequest(queue_id=queue_id))
+    assert (reply.reason, reply.message_count) == (pb.NONE, 1)
+    assert [(c.consumer, c.reason) for f in link.frames for c in f.cancelled] == [(1, pb.UNKNOWN_QUEUE)]
+    assert house.queues["queue-1"]._host.account.used == 0
+
+
+async def test_auto_delete_and_unused(house: House) -> None:
+    """Queues are deleted with their last consumer, and when nobody has used them for x-expires."""
+    auto_delete = await house.declare("a", auto_delete=True)
+    unused = await house.declare("b", expires=100)
+    link = await house.link()
+    await link.attach(auto_delete)
+    await link.send(detaches=[1])
+    await link.until(lambda: auto_delete not in house.topology.queues and unused not in house.topology.queues)
+
+
+async def test_recovery(house: House) -> None:
+    """A successor has what was durable and not acknowledged, and knows what was sent again."""
+    queue_id = await house.declare("q", durable=True)
+    link = await house.link()
+    await link.publish(queue_id, [b"1", b"2", b"3"], persistent=True)
+    await link.publish(queue_id, [b"transient"])
+    await link.attach(queue_id, messages=2)
+    await link.until(lambda: len(link.uids) == 2)
+    await link.send(settles=[pb.Settle(queue_id=queue_id, outcome=pb.ACCEPT, uids=link.uids[:1])])
+    await link.ready(queue_id, 1)
+    await house.queues.pop("queue-1").stop()
+    await house.start_queue("queue-1")
+    again = await house.link()
+    first = 1000 << 39
+    await again.publish(queue_id, [b"3", b"4"], uids=[first + 3, first + 5], persistent=True, resent=True)
+    await again.attach(queue_id, held=[first + 2], again=True)
+    await again.until(lambda: len(again.uids) == 2)
+    assert again.bodies == [b"3", b"4"]
+    await again.send(settles=[pb.Settle(queue_id=queue_id, outcome=pb.RELEASE, uids=[first + 2])])
+    await again.until(lambda: len(again.uids) == 3)
+    assert [(again.bodies[2], again.runs[-1].redelivered)] == [(b"2", True)]
+
+
+async def test_handover_to_a_second_process(house: House) -> None:
+    """A second process gets half of the partitions, with what is in them; the first refuses what is for them."""
+    queue_ids = [await house.declare(f"q{number}", durable=True) for number in range(16)]
+    first = await house.link()
+    for queue_id in queue_ids:
+        await first.publish(queue_id, [b"x"], persistent=True)
+    await house.start_queue("queue-2")
+    registries = [service._host.registry for service in house.queues.values()]
+    async with asyncio.timeout(10):
+        while [len(registry.partitions) for registry in registries] != [4, 4]:
+            await asyncio.sleep(0.02)
+    second = await house.link("queue-2", origin=1001)
+    await second.until(lambda: len(registries[0].queues) + len(registries[1].queues) == 16)
+    for number, queue_id in enumerate(registries[1].queues):
+        assert await second.ready(queue_id, number) == 1
+        sequence = await first.publish(queue_id, [b"y"], persistent=True)
+        assert (0, 1, pb.NOT_OWNER) in [(r.first, r.count, r.reason) for f in first.frames for r in f.refusals
+                                        if r.sequence == sequence]  # fmt: skip
+    assert sum(len(frame.lost_partitions) for frame in first.frames) == 4
+
+
+async def test_transaction(house: House) -> None:
+    """Prepared parts are invisible until complete, and gone after an abort."""
+    queue_id = await house.declare("q", durable=True)
+    link = await house.link()
+    store = house.queues["queue-1"]._store
+    for number, step in ((77, pb.TransactionStep.COMPLETE), (78, pb.TransactionStep.ABORT)):
+        raw = link.batch(queue_id, [b"1", b"2"], transaction=number, persistent=True)
+        await link.send(publishes=[raw], transactions=[pb.TransactionStep(transaction=number)])
+        await link.until(lambda number=number: any(p.transaction == number for f in link.frames for p in f.prepared))
+        prepared = [p for f in link.frames for p in f.prepared][-1]
+        assert (prepared.durable, prepared.reason) == (True, pb.NONE)
+        if step == pb.TransactionStep.COMPLETE:
+            assert await link.ready(queue_id, number) == 0
+            assert (await store.commit_transaction(number, 1)).committed
+        await link.send(transactions=[pb.TransactionStep(transaction=number, step=step)])
+        await link.until(lambda number=number: any(number in f.completed for f in link.frames))
+        assert await link.ready(queue_id, number + 100) == 2
+    await house.queues.pop("queue-1").stop()
+    await house.start_queue("queue-1")
+    assert await (await house.link()).ready(queue_id, 1) == 2
+
+
+async def test_transaction_settles(house: House) -> None:
+    """A settlement in a transaction counts when it is complete; a broken link's prepared one as the store says."""
+    queue_id = await house.declare("q", durable=True)
+    link = await house.link()
+    await link.attach(queue_id)
+    await link.publish(queue_id, [b"1"], persistent=True)
+    await link.until(lambda: link.uids)
+    settle = pb.Settle(queue_id=queue_id, outcome=pb.ACCEPT, uids=link.uids, transaction=5)
+    await link.send(settles=[settle], transactions=[pb.TransactionStep(transaction=5)])
+    await link.until(lambda: any(f.prepared for f in link.frames))
+    await link.close()
+    other = await house.link(origin=1001)
+    await other.attach(queue_id)
+    await other.until(lambda: other.bodies == [b"1"])
+
+
+async def test_dead_letters(house: House) -> None:
+    """An expired message goes to the dead-letter exchange with its history, and leaves its queue only then."""
+    source = await house.declare("source", durable=True, message_ttl=50, dead_letter_exchange="dlx")
+    target = await house.declare("target", durable=True)
+    await house.declare_exchange("dlx", "target", "key")
+    link = await house.link()
+    await link.publish(source, [b"1", b"2"], persistent=True, time_ms=epoch_ms())
+    await link.attach(target)
+    await link.until(lambda: link.bodies == [b"1", b"2"])
+    properties = link.runs[0].shared_properties
+    headers = format_named("amqp-0-9").headers(properties)
+    [death] = headers["x-death"]
+    assert (death["queue"], death["reason"], death["count"], death["routing-keys"]) == ("source", "expired", 1, ["key"])
+    assert headers["x-first-death-queue"] == "source"
+    assert link.runs[0].exchange == "dlx"
+
+
+async def test_memory_bound(tmp_path: Path) -> None:
+    """Above the limit publishers are told to wait, newcomers too; below 80 % they may go on."""
+    house = House(tmp_path, queue_memory=1 << 20)
+    await house.start()
+    try:
+        queue_id = await house.declare("q")
+        link = await house.link()
+        await link.publish(queue_id, [bytes(1 << 19)] * 3)
+        await link.until(lambda: any(f.HasField("blocked") and f.blocked for f in link.frames))
+        newcomer = await house.link(origin=1001)
+        await newcomer.until(lambda: any(f.blocked for f in newcomer.frames))
+        await link.request(1, purge=pb.PurgeRequest(queue_id=queue_id))
+        await link.until(lambda: any(f.HasField("blocked") and not f.blocked for f in link.frames))
+    finally:
+        await house.stop()
