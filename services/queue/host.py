@@ -11,7 +11,7 @@ import structlog
 
 from services.common.errors import BrokerError
 from services.common.runtime import Tasks
-from services.common.uid import UidSource
+from services.common.uid import UidSource, origin_of
 from services.queue.journal_writer import JournalWriter
 from services.queue.message import Interned, MemoryAccount
 from services.queue.registry import Registry
@@ -32,8 +32,10 @@ class Changes(Protocol):
     def change(self, request: ChangeRequest) -> Awaitable[ChangeReply]: ...
 
 
-class Outcomes(Protocol):
-    """The part of the store's client that decides transactions."""
+class Store(Protocol):
+    """The part of the store's client that links need, and what gives ids."""
+
+    def allocate_origin(self, name: str) -> Awaitable[tuple[int, int]]: ...
 
     def resolve_transaction(self, transaction: int) -> Awaitable[store_pb2.TransactionOutcome]: ...
 
@@ -44,9 +46,9 @@ class Host:
 
     registry: Registry
     writer: JournalWriter
-    uids: UidSource
+    ids: UidSource  # of contents and entry batches
     topology: Changes
-    store: Outcomes
+    store: Store
     memory_limit: int
     account: MemoryAccount = field(default_factory=MemoryAccount)
     interned: Interned = field(default_factory=Interned)
@@ -57,7 +59,13 @@ class Host:
 
     def take_id(self) -> int:
         """An id for the journal."""
-        return self.uids.take()[0]
+        return self.ids.take()[0]
+
+    async def exceed(self, highest: int) -> None:
+        """From now on ids are higher than `highest`: entry batches sort by arrival, whoever wrote those before."""
+        if self.ids.origin <= origin_of(highest):
+            origin, _ = await self.store.allocate_origin("journal ids")
+            self.ids.origin = max(origin, self.ids.origin)
 
     def check_memory(self) -> None:
         """Holds publishers back above the limit, and lets them go on below 80 % of it."""

@@ -53,9 +53,9 @@ class _Turn:
 class JournalWriter:
     """`on_fenced` is called with partitions whose lease is somebody else's."""
 
-    def __init__(self, journal: Journal, uids: UidSource, on_fenced: Callable[[Partition], None]) -> None:
+    def __init__(self, journal: Journal, ids: UidSource, on_fenced: Callable[[Partition], None]) -> None:
         self._journal = journal
-        self._uids = uids
+        self._ids = ids
         self._on_fenced = on_fenced
         self._turn = _Turn()
         self._dirty: dict[int, Partition] = {}
@@ -92,7 +92,7 @@ class JournalWriter:
         self.flush()
         frame = store_pb2.JournalFrame(transaction=transaction, fences=[partition.fence for partition in fences])
         for content in contents:
-            add_content(frame, content, self._uids.take()[0])
+            add_content(frame, content, self._ids.take()[0])
         for batch, indexes in dequeues.items():
             frame.dequeues.add(batch=batch, indexes=indexes)
         return self._journal.append(frame)
@@ -141,7 +141,7 @@ class JournalWriter:
         frame = store_pb2.JournalFrame()
         fences: dict[int, Partition] = {}
         for content, partitions, _ in turn.contents:
-            add_content(frame, content, self._uids.take()[0])
+            add_content(frame, content, self._ids.take()[0])
             fences.update(partitions)
         for changes in turn.changes:
             fences[changes.partition.number] = changes.partition

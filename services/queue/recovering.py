@@ -31,6 +31,7 @@ async def read_back(host: Host, store: Recoveries, partition: Partition) -> Reco
     try:
         async for batch in store.recover(partition.number, partition.fence):
             recovery.add(batch)
+        await host.exceed(recovery.highest)
     except BaseException:
         _forget(partition, recovery)
         raise

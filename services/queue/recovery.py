@@ -16,6 +16,7 @@ class Recovery:
     def __init__(self, account: MemoryAccount, interned: Interned, ttl_of: Callable[[int], int | None]) -> None:
         self.entries: dict[int, list[Entry]] = {}
         self.watermarks: dict[int, int] = {}
+        self.highest = 0  # id of an entry batch
         self._account = account
         self._interned = interned
         self._ttl_of = ttl_of
@@ -27,6 +28,7 @@ class Recovery:
             self.watermarks[mark.origin] = mark.uid
         if not batch.entries.count:
             return
+        self.highest = max(self.highest, batch.entries.id)
         columns, dequeued, index = EntryColumns.FromString(batch.entries.entries), set(batch.dequeued), 0
         content = _Content(PublishBatch.FromString(batch.columns), self._interned)
         for queue_id, first, count in zip(columns.queue_id, columns.first, columns.count, strict=True):
