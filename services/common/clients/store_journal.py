@@ -87,7 +87,7 @@ class Journal:
         self._unsent[0].origin = self._origin
         sender = asyncio.get_running_loop().create_task(self._send(call), name="journal sender")
         try:
-            while (ack := await call.read()) is not grpc.aio.EOF:
+            while isinstance(ack := await call.read(), JournalAck):
                 self._answer(ack)
         finally:
             sender.cancel()

@@ -40,7 +40,9 @@ class ScriptedQueue(QueueServicer):
     async def stop(self) -> None:
         await self._server.stop(None)
 
-    async def Attach(self, frames: AsyncIterator[pb.LinkFrame], _context: Any) -> AsyncIterator[pb.QueueFrame]:
+    async def Attach(  # noqa: N802 - gRPC names it
+        self, frames: AsyncIterator[pb.LinkFrame], _context: Any
+    ) -> AsyncIterator[pb.QueueFrame]:
         answers: asyncio.Queue[pb.QueueFrame | None] = asyncio.Queue()
         self.streams.append(answers)
         reader = asyncio.create_task(self._read(frames, answers))

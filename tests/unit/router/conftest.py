@@ -68,7 +68,7 @@ async def until() -> Callable[[Callable[[], bool]], Awaitable[None]]:
 
     async def wait(condition: Any) -> None:
         async with asyncio.timeout(5):
-            while not condition():  # noqa: ASYNC110 - a test polls
+            while not condition():
                 await asyncio.sleep(0.01)
 
     return wait

@@ -23,6 +23,8 @@ class State(Enum):
     ABSENT = "absent"
     OPENING = "opening"  # for the client's methods the same as open: it need not wait for open-ok
     OPEN = "open"
+    ENDING = "ending"  # the client closed it, and what it asked for before is still being done
+    CROSSED = "crossed"  # as ending, and then we closed it too, because something of that failed
     CLOSING = "closing"  # we closed it: everything but close and close-ok is ignored
 
 
@@ -74,4 +76,4 @@ class Channel:
     @property
     def takes_methods(self) -> bool:
         """Whether a method may come next that the broker will hear of."""
-        return self.content is None and self.state is not State.CLOSING
+        return self.content is None and self.state in (State.OPENING, State.OPEN)

@@ -24,6 +24,8 @@ _CLASS_CONNECTION = 10
 # Requests that `succeed` never answers, and the method to blame when one fails.
 _UNANSWERED: Mapping[type[Request], int] = {Publish: basic.Publish.code, Settle: basic.Ack.code}
 
+_CLOSED_BY_US = (State.CROSSED, State.CLOSING)
+
 _Handler = Callable[[Any, int, type[Any], bytes], None]  # of Channels, channel number, method, payload
 _Row = Mapping[type[Method] | None, _Handler | None]
 
@@ -34,7 +36,7 @@ class _Asked:
 
     request: Request
     method: Method
-    channel: Channel | None  # None: answered even though the channel is gone
+    channel: Channel
 
 
 class Channels:
@@ -113,9 +115,9 @@ class Channels:
         raise ChannelFault(f"second 'channel.open' seen on channel {number}")
 
     def _closed_by_peer(self, number: int, kind: type[Method], payload: bytes) -> None:
-        method = decode(kind, payload)
-        self._forget_asked(self._channels.pop(number))
-        self._remember(CloseSession(number), method, None)
+        its = self._channels[number]
+        its.state = State.ENDING
+        self._remember(CloseSession(number), decode(kind, payload), its)
 
     def _closed_by_both(self, number: int, _kind: type[Method], _payload: bytes) -> None:
         self._peer.send(number, channel.CloseOk())
@@ -140,8 +142,11 @@ class Channels:
         asked = self._take_asked(request)
         if asked is None:
             return
-        if isinstance(request, OpenSession) and asked.channel:
-            asked.channel.state = State.OPEN
+        its = asked.channel
+        if isinstance(request, OpenSession) and its.state is State.OPENING:
+            its.state = State.OPEN
+        elif isinstance(request, CloseSession) and its.state is State.ENDING:
+            del self._channels[its.number]
         answer = answer_to(asked.method, result)
         if isinstance(result, Got) and answer:
             self._peer.out.append(
@@ -156,27 +161,34 @@ class Channels:
         if asked is not None:
             return asked.method.code
         unanswered = _UNANSWERED.get(type(request))
-        return unanswered if unanswered and self.is_open(request.session) else None
+        return unanswered if unanswered and self.is_heard(request.session) else None
 
     def is_open(self, number: int) -> bool:
-        """Whether the peer may be sent something on the channel."""
+        """Whether the peer may be sent something new on the channel."""
         its = self._channels.get(number)
         return its is not None and its.state is State.OPEN
+
+    def is_heard(self, number: int) -> bool:
+        """Whether the peer may be told what became of something that it sent."""
+        its = self._channels.get(number)
+        return its is not None and its.state in (State.OPEN, State.ENDING)
 
     def fail(self, number: int, error: BrokerError, code: int) -> None:
         """Closes the channel with the error's reply code, if it is there to be closed."""
         its = self._channels.get(number)
-        if its is None or its.state is State.CLOSING:
+        if its is None or its.state in _CLOSED_BY_US:
             return
-        its.state, its.content = State.CLOSING, None
+        ending = its.state is State.ENDING
+        its.state, its.content = State.CROSSED if ending else State.CLOSING, None
         self._forget_asked(its)
         self._peer.send(number, channel.Close(error.code, reply_text(error), code >> 16, code & 0xFFFF))
-        self._peer.ask(CloseSession(number))
+        if not ending:
+            self._peer.ask(CloseSession(number))
 
     def end(self) -> None:
         """The connection ends: every session does, and nothing is answered any more."""
         for its in self._channels.values():
-            if its.state is not State.CLOSING:
+            if its.state in (State.OPENING, State.OPEN):
                 self._peer.ask(CloseSession(its.number))
         self.forget()
 
@@ -185,7 +197,7 @@ class Channels:
         self._channels.clear()
         self._asked.clear()
 
-    def _remember(self, request: Request, method: Method, its: Channel | None) -> None:
+    def _remember(self, request: Request, method: Method, its: Channel) -> None:
         self._asked[id(request)] = _Asked(request, method, its)
         self._peer.ask(request)
 
@@ -193,8 +205,11 @@ class Channels:
         return self._asked.pop(id(request), None)
 
     def _forget_asked(self, its: Channel) -> None:
-        for identity in [identity for identity, asked in self._asked.items() if asked.channel is its]:
-            del self._asked[identity]
+        """Of a channel that we closed: only the client's own close is still answered."""
+        mine = [identity for identity, asked in self._asked.items() if asked.channel is its]
+        for identity in mine:
+            if not isinstance(self._asked[identity].request, CloseSession):
+                del self._asked[identity]
 
     # state → method → what to do; `Method` is every other method, None: ignore it.
     _WHEN_OPEN: ClassVar[_Row] = {
@@ -212,6 +227,8 @@ class Channels:
         State.ABSENT: {channel.Open: _open, Method: _not_open},
         State.OPENING: _WHEN_OPEN,
         State.OPEN: _WHEN_OPEN,
+        State.ENDING: {channel.Open: _already_open, Method: None},
+        State.CROSSED: {channel.Open: _open, channel.CloseOk: _close_acknowledged, Method: None},
         State.CLOSING: {channel.Close: _closed_by_both, channel.CloseOk: _close_acknowledged, Method: None},
     }
 

@@ -214,7 +214,7 @@ class AmqpEngine:
 
     def confirm(self, session: int, first: int, last: int, *, cumulative: bool, accepted: bool) -> None:
         """As Engine says."""
-        if not self._channels.is_open(session):
+        if not self._channels.is_heard(session):
             return
         if cumulative:
             self._peer.send(session, basic.Ack(last, True) if accepted else basic.Nack(last, True, False))
@@ -223,7 +223,7 @@ class AmqpEngine:
 
     def returned(self, session: int, returned: Returned) -> None:
         """As Engine says."""
-        if not self._channels.is_open(session):
+        if not self._channels.is_heard(session):
             return
         code = NO_CONSUMERS if returned.no_consumers else NO_ROUTE
         publish = returned.publish

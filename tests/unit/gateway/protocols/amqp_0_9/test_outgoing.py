@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 from pamqp import commands, header
 
+from services.common.errors import NotFound
 from services.common.message import Attributes
 from services.gateway.vocabulary import Deliveries, Publish, Returned
-from tests.support.amqp_playbook import Playbook
+from tests.support.amqp_playbook import Playbook, content
 
 _PROPERTIES = b"\x10\x00\x02"  # delivery-mode 2
 
@@ -79,7 +80,7 @@ def test_no_frame_is_larger_than_agreed() -> None:
 def test_nothing_is_delivered_to_a_channel_that_is_gone() -> None:
     """What comes too late is dropped."""
     book = Playbook().running()
-    book.client(1, commands.Channel.Close(200, "", 0, 0))
+    book.does(1, commands.Channel.Close(200, "", 0, 0))
     book.engine.deliver(1, _deliveries([b"x"]))
     book.engine.confirm(1, 1, 1, cumulative=True, accepted=True)
     book.engine.cancelled(1, "tag")
@@ -142,3 +143,30 @@ def test_blocked_is_told_to_clients_that_understand() -> None:
     plain = Playbook().running(capabilities={})
     plain.engine.blocked("low on memory")
     assert plain.raw() == b""
+
+
+def test_a_channel_that_its_client_is_closing_hears_only_of_what_it_sent() -> None:
+    """Between close and close-ok confirms and returns go out; nothing new is delivered."""
+    book = Playbook().running()
+    book.client(1, commands.Channel.Close(200, "", 0, 0))
+    book.engine.deliver(1, _deliveries([b"x"]))
+    book.engine.cancelled(1, "tag")
+    assert book.raw() == b""
+    book.engine.confirm(1, 1, 1, cumulative=True, accepted=True)
+    [(_, ack)] = book.sent()
+    assert ack.name == "Basic.Ack"
+
+
+def test_a_publish_that_fails_after_its_client_closed_the_channel_is_still_told() -> None:
+    """The closes cross: the client's is answered, ours names the fault, and the number can be used again."""
+    book = Playbook().running()
+    [publish] = book.engine.receive(content(1, b"x", exchange="nowhere"))
+    close = book.asks(1, commands.Channel.Close(200, "", 0, 0))
+    book.engine.fail(publish, NotFound("no exchange 'nowhere'"))
+    [(_, ours)] = book.sent()
+    assert (ours.name, ours.reply_code) == ("Channel.Close", 404)
+    book.engine.succeed(close)
+    [(_, answer)] = book.sent()
+    assert answer.name == "Channel.CloseOk"
+    assert book.client(1, commands.Channel.CloseOk()) == []
+    assert book.does(1, commands.Channel.Open()).name == "Channel.OpenOk"
