@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from benchmarks.counters import Counter, Counters
 from benchmarks.delivery import Layout, learn
 from benchmarks.failure import BenchmarkError
-from benchmarks.producer import BODY
 from benchmarks.wire import Connection, acknowledge
 
 if TYPE_CHECKING:
@@ -28,6 +27,7 @@ class Subscriber:
     """One connection and how far its deliveries are."""
 
     def __init__(self, destination: Destination, queue: str) -> None:
+        self._bodies = destination.load.bodies
         self._ack_every = destination.load.prefetch // 10
         self._connection = Connection(destination.address)
         self._connection.consume(queue, prefetch=destination.load.prefetch)
@@ -69,7 +69,8 @@ class Subscriber:
         self.consumed, partial = divmod(self._bytes, layout.length)
         start = len(data) - partial - layout.length
         if start >= 0:
-            layout.verify(data, start, self.consumed, BODY)
+            # One producer per queue: its bodies arrive in its order.
+            layout.verify(data, start, self.consumed, self._bodies[(self.consumed - 1) % len(self._bodies)])
 
 
 def consume(destination: Destination, counters: Counters) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -18,6 +19,8 @@ IN_FLIGHT = 100_000
 """Messages published and not consumed yet, above which producers pause: a rate is one that consumers keep up with."""
 UNCONFIRMED = 10_000
 PREFETCH = 10_000
+MOST_PER_CHUNK = 200
+MOST_CHUNKS = 32
 LEAST_PER_CONNECTION = 1000
 """Of unconfirmed messages and of prefetch, however many connections share the sums above."""
 
@@ -37,6 +40,23 @@ class Load:
     def copies(self) -> int:
         """Deliveries that one published message becomes."""
         return self.queues if self.fanout else 1
+
+    @property
+    def chunk_messages(self) -> int:
+        """Messages that a producer encodes together: about 64 KiB, and never most of what may be open."""
+        return min(MOST_PER_CHUNK, self.unconfirmed // 4, IN_FLIGHT // self.producers // 8)
+
+    @property
+    def unconfirmed(self) -> int:
+        """Messages that one producer may have unconfirmed."""
+        return max(UNCONFIRMED // self.producers, LEAST_PER_CONNECTION)
+
+    @property
+    def bodies(self) -> list[bytes]:
+        """What each producer sends, over and over: all different, so that no broker profits from equal content."""
+        chunks = max(1, MOST_CHUNKS // self.producers)
+        stream = random.Random(self.producers).randbytes(chunks * self.chunk_messages * BODY_SIZE)
+        return [stream[at : at + BODY_SIZE] for at in range(0, len(stream), BODY_SIZE)]
 
     @property
     def prefetch(self) -> int:

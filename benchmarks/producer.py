@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import select
 import time
+from itertools import cycle
 
 from benchmarks.confirms import Confirms
 from benchmarks.counters import Counter, Counters
 from benchmarks.failure import BenchmarkError
-from benchmarks.load import BODY_SIZE, IN_FLIGHT, LEAST_PER_CONNECTION, UNCONFIRMED, Destination
+from benchmarks.load import IN_FLIGHT, Destination
 from benchmarks.wire import Connection, publication, refusal
 
-CHUNK_BYTES = 64 * 1024
 CONFIRM_SECONDS = 60.0
 PAUSE_SECONDS = 0.001
-BODY = bytes(index % 251 for index in range(BODY_SIZE))
 
 
 class Publisher:
@@ -22,12 +21,15 @@ class Publisher:
 
     def __init__(self, destination: Destination, number: int) -> None:
         load = destination.load
-        message = publication(destination.exchange, destination.routing_key(number), BODY, persistent=load.persistent)
-        self._limit = max(UNCONFIRMED // load.producers, LEAST_PER_CONNECTION)
-        self.chunk_messages = max(
-            1, min(CHUNK_BYTES // len(message), self._limit // 4, IN_FLIGHT // load.producers // 8)
-        )
-        self._chunk = memoryview(message * self.chunk_messages)
+        self._limit = load.unconfirmed
+        self.chunk_messages = load.chunk_messages
+        messages = [
+            publication(destination.exchange, destination.routing_key(number), body, persistent=load.persistent)
+            for body in load.bodies
+        ]
+        size = self.chunk_messages
+        self._chunks = cycle([memoryview(b"".join(messages[at : at + size])) for at in range(0, len(messages), size)])
+        self._chunk = next(self._chunks)
         self._offset = 0
         self.published = 0
         self.confirms = Confirms() if load.confirms else None
@@ -59,6 +61,7 @@ class Publisher:
         if self._offset < len(self._chunk):
             return False
         self._offset = 0
+        self._chunk = next(self._chunks)
         self.published += self.chunk_messages
         return True
 

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 from benchmarks.delivery import Layout, learn
 from benchmarks.failure import BenchmarkError
-from benchmarks.load import Load, declared
-from benchmarks.producer import BODY
+from benchmarks.load import BODY_SIZE, Load, declared
 from benchmarks.result import Meter, Result
 from benchmarks.wire import Address, Connection, publication
 
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
 WARM_UP_MESSAGES = 200
 MOST_MESSAGES = 20_000
 PAUSE_SECONDS = 0.001
+BODY = bytes(BODY_SIZE)
 
 
 def round_trip(broker: Broker, address: Address, seconds: float) -> Result:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import random
 import time
 from typing import TYPE_CHECKING
 
 from benchmarks.brokers.processes import proportional_memory
 from benchmarks.confirms import Confirms
 from benchmarks.failure import BenchmarkError
-from benchmarks.load import Load, declared
-from benchmarks.producer import BODY
+from benchmarks.load import BODY_SIZE, Load, declared
 from benchmarks.result import Result
 from benchmarks.wire import Address, Connection, publication
 
@@ -41,11 +41,10 @@ def _publish(address: Address, queue: str, messages: int) -> None:
     connection = Connection(address)
     connection.confirm_publishes()
     confirms = Confirms()
-    chunk = publication("", queue, BODY, persistent=False) * CHUNK_MESSAGES
     published = 0
     while confirms.count < messages:
         if published < messages and published - confirms.count < UNCONFIRMED:
-            connection.socket.sendall(chunk)
+            connection.socket.sendall(_chunk(queue))
             published += CHUNK_MESSAGES
             continue
         data = connection.socket.recv(1 << 18)
@@ -53,3 +52,9 @@ def _publish(address: Address, queue: str, messages: int) -> None:
             raise BenchmarkError("the broker closed the producer's connection")
         confirms.receive(data)
     connection.close()
+
+
+def _chunk(queue: str) -> bytes:
+    # All different: equal bodies would be kept once by a broker that looks for them.
+    bodies = [random.randbytes(BODY_SIZE) for _ in range(CHUNK_MESSAGES)]
+    return b"".join([publication("", queue, body, persistent=False) for body in bodies])
