@@ -33,7 +33,7 @@ class Link:
         self.name = ""
         self._host = host
         self._consumers: dict[int, tuple[Consumer, Queue]] = {}
-        self._awaiting: dict[int, Partition] = {}  # consumers that wait for a partition
+        self._awaiting: dict[int, tuple[Partition, pb.AttachConsumer]] = {}  # by consumer
         self._touched: WeakSet[Queue] = WeakSet()
         self._transactions = Transactions(host, self)
         self._suspended: list[pb.LinkFrame] = []
@@ -146,13 +146,16 @@ class Link:
         registry, handle, queue_id = self._host.registry, attach.consumer, attach.queue_id
         queue = registry.queues.get(queue_id)
         if queue is None and (partition := registry.awaited(queue_id)):
-            self._awaiting[handle] = partition
+            self._awaiting[handle] = (partition, attach)
             partition.waiting.append(partial(self._attach_later, attach))
             return None
         if queue is None or queue_id in registry.deleting:
             reason = registry.missing(queue_id) if queue is None else pb.UNKNOWN_QUEUE
             self.outbox.frame.attached.add(consumer=handle, reason=reason)
             return None
+        if before := self._consumers.pop(handle, None):
+            # It asks again because it has not heard the answer.
+            before[1].consumers.remove(before[0])
         consumer = _consumer(attach, self)
         reason = queue.attach(consumer, attach.held, now, again=attach.again)
         answer = self.outbox.frame.attached.add(consumer=handle, reason=reason)
@@ -164,12 +167,15 @@ class Link:
         return queue
 
     def _attach_later(self, attach: pb.AttachConsumer) -> None:
-        if self._awaiting.pop(attach.consumer, None) and not self._broken:
-            now = epoch_ms()
-            queue = self._attach(attach, now)
-            if queue is not None and (partition := self._host.registry.partition_of(attach.queue_id)):
-                # After every other consumer that waits, for the same reason as in a frame.
-                partition.waiting.append(partial(queue.dispatch, now))
+        partition, latest = self._awaiting.get(attach.consumer, (None, None))
+        if partition is None or latest is not attach:
+            return
+        del self._awaiting[attach.consumer]
+        now = epoch_ms()
+        queue = self._attach(attach, now)
+        if queue is not None:
+            # After every other consumer that waits, for the same reason as in a frame.
+            partition.waiting.append(partial(queue.dispatch, now))
 
     def _settle(self, settle: pb.Settle, now: int) -> None:
         if settle.transaction:
@@ -186,8 +192,8 @@ class Link:
         if found:
             consumer, queue = found
             queue.credit(consumer, credit.messages, credit.bytes, now)
-        elif partition := self._awaiting.get(credit.consumer):
-            partition.waiting.append(partial(self._credit, credit, now))
+        elif awaited := self._awaiting.get(credit.consumer):
+            awaited[0].waiting.append(partial(self._credit, credit, now))
 
     def _request(self, request: pb.QueueRequest, now: int) -> None:
         registry, queue_id = self._host.registry, requests.queue_id_of(request)
@@ -201,8 +207,8 @@ class Link:
             requests.answer(self._host, self, request, queue, now)
 
     def _detach(self, handle: int, now: int) -> None:
-        if partition := self._awaiting.get(handle):
-            partition.waiting.append(partial(self._detach, handle, now))
+        if awaited := self._awaiting.get(handle):
+            awaited[0].waiting.append(partial(self._detach, handle, now))
             return
         found = self._consumers.pop(handle, None)
         if found:

@@ -198,3 +198,41 @@ async def test_memory_bound(tmp_path: Path) -> None:
         await link.until(lambda: any(f.HasField("blocked") and not f.blocked for f in link.frames))
     finally:
         await house.stop()
+
+
+async def test_attach_twice(house: House) -> None:
+    """A consumer that asks again has not become two."""
+    queue_id = await house.declare("q")
+    link = await house.link()
+    await link.attach(queue_id)
+    await link.attach(queue_id, again=True, messages=1)
+    await link.publish(queue_id, [b"1", b"2"])
+    reply = await link.request(1, inspect=pb.InspectRequest(queue_id=queue_id))
+    assert (reply.consumer_count, reply.message_count, link.bodies) == (1, 1, [b"1"])
+
+
+async def test_order_across_owners(house: House) -> None:
+    """What several owners wrote is read back in the order of arrival, whichever of them started first."""
+    queue_id = await house.declare("q", durable=True)
+    await house.start_queue("queue-2")
+    link = await house.link()
+    partition = house.topology.queues[queue_id].partition
+    services = list(house.queues.items())
+    bodies = []
+    for _ in range(3):
+        name = next(name for name, service in services if partition in service._host.registry.partitions)
+        owner = await house.link(name, origin=2000 + len(bodies))
+        bodies.append(f"{len(bodies)}".encode())
+        await owner.until(lambda name=name: queue_id in house.queues[name]._host.registry.queues)
+        await owner.publish(queue_id, [bodies[-1]], persistent=True)
+        await house.queues.pop(name).stop()
+        services = list(house.queues.items())
+        other = services[0][1]._host.registry
+        await link.until(lambda other=other: queue_id in other.queues)
+        await house.start_queue(name)
+        services = list(house.queues.items())
+    name = next(name for name, service in services if queue_id in service._host.registry.queues)
+    reader = await house.link(name, origin=3000)
+    await reader.attach(queue_id)
+    await reader.until(lambda: len(reader.bodies) == 3)
+    assert reader.bodies == bodies
