@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from services.common.clients.store import StoreClient
     from services.common.clients.topology import TopologyClient
     from services.common.uid import UidSource
+    from services.gateway.connection import Connection
     from services.rpc import router_pb2
 
 log = structlog.get_logger()
@@ -47,6 +48,7 @@ class Broker:
         self._settles: list[tuple[int, pb.Outcome.ValueType, Sequence[int]]] = []  # for queues out of reach
         self._handles = itertools.count(1)
         self._retry: asyncio.TimerHandle | None = None
+        self._to_flush: set[Connection] = set()
         topology.listeners.append(self)
 
     def _partition_of(self, queue_id: int) -> int | None:
@@ -129,6 +131,19 @@ class Broker:
         else:
             self.remove(consumer)
 
+    # -------------------------------------------------------------- writing to clients
+
+    def flush_soon(self, connection: Connection) -> None:
+        """Has a connection write when the frame at hand has been read, or at the end of the turn."""
+        if not self._to_flush:
+            asyncio.get_running_loop().call_soon(self._flush)
+        self._to_flush.add(connection)
+
+    def _flush(self) -> None:
+        connections, self._to_flush = self._to_flush, set()
+        for connection in connections:
+            connection.flush()
+
     # -------------------------------------------------------------- the links say
 
     def received(self, link: QueueLink, frame: pb.QueueFrame) -> None:
@@ -144,6 +159,7 @@ class Broker:
             self.transactions.prepared(link, prepared)
         if frame.lost_partitions:
             self._lost(link, set(frame.lost_partitions))
+        self._flush()
 
     def _deliver(self, link: QueueLink, batch: pb.DeliveryBatch) -> None:
         uids, properties, bodies = list(batch.uids), list(batch.properties), list(batch.bodies)

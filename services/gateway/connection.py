@@ -59,7 +59,6 @@ class Connection(asyncio.Protocol):
         self._turns: deque[Session] = deque()  # sessions that wait to write
         self._hungry: set[Consumer] = set()  # consumers that may be due credit
         self._to_confirm: set[Session] = set()
-        self._flush_scheduled = False
         self._closing = False
         self._last_read = self._last_write = 0.0
         self._timers: list[asyncio.TimerHandle] = []
@@ -145,14 +144,8 @@ class Connection(asyncio.Protocol):
             self._transport.writelines(chunks)
 
     def flush_soon(self) -> None:
-        """Flushes at the end of this turn, once for all that comes until then."""
-        if not self._flush_scheduled:
-            self._flush_scheduled = True
-            self._loop.call_soon(self._flush_now)
-
-    def _flush_now(self) -> None:
-        self._flush_scheduled = False
-        self.flush()
+        """Flushes at the end of this turn, or of the frame at hand: once for all that comes until then."""
+        self.broker.flush_soon(self)
 
     def _confirm(self) -> None:
         for session in self._to_confirm:
