@@ -50,8 +50,7 @@ def main(
     plot: Annotated[Path | None, typer.Option(help="Draw the result to this file (svg, png).")] = None,
 ) -> None:
     """The same load on Hopline and on RabbitMQ, in turns; a table, JSON in benchmarks/out, on request a plot."""
-    # A request to end must pass through the clean-up that stops the brokers.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    signal.signal(signal.SIGTERM, _end)
     session = Session(seconds, rate)
     try:
         scenarios = _scenarios(scenario or list(SCENARIOS))
@@ -91,6 +90,12 @@ def _skipped(broker: Broker) -> bool:
         console.print(f"[yellow]{broker.name} is skipped: {reason}[/]")
         return True
     return False
+
+
+def _end(*_: object) -> NoReturn:
+    # Leads through the clean-up that stops the brokers, which a second request must not cut short.
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    sys.exit(143)
 
 
 def _fail(text: str) -> NoReturn:
