@@ -102,7 +102,7 @@ class TopologyClient:
                 async for frame in self._stub.Watch(self._say()):
                     self._hear(frame)
             except grpc.aio.AioRpcError as failure:
-                if not self._leaving:
+                if self._synced.is_set() and not self._leaving:
                     log.info("topology stream ended, attaching again", reason=failure.details())
             if not self._leaving:
                 await self._ask_whether_gone()
