@@ -77,6 +77,12 @@ class Tasks:
         task.add_done_callback(self._done)
         return task
 
+    async def finish(self, seconds: float) -> None:
+        """Gives what still runs so long to end by itself, then cancels it."""
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=seconds)
+        await self.stop()
+
     async def stop(self) -> None:
         """Cancels what still runs and waits for it."""
         tasks = list(self._tasks)

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import structlog
 
 from services.common.clients.publisher import Publisher
 from services.common.errors import AccessRefused, NotFound, Unavailable
+from services.gateway.adrift import Adrift
+from services.gateway.backlog import Arrived
 from services.gateway.consumer import Consumer, State
 from services.gateway.requests.consume import end
 from services.gateway.routes import RouteCache
-from services.gateway.session import Arrived
 from services.gateway.transaction import Coordinator
 from services.rpc import queue_pb2 as pb
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from services.common.clients.topology import TopologyClient
     from services.common.uid import UidSource
     from services.gateway.connection import Connection
+    from services.gateway.session import Session
     from services.rpc import router_pb2
 
 log = structlog.get_logger()
@@ -42,18 +44,26 @@ class Broker:
         self.topology = topology
         self.routes = RouteCache(topology)
         self.publisher = Publisher(name, uids, table, self._partition_of, self)
-        self.transactions = Coordinator(self.publisher, store)
+        self.sessions: set[Session] = set()
         self._consumers: dict[int, Consumer] = {}
-        self._adrift: set[Consumer] = set()
-        self._settles: list[tuple[int, pb.Outcome.ValueType, Sequence[int]]] = []  # for queues out of reach
         self._handles = itertools.count(1)
-        self._retry: asyncio.TimerHandle | None = None
+        self._adrift = Adrift(self.publisher, topology.queues, self.sessions, self.new_handle, self._end)
+        self.transactions = Coordinator(self.publisher, store, self._adrift)
         self._to_flush: set[Connection] = set()
         topology.listeners.append(self)
 
     def _partition_of(self, queue_id: int) -> int | None:
         definition = self.topology.queues.get(queue_id)
         return None if definition is None else definition.partition
+
+    async def topology_known(self) -> None:
+        """Returns while every answered change is known here, at once in general; raises Unavailable."""
+        loop = asyncio.get_running_loop()
+        give_up = loop.time() + _PATIENCE
+        while not self.topology.has_place():
+            if loop.time() > give_up:
+                raise Unavailable("the router is away; try again")
+            await asyncio.sleep(_AGAIN)
 
     # -------------------------------------------------------------- asking a queue's owner
 
@@ -62,7 +72,7 @@ class Broker:
         loop = asyncio.get_running_loop()
         give_up = loop.time() + _PATIENCE
         while True:
-            link = self.publisher.link_of(queue_id)
+            link = self._adrift.link_of(queue_id)
             if link:
                 try:
                     reply = await link.request(**request)
@@ -79,12 +89,11 @@ class Broker:
 
     def settle(self, queue_id: int, outcome: pb.Outcome.ValueType, uids: Sequence[int]) -> None:
         """Says what became of deliveries, now or when the queue has an owner again."""
-        link = self.publisher.link_of(queue_id)
-        if link is None or self._adrift:
-            self._settles.append((queue_id, outcome, uids))
-            self._reattach_soon()
-        else:
+        link = self._adrift.link_of(queue_id)
+        if link:
             link.settle(queue_id, outcome, uids)
+        elif queue_id in self.topology.queues:
+            self._adrift.keep(queue_id, outcome, uids)
 
     # -------------------------------------------------------------- consumers
 
@@ -104,14 +113,20 @@ class Broker:
         loop = asyncio.get_running_loop()
         give_up = loop.time() + _PATIENCE
         while loop.time() < give_up:
-            link = self.publisher.link_of(consumer.queue_id)
+            link = self._adrift.link_of(consumer.queue_id)
             if link:
                 consumer.answer = loop.create_future()
                 consumer.attach(link, [], again=False)
                 attached = await consumer.answer
+                if consumer.state is State.ENDED:
+                    raise NotFound("the queue was deleted")
                 if attached.reason == pb.NONE:
                     return
+                # What becomes of that link is no affair of this consumer any more.
+                consumer.link = None
                 _raise(attached)
+            elif consumer.queue_id not in self.topology.queues:
+                raise NotFound("the queue was deleted")
             await asyncio.sleep(_AGAIN)
         raise Unavailable("the queue has no owner at the moment; try again")
 
@@ -158,7 +173,8 @@ class Broker:
         for prepared in frame.prepared:
             self.transactions.prepared(link, prepared)
         if frame.lost_partitions:
-            self._lost(link, set(frame.lost_partitions))
+            lost = set(frame.lost_partitions)
+            self._owner_gone(link, lambda queue_id: self._partition_of(queue_id) in lost)
         self._flush()
 
     def _deliver(self, link: QueueLink, batch: pb.DeliveryBatch) -> None:
@@ -191,6 +207,7 @@ class Broker:
 
     def _attached(self, attached: pb.Attached) -> None:
         consumer = self._consumers.get(attached.consumer)
+        self._adrift.answered(attached.consumer, agreed=attached.reason == pb.NONE)
         if consumer is None:
             return
         if attached.reason == pb.NONE:
@@ -231,27 +248,27 @@ class Broker:
         if consumer.ended and not consumer.ended.done():
             consumer.ended.set_result(None)
             return
-        end(consumer.session, consumer)
-        consumer.session.connection.cancelled(consumer)
+        if consumer.started:
+            end(consumer.session, consumer)
+            consumer.session.connection.cancelled(consumer)
 
     # -------------------------------------------------------------- owners change
 
     def link_up(self, _link: QueueLink) -> None:
-        self._reattach_soon()
+        self._adrift.retry_soon()
 
     def link_down(self, link: QueueLink) -> None:
         self.transactions.link_down(link)
-        for consumer in list(self._consumers.values()):
-            if consumer.link is link:
-                self._drift(consumer)
+        self._owner_gone(link, lambda _: True)
 
     def assignment_changed(self) -> None:
-        self._reattach_soon()
+        self._adrift.retry_soon()
 
-    def _lost(self, link: QueueLink, partitions: set[int]) -> None:
+    def _owner_gone(self, link: QueueLink, is_lost: Callable[[int], bool]) -> None:
         for consumer in list(self._consumers.values()):
-            if consumer.link is link and self._partition_of(consumer.queue_id) in partitions:
+            if consumer.link is link and is_lost(consumer.queue_id):
                 self._drift(consumer)
+        self._adrift.link_down(link, is_lost)
 
     def _drift(self, consumer: Consumer) -> None:
         # What was kept unsent is dropped: the client never saw it, and the next owner delivers it again.
@@ -268,34 +285,6 @@ class Broker:
             return
         consumer.state, consumer.link = State.ADRIFT, None
         self._adrift.add(consumer)
-        self._reattach_soon()
-
-    def _reattach_soon(self) -> None:
-        if self._retry is None and (self._adrift or self._settles):
-            self._retry = asyncio.get_running_loop().call_later(_AGAIN, self._reattach)
-
-    def _reattach(self) -> None:
-        self._retry = None
-        for consumer in list(self._adrift):
-            link = self.publisher.link_of(consumer.queue_id)
-            if link:
-                self._adrift.discard(consumer)
-                consumer.answer = None
-                consumer.attach(link, consumer.session.held_by(consumer), again=True)
-            elif consumer.queue_id not in self.topology.queues:
-                self._end(consumer)
-        if not self._adrift:
-            self._settle_kept()
-        self._reattach_soon()
-
-    def _settle_kept(self) -> None:
-        kept, self._settles = self._settles, []
-        for queue_id, outcome, uids in kept:
-            link = self.publisher.link_of(queue_id)
-            if link:
-                link.settle(queue_id, outcome, uids)
-            elif queue_id in self.topology.queues:
-                self._settles.append((queue_id, outcome, uids))
 
     # -------------------------------------------------------------- the topology says
 

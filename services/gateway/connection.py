@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import structlog
 
-from services.common.clients.publisher import Congestion
+from services.common.clients.publisher import Congestion, Pressure
 from services.common.errors import BrokerError, ConnectionForced, NotFound
 from services.common.runtime import Tasks
 from services.gateway import vocabulary as v
@@ -55,11 +55,14 @@ class Connection(asyncio.Protocol):
         self.lost = False
         self._transport: asyncio.Transport | None = None
         self._mechanism: Mechanism | None = None
+        self._drained = asyncio.Event()
+        self._drained.set()
         self._holds: set[object] = set()  # why the socket is not read
         self._turns: deque[Session] = deque()  # sessions that wait to write
         self._hungry: set[Consumer] = set()  # consumers that may be due credit
         self._to_confirm: set[Session] = set()
         self._closing = False
+        self._parting = False  # what is left to be said is said at the very end
         self._last_read = self._last_write = 0.0
         self._timers: list[asyncio.TimerHandle] = []
         self._farewell: asyncio.TimerHandle | None = None
@@ -87,36 +90,49 @@ class Connection(asyncio.Protocol):
 
     def pause_writing(self) -> None:
         self.writable = False
+        self._drained.clear()
 
     def resume_writing(self) -> None:
         self.writable = True
+        self._drained.set()
+        self.release(self)
         self.flush()
+
+    async def drained(self) -> None:
+        """Returns when the peer takes what is written to it, or is gone."""
+        await self._drained.wait()
 
     def connection_lost(self, failure: Exception | None) -> None:
         if not self._closing:
             log.info("client went away", connection=self.name, peer=self.peer, reason=str(failure or "end of stream"))
         self.lost = self._closing = True
+        self._drained.set()
         for timer in self._timers:
             timer.cancel()
         self.listener.forget(self)
         self.listener.tasks.start(self._clean_up(), name=f"clean up {self.name}")
 
     async def _clean_up(self) -> None:
+        await self._end_sessions()
+        await self.tasks.stop()
+
+    async def _end_sessions(self) -> None:
         # What was read is carried out: a client that publishes and closes at once has published.
         await asyncio.gather(*(session.idle() for session in self.sessions.values()))
-        await self.tasks.stop()
         for session in self.sessions.values():
             session.close()
         self.sessions.clear()
         if self.owns_queues:
-            closed = router_pb2.CloseConnection()
-            change = router_pb2.ChangeRequest(
-                virtual_host=self.virtual_host, connection=self.name, close_connection=closed
-            )
-            try:
-                await self.broker.topology.change(change)
-            except BrokerError as error:
-                log.warning("exclusive queues stay until the router is back", connection=self.name, error=error.text)
+            await self._delete_exclusive_queues()
+
+    async def _delete_exclusive_queues(self) -> None:
+        closed = router_pb2.CloseConnection()
+        change = router_pb2.ChangeRequest(virtual_host=self.virtual_host, connection=self.name, close_connection=closed)
+        try:
+            await self.broker.topology.change(change)
+            self.owns_queues = False
+        except BrokerError as error:
+            log.warning("exclusive queues stay until the router is back", connection=self.name, error=error.text)
 
     # -------------------------------------------------------------- writing
 
@@ -129,7 +145,8 @@ class Connection(asyncio.Protocol):
         self._write()
         while self._turns and self.writable:
             session = self._turns.popleft()
-            if session.write_parked():
+            session.has_turn = session.write_parked()
+            if session.has_turn:
                 self._turns.append(session)
             self._write()
         if self._hungry and self.writable:
@@ -138,6 +155,8 @@ class Connection(asyncio.Protocol):
             self._hungry.clear()
 
     def _write(self) -> None:
+        if self._parting:
+            return
         chunks = self.engine.data_to_send()
         if chunks and self._transport and not self._transport.is_closing():
             self._last_write = self._loop.time()
@@ -154,13 +173,20 @@ class Connection(asyncio.Protocol):
 
     def wants_to_write(self, session: Session) -> None:
         """A session keeps deliveries for when it is its turn."""
-        if session not in self._turns:
+        if not session.has_turn:
+            session.has_turn = True
             self._turns.append(session)
         self.flush_soon()
 
     def wants_to_confirm(self, session: Session) -> None:
         """Publishes of a session became safe."""
         self._to_confirm.add(session)
+        self.flush_soon()
+
+    def wants_to_return(self) -> None:
+        """Messages go back to their publisher, which is read no further while it does not read them."""
+        if not self.writable:
+            self.hold(self)
         self.flush_soon()
 
     def wrote(self, consumer: Consumer) -> None:
@@ -190,14 +216,15 @@ class Connection(asyncio.Protocol):
                 self._last_read = self._loop.time()
                 self._transport.resume_reading()
 
-    def congested(self, state: Congestion) -> None:
+    def congested(self, pressure: Pressure) -> None:
         """What the publisher said of the last run."""
-        if state is Congestion.NONE or state in self._holds:
+        state = pressure.state
+        if state in self._holds:
             return
         self.hold(state)
         if state is Congestion.BLOCKED:
             self.engine.blocked(_BLOCKED)
-        self.broker.publisher.when_relieved(state, lambda: self._relieved(state))
+        self.broker.publisher.when_relieved(pressure, lambda: self._relieved(state))
 
     def _relieved(self, state: Congestion) -> None:
         if self.lost:
@@ -259,7 +286,25 @@ class Connection(asyncio.Protocol):
         if request.reason and not self._closing:
             log.info("connection ended", connection=self.name, peer=self.peer, reason=request.reason)
         self._closing = True
+        if self.sessions or self.owns_queues:
+            self.tasks.start(self._say_farewell(), name="say farewell")
+        else:
+            self._write()
+            self._end()
+
+    async def _say_farewell(self) -> None:
+        """A client that hears close-ok may rely on it that its exclusive queues are gone (as in RabbitMQ)."""
+        self._parting = True
+        try:
+            async with asyncio.timeout(_FAREWELL):
+                await self._end_sessions()
+        except TimeoutError:
+            log.warning("connection ends before its requests do", connection=self.name)
+        self._parting = False
         self._write()
+        self._end()
+
+    def _end(self) -> None:
         if self._transport:
             self._transport.close()
 

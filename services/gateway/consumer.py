@@ -36,9 +36,12 @@ class GetHolder:
     """Holds what basic.get took from one queue."""
 
     queue_id: int
+    link: QueueLink | None = None  # where it was taken from
+    count: int = 0  # unsettled
 
     def returned(self, count: int) -> None:
-        """A get has no credit."""
+        """Deliveries were settled."""
+        self.count -= count
 
 
 @dataclass(slots=True, eq=False)
@@ -59,23 +62,22 @@ class Consumer:
     link: QueueLink | None = None
     answer: asyncio.Future[pb.Attached] | None = None
     ended: asyncio.Future[None] | None = None
-    credit: int = 0  # granted messages that have not been used
-    room: int = 0  # granted bytes, likewise
-    due: int = 0  # messages to be granted
-    due_room: int = 0
+    capacity: int = 0  # messages that may be on the way at once; granted, used or due
+    due: int = 0  # messages to be granted; below zero after the capacity has shrunk
+    due_room: int = 0  # bytes to be granted
     started: bool = field(default=False)
-
-    @property
-    def capacity(self) -> int:
-        """Messages that may be on the way at once."""
-        return self.limit or WINDOW_MESSAGES
 
     def attach(self, link: QueueLink, held: list[int], *, again: bool) -> None:
         """Asks the owner of the queue; with `again`, deliveries in `held` stay the consumer's."""
         self.link, self.state = link, State.ATTACHING
-        self.due = self.due_room = 0
-        self.credit = max(self.capacity - (len(held) if self.limit else 0), 0) if again else 0
-        self.room = self.window if again else 0
+        messages = room = 0
+        if self.started:
+            kept, kept_bytes = self.session.kept_for(self)
+            self.capacity = self._capacity()
+            self.due = self.capacity - kept - (len(held) if self.limit else 0)
+            messages, room = max(self._grantable(), 0), max(self.window - kept_bytes, 0)
+            self.due -= messages
+            self.due_room = 0
         link.attach(
             pb.AttachConsumer(
                 consumer=self.handle,
@@ -86,8 +88,8 @@ class Consumer:
                 settled=self.settled,
                 browse=self.browse,
                 priority=self.priority,
-                messages=self.credit,
-                bytes=self.room,
+                messages=messages,
+                bytes=room,
                 held=held,
                 again=again,
             )
@@ -96,16 +98,30 @@ class Consumer:
     def start(self) -> None:
         """The client knows of the consumer: deliveries may come."""
         self.started = True
-        self.due, self.due_room = self.capacity, self.window
+        self.capacity = self.due = self._capacity()
+        self.due_room = self.window
         self.grant()
+
+    def _capacity(self) -> int:
+        shared = 0 if self.settled else self.session.shared_limit
+        return min((limit for limit in (self.limit, shared) if limit), default=WINDOW_MESSAGES)
+
+    def resize(self) -> None:
+        """The limit over all consumers of the session is another one."""
+        capacity = self._capacity()
+        self.due += capacity - self.capacity
+        self.capacity = capacity
 
     def written(self, count: int, size: int) -> None:
         """Deliveries went to the socket."""
-        self.credit -= count
-        self.room -= size
         self.due_room += size
         if not self.limit:
             self.due += count
+
+    def unsent(self, count: int, size: int) -> None:
+        """Deliveries went back before the client saw them."""
+        self.due += count
+        self.due_room += size
 
     def returned(self, count: int) -> None:
         """Deliveries were settled."""
@@ -116,10 +132,17 @@ class Consumer:
         """Passes on what is due, once it is worth a line: at once where a limit waits for it, else by halves."""
         if not self.started or self.state is not State.ATTACHED or self.link is None:
             return
-        worth = self.due if self.limit else self.due * 2 >= WINDOW_MESSAGES
-        if not worth and self.due_room * 2 < self.window:
+        messages = self._grantable()
+        if messages <= 0 and self.due_room * 2 < self.window:
             return
-        self.link.credit(self.handle, self.due, self.due_room)
-        self.credit += self.due
-        self.room += self.due_room
-        self.due = self.due_room = 0
+        self.link.credit(self.handle, messages, self.due_room)
+        self.due -= messages
+        self.due_room = 0
+
+    def _grantable(self) -> int:
+        if self.session.shared_limit and not self.settled:
+            # What the session may not have, others may: it stays in the queue.
+            return max(min(self.due, self.session.room), 0)
+        if self.limit:
+            return max(self.due, 0)
+        return self.due if self.due * 2 >= WINDOW_MESSAGES else 0

@@ -68,7 +68,7 @@ class Listener:
         for connection in list(self._connections):
             connection.abort()
         await asyncio.sleep(0)
-        await self.tasks.stop()
+        await self.tasks.finish(_LAST_WORDS)
 
     def forget(self, connection: Connection) -> None:
         """A connection is gone."""

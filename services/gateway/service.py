@@ -24,6 +24,8 @@ from services.gateway.vocabulary import Engine
 
 log = structlog.get_logger()
 
+_LAST_WRITES = 2.0  # seconds
+
 
 class Service:
     """One gateway process; any number of them may run, each with its own origin."""
@@ -62,6 +64,8 @@ class Service:
     async def stop(self) -> None:
         """Says farewell to clients, then leaves the other services."""
         await self._listener.stop()
+        # Clients that closed without waiting for confirms have published all the same.
+        await self._broker.publisher.drained(_LAST_WRITES)
         await self._broker.publisher.stop()
         await self._topology.stop()
         await self._tasks.stop()

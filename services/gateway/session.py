@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict, deque
-from collections.abc import Coroutine, Iterable, Sequence
-from dataclasses import dataclass
-from itertools import repeat
+from collections.abc import Coroutine, Iterable, Iterator
+from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any
 
 import structlog
 
 from services.common.errors import BrokerError, InternalError
+from services.gateway.backlog import Arrived, Backlog
 from services.gateway.confirms import ConfirmTracker
 from services.gateway.consumer import Consumer, GetHolder
 from services.gateway.transaction import Transaction
@@ -25,37 +25,7 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 _WAITING_REQUESTS = 64  # behind one that takes its time; beyond, the connection is read no further
-
-
-@dataclass(slots=True)
-class Arrived:
-    """A run of deliveries as the queue process sent it."""
-
-    exchange: str
-    routing_key: str
-    redelivered: bool
-    format: str
-    uids: Sequence[int]
-    properties: Sequence[bytes]
-    bodies: Sequence[bytes]
-    size: int
-
-    def split(self, count: int) -> tuple[Arrived, Arrived]:
-        """The first `count` deliveries, and the others."""
-        return self._slice(0, count), self._slice(count, len(self.bodies))
-
-    def _slice(self, first: int, end: int) -> Arrived:
-        bodies = self.bodies[first:end]
-        return Arrived(
-            self.exchange,
-            self.routing_key,
-            self.redelivered,
-            self.format,
-            self.uids[first:end],
-            self.properties[first:end],
-            bodies,
-            sum(map(len, bodies)),
-        )
+_TURN = 128 << 10  # bytes that a session writes of what waits before it is another one's turn
 
 
 class Session:
@@ -66,6 +36,7 @@ class Session:
         self.connection = connection
         self.consumers: dict[str, Consumer] = {}
         self.unsettled: dict[int, tuple[Consumer | GetHolder, int]] = {}  # delivery number → who holds it, uid
+        self.oldest = 1  # no lower delivery number is unsettled
         self.next_number = 1
         self.next_tag = 1
         self.limit = 0  # prefetch of consumers to come
@@ -75,12 +46,15 @@ class Session:
         self.transaction: Transaction | None = None
         self.last_queue = ""
         self.reply_queue = ""  # behind the pseudo-queue amq.rabbitmq.reply-to
+        self.reply_consumer: Consumer | None = None
         self.get_holders: dict[int, GetHolder] = {}
         self.closed = False
-        self._parked: deque[tuple[Consumer, Arrived]] = deque()
+        self.has_turn = False  # to write, among the sessions of the connection
+        self._backlog = Backlog()
         self._waiting: deque[Request] = deque()
         self._busy = False
         self._work: asyncio.Task[None] | None = None
+        self.broker.sessions.add(self)
 
     @property
     def broker(self) -> Broker:
@@ -145,34 +119,46 @@ class Session:
     # -------------------------------------------------------------- deliveries
 
     def deliver(self, consumer: Consumer, arrived: Arrived) -> None:
-        """Writes deliveries, or keeps them while the socket, the client's flow or its limit holds them back."""
+        """Writes deliveries, or keeps them while the socket or the client's flow holds them back."""
         if self.closed:
             if not consumer.settled:
                 self.broker.settle(consumer.queue_id, RESTORE, arrived.uids)
-            return
-        if self._parked or not self.flowing or self.shared_limit or not self.connection.writable:
-            self._parked.append((consumer, arrived))
+        elif self._backlog or not self.flowing or not self.connection.writable:
+            self._backlog.add(consumer, arrived)
             self.connection.wants_to_write(self)
-            return
-        self._send(consumer, arrived)
+        elif not self.shared_limit or consumer.settled:
+            self._send(consumer, arrived)
+        elif within := self._within_limit(consumer, arrived):
+            self._send(consumer, within)
 
     def write_parked(self) -> bool:
-        """Writes the next run that was kept, as far as it may go; False when there is nothing to write now."""
-        if not self._parked or not self.flowing:
-            return False
-        consumer, arrived = self._parked[0]
-        count = len(arrived.bodies)
-        if self.shared_limit and not consumer.settled:
-            count = min(count, self.shared_limit - len(self.unsettled))
-            if count <= 0:
-                return False
-        if count < len(arrived.bodies):
-            arrived, rest = arrived.split(count)
-            self._parked[0] = (consumer, rest)
-        else:
-            self._parked.popleft()
-        self._send(consumer, arrived)
-        return True
+        """Writes some of what was kept; False when there is nothing more to write now."""
+        while self._backlog and self.flowing:
+            consumer, arrived = self._backlog.next(_TURN)
+            within = self._within_limit(consumer, arrived)
+            if within:
+                self._send(consumer, within)
+                return True
+        return False
+
+    @property
+    def room(self) -> int:
+        """How many more deliveries the limit over all consumers allows; what basic.get took does not count."""
+        held = len(self.unsettled) - sum(holder.count for holder in self.get_holders.values())
+        return self.shared_limit - held - (len(self.transaction.settlements) if self.transaction else 0)
+
+    def _within_limit(self, consumer: Consumer, arrived: Arrived) -> Arrived | None:
+        """What the limit over all consumers allows of a run; the rest goes back, where others can have it."""
+        if not self.shared_limit or consumer.settled:
+            return arrived
+        count, allowed = len(arrived.bodies), max(self.room, 0)
+        if count <= allowed:
+            return arrived
+        within, rest = arrived.split(allowed)
+        self.broker.settle(consumer.queue_id, RESTORE, rest.uids)
+        consumer.unsent(count - allowed, rest.size)
+        self.connection.wrote(consumer)
+        return within if allowed else None
 
     def _send(self, consumer: Consumer, arrived: Arrived) -> None:
         count, first = len(arrived.bodies), self.next_number
@@ -199,21 +185,22 @@ class Session:
 
     def take_parked(self, consumer: Consumer) -> list[Arrived]:
         """Takes out what was kept for a consumer."""
-        mine = [arrived for other, arrived in self._parked if other is consumer]
-        self._parked = deque(item for item in self._parked if item[0] is not consumer)
-        return mine
+        return self._backlog.take(consumer)
+
+    def kept_for(self, consumer: Consumer) -> tuple[int, int]:
+        """How many deliveries and bytes are kept for a consumer."""
+        return self._backlog.kept(consumer)
 
     def flush_parked(self, consumer: Consumer) -> None:
         """Writes what was kept for a consumer, whatever held it back: it is settled and would be lost."""
         for arrived in self.take_parked(consumer):
             self._send(consumer, arrived)
 
-    def held_by(self, consumer: Consumer) -> list[int]:
-        """The uids of what a consumer holds unsettled."""
-        held = [uid for holder, uid in self.unsettled.values() if holder is consumer]
-        if self.transaction:
-            held += [each.uid for each in self.transaction.settlements if each.holder is consumer]
-        return held
+    def holdings(self) -> Iterator[tuple[Consumer | GetHolder, int]]:
+        """Who holds which uid: everything delivered and not settled, or settled by a transaction under way."""
+        if not self.transaction:
+            return iter(self.unsettled.values())
+        return chain(self.unsettled.values(), ((each.holder, each.uid) for each in self.transaction.settlements))
 
     def close(self) -> None:
         """The session is gone: what it held goes back to the queues, its consumers end."""
@@ -221,25 +208,23 @@ class Session:
             return
         self.closed = True
         self._waiting.clear()
-        for consumer, arrived in self._parked:
+        self.broker.sessions.discard(self)
+        for consumer, arrived in self._backlog.take_all():
             if not consumer.settled:
                 self.broker.settle(consumer.queue_id, RESTORE, arrived.uids)
-        self._parked.clear()
         self._release_unsettled()
         for consumer in list(self.consumers.values()):
             self.broker.abandon(consumer)
         self.consumers.clear()
 
     def _release_unsettled(self) -> None:
-        held = list(self.unsettled.values())
-        if self.transaction:
-            held += [(each.holder, each.uid) for each in self.transaction.settlements]
         by_queue: dict[int, list[int]] = defaultdict(list)
-        for holder, uid in held:
+        for holder, uid in self.holdings():
             by_queue[holder.queue_id].append(uid)
         for queue_id, uids in by_queue.items():
             self.broker.settle(queue_id, RELEASE, uids)
         self.unsettled.clear()
+        self.transaction = None
 
     def new_tag(self) -> str:
         """A consumer tag that the session has not used."""
@@ -257,7 +242,7 @@ class Session:
         """Returns messages to their publisher, before they are confirmed."""
         if not self.closed and not self.connection.lost:
             self.connection.engine.returned(self.number, returned)
-            self.connection.flush_soon()
+            self.connection.wants_to_return()
 
     def confirm(self, first: int, count: int, refused: Iterable[tuple[int, int]] = ()) -> None:
         """Publishes from number `first` are safe but for the `refused` (offset, count), which ascend."""

@@ -18,13 +18,15 @@ import structlog
 
 from services.common.clients.outbound import Attempt, Delivery, Run
 from services.common.clock import epoch_ms
-from services.common.errors import BrokerError, PreconditionFailed, ResourceError, Unavailable
+from services.common.errors import BrokerError, PreconditionFailed, Unavailable
+from services.gateway.vocabulary import Returned
 from services.rpc import queue_pb2 as pb
 
 if TYPE_CHECKING:
     from services.common.clients.publisher import Publisher
     from services.common.clients.queue_link import QueueLink
     from services.common.clients.store import StoreClient
+    from services.gateway.adrift import Adrift
     from services.gateway.consumer import Consumer, GetHolder
 
 log = structlog.get_logger()
@@ -50,6 +52,7 @@ class Transaction:
 
     runs: list[Run] = field(default_factory=list)
     settlements: list[Settlement] = field(default_factory=list)
+    returns: list[Returned] = field(default_factory=list)  # mandatory, without a queue: told when it is committed
     size: int = 0
 
 
@@ -60,13 +63,14 @@ class _OwnerChanged(Exception):
 class Coordinator:
     """Carries transactions out, one attempt after the other until one is decided."""
 
-    def __init__(self, publisher: Publisher, store: StoreClient) -> None:
+    def __init__(self, publisher: Publisher, store: StoreClient, adrift: Adrift) -> None:
         self._publisher = publisher
         self._store = store
+        self._adrift = adrift
         self._waiting: dict[tuple[int, QueueLink], asyncio.Future[pb.Prepared]] = {}
 
     async def commit(self, transaction: Transaction) -> None:
-        """Returns when all of it is done; raises when none of it is: PreconditionFailed, ResourceError, Unavailable."""
+        """Returns when all of it is done; raises when none of it is: PreconditionFailed, Unavailable."""
         give_up = asyncio.get_running_loop().time() + _PATIENCE
         while transaction.runs or transaction.settlements:
             try:
@@ -110,7 +114,8 @@ class Coordinator:
             for link, _, queue_ids in self._publisher.group(run.queue_ids) if run.queue_ids else ():
                 if link is None:
                     raise _OwnerChanged
-                attempt = Attempt(run, queue_ids, uids, run.properties, run.bodies, 0, now, Delivery(None), 0)
+                size = sum(map(len, run.bodies))
+                attempt = Attempt(run, queue_ids, uids, run.properties, run.bodies, 0, now, Delivery(None), size)
                 by_link[link].append(attempt)
         return by_link
 
@@ -120,9 +125,11 @@ class Coordinator:
         by_link: dict[QueueLink, dict[tuple[int, pb.Outcome.ValueType], list[int]]] = {}
         for each in settlements:
             queue_id = each.holder.queue_id
-            link = self._publisher.link_of(queue_id)
+            link = self._adrift.link_of(queue_id)
             if link is None:
-                raise _OwnerChanged
+                if self._adrift.exists(queue_id):
+                    raise _OwnerChanged
+                continue
             by_link.setdefault(link, {}).setdefault((queue_id, each.outcome), []).append(each.uid)
         return by_link
 
@@ -177,5 +184,6 @@ def _check(answer: pb.Prepared) -> None:
     if answer.reason in _NOBODY:
         raise _OwnerChanged
     if answer.reason == pb.OVERFLOW:
-        raise ResourceError(answer.text or "transaction refused: a queue is full")
+        # 506 would end the whole connection; as RabbitMQ, a refused commit ends the channel.
+        raise PreconditionFailed(answer.text or "transaction refused: a queue is full")
     raise PreconditionFailed(answer.text or "transaction refused by a queue")

@@ -10,6 +10,7 @@ import asyncio
 import enum
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 import structlog
@@ -31,11 +32,18 @@ Groups = list[tuple[QueueLink | None, int, tuple[int, ...]]]  # link (None: nobo
 
 
 class Congestion(enum.Enum):
-    """What a publisher should do after a publish."""
+    """Why a publisher should wait."""
 
-    NONE = "go on"
     FULL = "wait until what is under way has been taken"
     BLOCKED = "wait until consumers have made room: a queue process is out of memory"
+
+
+@dataclass(slots=True)
+class Pressure:
+    """What `publish` says when a publisher should wait; `link` is where, None for queues without an owner."""
+
+    state: Congestion
+    link: QueueLink | None
 
 
 class FrameListener(Protocol):
@@ -71,8 +79,7 @@ class Publisher:
         self._groups: dict[tuple[int, ...], Groups] = {}
         self._parked: dict[int, list[Attempt]] = {}
         self._parked_bytes = 0
-        self._full: list[Callable[[], None]] = []
-        self._blocked: list[Callable[[], None]] = []
+        self._held: list[tuple[Pressure, Callable[[], None]]] = []
         self._retry: asyncio.TimerHandle | None = None
         self._stopping: set[asyncio.Task[None]] = set()
         table.listeners.append(self._assignment_changed)
@@ -80,6 +87,13 @@ class Publisher:
     def start(self) -> None:
         """Connects to the processes that there are, and to those that come."""
         self._assignment_changed()
+
+    async def drained(self, seconds: float) -> None:
+        """Returns when everything is done that was published, or after so long."""
+        for _ in range(int(seconds / _RETRY_SECONDS)):
+            if not self._parked and not any(link.outstanding for link in self._links.values()):
+                return
+            await asyncio.sleep(_RETRY_SECONDS)
 
     async def stop(self) -> None:
         """Ends all links. Runs that are not done stay unanswered."""
@@ -89,29 +103,32 @@ class Publisher:
 
     # -------------------------------------------------------------- publishing
 
-    def publish(self, run: Run, ticket: Ticket | None) -> Congestion:
-        """Sends a run at the end of this turn; `ticket` hears when every queue concerned has it, or why not."""
+    def publish(self, run: Run, ticket: Ticket | None) -> Pressure | None:
+        """Sends a run at the end of this turn; `ticket` hears when every queue concerned has it, or why not.
+
+        Gives a reason to publish no more for now, if there is one.
+        """
         bodies = run.bodies
         uids, now, size = self.uids.take(len(bodies)), epoch_ms(), sum(map(len, bodies)) + 64 * len(bodies)
         groups = self._groups.get(run.queue_ids) or self._group(run.queue_ids)
         delivery = Delivery(ticket, len(groups))
-        state = Congestion.NONE
+        pressure: Pressure | None = None
         for link, partition, queue_ids in groups:
             attempt = Attempt(run, queue_ids, uids, run.properties, bodies, 0, now, delivery, size)
             if link is None:
                 self._park(partition, attempt)
-                state = Congestion.FULL
+                pressure = pressure or Pressure(Congestion.FULL, None)
                 continue
             link.publish(attempt)
             if link.blocked:
-                state = Congestion.BLOCKED
-            elif link.outstanding > _HIGH and state is Congestion.NONE:
-                state = Congestion.FULL
-        return state
+                pressure = Pressure(Congestion.BLOCKED, link)
+            elif link.outstanding > _HIGH and pressure is None:
+                pressure = Pressure(Congestion.FULL, link)
+        return pressure
 
-    def when_relieved(self, state: Congestion, callback: Callable[[], None]) -> None:
-        """Calls back once, when a publisher that was told `state` may try again."""
-        (self._blocked if state is Congestion.BLOCKED else self._full).append(callback)
+    def when_relieved(self, pressure: Pressure, callback: Callable[[], None]) -> None:
+        """Calls back once, when a publisher that was told so may try again."""
+        self._held.append((pressure, callback))
 
     def link_of(self, queue_id: int) -> QueueLink | None:
         """The link to the owner of a queue, or None when it has none that can be reached."""
@@ -209,7 +226,7 @@ class Publisher:
         attempt.delivery.finish()
 
     def refused(self, attempt: Attempt, refusal: pb.Refusal) -> None:
-        if refusal.reason == pb.NOT_OWNER:
+        if refusal.reason in (pb.NOT_OWNER, pb.UNAVAILABLE):
             attempt.delivery.pending += 1
             partition = self._partition_of(refusal.queue_id)
             again = attempt.part(refusal.first, refusal.count, (refusal.queue_id,))
@@ -219,7 +236,7 @@ class Publisher:
         attempt.delivery.refusals.append(refused)
 
     def received(self, link: QueueLink, frame: pb.QueueFrame) -> None:
-        if self._full or self._blocked:
+        if self._held:
             self._relieve()
         if self._listener:
             self._listener.received(link, frame)
@@ -227,14 +244,18 @@ class Publisher:
     # -------------------------------------------------------------- changes
 
     def _relieve(self) -> None:
-        links = self._links.values()
-        relieved: list[Callable[[], None]] = []
-        if self._parked_bytes <= _HIGH and all(link.outstanding <= _LOW for link in links):
-            relieved, self._full = self._full, relieved
-        if self._blocked and not any(link.blocked for link in links):
-            relieved, self._blocked = relieved + self._blocked, []
-        for callback in relieved:
-            callback()
+        held, self._held = self._held, []
+        for pressure, callback in held:
+            if self._presses(pressure):
+                self._held.append((pressure, callback))
+            else:
+                callback()
+
+    def _presses(self, pressure: Pressure) -> bool:
+        link = pressure.link
+        if link is None:
+            return self._parked_bytes > _HIGH
+        return link.up and (link.blocked if pressure.state is Congestion.BLOCKED else link.outstanding > _LOW)
 
     def _unpark_soon(self) -> None:
         if self._parked and self._retry is None:
@@ -254,7 +275,9 @@ class Publisher:
             self._listener.assignment_changed()
 
     def _drop(self, link: QueueLink) -> None:
-        # A member that is no longer believed alive owns nothing, whatever it still says.
+        # A member that is no longer believed alive owns nothing, whatever it still says. What it had is parked at once,
+        # so that nothing which is published from now on overtakes it.
+        link.give_up()
         task = asyncio.get_running_loop().create_task(link.stop(), name=f"stop link {link.address}")
         self._stopping.add(task)
         task.add_done_callback(self._stopping.discard)

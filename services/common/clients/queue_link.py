@@ -7,6 +7,7 @@ until it is `done`; when the stream breaks, its owner gets back what was not, an
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -23,6 +24,7 @@ from services.rpc.queue_pb2_grpc import QueueStub
 log = structlog.get_logger()
 
 _RETRY_SECONDS = 0.1
+_FRAME_BYTES = 16 << 20  # of messages in one frame, or one run; gRPC takes 256 MiB, and a run may have 128
 
 
 class LinkListener(Protocol):
@@ -62,6 +64,7 @@ class QueueLink:
         self._hello = hello
         self._listener = listener
         self._frame = pb.LinkFrame()
+        self._cut: deque[pb.LinkFrame] = deque()  # full ones, to be written before it
         self._waiting: list[Attempt] = []
         self._waiting_size = 0
         self._sent: dict[int, _Sent] = {}
@@ -74,6 +77,12 @@ class QueueLink:
     def start(self) -> None:
         """Connects in the background; `link_up` tells when."""
         self._task = asyncio.get_running_loop().create_task(self._run(), name=f"link {self.address}")
+
+    def give_up(self) -> None:
+        """Takes the stream for broken, whatever still comes; to be stopped."""
+        if self._task:
+            self._task.cancel()
+        self._down()
 
     async def stop(self) -> None:
         """Ends the stream; what is not done is given back by `link_down`."""
@@ -91,9 +100,16 @@ class QueueLink:
         self._wake.set()
 
     def publish_in_transaction(self, attempts: Iterable[Attempt], transaction: int) -> None:
-        """A batch of its own that the queue process holds until the transaction is decided; not kept here."""
-        self._sequence += 1
-        self._frame.publishes.append(_encode(list(attempts), self._sequence, transaction))
+        """Batches of their own that the queue process holds until the transaction is decided; not kept here."""
+        left = list(attempts)
+        while left:
+            some, size = _fitting(left)
+            left = left[len(some) :]
+            self._sequence += 1
+            self._frame.publishes.append(_encode(some, self._sequence, transaction))
+            if left or size > _FRAME_BYTES:
+                self._cut.append(self._frame)
+                self._frame = pb.LinkFrame()
         self._wake.set()
 
     def settle(self, queue_id: int, outcome: pb.Outcome.ValueType, uids: Iterable[int], transaction: int = 0) -> None:
@@ -158,34 +174,51 @@ class QueueLink:
             await self._exchange(call)
         except (grpc.aio.AioRpcError, asyncio.InvalidStateError) as failure:
             log.debug("queue process is away", address=self.address, failure=str(failure))
+        except Exception:
+            log.exception("link failed, connecting again; this is a fault of ours", address=self.address)
         finally:
             call.cancel()
             self._down()
 
     async def _exchange(self, call: Any) -> None:  # noqa: ANN401 - grpc.aio types its calls by factory
         writer = asyncio.get_running_loop().create_task(self._write(call), name=f"link writer {self.address}")
+        # A stream that cannot be written to is of no use; cancelling the call ends the reading.
+        writer.add_done_callback(lambda _: call.cancel())
         try:
             while (frame := await call.read()) is not grpc.aio.EOF:
                 self._read(frame)
         finally:
             writer.cancel()
-            await asyncio.gather(writer, return_exceptions=True)
+            [outcome] = await asyncio.gather(writer, return_exceptions=True)
+            if isinstance(outcome, Exception):
+                raise outcome
 
     async def _write(self, call: Any) -> None:  # noqa: ANN401 - as above
         wake = self._wake
         while True:
             await wake.wait()
             wake.clear()
+            while self._waiting_size > _FRAME_BYTES:
+                # Alone and before the rest: requests must not overtake the messages that they come after.
+                await call.write(pb.LinkFrame(publishes=[self._batch()]))
+            while self._cut:
+                await call.write(self._cut.popleft())
             if self._waiting:
-                self._batch()
+                self._frame.publishes.append(self._batch())
             frame, self._frame = self._frame, pb.LinkFrame()
             await call.write(frame)
 
-    def _batch(self) -> None:
+    def _batch(self) -> bytes:
+        """What waits, as far as it fits into a frame."""
+        some, size = self._waiting, self._waiting_size
+        if size <= _FRAME_BYTES:
+            self._waiting, self._waiting_size = [], 0
+        else:
+            some, size = _fitting(some)
+            self._waiting, self._waiting_size = self._waiting[len(some) :], self._waiting_size - size
         self._sequence += 1
-        self._sent[self._sequence] = _Sent(self._waiting, self._waiting_size)
-        self._frame.publishes.append(_encode(self._waiting, self._sequence, 0))
-        self._waiting, self._waiting_size = [], 0
+        self._sent[self._sequence] = _Sent(some, size)
+        return _encode(some, self._sequence, 0)
 
     def _read(self, frame: pb.QueueFrame) -> None:
         for refusal in frame.refusals:
@@ -238,12 +271,23 @@ class QueueLink:
         attempts = [attempt for sent in self._sent.values() for attempt in sent.attempts] + self._waiting
         self._sent, self._waiting, self._waiting_size, self.outstanding = {}, [], 0, 0
         self._frame = pb.LinkFrame()
+        self._cut.clear()
         self._wake.clear()
         requests, self._requests = self._requests, {}
         for waiting in requests.values():
             if not waiting.done():
                 waiting.set_exception(Unavailable(f"queue process at {self.address} went away"))
         self._listener.link_down(self, attempts)
+
+
+def _fitting(attempts: list[Attempt]) -> tuple[list[Attempt], int]:
+    """The first attempts that fit into a frame, one at least, and their size."""
+    total = 0
+    for index, attempt in enumerate(attempts):
+        if index and total + attempt.size > _FRAME_BYTES:
+            return attempts[:index], total
+        total += attempt.size
+    return attempts, total
 
 
 def _encode(attempts: list[Attempt], sequence: int, transaction: int) -> bytes:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from services.common.errors import AccessRefused, NotAllowed, NotFound, PreconditionFailed
 from services.gateway import vocabulary as v
 from services.gateway.consumer import WINDOW_BYTES, Consumer, GetHolder
-from services.gateway.requests.publish import DIRECT_REPLY
-from services.gateway.requests.topology import change, find_queue
+from services.gateway.requests.topology import DIRECT_REPLY, change, find_queue
 from services.gateway.session import Session
 from services.rpc import queue_pb2, router_pb2
 
@@ -20,7 +19,7 @@ async def consume(session: Session, request: v.Consume) -> str:
         raise NotAllowed(f"attempt to reuse consumer tag '{request.tag}'")
     if request.queue == DIRECT_REPLY:
         return await _consume_replies(session, request)
-    definition = find_queue(session, request.queue)
+    definition = await find_queue(session, request.queue)
     consumer = _consumer(session, request, definition)
     session.consumers[request.tag] = consumer
     session.broker.add(consumer)
@@ -63,10 +62,12 @@ async def _consume_replies(session: Session, request: v.Consume) -> str:
         raise PreconditionFailed("reply consumer already set")
     name = f"{DIRECT_REPLY}.{session.connection.name}.{session.number}.{session.broker.new_handle()}"
     declare = router_pb2.DeclareQueue(name=name, exclusive=True, auto_delete=True)
-    await change(session, declare_queue=declare)
     session.connection.owns_queues = True
+    await change(session, declare_queue=declare)
     session.reply_queue = request.queue = name
-    return await consume(session, request)
+    tag = await consume(session, request)
+    session.reply_consumer = session.consumers.get(tag)
+    return tag
 
 
 async def cancel(session: Session, request: v.Cancel) -> str:
@@ -81,6 +82,8 @@ async def cancel(session: Session, request: v.Cancel) -> str:
 def end(session: Session, consumer: Consumer) -> None:
     """Nothing more comes for a consumer: what was kept for it goes out if it would be lost, else back to its queue."""
     session.consumers.pop(consumer.tag, None)
+    if consumer is session.reply_consumer:
+        session.reply_consumer, session.reply_queue = None, ""
     if consumer.settled:
         session.flush_parked(consumer)
         return
@@ -89,7 +92,8 @@ def end(session: Session, consumer: Consumer) -> None:
 
 
 async def get(session: Session, request: v.Get) -> v.Got | None:
-    definition = find_queue(session, request.queue)
+    definition = await find_queue(session, request.queue)
+    await session.connection.drained()
     reply = await session.broker.ask_owner(
         definition.id, get=queue_pb2.GetRequest(queue_id=definition.id, settled=request.settled)
     )
@@ -105,6 +109,8 @@ async def get(session: Session, request: v.Get) -> v.Got | None:
     session.next_number += 1
     if not request.settled:
         holder = session.get_holders.setdefault(definition.id, GetHolder(definition.id))
+        holder.link = session.broker.publisher.link_of(definition.id)
+        holder.count += 1
         session.unsettled[number] = (holder, batch.uids[0])
     properties = run.shared_properties if run.HasField("shared_properties") else batch.properties[0]
     return v.Got(
@@ -122,7 +128,9 @@ async def get(session: Session, request: v.Get) -> v.Got | None:
 async def limit(session: Session, request: v.Limit) -> None:
     if request.shared:
         session.shared_limit = request.messages
-        session.connection.wants_to_write(session)
+        for consumer in session.consumers.values():
+            consumer.resize()
+            session.connection.wrote(consumer)
     else:
         session.limit = request.messages
 

@@ -15,8 +15,9 @@ from services.gateway.routes import Route
 from services.gateway.session import Session
 from services.rpc import queue_pb2
 
-DIRECT_REPLY = "amq.rabbitmq.reply-to"
 _MAX_TRANSACTION = 256 << 20
+_UNREADY = frozenset({int(queue_pb2.NO_CONSUMERS)})
+_FULL = frozenset({int(queue_pb2.OVERFLOW), int(queue_pb2.OTHER)})
 
 
 async def confirms(session: Session, _request: v.Confirms) -> None:
@@ -74,11 +75,14 @@ def _publish_run(session: Session, request: v.Publish, queue_ids: tuple[int, ...
     count = len(run.bodies)
     first = session.confirms.number(count) if session.confirms else 0
     if not queue_ids:
-        _unroutable(session, request)
+        if request.mandatory:
+            session.send_back(v.Returned(request, 0, count))
         session.confirm(first, count)
         return
-    ticket = PublishTicket(session, request, first) if first or request.immediate else None
-    session.connection.congested(session.broker.publisher.publish(run, ticket))
+    ticket = PublishTicket(session, request, first, len(queue_ids)) if first or request.immediate else None
+    pressure = session.broker.publisher.publish(run, ticket)
+    if pressure:
+        session.connection.congested(pressure)
 
 
 def _collect(session: Session, request: v.Publish, run: Run) -> None:
@@ -87,14 +91,10 @@ def _collect(session: Session, request: v.Publish, run: Run) -> None:
     transaction.size += sum(map(len, run.bodies))
     if transaction.size > _MAX_TRANSACTION:
         raise PreconditionFailed(f"a transaction may hold {_MAX_TRANSACTION} bytes of messages; commit more often")
-    transaction.runs.append(run)
-    if not run.queue_ids:
-        _unroutable(session, request)
-
-
-def _unroutable(session: Session, request: v.Publish) -> None:
-    if request.mandatory:
-        session.send_back(v.Returned(request, 0, len(request.bodies)))
+    if run.queue_ids:
+        transaction.runs.append(run)
+    elif request.mandatory:
+        transaction.returns.append(v.Returned(request, 0, len(request.bodies)))
 
 
 @dataclass(slots=True)
@@ -104,6 +104,7 @@ class PublishTicket:
     session: Session
     request: v.Publish
     first: int  # confirm number of the first message, 0 without confirms
+    queues: int
 
     def settled(self, refusals: list[Refused]) -> None:
         session, request = self.session, self.request
@@ -111,25 +112,21 @@ class PublishTicket:
         if not refusals:
             session.confirm(self.first, count)
             return
-        for first, many in _immediate(refusals):
+        for first, many in _refused(refusals, count, _UNREADY, self.queues):
             session.send_back(v.Returned(request, first, many, no_consumers=True))
-        session.confirm(self.first, count, _refused(refusals, count))
+        session.confirm(self.first, count, _refused(refusals, count, _FULL, 1))
 
 
-def _immediate(refusals: list[Refused]) -> list[tuple[int, int]]:
-    return [(first, count) for first, count, _, reason in refusals if reason == queue_pb2.NO_CONSUMERS]
-
-
-def _refused(refusals: list[Refused], count: int) -> list[tuple[int, int]]:
-    """Messages that some queue refused for being full, as ascending ranges."""
-    full = bytearray(count)
+def _refused(refusals: list[Refused], count: int, reasons: frozenset[int], queues: int) -> list[tuple[int, int]]:
+    """Messages that at least so many queues refused for one of the reasons, as ascending ranges (first, count)."""
+    times = [0] * count
     for first, many, _, reason in refusals:
-        if reason in (queue_pb2.OVERFLOW, queue_pb2.OTHER):
-            full[first : first + many] = b"\1" * many
+        if reason in reasons:
+            times[first : first + many] = [each + 1 for each in times[first : first + many]]
     ranges = []
-    for is_full, group in groupby(range(count), full.__getitem__):
+    for is_refused, group in groupby(range(count), lambda index: times[index] >= queues):
         indexes = list(group)
-        if is_full:
+        if is_refused:
             ranges.append((indexes[0], len(indexes)))
     return ranges
 

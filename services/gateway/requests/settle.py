@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from itertools import takewhile
+from collections.abc import Sequence
 
 from services.common.errors import PreconditionFailed
 from services.gateway import vocabulary as v
@@ -21,12 +21,17 @@ OUTCOMES = {
 
 def settle(session: Session, request: v.Settle) -> None:
     outcome = OUTCOMES[request.outcome]
-    numbers = _numbers(session, request)
+    unsettled = session.unsettled
+    if request.first and request.last:
+        known, unknown = _each(session, request.first, request.last)
+    else:
+        known, unknown = _up_to(session, request.last)
     if session.transaction:
-        _collect(session, numbers, outcome)
-        return
-    pop = session.unsettled.pop
-    apply(session, [pop(number) for number in numbers], outcome)
+        _collect(session, known, outcome)
+    else:
+        apply(session, [unsettled.pop(number) for number in known], outcome)
+    if unknown:
+        raise PreconditionFailed(f"unknown delivery tag {unknown}")
 
 
 async def recover(session: Session, _request: v.Recover) -> None:
@@ -45,8 +50,14 @@ def apply(
         holder.returned(len(uids))
         if isinstance(holder, Consumer):
             session.connection.wrote(holder)
+    share_room(session)
+
+
+def share_room(session: Session) -> None:
+    """What one consumer gives back of a limit over all, any of them may use."""
     if session.shared_limit:
-        session.connection.wants_to_write(session)
+        for consumer in session.consumers.values():
+            session.connection.wrote(consumer)
 
 
 def release_all(session: Session) -> None:
@@ -56,21 +67,26 @@ def release_all(session: Session) -> None:
     apply(session, deliveries, queue_pb2.RELEASE)
 
 
-def _numbers(session: Session, request: v.Settle) -> list[int] | range:
-    unsettled, first, last = session.unsettled, request.first, request.last
-    if last == 0:
-        return list(unsettled)
-    if last not in unsettled:
-        raise PreconditionFailed(f"unknown delivery tag {last}")
-    if first == 0:
-        return list(takewhile(last.__ge__, unsettled))
-    for number in (numbers := range(first, last + 1)):
+def _each(session: Session, first: int, last: int) -> tuple[Sequence[int], int]:
+    """What was settled one by one, up to the first that is unknown: those before it were said before it."""
+    unsettled = session.unsettled
+    for number in range(first, last + 1):
         if number not in unsettled:
-            raise PreconditionFailed(f"unknown delivery tag {number}")
-    return numbers
+            return range(first, number), number
+    return range(first, last + 1), 0
 
 
-def _collect(session: Session, numbers: list[int] | range, outcome: queue_pb2.Outcome.ValueType) -> None:
+def _up_to(session: Session, last: int) -> tuple[Sequence[int], int]:
+    """Everything up to `last`, 0: everything. Each number is looked at once in the life of a session."""
+    unsettled = session.unsettled
+    if last and last not in unsettled:
+        return (), last
+    last = last or session.next_number - 1
+    first, session.oldest = session.oldest, last + 1
+    return [number for number in range(first, last + 1) if number in unsettled], 0
+
+
+def _collect(session: Session, numbers: Sequence[int], outcome: queue_pb2.Outcome.ValueType) -> None:
     assert session.transaction is not None
     for number in numbers:
         holder, uid = session.unsettled.pop(number)

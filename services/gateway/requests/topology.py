@@ -10,6 +10,8 @@ from services.gateway import vocabulary as v
 from services.gateway.session import Session
 from services.rpc import queue_pb2, router_pb2
 
+DIRECT_REPLY = "amq.rabbitmq.reply-to"  # the pseudo-queue
+
 
 async def declare_exchange(session: Session, request: v.DeclareExchange) -> None:
     declare = router_pb2.DeclareExchange(
@@ -29,6 +31,8 @@ async def delete_exchange(session: Session, request: v.DeleteExchange) -> None:
 
 
 async def declare_queue(session: Session, request: v.DeclareQueue) -> v.QueueDeclared:
+    if request.passive and request.name.startswith(DIRECT_REPLY):
+        return _reply_queue(session, request.name)
     declare = router_pb2.DeclareQueue(
         name=named(session, request.name) if request.passive else request.name,
         passive=request.passive,
@@ -37,18 +41,26 @@ async def declare_queue(session: Session, request: v.DeclareQueue) -> v.QueueDec
         auto_delete=request.auto_delete,
         arguments=arguments.dump(request.arguments),
     )
+    # Before it is: if the answer is lost, the queue is there all the same.
+    session.connection.owns_queues |= request.exclusive
     reply = await change(session, declare_queue=declare)
     session.last_queue = reply.queue.name
-    session.connection.owns_queues |= bool(reply.queue.exclusive_to)
     if reply.created:
         return v.QueueDeclared(reply.queue.name, 0, 0)
     counts = await session.broker.ask_owner(reply.queue.id, inspect=queue_pb2.InspectRequest(queue_id=reply.queue.id))
     return v.QueueDeclared(reply.queue.name, counts.message_count, counts.consumer_count)
 
 
+def _reply_queue(session: Session, name: str) -> v.QueueDeclared:
+    """A responder may ask in this way whether its requester still waits, though the queue is not its own."""
+    if name != DIRECT_REPLY and (session.connection.virtual_host, name) not in session.broker.topology.by_name:
+        raise NotFound(f"no queue '{name}' in vhost '{session.connection.virtual_host}'")
+    return v.QueueDeclared(name, 0, 1)
+
+
 async def delete_queue(session: Session, request: v.DeleteQueue) -> int:
     try:
-        definition = find_queue(session, request.name)
+        definition = await find_queue(session, request.name)
     except NotFound:
         return 0  # deleting what is gone is what the client wants (RabbitMQ since 3.2)
     delete = queue_pb2.DeleteRequest(queue_id=definition.id, if_unused=request.if_unused, if_empty=request.if_empty)
@@ -59,7 +71,7 @@ async def delete_queue(session: Session, request: v.DeleteQueue) -> int:
 
 
 async def purge_queue(session: Session, request: v.PurgeQueue) -> int:
-    definition = find_queue(session, request.name)
+    definition = await find_queue(session, request.name)
     purge = queue_pb2.PurgeRequest(queue_id=definition.id)
     reply = await session.broker.ask_owner(definition.id, purge=purge)
     if reply.reason != queue_pb2.NONE:
@@ -83,8 +95,9 @@ async def change(session: Session, **what: Any) -> router_pb2.ChangeReply:  # no
     )
 
 
-def find_queue(session: Session, name: str) -> router_pb2.QueueDefinition:
+async def find_queue(session: Session, name: str) -> router_pb2.QueueDefinition:
     """The queue that the session means; raises NotFound, and ResourceLocked when it is another connection's own."""
+    await session.broker.topology_known()
     name = named(session, name)
     virtual_host = session.connection.virtual_host
     definition = session.broker.topology.by_name.get((virtual_host, name))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from services.common.errors import PreconditionFailed
 from services.gateway import vocabulary as v
 from services.gateway.consumer import Consumer
+from services.gateway.requests.settle import share_room
 from services.gateway.session import Session
 from services.gateway.transaction import Transaction
 
@@ -19,18 +20,21 @@ async def commit(session: Session, _request: v.Commit) -> None:
     transaction = _current(session)
     await session.broker.transactions.commit(transaction)
     session.transaction = Transaction()
+    for returned in transaction.returns:
+        session.send_back(returned)
     for each in transaction.settlements:
         each.holder.returned(1)
         if isinstance(each.holder, Consumer):
             session.connection.wrote(each.holder)
+    share_room(session)
 
 
 async def rollback(session: Session, _request: v.Rollback) -> None:
     transaction = _current(session)
     session.transaction = Transaction()
-    unsettled = {each.number: (each.holder, each.uid) for each in transaction.settlements}
-    # Delivery numbers ascend in `unsettled`: what comes back stands before what was delivered since.
-    session.unsettled = dict(sorted((unsettled | session.unsettled).items()))
+    for each in transaction.settlements:
+        session.unsettled[each.number] = (each.holder, each.uid)
+        session.oldest = min(session.oldest, each.number)
 
 
 def _current(session: Session) -> Transaction:

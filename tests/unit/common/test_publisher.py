@@ -193,7 +193,7 @@ async def test_publishers_wait_while_a_queue_process_is_out_of_memory(
     assign(table, p0=queues[0])
     await answered(await _publish(publisher))
     queues[0].streams[0].put_nowait(pb.QueueFrame(blocked=True))
-    while (state := publisher.publish(run_of(b"x"), None)) is not Congestion.BLOCKED:
+    while (state := publisher.publish(run_of(b"x"), None)) is None or state.state is not Congestion.BLOCKED:
         await asyncio.sleep(0.01)
     relieved = asyncio.Event()
     publisher.when_relieved(state, relieved.set)

@@ -1,0 +1,180 @@
+"""Queues between two owners: what clients hold of them, and say of it, until there is the next.
+
+A new owner knows nothing of deliveries that are under way. It is first told by each consumer, as it attaches again,
+which ones are held; what is held without a consumer (basic.get, a consumer that was cancelled) and what was settled
+meanwhile is told with them, or by a consumer that exists for that alone. Settlements follow when it has agreed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from services.rpc import queue_pb2 as pb
+
+if TYPE_CHECKING:
+    from services.common.clients.publisher import Publisher
+    from services.common.clients.queue_link import QueueLink
+    from services.gateway.consumer import Consumer, GetHolder
+    from services.gateway.session import Session
+    from services.rpc import router_pb2
+
+    Holdings = Mapping[Consumer | GetHolder, list[int]]
+
+_AGAIN = 0.05
+
+
+@dataclass(slots=True)
+class _Place:
+    """One queue without an owner that has agreed."""
+
+    consumers: set[Consumer] = field(default_factory=set)  # to be attached
+    kept: list[tuple[pb.Outcome.ValueType, Sequence[int]]] = field(default_factory=list)
+    asked: set[int] = field(default_factory=set)  # handles whose attachment is not answered yet
+    link: QueueLink | None = None  # where they were asked
+
+
+class Adrift:
+    """`sessions` are all of the gateway; `end` is told consumers of queues that are no more."""
+
+    def __init__(
+        self,
+        publisher: Publisher,
+        queues: Mapping[int, router_pb2.QueueDefinition],
+        sessions: Iterable[Session],
+        new_handle: Callable[[], int],
+        end: Callable[[Consumer], None],
+    ) -> None:
+        self._publisher = publisher
+        self._queues = queues
+        self._sessions = sessions
+        self._new_handle = new_handle
+        self._end = end
+        self._places: dict[int, _Place] = defaultdict(_Place)
+        self._handles: dict[int, int] = {}  # asked → queue
+        self._retry: asyncio.TimerHandle | None = None
+
+    def exists(self, queue_id: int) -> bool:
+        """Whether the topology has the queue."""
+        return queue_id in self._queues
+
+    def link_of(self, queue_id: int) -> QueueLink | None:
+        """The owner that knows what is held of the queue, or None for now."""
+        return None if queue_id in self._places else self._publisher.link_of(queue_id)
+
+    # -------------------------------------------------------------- what waits
+
+    def keep(self, queue_id: int, outcome: pb.Outcome.ValueType, uids: Sequence[int]) -> None:
+        """A settlement for when the queue has an owner."""
+        if uids:
+            self._places[queue_id].kept.append((outcome, uids))
+            self.retry_soon()
+
+    def add(self, consumer: Consumer) -> None:
+        """A consumer to be attached again."""
+        place = self._places[consumer.queue_id]
+        place.consumers.add(consumer)
+        self._forget(place, consumer.handle)
+        self.retry_soon()
+
+    def discard(self, consumer: Consumer) -> None:
+        """A consumer that ended; what it holds is still told."""
+        place = self._places.get(consumer.queue_id)
+        if place:
+            place.consumers.discard(consumer)
+
+    def link_down(self, link: QueueLink, is_lost: Callable[[int], bool]) -> None:
+        """An owner is gone, for the queues of which `is_lost` says so; its consumers are added one by one."""
+        for queue_id, place in self._places.items():
+            if place.link is link and is_lost(queue_id):
+                for handle in list(place.asked):
+                    self._forget(place, handle)
+        for session in self._sessions:
+            for holder, _ in session.holdings():
+                if holder.link is link and is_lost(holder.queue_id):
+                    holder.link = None
+                    self._places[holder.queue_id]
+        self.retry_soon()
+
+    def _forget(self, place: _Place, handle: int) -> None:
+        place.asked.discard(handle)
+        self._handles.pop(handle, None)
+
+    # -------------------------------------------------------------- asking
+
+    def retry_soon(self) -> None:
+        """Looks for owners shortly, while anything waits for one."""
+        if self._retry is None and self._places:
+            self._retry = asyncio.get_running_loop().call_later(_AGAIN, self._look)
+
+    def _look(self) -> None:
+        self._retry = None
+        found: dict[int, QueueLink] = {}
+        for queue_id, place in list(self._places.items()):
+            if queue_id not in self._queues:
+                self._drop(queue_id)
+            elif not place.asked and (link := self._publisher.link_of(queue_id)):
+                found[queue_id] = link
+        if found:
+            held = self._held_of(found)
+            for queue_id, link in found.items():
+                self._ask(queue_id, link, held[queue_id])
+        self.retry_soon()
+
+    def _drop(self, queue_id: int) -> None:
+        for consumer in list(self._places.pop(queue_id).consumers):
+            self._end(consumer)
+
+    def _held_of(self, queues: Mapping[int, QueueLink]) -> dict[int, dict[Consumer | GetHolder, list[int]]]:
+        held: dict[int, dict[Consumer | GetHolder, list[int]]] = defaultdict(lambda: defaultdict(list))
+        for session in self._sessions:
+            for holder, uid in session.holdings():
+                if holder.queue_id in queues:
+                    held[holder.queue_id][holder].append(uid)
+        return held
+
+    def _ask(self, queue_id: int, link: QueueLink, held: Holdings) -> None:
+        place = self._places[queue_id]
+        consumers, place.consumers, place.link = place.consumers, set(), link
+        strays = [uid for _, uids in place.kept for uid in uids]
+        for holder, uids in held.items():
+            holder.link = link
+            if holder not in consumers:
+                strays += uids
+        for consumer in consumers:
+            self._expect(place, queue_id, consumer.handle)
+            consumer.attach(link, list(held.get(consumer, ())), again=True)
+        if strays:
+            self._claim(place, queue_id, link, strays)
+        if not place.asked:
+            del self._places[queue_id]
+
+    def _claim(self, place: _Place, queue_id: int, link: QueueLink, uids: list[int]) -> None:
+        """Has the owner know deliveries that no consumer stands for."""
+        if self._queues[queue_id].auto_delete and not place.asked:
+            # A consumer that comes and goes would be the queue's last.
+            place.kept.clear()
+            return
+        handle = self._new_handle()
+        self._expect(place, queue_id, handle)
+        link.attach(pb.AttachConsumer(consumer=handle, queue_id=queue_id, held=uids, again=True))
+        link.detach(handle)
+
+    def _expect(self, place: _Place, queue_id: int, handle: int) -> None:
+        place.asked.add(handle)
+        self._handles[handle] = queue_id
+
+    def answered(self, handle: int, *, agreed: bool) -> None:
+        """An owner has answered an attachment; when it agreed to all, it is told what was settled meanwhile."""
+        queue_id = self._handles.pop(handle, 0)
+        place = self._places.get(queue_id)
+        if place is None:
+            return
+        place.asked.discard(handle)
+        if agreed and not place.asked and not place.consumers and place.link:
+            del self._places[queue_id]
+            for outcome, uids in place.kept:
+                place.link.settle(queue_id, outcome, uids)

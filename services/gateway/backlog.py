@@ -1,0 +1,82 @@
+"""Deliveries of one session that wait for the socket, or for the client's flow, in fair turns of consumers."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from services.gateway.consumer import Consumer
+
+
+@dataclass(slots=True)
+class Arrived:
+    """A run of deliveries as the queue process sent it."""
+
+    exchange: str
+    routing_key: str
+    redelivered: bool
+    format: str
+    uids: Sequence[int]
+    properties: Sequence[bytes]
+    bodies: Sequence[bytes]
+    size: int
+
+    def split(self, count: int) -> tuple[Arrived, Arrived]:
+        """The first `count` deliveries, and the others."""
+        return self._slice(0, count), self._slice(count, len(self.bodies))
+
+    def _slice(self, first: int, end: int) -> Arrived:
+        bodies = self.bodies[first:end]
+        return Arrived(
+            self.exchange,
+            self.routing_key,
+            self.redelivered,
+            self.format,
+            self.uids[first:end],
+            self.properties[first:end],
+            bodies,
+            sum(map(len, bodies)),
+        )
+
+
+class Backlog:
+    """Runs by consumer; the consumer whose turn is next comes first."""
+
+    def __init__(self) -> None:
+        self._runs: dict[Consumer, deque[Arrived]] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._runs)
+
+    def add(self, consumer: Consumer, arrived: Arrived) -> None:
+        """Keeps a run behind what is kept for the same consumer."""
+        self._runs.setdefault(consumer, deque()).append(arrived)
+
+    def next(self, size: int) -> tuple[Consumer, Arrived]:
+        """Takes about `size` bytes, one delivery at least, of the consumer whose turn it is."""
+        consumer = next(iter(self._runs))
+        runs = self._runs.pop(consumer)
+        arrived = runs.popleft()
+        if arrived.size > size and len(arrived.bodies) > 1:
+            arrived, rest = arrived.split(max(1, len(arrived.bodies) * size // arrived.size))
+            runs.appendleft(rest)
+        if runs:
+            self._runs[consumer] = runs
+        return consumer, arrived
+
+    def take(self, consumer: Consumer) -> list[Arrived]:
+        """Takes out everything of one consumer."""
+        return list(self._runs.pop(consumer, ()))
+
+    def take_all(self) -> list[tuple[Consumer, Arrived]]:
+        """Takes out everything."""
+        kept, self._runs = self._runs, {}
+        return [(consumer, arrived) for consumer, runs in kept.items() for arrived in runs]
+
+    def kept(self, consumer: Consumer) -> tuple[int, int]:
+        """How many deliveries and bytes wait for a consumer."""
+        runs = self._runs.get(consumer, ())
+        return sum(len(arrived.bodies) for arrived in runs), sum(arrived.size for arrived in runs)

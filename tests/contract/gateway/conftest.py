@@ -1,0 +1,33 @@
+"""One broker for the tests that leave it as it was: two gateways, two queue processes, in the session's own loop."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+
+from tests.support.broker_house import BrokerHouse
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """All tests here run in the loop in which the broker runs."""
+    for item in items:
+        if "contract/gateway" in str(item.path):
+            item.add_marker(pytest.mark.asyncio(loop_scope="session"), append=False)
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def broker(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[BrokerHouse]:
+    """Shared; a test uses names of its own."""
+    house = BrokerHouse(tmp_path_factory.mktemp("b"))
+    await house.start()
+    yield house
+    await house.stop()
+
+
+@pytest.fixture
+def name() -> str:
+    """Of a queue or exchange that nothing else uses."""
+    return f"t-{uuid.uuid4().hex[:10]}"

@@ -1,0 +1,146 @@
+"""A queue process goes: what clients hold stays theirs, what they have not heard of is sent again (design 5)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest_asyncio
+from pamqp import commands
+
+from tests.contract.gateway.test_settling import ready
+from tests.support.broker_house import BrokerHouse
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def house(tmp_path: Path) -> AsyncIterator[BrokerHouse]:
+    """A broker of its own, with one queue process that can be taken away."""
+    house = BrokerHouse(tmp_path, gateways=1, queues=1)
+    await house.start()
+    yield house
+    await house.stop()
+
+
+async def durable(house: BrokerHouse, name: str, count: int) -> Any:
+    """A client and a durable queue with persistent messages 0, 1, …"""
+    client = await house.connect()
+    await client.declare(name, durable=True)
+    await client.call(1, commands.Confirm.Select(), commands.Confirm.SelectOk)
+    for number in range(count):
+        client.publish(b"%d" % number, name, delivery_mode=2)
+    await client.confirmed(count)
+    return client
+
+
+async def replace_owner(house: BrokerHouse) -> None:
+    """The only queue process goes, another one comes."""
+    await house.queues.pop("queue-1").stop()
+    await house.start_queue("queue-2")
+
+
+async def test_consumers_survive_with_what_they_hold(house: BrokerHouse) -> None:
+    """Unsettled deliveries are not delivered again, their tags can be acked, and new messages come on the same tag."""
+    client = await durable(house, "q", 4)
+    await client.prefetch(3)
+    await client.consume("q")
+    await client.bodies(3)
+    await replace_owner(house)
+    await asyncio.sleep(0.5)
+    client.ack(3, multiple=True)
+    assert await client.bodies(4) == [b"0", b"1", b"2", b"3"]
+    client.ack(4)
+    client.publish(b"4", "q", delivery_mode=2)
+    assert (await client.bodies(5))[4] == b"4"
+    client.ack(5)
+    assert await ready(client, "q") == 0
+
+
+async def test_acks_while_there_is_no_owner_count(house: BrokerHouse) -> None:
+    """Deliveries that are acked between two owners are not delivered by the next."""
+    client = await durable(house, "q", 5)
+    await client.prefetch(4)
+    await client.consume("q")
+    await client.bodies(4)
+    await house.queues.pop("queue-1").stop()
+    await asyncio.sleep(0.2)
+    client.ack(3, multiple=True)
+    await asyncio.sleep(0.2)
+    await house.start_queue("queue-2")
+    assert await client.bodies(5) == [b"0", b"1", b"2", b"3", b"4"]
+    client.ack(5, multiple=True)
+    await asyncio.sleep(0.3)
+    client.abort()
+    assert await ready(await house.connect(), "q") == 0
+
+
+async def test_what_has_no_consumer_stays_held_too(house: BrokerHouse) -> None:
+    """What basic.get took, or a consumer that was cancelled since, is not given to others, and can be acked."""
+    client = await durable(house, "q", 3)
+    await client.get("q")
+    await client.prefetch(1)
+    await client.consume("q", "gone")
+    await client.bodies(1)
+    await client.call(1, commands.Basic.Cancel("gone"), commands.Basic.CancelOk)
+    await replace_owner(house)
+    await asyncio.sleep(0.5)
+    other = await house.connect()
+    await other.consume("q")
+    await asyncio.sleep(0.3)
+    assert await other.bodies(1) == [b"2"]
+    client.ack(2, multiple=True)
+    other.ack(1)
+    assert await ready(client, "q") == 0
+    assert len(other.messages()) == 1
+
+
+async def test_unconfirmed_publishes_are_confirmed_by_the_next_owner(house: BrokerHouse) -> None:
+    """Publishes that go out while there is no owner are confirmed when there is one, in order, each once."""
+    client = await durable(house, "q", 1)
+    await house.queues.pop("queue-1").stop()
+    for number in range(1, 500):
+        client.publish(b"%d" % number, "q", delivery_mode=2)
+    await asyncio.sleep(0.2)
+    await house.start_queue("queue-2")
+    await client.confirmed(500, seconds=20)
+    await client.consume("q", no_ack=True)
+    assert await client.bodies(500) == [b"%d" % number for number in range(500)]
+
+
+async def test_a_transaction_waits_for_the_next_owner(house: BrokerHouse) -> None:
+    """A commit that finds no owner is carried out, once, when there is one."""
+    client = await durable(house, "q", 1)
+    tx = await house.connect()
+    await tx.call(1, commands.Tx.Select(), commands.Tx.SelectOk)
+    got = await tx.get("q")
+    assert got is not None
+    tx.ack(got.tag)
+    tx.publish(b"new", "q", delivery_mode=2)
+    await house.queues.pop("queue-1").stop()
+    tx.send(1, commands.Tx.Commit())
+    await asyncio.sleep(0.3)
+    await house.start_queue("queue-2")
+    await tx.expect(commands.Tx.CommitOk, seconds=20)
+    message = await client.get("q")
+    assert message is not None
+    assert message.body == b"new"
+    assert await client.get("q") is None
+
+
+async def test_requests_wait_for_the_next_owner(house: BrokerHouse) -> None:
+    """consume, get and purge that come while there is no owner are answered when there is one."""
+    client = await durable(house, "q", 1)
+    await client.get("q", no_ack=True)
+    clients = [await house.connect() for _ in range(3)]
+    await house.queues.pop("queue-1").stop()
+    clients[0].send(1, commands.Basic.Consume(queue="q", consumer_tag="c"))
+    clients[1].send(1, commands.Basic.Get(queue="q"))
+    clients[2].send(1, commands.Queue.Purge(queue="q"))
+    await asyncio.sleep(0.5)
+    await house.start_queue("queue-2")
+    await clients[1].expect(commands.Basic.GetEmpty)
+    await clients[2].expect(commands.Queue.PurgeOk)
+    await clients[0].expect(commands.Basic.ConsumeOk)
+    client.publish(b"x", "q")
+    assert await clients[0].bodies(1) == [b"x"]

@@ -1,0 +1,81 @@
+"""A whole broker in one process: store in memory, router, queue processes and gateways, over unix sockets."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+from typing import Any
+
+from services.common.clients.store import StoreClient
+from services.gateway.service import Service as GatewayService
+from services.mgmt.users import Users
+from tests.support.amqp_client import AmqpClient
+from tests.support.queue_house import House as QueueHouse
+
+
+def free_port() -> int:
+    """A TCP port that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+class BrokerHouse:
+    """`connect` gives clients of one of the gateways."""
+
+    def __init__(self, folder: Path, gateways: int = 2, queues: int = 2, **settings: Any) -> None:
+        self._inner = QueueHouse(folder, **settings)
+        self._queue_names = [f"queue-{number}" for number in range(2, queues + 1)]
+        self.ports = [free_port() for _ in range(gateways)]
+        self.gateways: list[GatewayService] = []
+        self.clients: list[AmqpClient] = []
+
+    @property
+    def topology(self) -> Any:
+        """A watcher of the router."""
+        return self._inner.topology
+
+    @property
+    def queues(self) -> dict[str, Any]:
+        """The queue processes by name."""
+        return self._inner.queues
+
+    async def start(self) -> None:
+        """Returns when clients can connect."""
+        await self._inner.start()
+        for name in self._queue_names:
+            await self._inner.start_queue(name)
+        store = StoreClient(self._inner.settings.address_of("store"))
+        await Users(store).seed()
+        await store.close()
+        for number, port in enumerate(self.ports, 1):
+            await self._start_gateway(number, port)
+
+    async def start_queue(self, name: str) -> None:
+        """One more queue process; returns when it serves its share."""
+        await self._inner.start_queue(name)
+
+    async def _start_gateway(self, number: int, port: int) -> None:
+        run = self._inner.settings.run_folder
+        settings = self._inner.settings.model_copy(
+            update={"amqp_port": port, "amqp_host": "127.0.0.1", "gateway_address": f"unix:{run}/gateway-{number}.sock"}
+        )
+        gateway = GatewayService(settings)
+        await gateway.start()
+        self.gateways.append(gateway)
+
+    async def stop(self) -> None:
+        """Ends clients, then services."""
+        for client in self.clients:
+            client.abort()
+        for gateway in self.gateways:
+            await gateway.stop()
+        await self._inner.stop()
+
+    async def connect(self, gateway: int = 0, **options: Any) -> AmqpClient:
+        """A client with channel 1 open."""
+        client = AmqpClient()
+        self.clients.append(client)
+        await client.open(self.ports[gateway], **options)
+        return client
