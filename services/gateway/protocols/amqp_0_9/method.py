@@ -6,6 +6,7 @@ import re
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass, fields
+from operator import attrgetter
 from typing import Any, ClassVar, TypeVar, dataclass_transform, get_type_hints
 
 from services.gateway.protocols.amqp_0_9 import wire
@@ -21,6 +22,7 @@ class Method:
     code: ClassVar[int]  # class-id << 16 | method-id
     name: ClassVar[str]  # as the specification writes it: "basic.publish"
     wires: ClassVar[tuple[wire.Wire, ...]]
+    values: ClassVar[Callable[[Any], tuple[Any, ...]]]  # of its fields, in order
 
 
 M = TypeVar("M", bound=Method)
@@ -36,9 +38,16 @@ def method(class_id: int, method_id: int) -> Callable[[type[M]], type[M]]:
         made.name = _specified_name(made)
         hints = get_type_hints(made, include_extras=True)
         made.wires = tuple(hints[field.name].__metadata__[0] for field in fields(made))  # type: ignore[arg-type]
+        made.values = _values_of([field.name for field in fields(made)])  # type: ignore[arg-type]
         return made
 
     return declare
+
+
+def _values_of(names: list[str]) -> Callable[[Any], tuple[Any, ...]]:
+    if len(names) > 1:
+        return attrgetter(*names)
+    return lambda sent: tuple(getattr(sent, name) for name in names)
 
 
 def _specified_name(declared: type) -> str:
@@ -53,5 +62,4 @@ def decode(kind: type[M], payload: bytes) -> M:
 
 def encode(sent: Method) -> bytes:
     """The payload of a method frame; raises SyntaxFault for a value that does not fit its wire type."""
-    values: list[Any] = [getattr(sent, field.name) for field in fields(sent)]  # type: ignore[arg-type]
-    return _CODE.pack(sent.code) + wire.write(values, sent.wires)
+    return _CODE.pack(sent.code) + wire.write(type(sent).values(sent), sent.wires)

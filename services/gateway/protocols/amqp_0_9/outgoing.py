@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 from services.gateway.protocols.amqp_0_9 import frames
 from services.gateway.protocols.amqp_0_9.method import Method, encode
@@ -29,7 +30,7 @@ def content(channel: int, method: Method, properties: bytes, body: bytes, frame_
 
 def deliveries(channel: int, run: Deliveries, frame_max: int) -> bytes:
     """A run of basic.deliver."""
-    before, after = _around_tag(channel, run)
+    before, after = _around_tag(channel, run.tag, run.redelivered, run.exchange, run.routing_key)
     bodies, properties = list(run.bodies), list(run.properties)
     pack = _TAG.pack
     tags = [pack(number) for number in range(run.first, run.first + len(bodies))]
@@ -53,11 +54,11 @@ def confirms(channel: int, first: int, last: int, *, accepted: bool) -> bytes:
     return before + (after + before).join(map(_TAG.pack, range(first, last + 1))) + after
 
 
-def _around_tag(channel: int, run: Deliveries) -> tuple[bytes, bytes]:
-    """The method frame of a delivery, up to its tag and behind it."""
-    deliver = basic.Deliver(run.tag, 0, run.redelivered, run.exchange, run.routing_key)
-    whole = frames.frame(frames.METHOD, channel, encode(deliver))
-    tag_at = frames.HEAD.size + _TAG_AT + 1 + len(run.tag.encode())
+@lru_cache(maxsize=4096)
+def _around_tag(channel: int, tag: str, redelivered: bool, exchange: str, routing_key: str) -> tuple[bytes, bytes]:
+    """The method frame of a delivery, up to its tag and behind it. What repeats is remembered."""
+    whole = frames.frame(frames.METHOD, channel, encode(basic.Deliver(tag, 0, redelivered, exchange, routing_key)))
+    tag_at = frames.HEAD.size + _TAG_AT + 1 + len(tag.encode())
     return whole[:tag_at], whole[tag_at + _TAG.size :]
 
 

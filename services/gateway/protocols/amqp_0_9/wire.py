@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from typing import Annotated, Any
 
@@ -63,7 +63,7 @@ def read(data: bytes, position: int, wires: tuple[Wire, ...]) -> list[Any]:
     return values
 
 
-def write(values: list[Any], wires: tuple[Wire, ...]) -> bytes:
+def write(values: Sequence[Any], wires: tuple[Wire, ...]) -> bytes:
     """The bytes of `values`; raises SyntaxFault for one that does not fit its wire type."""
     out = bytearray()
     bits = 0
