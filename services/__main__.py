@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from services.common import log, runtime
 from services.common.clients.mgmt import MgmtClient
+from services.common.clients.virtual_hosts import VirtualHostsClient
 from services.common.config import Settings
 from services.common.errors import BrokerError, Unavailable
 from services.common.supervisor import healthz
@@ -31,6 +32,8 @@ app = typer.Typer(
 )
 users = typer.Typer(no_args_is_help=True, help="Users of the running stack.")
 app.add_typer(users, name="users")
+vhosts = typer.Typer(no_args_is_help=True, help="Virtual hosts of the running stack.")
+app.add_typer(vhosts, name="vhosts")
 
 
 # ------------------------------------------------------------------ the stack and its services
@@ -136,6 +139,25 @@ def list_users() -> None:
         typer.echo(f"{user.name}\t{','.join(user.tags)}{where}")
 
 
+@vhosts.command("add")
+def add_virtual_host(name: str) -> None:
+    """Adds a virtual host with its predeclared exchanges; one that is there stays as it is."""
+    _on_router(lambda client: client.create(name))
+
+
+@vhosts.command("delete")
+def delete_virtual_host(name: str) -> None:
+    """Deletes a virtual host with everything in it."""
+    _on_router(lambda client: client.delete(name))
+
+
+@vhosts.command("list")
+def list_virtual_hosts() -> None:
+    """Lists virtual hosts."""
+    for name in _on_router(lambda client: client.list()):
+        typer.echo(name)
+
+
 @app.command()
 def health() -> None:
     """Says how each part of the running stack is; exit status 0 when all are well."""
@@ -187,6 +209,16 @@ def _on_mgmt(call: Callable[[MgmtClient], Coroutine[Any, Any, _Result]]) -> _Res
 
     async def talk() -> _Result:
         async with MgmtClient(address) as client:
+            return await call(client)
+
+    return _run(talk(), address)
+
+
+def _on_router(call: Callable[[VirtualHostsClient], Coroutine[Any, Any, _Result]]) -> _Result:
+    address = _settings().address_of("router")
+
+    async def talk() -> _Result:
+        async with VirtualHostsClient(address) as client:
             return await call(client)
 
     return _run(talk(), address)

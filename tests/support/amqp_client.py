@@ -38,6 +38,7 @@ class AmqpClient:
         self._partial: dict[int, list[Any]] = {}
         self._more = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
+        self._reading = asyncio.Event()
 
     async def open(
         self, port: int, *, user: str = "guest", password: str = "guest", virtual_host: str = "/",
@@ -45,7 +46,8 @@ class AmqpClient:
     ) -> None:  # fmt: skip
         self.reader, self.writer = await asyncio.open_connection("127.0.0.1", port, limit=buffer)
         self.writer.write(HEADER)
-        self.read_on()
+        self._reading.set()
+        self._task = asyncio.get_running_loop().create_task(self._read())
         await self.expect(commands.Connection.Start)
         login = f"\0{user}\0{password}"
         self.send(0, commands.Connection.StartOk({"capabilities": dict(CAPABILITIES)}, "PLAIN", login, "en_US"))
@@ -62,17 +64,16 @@ class AmqpClient:
     # -------------------------------------------------------------- reading
 
     def read_on(self) -> None:
-        """Reads in the background."""
-        self._task = asyncio.get_running_loop().create_task(self._read())
+        """Reads in the background again."""
+        self._reading.set()
 
     def stop_reading(self) -> None:
-        """Leaves what comes in the socket."""
-        if self._task:
-            self._task.cancel()
+        """Leaves what comes in the socket, but for the frame at hand."""
+        self._reading.clear()
 
     async def _read(self) -> None:
         try:
-            while True:
+            while await self._reading.wait():
                 head = await self.reader.readexactly(7)
                 data = head + await self.reader.readexactly(int.from_bytes(head[3:], "big") + 1)
                 _, channel, value = frame.unmarshal(data)
@@ -193,6 +194,7 @@ class AmqpClient:
 
     def abort(self) -> None:
         """Is gone."""
-        self.stop_reading()
+        if self._task:
+            self._task.cancel()
         if not self.writer.is_closing():
             self.writer.transport.abort()

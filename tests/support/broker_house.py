@@ -41,6 +41,10 @@ class BrokerHouse:
         """The queue processes by name."""
         return self._inner.queues
 
+    def address_of(self, service: str) -> str:
+        """The gRPC target of a service."""
+        return self._inner.settings.address_of(service)
+
     async def start(self) -> None:
         """Returns when clients can connect."""
         await self._inner.start()

@@ -40,7 +40,17 @@ def test_queue_needs_a_queue_s_name(hopline: CliRunner) -> None:
     assert (result.exit_code, result.stderr) == (2, "--name store: a queue process is called queue-<something>\n")
 
 
-@pytest.mark.parametrize("command", [["health"], ["users", "list"], ["users", "add", "a", "--password", "b"]])
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["health"],
+        ["users", "list"],
+        ["users", "add", "a", "--password", "b"],
+        ["vhosts", "list"],
+        ["vhosts", "add", "a"],
+        ["vhosts", "delete", "a"],
+    ],
+)
 def test_nothing_runs(hopline: CliRunner, command: list[str]) -> None:
     """Who asks a stack that does not run is told so in one line."""
     result = hopline.invoke(app, command)

@@ -47,9 +47,9 @@ async def _churn(client: AmqpClient, exchange: str) -> None:
     number = 0
     while True:
         number += 1
-        bind = {"queue": exchange + "-other", "exchange": exchange, "routing_key": f"other-{number % 7}"}
-        await client.call(1, Queue.Bind(**bind), Queue.BindOk)
-        await client.call(1, Queue.Unbind(**bind), Queue.UnbindOk)
+        queue, key = exchange + "-other", f"other-{number % 7}"
+        await client.call(1, Queue.Bind(queue=queue, exchange=exchange, routing_key=key), Queue.BindOk)
+        await client.call(1, Queue.Unbind(queue=queue, exchange=exchange, routing_key=key), Queue.UnbindOk)
 
 
 async def test_a_queue_is_reached_from_every_gateway_after_declare_ok(broker: BrokerHouse, name: str) -> None:

@@ -1,0 +1,56 @@
+"""Virtual hosts, for whoever administers them: calls to the router, typed."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Self
+
+import grpc.aio
+
+from services.common.errors import NotFound, from_rpc
+from services.common.grpc_channel import connect
+from services.rpc import router_pb2, router_pb2_grpc
+
+_DEADLINE = 10.0  # seconds
+
+
+class VirtualHostsClient:
+    """A connection to the router; every call raises the BrokerError that it answered with, or Unavailable."""
+
+    def __init__(self, address: str) -> None:
+        self._channel = connect(address)
+        self._stub: router_pb2_grpc.RouterAsyncStub = router_pb2_grpc.RouterStub(self._channel)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._channel.close()
+
+    async def create(self, name: str) -> None:
+        """Returns when every gateway knows it; one that is there stays as it is."""
+        create = router_pb2.CreateVirtualHost(name=name)
+        await self._change(router_pb2.ChangeRequest(create_virtual_host=create))
+
+    async def delete(self, name: str) -> None:
+        """With everything in it; raises NotFound when there is none of that name."""
+        if name not in await self.list():
+            raise NotFound(f"vhost '{name}' not found")
+        delete = router_pb2.DeleteVirtualHost(name=name)
+        await self._change(router_pb2.ChangeRequest(delete_virtual_host=delete))
+
+    async def list(self) -> list[str]:
+        """All names, sorted."""
+        try:
+            reply = await self._stub.Describe(router_pb2.DescribeRequest(), timeout=_DEADLINE)
+        except grpc.aio.AioRpcError as failure:
+            raise from_rpc(failure) from None
+        return sorted(reply.virtual_hosts)
+
+    async def _change(self, request: router_pb2.ChangeRequest) -> None:
+        try:
+            await self._stub.Change(request, timeout=_DEADLINE)
+        except grpc.aio.AioRpcError as failure:
+            raise from_rpc(failure) from None

@@ -1,0 +1,149 @@
+"""How connections and channels end, and what ends with them; who may come in at all."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from pamqp import commands
+
+from tests.contract.gateway.test_settling import ready
+from tests.support.broker_house import BrokerHouse
+
+Basic, Channel, Connection, Queue = commands.Basic, commands.Channel, commands.Connection, commands.Queue
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def house(tmp_path: Path) -> AsyncIterator[BrokerHouse]:
+    """A broker of its own."""
+    house = BrokerHouse(tmp_path, gateways=1, queues=1)
+    await house.start()
+    yield house
+    await house.stop()
+
+
+@pytest.mark.parametrize("end", ["channel.close", "connection.close", "end of stream"])
+async def test_publishes_before_the_end_are_not_lost(broker: BrokerHouse, name: str, end: str) -> None:
+    """What is sent in one go with the close, over routes that nobody has asked for yet, arrives."""
+    observer, client = await broker.connect(1), await broker.connect()
+    for number in range(5):
+        await observer.declare(f"{name}-{number}")
+    for number in range(5):
+        client.publish(b"x", f"{name}-{number}")
+    if end == "channel.close":
+        await client.call(1, Channel.Close(200, "", 0, 0), Channel.CloseOk)
+    elif end == "connection.close":
+        await client.close()
+    else:
+        client.writer.close()
+    for number in range(5):
+        queue = f"{name}-{number}"
+        await observer.consume(queue, queue, no_ack=True)
+    assert await observer.bodies(5) == [b"x"] * 5
+
+
+async def test_exclusive_queues_are_their_connections_own(broker: BrokerHouse, name: str) -> None:
+    """Another connection gets 405 for every use; once close-ok came, the name is free on every gateway."""
+    owner, other = await broker.connect(0), await broker.connect(1)
+    await owner.declare(name, exclusive=True, durable=True)
+    assert await other.refused(1, Queue.Declare(queue=name, passive=True)) == 405
+    assert await other.refused(1, Basic.Consume(queue=name)) == 405
+    assert await other.refused(1, Basic.Get(queue=name)) == 405
+    assert await other.refused(1, Queue.Purge(queue=name)) == 405
+    assert await other.refused(1, Queue.Delete(queue=name)) == 405
+    await owner.close()
+    await other.declare(name, exclusive=True)
+
+
+async def test_a_server_named_queue_is_the_last_declared_one(broker: BrokerHouse) -> None:
+    """queue.declare with an empty name makes one, to which empty names then refer."""
+    client = await broker.connect()
+    made = (await client.declare("", exclusive=True)).queue
+    assert made.startswith("amq.gen-")
+    client.publish(b"x", made)
+    message = await client.get("")
+    assert message is not None
+    assert message.body == b"x"
+
+
+async def test_an_exclusive_consumer_is_alone(broker: BrokerHouse, name: str) -> None:
+    """Neither another consumer beside an exclusive one nor an exclusive one beside another: 403."""
+    first, second = await broker.connect(0), await broker.connect(1)
+    await first.declare(name)
+    await first.consume(name, exclusive=True)
+    assert await second.refused(1, Basic.Consume(queue=name)) == 403
+    await first.call(1, Basic.Cancel("c"), Basic.CancelOk)
+    await first.consume(name)
+    assert await second.refused(1, Basic.Consume(queue=name, exclusive=True)) == 403
+
+
+async def test_consumers_are_told_that_their_queue_is_gone(broker: BrokerHouse, name: str) -> None:
+    """basic.cancel comes when the queue is deleted by another connection, and the tag can be used again."""
+    client, other = await broker.connect(0), await broker.connect(1)
+    await client.declare(name)
+    await client.consume(name)
+    await other.call(1, Queue.Delete(queue=name), Queue.DeleteOk)
+    assert (await client.expect(Basic.Cancel)).consumer_tag == "c"
+    await client.declare(name)
+    await client.consume(name)
+
+
+async def test_an_auto_delete_queue_goes_with_its_last_consumer(broker: BrokerHouse, name: str) -> None:
+    """After the last basic.cancel the queue is deleted."""
+    client, other = await broker.connect(0), await broker.connect(1)
+    await client.declare(name, auto_delete=True)
+    await client.consume(name)
+    assert await ready(other, name) == 0
+    await client.call(1, Basic.Cancel("c"), Basic.CancelOk)
+    for _ in range(100):
+        other.send(1, Queue.Declare(queue=name, passive=True))
+        answer = await other.expect((Queue.DeclareOk, Channel.Close))
+        if isinstance(answer, Channel.Close):
+            break
+    assert answer.reply_code == 404
+
+
+async def test_user_id_is_the_user_or_refused(broker: BrokerHouse, name: str) -> None:
+    """A publish as somebody else closes the channel with 406, one as oneself arrives."""
+    client = await broker.connect()
+    await client.declare(name)
+    client.publish(b"mine", name, user_id="guest")
+    assert await client.get(name, no_ack=True) is not None
+    client.publish(b"not mine", name, user_id="admin")
+    assert (await client.expect(Channel.Close)).reply_code == 406
+
+
+@pytest.mark.parametrize(
+    ("options", "code"), [({"password": "wrong"}, 403), ({"user": "nobody"}, 403), ({"virtual_host": "none"}, 530)]
+)
+async def test_who_may_not_come_in(broker: BrokerHouse, options: dict[str, Any], code: int) -> None:
+    """Wrong credentials are refused with 403, an unknown virtual host with 530."""
+    client = await broker.connect(**options)
+    assert client.of(Connection.Close)[0].reply_code == code
+
+
+async def test_confirms_go_out_before_channel_close_ok(broker: BrokerHouse, name: str) -> None:
+    """Refusals are nacks, returns come before their acks, and all of it in the order of the numbers."""
+    client = await broker.connect()
+    await client.declare(name, arguments={"x-max-length": 1, "x-overflow": "reject-publish"})
+    await client.call(1, commands.Confirm.Select(), commands.Confirm.SelectOk)
+    client.publish(b"fits", name)
+    await client.confirmed(1)
+    client.publish(b"too much", name)
+    nack = await client.expect(Basic.Nack)
+    assert nack.delivery_tag == 2
+    client.publish(b"nowhere", name + "-none", mandatory=True)
+    await client.confirmed(3)
+    kinds = [type(value).__name__ for _, value in client.frames[-2:]]
+    assert kinds == ["Message", "Ack"]
+
+
+async def test_a_gateway_that_stops_says_so(house: BrokerHouse) -> None:
+    """Clients hear connection.close with 320 before their sockets close."""
+    client = await house.connect()
+    stopping = house.gateways.pop().stop()
+    await stopping
+    assert client.of(Connection.Close)[0].reply_code == 320
