@@ -39,7 +39,7 @@ def add_content(frame: store_pb2.JournalFrame, draft: ContentDraft, content_id: 
 
 
 def _wanted(draft: ContentDraft) -> set[int] | range:
-    ranges = {(first, first + count) for entries in draft.entries.values() for _, first, count in entries.runs}
+    ranges = {(first, first + count) for entries in draft.entries.values() for _, first, count, _ in entries.runs}
     if len(ranges) == 1:
         return range(*ranges.pop())
     return {index for first, end in ranges for index in range(first, end)}
@@ -48,9 +48,10 @@ def _wanted(draft: ContentDraft) -> set[int] | range:
 def _columns(entries: EntryDraft, places: dict[int, int] | None) -> store_pb2.EntryColumns:
     # A run of the batch is kept or left as a whole range, so what was consecutive still is.
     return store_pb2.EntryColumns(
-        queue_id=[queue_id for queue_id, _, _ in entries.runs],
-        first=[first if places is None else places[first] for _, first, _ in entries.runs],
-        count=[count for _, _, count in entries.runs],
+        queue_id=[queue_id for queue_id, _, _, _ in entries.runs],
+        first=[first if places is None else places[first] for _, first, _, _ in entries.runs],
+        count=[count for _, _, count, _ in entries.runs],
+        position=[position for _, _, _, position in entries.runs],
     )
 
 

@@ -1,34 +1,43 @@
 """Sends dead letters on: routes them in batches, publishes them, and only then lets go of what they were.
 
-At least once: the source entry stays in the journal until every queue of the target has the message. A letter that
-nobody can receive (no such exchange, no route, only circles) is dropped, as in RabbitMQ.
+At least once: the source entry is kept, on disk too, until every queue of the target has the message. One that is full
+is asked again, less and less often; for one that is gone the router is asked again. A letter that nobody can receive
+(no such exchange, no route, only circles) is dropped, as in RabbitMQ.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
-from dataclasses import dataclass
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
 from itertools import groupby
 from operator import itemgetter
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import structlog
 
+from services.common import plugins
 from services.common.clients.outbound import Refused, Run, Ticket
+from services.common.clients.publisher import Congestion, Pressure
 from services.common.errors import BrokerError
 from services.common.runtime import Tasks
 from services.queue.context import DeadLetter
 from services.queue.dead_letter import is_circle, rewrite, routing_keys
 from services.queue.message import Run as Facts
+from services.queue.overflow import OverflowPolicy
 from services.queue.partition import Partition, State
 from services.queue.registry import Registry
+from services.rpc.queue_pb2 import OVERFLOW
 from services.rpc.router_pb2 import Message, Routed, RouteReply
 
 log = structlog.get_logger()
 
 _AT_ONCE = 1000
+_UNDER_WAY = 4000  # letters that no answer has come for
 _RETRY_SECONDS = 0.5
+_FIRST_BACKOFF = 0.1
+_LONGEST_BACKOFF = 5.0
 
 _Address = tuple[Facts, str, str, tuple[int, ...]]  # what the messages were, exchange, routing key, queues
 
@@ -42,26 +51,34 @@ class Routes(Protocol):
 class Publications(Protocol):
     """The publisher."""
 
-    def publish(self, run: Run, ticket: Ticket) -> object: ...
+    def publish(self, run: Run, ticket: Ticket) -> Pressure | None: ...
+
+    def when_relieved(self, pressure: Pressure, callback: Callable[[], None]) -> None: ...
 
 
-class _Letter(NamedTuple):
+@dataclass(slots=True, eq=False)
+class _Letter:
+    """`taken` are the queues that have it, `tries` counts the times that not all of them would."""
+
     letter: DeadLetter
     partition: Partition
     properties: bytes
     headers: dict[str, Any]
     keys: list[str]
+    taken: set[int] = field(default_factory=set)
+    tries: int = 0
 
 
 @dataclass(slots=True)
 class _Sent:
-    """Waits for the targets of some letters; a refusal is final, the publisher finds owners by itself."""
+    """Waits for the targets of some letters; the publisher finds owners by itself."""
 
+    office: DeadLetterOffice
     letters: list[_Letter]
+    targets: tuple[int, ...]
 
-    def settled(self, refusals: list[Refused]) -> None:  # noqa: ARG002 - as the publisher calls it
-        for letter in self.letters:
-            _let_go(letter.letter, letter.partition)
+    def settled(self, refusals: list[Refused]) -> None:
+        self.office.answered(self.letters, self.targets, refusals)
 
 
 class DeadLetterOffice:
@@ -71,7 +88,11 @@ class DeadLetterOffice:
         self._registry = registry
         self._routes = routes
         self._publisher = publisher
-        self._waiting: list[_Letter] = []
+        self._waiting: deque[_Letter] = deque()
+        self._open: dict[Partition, set[_Letter]] = {}
+        self._under_way = 0
+        self._full = False
+        self._room = asyncio.Event()
         self._partitions: dict[Partition, None] = {}
         self._more = asyncio.Event()
         self._tasks = tasks
@@ -85,27 +106,96 @@ class DeadLetterOffice:
         self._partitions[partition] = None
         self._more.set()
 
+    def sends(self, partition: Partition) -> bool:
+        """Whether it has letters of the partition that it has not been refused for yet."""
+        letters = self._open.get(partition, ())
+        return bool(partition.context.dead_letters) or any(not letter.tries for letter in letters)
+
+    def letters_of(self, partition: Partition) -> list[DeadLetter]:
+        """All of the partition that are not done with."""
+        return [letter.letter for letter in self._open.get(partition, ())] + partition.context.dead_letters
+
+    def answered(self, letters: list[_Letter], targets: Sequence[int], refusals: list[Refused]) -> None:
+        """Every target of some letters took them, or said why not."""
+        self._under_way -= len(letters)
+        self._room.set()
+        refused: dict[int, set[int]] = {}
+        for first, count, queue_id, reason in refusals:
+            if reason == OVERFLOW and self._passes_on(queue_id):
+                continue
+            for index in range(first, first + count):
+                refused.setdefault(index, set()).add(queue_id)
+        again = [letter for index, letter in enumerate(letters) if index in refused]
+        for index, letter in enumerate(letters):
+            if index not in refused:
+                self._let_go(letter)
+                continue
+            letter.tries += 1
+            letter.taken.update(queue_id for queue_id in targets if queue_id not in refused[index])
+        if again:
+            backoff = min(_FIRST_BACKOFF * 2 ** min(again[0].tries - 1, 10), _LONGEST_BACKOFF)
+            asyncio.get_running_loop().call_later(backoff, self._again, again)
+
+    def _again(self, letters: list[_Letter]) -> None:
+        self._waiting.extend(letters)
+        self._more.set()
+
     async def _run(self) -> None:
         while True:
             await self._more.wait()
             self._more.clear()
             self._collect()
             while self._waiting:
-                some, self._waiting = self._waiting[:_AT_ONCE], self._waiting[_AT_ONCE:]
-                await self._send(some)
+                while self._full or self._under_way >= _UNDER_WAY:
+                    self._room.clear()
+                    await self._room.wait()
+                some = [self._waiting.popleft() for _ in range(min(_AT_ONCE, len(self._waiting)))]
+                if sendable := [letter for letter in some if self._may_send(letter)]:
+                    await self._send(sendable)
+
+    def _may_send(self, letter: _Letter) -> bool:
+        """What another process will find in its queue, or has found already, is its affair."""
+        if letter.partition.state in (State.WRITTEN, State.GONE):
+            self._let_go(letter)
+            return False
+        return True
 
     def _collect(self) -> None:
         partitions, self._partitions = self._partitions, {}
         for partition in partitions:
             letters, partition.context.dead_letters = partition.context.dead_letters, []
             for letter in letters:
-                try:
-                    properties, headers = rewrite(letter)
-                except BrokerError as failure:
-                    log.warning("dead letter dropped: unreadable", queue=letter.queue.name, reason=failure.text)
-                    _let_go(letter, partition)
-                    continue
-                self._waiting.append(_Letter(letter, partition, properties, headers, routing_keys(letter, headers)))
+                self._waiting.append(self._open_letter(letter, partition))
+
+    def _open_letter(self, letter: DeadLetter, partition: Partition) -> _Letter:
+        try:
+            properties, headers = rewrite(letter)
+        except BrokerError as failure:
+            log.warning("dead letter without its history: unreadable", queue=letter.queue.name, reason=failure.text)
+            properties, headers = letter.entry.message.properties, {}
+        opened = _Letter(letter, partition, properties, headers, routing_keys(letter, headers))
+        self._open.setdefault(partition, set()).add(opened)
+        return opened
+
+    def _let_go(self, letter: _Letter) -> None:
+        """The entry is done with, on disk too, as far as it is still this process's affair."""
+        partition = letter.partition
+        of_partition = self._open.get(partition, set())
+        of_partition.discard(letter)
+        if not of_partition:
+            self._open.pop(partition, None)
+        entry = letter.letter.entry
+        durable = entry.part is not None and partition.state in (State.SERVING, State.LEAVING)
+        partition.context.forget([entry], durable=durable)
+
+    def _passes_on(self, queue_id: int) -> bool:
+        """A full queue that dead-letters what it refuses has done with it."""
+        definition = self._registry.definitions.get(queue_id)
+        if definition is None:
+            return False
+        options = self._registry.options(definition)
+        policy: OverflowPolicy = plugins.load("overflow_policies", options.overflow)()
+        return policy.dead_letters_refused and options.dead_letter_exchange is not None
 
     async def _send(self, letters: list[_Letter]) -> None:
         questions = [
@@ -134,14 +224,16 @@ class DeadLetterOffice:
 
     def _address(self, letter: _Letter, routed: list[Routed]) -> _Address:
         queue_ids = dict.fromkeys(queue_id for route in routed for queue_id in route.queue_ids)
-        targets = tuple(queue_id for queue_id in queue_ids if not self._is_circle(letter, queue_id))
+        targets = tuple(
+            queue_id for queue_id in queue_ids if queue_id not in letter.taken and not self._is_circle(letter, queue_id)
+        )
         return letter.letter.entry.message.run, letter.letter.queue.dead_letter_exchange or "", letter.keys[0], targets
 
     def _publish(self, address: _Address, letters: list[_Letter]) -> None:
         was, exchange, routing_key, targets = address
         if not targets:
             for letter in letters:
-                _let_go(letter.letter, letter.partition)
+                self._let_go(letter)
             return
         run = Run(
             virtual_host=letters[0].letter.queue.virtual_host,
@@ -156,14 +248,17 @@ class DeadLetterOffice:
             properties=[letter.properties for letter in letters],
             bodies=[letter.letter.entry.message.body for letter in letters],
         )
-        self._publisher.publish(run, _Sent(letters))
+        self._under_way += len(letters)
+        # A process that is out of memory gets them all the same: they make room where they were.
+        pressure = self._publisher.publish(run, _Sent(self, letters, targets))
+        if pressure and pressure.state is Congestion.FULL:
+            self._full = True
+            self._publisher.when_relieved(pressure, self._relieved)
+
+    def _relieved(self) -> None:
+        self._full = False
+        self._room.set()
 
     def _is_circle(self, letter: _Letter, queue_id: int) -> bool:
         definition = self._registry.definitions.get(queue_id)
         return definition is not None and is_circle(letter.letter, letter.headers, definition.name)
-
-
-def _let_go(letter: DeadLetter, partition: Partition) -> None:
-    """The entry is done with, on disk too, as far as it is still this process's affair."""
-    durable = letter.entry.part is not None and partition.state is not State.GONE
-    partition.context.forget([letter.entry], durable=durable)

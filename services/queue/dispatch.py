@@ -19,7 +19,7 @@ from services.queue.ready import Ready
 class Dispatcher:
     """Moves messages of one queue to its consumers; `unsettled` are the acquired entries by uid."""
 
-    __slots__ = ("_consumers", "_context", "_options", "_ready", "position", "unsettled")
+    __slots__ = ("_consumers", "_context", "_options", "_ready", "journalled", "position", "unsettled")
 
     def __init__(self, options: QueueOptions, context: QueueContext, ready: Ready, consumers: Consumers) -> None:
         self._options = options
@@ -27,6 +27,7 @@ class Dispatcher:
         self._ready = ready
         self._consumers = consumers
         self.position = 0  # of the next entry
+        self.journalled = options.durable  # whether entries may be on disk; of others once they were handed over
         self.unsettled: dict[int, Entry] = {}
 
     # -------------------------------------------------------------- from the publisher, past the list
@@ -93,12 +94,12 @@ class Dispatcher:
         self, arrival: Arrival, first: int, end: int, expires: int, state: int, *, durable: bool
     ) -> list[Entry]:
         """New entries for messages `first` to `end - 1`, enlisted for the journal when both sides are durable."""
-        position = self.position
-        self.position += end - first
+        position, count = self.position, end - first
         part: JournalPart | None = None
         if durable and arrival.run.persistent:
             options, content = self._options, arrival.content
-            part = content.enlist(options.partition, options.queue_id, arrival.first, first, end - first, position)
+            part, position = content.enlist(options.partition, options.queue_id, arrival.first, first, count, position)
+        self.position = max(self.position, position + count)
         messages = arrival.messages(first, end)
         used = 0
         for message in messages:
@@ -106,7 +107,7 @@ class Dispatcher:
                 used += len(message.body) + len(message.properties) + OVERHEAD
             message.references += 1
         self._context.account.used += used
-        places = range(position, position + end - first)
+        places = range(position, position + count)
         return [Entry(m, place, expires, part, state) for m, place in zip(messages, places, strict=True)]
 
     # -------------------------------------------------------------- from the list
@@ -130,7 +131,7 @@ class Dispatcher:
     def _hand_out(self, consumer: Consumer, entries: list[Entry]) -> None:
         self._spend(consumer, entries)
         consumer.link.deliveries.add_entries(consumer.handle, entries)
-        durable = self._options.durable
+        durable = self.journalled
         if consumer.settled:
             self._context.forget(entries, durable=durable)
             return

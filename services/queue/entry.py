@@ -11,6 +11,17 @@ ACQUIRED: Final = 1
 GONE: Final = 2
 
 
+class Holder:
+    """Whose an acquired entry is; `origin` is the incarnation of the gateway behind it."""
+
+    def __init__(self, origin: int = 0) -> None:
+        self.origin = origin
+
+
+class Former(Holder):
+    """A gateway that had it from the former owner of the partition, and has not said yet that it still has it."""
+
+
 class JournalPart:
     """Where consecutive entries of a queue stand in the journal: entry batch `batch`, index `position - base`."""
 

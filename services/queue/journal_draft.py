@@ -11,13 +11,15 @@ from services.queue.entry import Entry, JournalPart
 
 
 class EntryDraft:
-    """An entry batch in the making: run k puts messages `first[k]` .. `first[k] + count[k] - 1` on `queue_id[k]`."""
+    """An entry batch in the making: run k puts messages `first[k]` .. `first[k] + count[k] - 1` on `queue_id[k]`, at
+    `position[k]` and following.
+    """
 
     __slots__ = ("id", "runs", "total")
 
     def __init__(self, batch: int) -> None:
         self.id = batch
-        self.runs: list[tuple[int, int, int]] = []
+        self.runs: list[tuple[int, int, int, int]] = []
         self.total = 0
 
 
@@ -30,28 +32,30 @@ class ContentDraft:
         self.take_id = take_id
         self.source = source
         self.entries: dict[int, EntryDraft] = {}  # by partition
-        self.staged: dict[tuple[int, int], tuple[int, int]] = {}
+        self.staged: dict[tuple[int, int], tuple[int, int, int]] = {}
 
-    def enlist(self, partition: int, queue_id: int, run: int, first: int, count: int, position: int) -> JournalPart:
+    def enlist(
+        self, partition: int, queue_id: int, run: int, first: int, count: int, position: int
+    ) -> tuple[JournalPart, int]:
         """Entries for messages from `first` on of the run that begins at `run`, at `position` and following of their
-        queue. Of a run that was staged the journal knows already.
+        queue. A run that was staged has its place in journal and queue already; gives the place.
         """
         if self.staged:
-            batch, index = self.staged[queue_id, run]
-            return JournalPart(batch, position - index - first)
-        batch, index = self._add(partition, queue_id, run + first, count)
-        return JournalPart(batch, position - index)
+            batch, index, place = self.staged[queue_id, run]
+            return JournalPart(batch, place - index), place + first
+        batch, index = self._add(partition, queue_id, run + first, count, position)
+        return JournalPart(batch, position - index), position
 
-    def stage(self, partition: int, queue_id: int, run: int, count: int) -> None:
+    def stage(self, partition: int, queue_id: int, run: int, count: int, position: int) -> None:
         """Enlists a whole run ahead of its entries, which come when its transaction is complete."""
-        self.staged[queue_id, run] = self._add(partition, queue_id, run, count)
+        self.staged[queue_id, run] = (*self._add(partition, queue_id, run, count, position), position)
 
-    def _add(self, partition: int, queue_id: int, first: int, count: int) -> tuple[int, int]:
+    def _add(self, partition: int, queue_id: int, first: int, count: int, position: int) -> tuple[int, int]:
         draft = self.entries.get(partition)
         if draft is None:
             draft = self.entries[partition] = EntryDraft(self.take_id())
         index = draft.total
-        draft.runs.append((queue_id, first, count))
+        draft.runs.append((queue_id, first, count, position))
         draft.total += count
         return draft.id, index
 

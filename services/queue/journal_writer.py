@@ -48,6 +48,13 @@ class _Turn:
     changes: list[_Changes] = field(default_factory=list)
     contents: list[tuple[ContentDraft, dict[int, Partition], Ticket]] = field(default_factory=list)
     waiters: list[Ticket] = field(default_factory=list)
+    drained: list[asyncio.Future[None]] = field(default_factory=list)
+
+    def end(self) -> None:
+        """Whatever the answer was, there will be no other."""
+        for future in self.drained:
+            if not future.done():
+                future.set_result(None)
 
 
 class JournalWriter:
@@ -61,7 +68,6 @@ class JournalWriter:
         self._dirty: dict[int, Partition] = {}
         self._scheduled = False
         self._under_way = 0
-        self._idle: list[asyncio.Future[None]] = []
         self._last: _Turn | None = None
 
     # -------------------------------------------------------------- what is to be written
@@ -89,21 +95,25 @@ class JournalWriter:
         self, transaction: int, contents: list[ContentDraft], dequeues: dict[int, list[int]], fences: list[Partition]
     ) -> asyncio.Future[store_pb2.JournalAck]:
         """Writes a transaction's part, after everything that was added before: applied when the store commits it."""
-        self.flush()
         frame = store_pb2.JournalFrame(transaction=transaction, fences=[partition.fence for partition in fences])
         for content in contents:
             add_content(frame, content, self._ids.take()[0])
         for batch, indexes in dequeues.items():
             frame.dequeues.add(batch=batch, indexes=indexes)
+        return self.append(frame)
+
+    def append(self, frame: store_pb2.JournalFrame) -> asyncio.Future[store_pb2.JournalAck]:
+        """Writes a frame of its own, after everything that was added before."""
+        self.flush()
         return self._journal.append(frame)
 
     async def drained(self) -> None:
-        """Returns when everything that was added is on disk."""
+        """Returns when everything that was added so far is on disk, whatever comes behind it."""
         self.flush()
-        if self._under_way:
-            idle: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            self._idle.append(idle)
-            await idle
+        if self._last is not None:
+            drained: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._last.drained.append(drained)
+            await drained
 
     def flush(self) -> None:
         """Writes what there is now."""
@@ -111,6 +121,8 @@ class JournalWriter:
         turn, self._turn = self._turn, _Turn()
         for partition in self._dirty.values():
             draft = partition.context.draft
+            if not draft:
+                continue  # woken for entries that are not on disk
             turn.changes.append(_Changes(partition, draft.dequeues, draft.delivered, draft.watermarks))
             draft.reset()
         self._dirty.clear()
@@ -157,6 +169,7 @@ class JournalWriter:
             self._last = None
         if answer.cancelled() or (failure := answer.exception()) is not None:
             log.error("journal frame failed, its messages stay unconfirmed", reason=str(failure))
+            turn.end()
         elif fenced := answer.result().fenced:
             self._write_rest(turn, {number for lease in fenced if (number := partition_in(lease)) is not None})
         else:
@@ -164,11 +177,7 @@ class JournalWriter:
                 ticket.part_done()
             for ticket in turn.waiters:
                 ticket.part_done()
-        if not self._under_way:
-            for idle in self._idle:
-                if not idle.done():
-                    idle.set_result(None)
-            self._idle.clear()
+            turn.end()
 
     def _write_rest(self, turn: _Turn, fenced: set[int]) -> None:
         lost = {changes.partition for changes in turn.changes if changes.partition.number in fenced}
@@ -177,7 +186,7 @@ class JournalWriter:
         for content, partitions, ticket in turn.contents:
             for number in fenced & partitions.keys():
                 lost.add(partitions.pop(number))
-                for queue_id, first, count in content.entries.pop(number).runs:
+                for queue_id, first, count, _ in content.entries.pop(number).runs:
                     ticket.refuse(first, count, queue_id, queue_pb2.NOT_OWNER)
             if partitions:
                 left.append((content, partitions, ticket))
@@ -190,6 +199,7 @@ class JournalWriter:
             self._write(turn)
         else:
             self._follow(turn.waiters)
+            turn.end()
 
 
 def _add_changes(frame: store_pb2.JournalFrame, changes: _Changes) -> None:

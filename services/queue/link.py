@@ -12,6 +12,7 @@ import structlog
 from services.common.clock import epoch_ms
 from services.queue import publishing, requests
 from services.queue.consumers import Consumer
+from services.queue.entry import Holder
 from services.queue.host import Host
 from services.queue.outbox import Outbox
 from services.queue.partition import Partition
@@ -23,10 +24,11 @@ from services.rpc import queue_pb2 as pb
 log = structlog.get_logger()
 
 
-class Link:
+class Link(Holder):
     """Holder of what it has been sent and has not settled."""
 
     def __init__(self, host: Host) -> None:
+        super().__init__()
         self.outbox = Outbox(self._something_to_say)
         self.deliveries = self.outbox.deliveries
         self.more = asyncio.Event()  # for the writer
@@ -42,7 +44,7 @@ class Link:
 
     def hello(self, hello: pb.Hello) -> None:
         """The first frame said who it is."""
-        self.name = hello.name
+        self.name, self.origin = hello.name, hello.origin
         self._host.links.add(self)
         if self._host.blocked:
             self.outbox.frame.blocked = True
@@ -95,6 +97,8 @@ class Link:
         for queue in list(self._touched):
             queue.release_held_by(self, now)
         self._touched.clear()
+        for partition in self._host.registry.partitions.values():
+            partition.recalled = {recalled for recalled in partition.recalled if recalled[0] is not self}
         self._transactions.close()
         self._host.check_memory()
 
@@ -140,13 +144,21 @@ class Link:
         """All of them first: what one holds must not be delivered to another that came before it in the frame."""
         touched = [queue for attach in attaches if (queue := self._attach(attach, now)) is not None]
         for queue in dict.fromkeys(touched):
-            queue.dispatch(now)
+            self._begin(queue, now)
+
+    def _begin(self, queue: Queue, now: int) -> None:
+        """The gateway has said what it holds from the former owner: the rest of what it had is anybody's."""
+        former = self._host.registry.partitions[queue.options.partition].formers.get(self.origin)
+        if former:
+            queue.release_held_by(former, now)
+        queue.dispatch(now)
 
     def _attach(self, attach: pb.AttachConsumer, now: int) -> Queue | None:
         registry, handle, queue_id = self._host.registry, attach.consumer, attach.queue_id
         queue = registry.queues.get(queue_id)
         if queue is None and (partition := registry.awaited(queue_id)):
             self._awaiting[handle] = (partition, attach)
+            partition.recalled.discard((self, queue_id))
             partition.waiting.append(partial(self._attach_later, attach))
             return None
         if queue is None or queue_id in registry.deleting:
@@ -175,7 +187,7 @@ class Link:
         queue = self._attach(attach, now)
         if queue is not None:
             # After every other consumer that waits, for the same reason as in a frame.
-            partition.waiting.append(partial(queue.dispatch, now))
+            partition.waiting.append(partial(self._begin, queue, now))
 
     def _settle(self, settle: pb.Settle, now: int) -> None:
         if settle.transaction:

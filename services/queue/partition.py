@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from services.common.partition import lease_name
 from services.common.uid import origin_of
 from services.queue.context import QueueContext
-from services.queue.entry import Entry
+from services.queue.entry import Entry, Former
 from services.queue.queue_type import Queue
 from services.rpc import store_pb2
 
@@ -19,7 +19,8 @@ class State(enum.Enum):
 
     RECOVERING = "what is for it waits until it has been read back"
     SERVING = "everything"
-    LEAVING = "what is for it waits until it has been handed over, and is refused then"
+    LEAVING = "what is for it waits; what was begun may end"
+    WRITTEN = "what is for it is refused: the next owner has what there was in the journal"
     GONE = "nothing"
 
 
@@ -35,6 +36,10 @@ class Partition:
     watermarks: dict[int, int] = field(default_factory=dict)  # origin → highest uid that was journalled
     orphans: dict[int, list[Entry]] = field(default_factory=dict)  # of queues that the topology does not know
     waiting: list[Callable[[], None]] = field(default_factory=list)
+    undecided: set[object] = field(default_factory=set)  # transactions that are prepared here
+    recalled: set[tuple[object, int]] = field(default_factory=set)  # links that have not heard yet that a queue leaves
+    formers: dict[int, Former] = field(default_factory=dict)  # by origin: who had something from the former owner …
+    claimable_until: int = 0  # … and until when (Unix ms) it is kept for them
 
     @property
     def fence(self) -> store_pb2.Fence:

@@ -8,10 +8,12 @@ import contextlib
 import structlog
 
 from services.common.clients.leases import Leases
+from services.common.clock import monotonic
 from services.common.errors import BrokerError, Fenced
 from services.common.partition import lease_name, partition_in
 from services.queue.context import QueueContext
 from services.queue.dead_letter_office import DeadLetterOffice
+from services.queue.hand_over import frames, unwritten
 from services.queue.host import Host
 from services.queue.journal_draft import PartitionDraft
 from services.queue.partition import Partition, State
@@ -22,13 +24,20 @@ from services.rpc import store_pb2
 log = structlog.get_logger()
 
 _RETRY_SECONDS = 0.2
-_PATIENCE = 5.0  # with a store that does not answer, when this process is to stop
+_PATIENCE = 5.0  # with a store that does not answer, when this process is to stop; with transactions
+_SHORTLY = 1.0  # for gateways and dead letters, when a partition is to leave
+_LOOK_SECONDS = 0.02
+_LAST_WORDS = 0.1  # for answers on their way to gateways
 
 
 class Partitions:
-    """Listens to the leases. `office` gets the dead letters, `store` is read from."""
+    """Listens to the leases. `office` gets the dead letters, `store` is read from; for `patience` seconds after the
+    start a share is left to processes that are joining too.
+    """
 
-    def __init__(self, host: Host, office: DeadLetterOffice, store: Recoveries, partitions: int) -> None:
+    def __init__(
+        self, host: Host, office: DeadLetterOffice, store: Recoveries, partitions: int, patience: float
+    ) -> None:
         self._host = host
         self._office = office
         self._store = store
@@ -36,29 +45,44 @@ class Partitions:
         # Enough that a share has moved within about a time to live, few enough that clients hardly notice.
         self._moves = max(1, partitions // 8)
         self._leases: Leases | None = None
+        self._joining = True
         self._leaving = False
+        self._patience = patience
+        self._patient_until = 0.0
+        self._moving: asyncio.Task[None] | None = None
         self._settled = asyncio.Event()  # has what it wants and serves it
         self._wanting = True
 
-    async def start(self, leases: Leases) -> None:
-        """Returns when this process is a member and serves whatever it was given at first."""
+    async def join(self, leases: Leases) -> None:
+        """Returns when the others know that this process is coming."""
         self._leases = leases
         await leases.start()
+
+    async def start(self, address: str) -> None:
+        """Returns when this process, which others reach at `address`, serves whatever it was given at first."""
+        assert self._leases is not None
+        self._joining = False
+        self._patient_until = monotonic() + self._patience
+        self._leases.serve_at(address)
         await self._settled.wait()
 
     async def stop(self) -> None:
-        """Hands everything over: nothing more is taken, what was taken is on disk, then the leases go."""
+        """Hands everything over: nothing more is taken, what was taken is on disk and answered, then the leases go."""
         self._leaving = True
         partitions = list(self._host.registry.partitions.values())
-        for partition in partitions:
-            self._host.registry.suspend(partition)
+        serving = [partition for partition in partitions if partition.state is State.SERVING]
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_PATIENCE):
-                await self._host.writer.drained()
-        if self._leases:
-            await self._leases.stop()
+                await self._hand_over(serving, _PATIENCE / 2)
+                if self._moving:
+                    await self._moving
         for partition in partitions:
             self._lose(partition)
+        if self._host.links:
+            # Whoever hears of the end before it hears of what is done would do it again elsewhere.
+            await asyncio.sleep(_LAST_WORDS)
+        if self._leases:
+            await self._leases.stop()
 
     # -------------------------------------------------------------- the leases say
 
@@ -68,7 +92,7 @@ class Partitions:
         for partition in list(self._host.registry.partitions.values()):
             if epochs.get(partition.number) != partition.epoch:
                 self._lose(partition)
-        if not self._leaving:
+        if not self._leaving and not self._joining:
             for number, epoch in epochs.items():
                 if number not in self._host.registry.partitions:
                     self._gain(number, epoch)
@@ -91,22 +115,66 @@ class Partitions:
     def _balance(self, mine: set[int], reply: store_pb2.KeepAliveReply) -> None:
         assert self._leases is not None
         taken = {number for lease in reply.leases if (number := partition_in(lease.name)) is not None}
-        acquire, release = plan(self._count, mine, taken, len(reply.members), self._moves)
+        members = sum(bool(member.address) for member in reply.members)
+        joining = len(reply.members) - members if monotonic() < self._patient_until else 0
+        acquire, release = plan(self._count, mine, taken, members, self._moves, joining)
         self._wanting = bool(acquire)
         self._leases.acquire([lease_name(number) for number in acquire])
         self._check_settled()
         moving = [self._host.registry.partitions[number] for number in release]
-        serving = [partition for partition in moving if partition.state is State.SERVING]
-        if serving and len(serving) == len(moving):
-            for partition in serving:
-                self._host.registry.suspend(partition)
-            self._host.tasks.start(self._hand_over(serving), "hand over partitions")
+        if moving and (self._moving is None or self._moving.done()):
+            self._moving = self._host.tasks.start(self._move(moving), "hand over partitions")
 
-    async def _hand_over(self, partitions: list[Partition]) -> None:
-        await self._host.writer.drained()
-        log.info("partitions handed over", partitions=[partition.number for partition in partitions])
-        assert self._leases is not None
-        self._leases.release([lease_name(partition.number) for partition in partitions])
+    async def _move(self, partitions: list[Partition]) -> None:
+        """One after the other, so that each is away as short as can be."""
+        for partition in partitions:
+            if partition.state is State.SERVING and not self._leaving:
+                await self._hand_over([partition], _PATIENCE)
+                assert self._leases is not None
+                self._leases.release([lease_name(partition.number)])
+
+    async def _hand_over(self, partitions: list[Partition], patience: float) -> None:
+        """Waits `patience` seconds for what was begun, then as long as it takes for the journal."""
+        for partition in partitions:
+            self._host.registry.suspend(partition)
+        await self._ended(partitions, patience)
+        for partition in partitions:
+            if partition.state is State.LEAVING and await self._write_out(partition):
+                log.info("partition handed over", partition=partition.number)
+                partition.replay()
+
+    async def _ended(self, partitions: list[Partition], patience: float) -> None:
+        """Returns when no transaction is undecided, no dead letter on its first way, no settlement on its way here.
+
+        A gateway that has heard that a queue leaves asks for it again, and keeps settlements until it is answered.
+        """
+        began = monotonic()
+        while (passed := monotonic() - began) < patience:
+            waits = any(partition.undecided for partition in partitions)
+            if passed < _SHORTLY:
+                waits = waits or any(partition.recalled or self._office.sends(partition) for partition in partitions)
+            if not waits:
+                return
+            await asyncio.sleep(_LOOK_SECONDS)
+
+    async def _write_out(self, partition: Partition) -> bool:
+        """Puts everything into the journal that is not there; False when the partition was lost meanwhile."""
+        writer = self._host.writer
+        partition.state = State.WRITTEN
+        rows = unwritten(partition, self._office.letters_of(partition))
+        await writer.drained()
+        for frame in frames(partition, rows, self._host.take_id):
+            if partition.state is not State.WRITTEN:
+                return False
+            try:
+                answer = await writer.append(frame)
+            except BrokerError as failure:
+                log.error("partition not handed over", partition=partition.number, reason=failure.text)  # noqa: TRY400
+                return False
+            if answer.fenced:
+                self.fenced(partition)
+                return False
+        return partition.state is State.WRITTEN
 
     def _gain(self, number: int, epoch: int) -> None:
         partition = self._new(number, epoch)

@@ -6,7 +6,7 @@ links, everything else that has to happen into the QueueContext that it was made
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol
 
 from services.queue.arrival import Arrival
@@ -36,7 +36,13 @@ class Queue(Protocol):
         """Takes a run in, delivers what can be; `reserved`: room was kept for it by `reserve`."""
 
     def recover(self, entries: list[Entry]) -> None:
-        """Puts back what was on disk, positions ascending, before there are consumers; may be called in parts."""
+        """Puts back what was on disk, positions ascending, before there are consumers; may be called in parts.
+
+        Acquired ones are somebody's already, until they are settled, claimed or released.
+        """
+
+    def entries(self) -> Iterator[Entry]:
+        """What is ready and what is unsettled; to be used up before anything changes."""
 
     def settle(self, outcome: Outcome.ValueType, uids: Iterable[int], now: int) -> None:
         """What became of deliveries; unknown uids are ignored."""
@@ -71,6 +77,9 @@ class Queue(Protocol):
 
     def reserve(self, count: int, size: int) -> bool:
         """Keeps room for messages of a transaction; False when they would overflow."""
+
+    def place(self, count: int) -> int:
+        """Keeps a place for messages of a transaction, the next `count` positions: where they will be in the queue."""
 
     def unreserve(self, count: int, size: int) -> None:
         """Gives up what `reserve` kept."""

@@ -6,10 +6,14 @@ from collections.abc import AsyncIterator
 from functools import cache
 from typing import Protocol
 
+from services.common.clock import epoch_ms
 from services.queue.host import Host
 from services.queue.partition import Partition, State
 from services.queue.recovery import Recovery
 from services.rpc import store_pb2
+
+# For gateways to find the new owner and say what their consumers hold. What nobody claims goes to others then.
+_CLAIM_MS = 3000
 
 
 class Recoveries(Protocol):
@@ -27,7 +31,7 @@ async def read_back(host: Host, store: Recoveries, partition: Partition) -> Reco
         definition = registry.definitions.get(queue_id)
         return registry.options(definition).ttl_ms if definition else None
 
-    recovery = Recovery(host.account, host.interned, ttl_of)
+    recovery = Recovery(host.account, host.interned, partition.epoch, ttl_of)
     try:
         async for batch in store.recover(partition.number, partition.fence):
             recovery.add(batch)
@@ -38,7 +42,9 @@ async def read_back(host: Host, store: Recoveries, partition: Partition) -> Reco
     if partition.state is not State.RECOVERING or registry.partitions.get(partition.number) is not partition:
         _forget(partition, recovery)
     else:
-        partition.orphans = recovery.entries
+        partition.orphans = recovery.in_order()
+        partition.claimable_until = epoch_ms() + _CLAIM_MS if recovery.formers else 0
+        partition.formers = recovery.formers
     return recovery
 
 

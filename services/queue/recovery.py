@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import attrgetter
 
-from services.queue.entry import Entry, JournalPart
+from services.queue.entry import ACQUIRED, Entry, Former, JournalPart
 from services.queue.message import Interned, MemoryAccount, Message, Run
 from services.rpc.queue_pb2 import PublishBatch, PublishRun
 from services.rpc.store_pb2 import EntryColumns, RecoveredBatch
 
 
 class Recovery:
-    """Collects the entries of each queue, in order; `ttl_of` tells a queue's x-message-ttl."""
+    """Collects the entries of each queue; `epoch` is the reader's, `ttl_of` tells a queue's x-message-ttl."""
 
-    def __init__(self, account: MemoryAccount, interned: Interned, ttl_of: Callable[[int], int | None]) -> None:
+    def __init__(
+        self, account: MemoryAccount, interned: Interned, epoch: int, ttl_of: Callable[[int], int | None]
+    ) -> None:
         self.entries: dict[int, list[Entry]] = {}
         self.watermarks: dict[int, int] = {}
         self.highest = 0  # id of an entry batch
+        self.formers: dict[int, Former] = {}  # gateways that had something from the former owner, by origin
+        self._epoch = epoch
         self._account = account
         self._interned = interned
         self._ttl_of = ttl_of
-        self._positions: dict[int, int] = {}
+        self._next: dict[int, int] = {}  # queue → position behind all that was read
+        self._mixed: set[int] = set()  # queues whose batches do not come in the order of positions
 
     def add(self, batch: RecoveredBatch) -> None:
         """Takes the next part of the store's stream."""
@@ -29,27 +35,70 @@ class Recovery:
         if not batch.entries.count:
             return
         self.highest = max(self.highest, batch.entries.id)
-        columns, dequeued, index = EntryColumns.FromString(batch.entries.entries), set(batch.dequeued), 0
-        content = _Content(PublishBatch.FromString(batch.columns), self._interned)
-        for queue_id, first, count in zip(columns.queue_id, columns.first, columns.count, strict=True):
-            place = self._positions.get(queue_id, 0)
-            self._positions[queue_id] = place + count
-            part = JournalPart(batch.entries.id, place - index)
-            left = [offset for offset in range(count) if index + offset not in dequeued]
-            entries = [self._entry(content, queue_id, first + offset, place + offset, part) for offset in left]
-            for entry, offset in zip(entries, left, strict=True):
-                entry.attempts = int(index + offset < batch.delivered_upto)
-            if entries:
-                self.entries.setdefault(queue_id, []).extend(entries)
+        columns, index = EntryColumns.FromString(batch.entries.entries), 0
+        reader = _Reader(batch, columns, _Content(PublishBatch.FromString(batch.columns), self._interned))
+        for number, (queue_id, count) in enumerate(zip(columns.queue_id, columns.count, strict=True)):
+            self._add_run(reader, number, queue_id, index, count)
             index += count
 
-    def _entry(self, content: _Content, queue_id: int, index: int, position: int, part: JournalPart) -> Entry:
-        message = content.message(index)
-        if not message.references:
-            self._account.used += message.size
-        message.references += 1
-        limits = [ttl for ttl in (message.run.ttl_ms, self._ttl_of(queue_id)) if ttl is not None]
-        return Entry(message, position, content.time_ms + min(limits) if limits else 0, part)
+    def in_order(self) -> dict[int, list[Entry]]:
+        """All of them by queue, positions ascending."""
+        for queue_id in self._mixed & self.entries.keys():
+            self.entries[queue_id].sort(key=attrgetter("position"))
+        return self.entries
+
+    def _add_run(self, reader: _Reader, number: int, queue_id: int, index: int, count: int) -> None:
+        following = self._next.get(queue_id, 0)
+        columns = reader.columns
+        place = columns.position[number] if columns.position else following
+        if place < following:
+            self._mixed.add(queue_id)
+        self._next[queue_id] = max(following, place + count)
+        handed_over = bool(columns.attempts)
+        expires = columns.expires[number] if handed_over else self._expires(reader, number, queue_id)
+        attempts = columns.attempts[number] if handed_over else 0
+        origin = columns.held_by[number] if handed_over else 0
+        kept = origin > 0 and columns.epoch + 1 == self._epoch
+        entries = reader.entries(number, index, count, place, expires, attempts + (origin > 0 and not kept))
+        if kept and entries:
+            former = self.formers.setdefault(origin, Former(origin))
+            for entry in entries:
+                entry.state, entry.holder = ACQUIRED, former
+        self._count(entries)
+        if entries:
+            self.entries.setdefault(queue_id, []).extend(entries)
+
+    def _expires(self, reader: _Reader, number: int, queue_id: int) -> int:
+        ttls = (reader.content.ttl(reader.columns.first[number]), self._ttl_of(queue_id))
+        return min((reader.content.time_ms + ttl for ttl in ttls if ttl is not None), default=0)
+
+    def _count(self, entries: list[Entry]) -> None:
+        for entry in entries:
+            message = entry.message
+            if not message.references:
+                self._account.used += message.size
+            message.references += 1
+
+
+class _Reader:
+    """One entry batch and what it refers to."""
+
+    def __init__(self, batch: RecoveredBatch, columns: EntryColumns, content: _Content) -> None:
+        self.columns = columns
+        self.content = content
+        self._batch = batch.entries.id
+        self._dequeued = set(batch.dequeued)
+        self._delivered = batch.delivered_upto
+
+    def entries(self, number: int, index: int, count: int, place: int, expires: int, attempts: int) -> list[Entry]:
+        """Those of run `number` that are left; the run begins at `index` of the batch and at `place` of its queue."""
+        part = JournalPart(self._batch, place - index)
+        first, message, dequeued = self.columns.first[number], self.content.message, self._dequeued
+        left = [at for at in range(count) if index + at not in dequeued] if dequeued else range(count)
+        entries = [Entry(message(first + at), place + at, expires, part) for at in left]
+        for entry, at in zip(entries, left, strict=True):
+            entry.attempts = attempts + (index + at < self._delivered)
+        return entries
 
 
 class _Content:
@@ -69,6 +118,10 @@ class _Content:
                 self._properties += [interned.properties(run.shared_properties)] * run.count
             else:
                 self._properties += [next(own) for _ in range(run.count)]
+
+    def ttl(self, index: int) -> int | None:
+        """The expiration that a message has of its own."""
+        return self._runs[index].ttl_ms
 
     def message(self, index: int) -> Message:
         found = self._messages.get(index)

@@ -34,7 +34,7 @@ class Registry:
         return partition if partition and partition.waits else None
 
     def settling(self, queue_id: int) -> Queue | None:
-        """The queue, also while its partition is being handed over: what is settled now need not be said again."""
+        """The queue, also while its partition is being handed over, until what the next owner gets is written down."""
         queue = self.queues.get(queue_id)
         if queue is None and (partition := self.partition_of(queue_id)) and partition.state is State.LEAVING:
             queue = partition.queues.get(queue_id)
@@ -81,7 +81,8 @@ class Registry:
         """The partition is about to be handed over: nothing comes in, nothing goes out any more."""
         partition.state = State.LEAVING
         self._withdraw(partition)
-        for queue in partition.queues.values():
+        for queue_id, queue in partition.queues.items():
+            partition.recalled |= {(consumer.link, queue_id) for consumer in queue.consumers if not consumer.settled}
             _end(queue, pb.NOT_OWNER)
 
     def drop(self, partition: Partition) -> None:

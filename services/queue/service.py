@@ -57,11 +57,15 @@ class Service:
         self._host = Host(registry, writer, ids, self._topology, self._store, self._settings.queue_memory)
         self._publisher = self._create_publisher(uids)
         office = DeadLetterOffice(registry, self._topology, self._publisher, self._host.tasks)
-        self._partitions = Partitions(self._host, office, self._store, self._settings.partitions)
+        self._partitions = Partitions(
+            self._host, office, self._store, self._settings.partitions, self._settings.lease_ttl_ms / 2000
+        )
+        # A member before it can serve, so that those who start together share out what is free as it shall stay.
+        await self._partitions.join(self._leases())
         await self._open(registry)
         office.start()
         Timers(self._host, self._topology.has_place).start()
-        await self._partitions.start(self._leases())
+        await self._partitions.start(self._address)
         await self._server.ready()
         log.info("queue process ready", name=self._name, partitions=len(registry.partitions), address=self._address)
 
@@ -105,7 +109,7 @@ class Service:
             settings.address_of("store"),
             self._member,
             ROLE,
-            self._address,
+            "",
             settings.lease_ttl_ms,
             self._partitions,
         )

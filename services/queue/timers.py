@@ -35,6 +35,8 @@ class Timers:
         for partition in host.registry.partitions.values():
             if partition.state is State.SERVING:
                 self._check(partition, now)
+                if 0 < partition.claimable_until <= now:
+                    _release_unclaimed(partition, now)
         if self._has_place():
             self._drop_orphans()
         host.check_memory()
@@ -57,3 +59,11 @@ class Timers:
                 for entries in partition.orphans.values():
                     partition.context.forget(entries, durable=True)
                 partition.orphans.clear()
+
+
+def _release_unclaimed(partition: Partition, now: int) -> None:
+    """The gateways that had these from the former owner did not come back."""
+    formers, partition.formers, partition.claimable_until = partition.formers, {}, 0
+    for former in formers.values():
+        for queue in partition.queues.values():
+            queue.release_held_by(former, now)

@@ -52,7 +52,18 @@ class _Transaction:
     publications: list[tuple[Queue, Arrival]] = field(default_factory=list)
     settlements: list[_Settlement] = field(default_factory=list)
     contents: list[ContentDraft] = field(default_factory=list)
+    partitions: set[Partition] = field(default_factory=set)
     prepared: bool = False
+
+    def concerns(self, partition: Partition) -> None:
+        """The partition is not handed over before the transaction is decided."""
+        self.partitions.add(partition)
+        partition.undecided.add(self)
+
+    def decided(self) -> None:
+        """Nothing of it is open any more."""
+        for partition in self.partitions:
+            partition.undecided.discard(self)
 
 
 class Transactions:
@@ -128,6 +139,8 @@ class Transactions:
                 arrival.immediate = False
                 for queue_id in run.queue_ids:
                     queue = registry.queues.get(queue_id)
+                    if queue is not None:
+                        transaction.concerns(registry.partitions[queue.options.partition])
                     if queue is not None and not self._reserve(transaction, queue, arrival):
                         return pb.OVERFLOW, f"queue '{queue.options.name}' is full"
                     if queue is None and registry.missing(queue_id) == pb.NOT_OWNER:
@@ -135,6 +148,7 @@ class Transactions:
         for settle in transaction.settles:
             queue = registry.queues.get(settle.queue_id)
             if queue is not None:
+                transaction.concerns(registry.partitions[queue.options.partition])
                 self._hold_settled(transaction, queue, settle)
             elif registry.missing(settle.queue_id) == pb.NOT_OWNER:
                 return pb.NOT_OWNER, "the partition has another owner"
@@ -146,7 +160,8 @@ class Transactions:
             return False
         transaction.publications.append((queue, arrival))
         if options.durable and arrival.run.persistent:
-            arrival.content.stage(options.partition, options.queue_id, arrival.first, count)
+            place = queue.place(count)
+            arrival.content.stage(options.partition, options.queue_id, arrival.first, count, place)
         return True
 
     def _hold_settled(self, transaction: _Transaction, queue: Queue, settle: pb.Settle) -> None:
@@ -154,8 +169,7 @@ class Transactions:
         # A rejected one stays in the journal until the dead-letter exchange has it.
         ends = settle.outcome == pb.ACCEPT or (settle.outcome == pb.REJECT and options.dead_letter_exchange is None)
         entries = queue.hold(settle.uids, transaction)
-        staged = ends and options.durable
-        transaction.settlements.append(_Settlement(queue, settle.outcome, entries, staged))
+        transaction.settlements.append(_Settlement(queue, settle.outcome, entries, ends))
 
     def _stage(self, number: int, transaction: _Transaction) -> None:
         partitions = self._host.registry.partitions
@@ -199,6 +213,7 @@ class Transactions:
     # -------------------------------------------------------------- the decision
 
     def _decide(self, transaction: _Transaction, now: int, *, committed: bool) -> None:
+        transaction.decided()
         if not committed:
             self._give_back(transaction, now)
             return
@@ -210,6 +225,7 @@ class Transactions:
                 settlement.queue.settle_held(settlement.outcome, settlement.entries, now, staged=settlement.staged)
 
     def _give_back(self, transaction: _Transaction, now: int) -> None:
+        transaction.decided()
         for queue, arrival in transaction.publications:
             queue.unreserve(len(arrival.bodies), sum(map(len, arrival.bodies)))
         holder = None if self._link.broken else self._link

@@ -90,6 +90,11 @@ class Leases:
         with contextlib.suppress(BrokerError):
             await self._store.keep_alive(request, timeout=self._ttl_ms / 1000)
 
+    def serve_at(self, address: str) -> None:
+        """Tells at once where others reach this member from now on; until then it was a member that is joining."""
+        self._address = address
+        self._now.set()
+
     def acquire(self, names: Iterable[str]) -> None:
         """Asks at once for leases that are free; whether they were got is told by `renewed`."""
         self._acquire.update(names)

@@ -35,7 +35,8 @@ class PartitionTable:
 
     def apply(self, table: pb.LeaseTable) -> None:
         """Takes over a whole lease table and tells the listeners."""
-        self.members = {member.member: member.address for member in table.members}
+        # Who is joining has no address yet.
+        self.members = {member.member: member.address for member in table.members if member.address}
         self.owners = {
             partition: Owner(lease.member, lease.address, lease.epoch)
             for lease in table.leases

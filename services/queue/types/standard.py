@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from services.queue.arrival import Arrival
 from services.queue.consumers import Consumer, Consumers, Link
 from services.queue.context import DELIVERY_LIMIT, EXPIRED, MAXLEN, REJECTED, DeadLetter, QueueContext
 from services.queue.dispatch import Dispatcher
-from services.queue.entry import AVAILABLE, GONE, Entry
+from services.queue.entry import ACQUIRED, AVAILABLE, GONE, Entry, Former
 from services.queue.entry_list import EntryList
 from services.queue.options import QueueOptions
 from services.queue.overflow import OverflowPolicy
@@ -110,7 +110,11 @@ class StandardQueue:
     def _append(self, arrival: Arrival, first: int, end: int, expires: int) -> None:
         durable = self.options.durable
         entries = self._dispatcher.entries(arrival, first, end, expires, AVAILABLE, durable=durable)
-        self._ready.extend(entries, sum(map(len, arrival.bodies[first:end])))
+        if entries[-1].position + 1 < self._dispatcher.position:
+            # Its place was kept while its transaction was open, and others have gone past.
+            self._ready.put_back(entries)
+        else:
+            self._ready.extend(entries, sum(map(len, arrival.bodies[first:end])))
 
     def _refuse(self, arrival: Arrival, first: int, end: int, now: int) -> list[Refused]:
         if self._policy.dead_letters_refused and self.options.dead_letter_exchange is not None:
@@ -137,13 +141,20 @@ class StandardQueue:
         if any(entry.expires for entry in entries):
             self._expects_expiry()
         self._dispatcher.position = entries[-1].position + 1
-        self._ready.extend(entries, sum(len(entry.message.body) for entry in entries))
+        self._dispatcher.journalled = True
+        self._unsettled.update((entry.message.uid, entry) for entry in entries if entry.state == ACQUIRED)
+        ready = [entry for entry in entries if entry.state == AVAILABLE]
+        self._ready.extend(ready, sum(len(entry.message.body) for entry in ready))
+
+    def entries(self) -> Iterator[Entry]:
+        yield from self._ready.view(-1)
+        yield from self._unsettled.values()
 
     def settle(self, outcome: pb.Outcome.ValueType, uids: Iterable[int], now: int) -> None:
         pop = self._unsettled.pop
         entries = [entry for uid in uids if (entry := pop(uid, None)) is not None]
         if outcome == pb.ACCEPT:
-            self._context.forget(entries, durable=self.options.durable)
+            self._context.forget(entries, durable=self._dispatcher.journalled)
         elif entries:
             self._come_back(outcome, entries, now)
 
@@ -176,24 +187,24 @@ class StandardQueue:
         if entry is None:
             return None
         if settled:
-            self._context.forget([entry], durable=self.options.durable)
+            self._context.forget([entry], durable=self._dispatcher.journalled)
             return entry
         entry.holder = link
         self._unsettled[entry.message.uid] = entry
-        if self.options.durable:
+        if self._dispatcher.journalled:
             self._context.draft.handed_out([entry])
         return entry
 
     def purge(self) -> int:
         entries = self._ready.clear()
-        self._context.forget(entries, durable=self.options.durable)
+        self._context.forget(entries, durable=self._dispatcher.journalled)
         return len(entries)
 
     def discard(self, entries: list[Entry], reason: str, now: int) -> None:
         for entry in entries:
             entry.state = GONE
         if self.options.dead_letter_exchange is None:
-            self._context.forget(entries, durable=self.options.durable)
+            self._context.forget(entries, durable=self._dispatcher.journalled)
         else:
             self._context.bury([DeadLetter(self.options, entry, reason, now) for entry in entries])
 
@@ -206,10 +217,21 @@ class StandardQueue:
         self._used_at, self._had_consumers = now, True
         self.consumers.add(consumer)
         if held:
-            for entry in self._ready.acquire(set(held)):
-                entry.holder = consumer.link
-                self._unsettled[entry.message.uid] = entry
+            self._claim(set(held), consumer.link)
         return pb.NONE
+
+    def _claim(self, uids: set[int], link: Link) -> None:
+        """What `link` has held since before this process had the queue."""
+        for uid in list(uids):
+            if (entry := self._unsettled.get(uid)) is not None:
+                uids.discard(uid)
+                if isinstance(entry.holder, Former):
+                    entry.holder = link
+        for entry in self._ready.acquire(uids) if uids else ():
+            entry.holder = link
+            # Recovery counted an attempt that has not ended.
+            entry.attempts = max(entry.attempts - 1, 0)
+            self._unsettled[entry.message.uid] = entry
 
     def detach(self, consumer: Consumer, now: int) -> bool:
         self._used_at = now
@@ -251,6 +273,11 @@ class StandardQueue:
         self._reserved[1] += size
         return True
 
+    def place(self, count: int) -> int:
+        position = self._dispatcher.position
+        self._dispatcher.position += count
+        return position
+
     def unreserve(self, count: int, size: int) -> None:
         self._reserved[0] -= count
         self._reserved[1] -= size
@@ -268,7 +295,7 @@ class StandardQueue:
         if staged:
             self._context.forget(entries, durable=False)
         elif outcome == pb.ACCEPT:
-            self._context.forget(entries, durable=self.options.durable)
+            self._context.forget(entries, durable=self._dispatcher.journalled)
         else:
             self._come_back(outcome, entries, now)
 
@@ -308,5 +335,5 @@ class StandardQueue:
         count = len(entries)
         entries += self._unsettled.values()
         self._unsettled.clear()
-        self._context.forget(entries, durable=durable and self.options.durable)
+        self._context.forget(entries, durable=durable and self._dispatcher.journalled)
         return count

@@ -107,7 +107,7 @@ def test_journal_of_durable_messages(make: Make) -> None:
     machine = make(durable=True)
     machine.publish(3, persistent=True)
     [draft] = machine.contents[0].entries.values()
-    assert draft.runs == [(1, 0, 3)]
+    assert draft.runs == [(1, 0, 3, 0)]
     machine.consumer(messages=2)
     assert machine.draft.delivered == {draft.id: 2}
     machine.queue.settle(pb.ACCEPT, [2], 0)

@@ -40,7 +40,7 @@ def test_whole_batch_as_it_came() -> None:
 def test_only_what_is_durable() -> None:
     """Else a batch of the durable ones is made, and the entries refer to their places in it."""
     content = draft()
-    part = content.enlist(3, 7, 2, 1, 1, 100)
+    part, _ = content.enlist(3, 7, 2, 1, 1, 100)
     content.enlist(3, 7, 4, 0, 2, 101)
     content.enlist(3, 8, 4, 0, 2, 0)
     frame, batch = written(content)
@@ -51,9 +51,9 @@ def test_only_what_is_durable() -> None:
 
 
 def test_staged() -> None:
-    """Entries of a run that was staged find their places by its beginning."""
+    """Entries of a run that was staged find their places, in the journal and in the queue, by its beginning."""
     content = draft()
-    content.stage(3, 7, 0, 2)
-    content.stage(3, 7, 2, 2)
-    part = content.enlist(3, 7, 2, 1, 1, 500)
-    assert (part.batch, 500 - part.base) == (1, 3)
+    content.stage(3, 7, 0, 2, 100)
+    content.stage(3, 7, 2, 2, 102)
+    part, position = content.enlist(3, 7, 2, 1, 1, 500)
+    assert (part.batch, position - part.base, position) == (1, 3, 103)

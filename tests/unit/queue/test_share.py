@@ -24,3 +24,9 @@ def test_fair_share_stays() -> None:
 def test_only_what_is_free() -> None:
     """What others hold is not asked for, and not more than the share."""
     assert plan(8, {0}, {0, 1, 2, 3}, 3, 3) == ([4, 5], [])
+
+
+def test_joining_members_find_their_share() -> None:
+    """What is free is left to members that are coming, and nothing is let go of for them yet."""
+    assert plan(8, set(), set(), 1, 1, joining=1) == ([0, 1, 2, 3], [])
+    assert plan(8, set(range(8)), set(range(8)), 1, 1, joining=1) == ([], [])

@@ -1,0 +1,137 @@
+"""What the next owner of a partition would not find in the journal, as frames that put it there.
+
+That is every entry that is not on disk, and every unsettled one, on disk or not: it is written anew with the word who
+holds it, and its former place in the journal is given up in the same frame. Positions are those that the
+entries have in their queues, so the next owner sees one order, whenever they were written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Set as AbstractSet
+from typing import NamedTuple
+
+from services.common.clock import epoch_ms
+from services.queue.context import DeadLetter
+from services.queue.entry import ACQUIRED, Entry, Holder
+from services.queue.message import Message
+from services.queue.partition import Partition
+from services.queue.queue_type import Queue
+from services.rpc.queue_pb2 import PublishBatch, PublishRun
+from services.rpc.store_pb2 import EntryColumns, JournalFrame
+
+_AT_ONCE = 2000
+_BYTES_AT_ONCE = 4 << 20
+
+
+class Row(NamedTuple):
+    """An entry of a queue; `held_by`: origin of the gateway that has it, or 0."""
+
+    queue_id: int
+    entry: Entry
+    held_by: int
+
+
+def unwritten(partition: Partition, letters: Iterable[DeadLetter]) -> list[Row]:
+    """What has to be written now; `letters` are dead letters under way, which go back to their queues."""
+    rows = [Row(letter.queue.queue_id, letter.entry, 0) for letter in letters if letter.entry.part is None]
+    for queue in partition.queues.values():
+        rows.extend(_unwritten(queue, partition.undecided))
+    return rows
+
+
+def frames(partition: Partition, rows: Iterable[Row], take_id: Callable[[], int]) -> Iterator[JournalFrame]:
+    """Frames of bounded size that put `rows` into the journal."""
+    for some in _chunks(rows):
+        yield _frame(partition, some, take_id)
+
+
+def _unwritten(queue: Queue, undecided: AbstractSet[object]) -> Iterator[Row]:
+    queue_id = queue.options.queue_id
+    for entry in queue.entries():
+        held = entry.state == ACQUIRED
+        # A transaction that is committed yet dequeues what it holds where the journal has it.
+        if entry.part is None or (held and entry.holder not in undecided):
+            yield Row(queue_id, entry, entry.holder.origin if held and isinstance(entry.holder, Holder) else 0)
+
+
+def _chunks(rows: Iterable[Row]) -> Iterator[list[Row]]:
+    chunk: list[Row] = []
+    size = 0
+    for row in rows:
+        chunk.append(row)
+        size += len(row.entry.message.body) + len(row.entry.message.properties)
+        if len(chunk) == _AT_ONCE or size >= _BYTES_AT_ONCE:
+            yield chunk
+            chunk, size = [], 0
+    if chunk:
+        yield chunk
+
+
+def _frame(partition: Partition, rows: list[Row], take_id: Callable[[], int]) -> JournalFrame:
+    content, batch = take_id(), take_id()
+    frame = JournalFrame(fences=[partition.fence])
+    frame.contents.add(id=content, columns=_content([row.entry.message for row in rows]).SerializeToString())
+    frame.entries.add(
+        id=batch,
+        partition=partition.number,
+        content=content,
+        count=len(rows),
+        entries=_columns(rows, partition.epoch).SerializeToString(),
+    )
+    given_up: dict[int, list[int]] = {}
+    for _, entry, _ in rows:
+        if entry.part is not None:
+            given_up.setdefault(entry.part.batch, []).append(entry.position - entry.part.base)
+    for former, indexes in given_up.items():
+        frame.dequeues.add(batch=former, indexes=indexes)
+    return frame
+
+
+def _columns(rows: list[Row], epoch: int) -> EntryColumns:
+    """Runs of entries that follow one another in a queue and are alike."""
+    columns = EntryColumns(epoch=epoch)
+    expected: tuple[int, int, int, int, int] | None = None
+    for index, (queue_id, entry, held_by) in enumerate(rows):
+        place = (queue_id, entry.position, entry.attempts, held_by, entry.expires)
+        if place == expected:
+            columns.count[-1] += 1
+        else:
+            columns.queue_id.append(queue_id)
+            columns.first.append(index)
+            columns.count.append(1)
+            columns.position.append(entry.position)
+            columns.attempts.append(entry.attempts)
+            columns.held_by.append(held_by)
+            columns.expires.append(entry.expires)
+        expected = (queue_id, entry.position + 1, entry.attempts, held_by, entry.expires)
+    return columns
+
+
+def _content(messages: list[Message]) -> PublishBatch:
+    batch = PublishBatch(time_ms=epoch_ms())
+    batch.uids.extend([message.uid for message in messages])
+    batch.bodies.extend([message.body for message in messages])
+    last: Message | None = None
+    for message in messages:
+        if last is not None and last.run is message.run and last.properties == message.properties:
+            batch.runs[-1].count += 1
+        else:
+            batch.runs.append(_run(message))
+        last = message
+    return batch
+
+
+def _run(message: Message) -> PublishRun:
+    facts = message.run
+    return PublishRun(
+        count=1,
+        virtual_host=facts.virtual_host,
+        exchange=facts.exchange,
+        routing_key=facts.routing_key,
+        format=facts.format,
+        persistent=facts.persistent,
+        priority=facts.priority,
+        ttl_ms=facts.ttl_ms,
+        shared_properties=message.properties,
+    )

@@ -1,0 +1,171 @@
+"""What a process that ends, or shares out, leaves to the next owner of its partitions."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from services.common.clock import epoch_ms
+from services.queue import recovering
+from services.rpc import queue_pb2 as pb
+from tests.support.queue_house import House, RawLink
+
+
+async def another_owner(house: House, *names: str) -> None:
+    """The only queue process ends, and starts again."""
+    for name in names or ("queue-1",):
+        await house.queues.pop(name).stop()
+    await house.start_queue("queue-1")
+
+
+@pytest.mark.parametrize("durable", [False, True])
+async def test_everything_moves_in_order(house: House, durable: bool) -> None:
+    """Transient and persistent messages of one queue come in the order in which they were published, over two moves."""
+    queue_id = await house.declare("q", durable=durable)
+    link = await house.link()
+    for number in range(20):
+        await link.publish(queue_id, [f"{number}".encode()], persistent=number % 3 == 0)
+    await another_owner(house)
+    link = await house.link(origin=1001)
+    await link.publish(queue_id, [b"20"])
+    await another_owner(house)
+    link = await house.link(origin=1002)
+    await link.publish(queue_id, [b"21"], persistent=True)
+    await link.attach(queue_id)
+    await link.until(lambda: len(link.bodies) == 22)
+    assert link.bodies == [f"{number}".encode() for number in range(22)]
+    assert not any(run.redelivered for run in link.runs)
+
+
+@pytest.mark.parametrize("durable", [False, True])
+async def test_what_was_handed_over_can_be_settled(house: House, durable: bool) -> None:
+    """An acknowledged message does not come back with a later owner, whatever kind of message and queue it was."""
+    queue_id = await house.declare("q", durable=durable)
+    link = await house.link()
+    await link.publish(queue_id, [b"1", b"2", b"3"])
+    await another_owner(house)
+    link = await house.link(origin=1001)
+    await link.attach(queue_id, messages=2)
+    await link.until(lambda: len(link.uids) == 2)
+    await link.send(settles=[pb.Settle(queue_id=queue_id, outcome=pb.ACCEPT, uids=link.uids)])
+    await link.ready(queue_id, 1)
+    await link.close()
+    await another_owner(house)
+    assert await (await house.link(origin=1002)).ready(queue_id, 1) == 1
+
+
+async def test_requeued_keeps_its_place(house: House) -> None:
+    """What was given back before the move comes first after it, marked, although what follows was on disk before."""
+    queue_id = await house.declare("q", durable=True)
+    link = await house.link()
+    await link.attach(queue_id, messages=1)
+    await link.publish(queue_id, [b"1"])
+    await link.publish(queue_id, [b"2"], persistent=True)
+    await link.send(detaches=[1], settles=[pb.Settle(queue_id=queue_id, outcome=pb.RELEASE, uids=link.uids)])
+    assert await link.ready(queue_id, 1) == 2
+    await another_owner(house)
+    link = await house.link(origin=1001)
+    await link.attach(queue_id)
+    await link.until(lambda: len(link.bodies) == 2)
+    assert link.bodies == [b"1", b"2"]
+    assert [run.redelivered for run in link.runs] == [True, False]
+
+
+async def held_by_two(house: House, queue_id: int, **run: bool) -> list[RawLink]:
+    """Two gateways with a consumer each, that hold one message each; a third message waits."""
+    links = [await house.link(), await house.link(origin=1001)]
+    for link in links:
+        await link.attach(queue_id, messages=1)
+    await links[0].publish(queue_id, [b"1", b"2", b"3"], **run)
+    await links[1].until(lambda: links[1].uids)
+    return links
+
+
+@pytest.mark.parametrize("persistent", [False, True])
+async def test_held_are_kept_for_their_gateways(house: House, persistent: bool) -> None:
+    """Whoever comes first gets nothing that another one holds; its own acknowledgements count, its rest comes again."""
+    queue_id = await house.declare("q", durable=True)
+    former = await held_by_two(house, queue_id, persistent=persistent)
+    await another_owner(house)
+    first, second = await house.link(), await house.link(origin=1001)
+    await first.attach(queue_id, messages=1, again=True, held=former[0].uids)
+    await first.until(lambda: first.bodies == [b"3"])
+    assert await first.ready(queue_id, 1) == 0
+    await first.send(settles=[pb.Settle(queue_id=queue_id, outcome=pb.ACCEPT, uids=former[0].uids)])
+    await second.attach(queue_id, again=True)
+    await second.until(lambda: second.bodies == former[1].bodies)
+    assert [run.redelivered for run in second.runs] == [True]
+
+
+async def test_held_by_nobody_any_more(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a gateway held that does not come back goes to others in the end."""
+    monkeypatch.setattr(recovering, "_CLAIM_MS", 300)
+    queue_id = await house.declare("q")
+    await held_by_two(house, queue_id)
+    await another_owner(house)
+    link = await house.link(origin=1002)
+    await link.attach(queue_id)
+    await link.until(lambda: len(link.bodies) == 3)
+    assert link.bodies == [b"3", b"1", b"2"]
+
+
+async def test_expiry_moves_too(house: House) -> None:
+    """A message expires when it would have, not a time to live after the move."""
+    queue_id = await house.declare("q", message_ttl=700)
+    link = await house.link()
+    await link.publish(queue_id, [b"1"], time_ms=epoch_ms())
+    await another_owner(house)
+    link = await house.link(origin=1001)
+    assert await link.ready(queue_id, 1) == 1
+    await asyncio.sleep(0.8)
+    assert await link.ready(queue_id, 2) == 0
+
+
+async def test_undecided_transaction(house: House) -> None:
+    """A partition stays until a transaction that is prepared there is decided, and then all of it moves."""
+    queue_id = await house.declare("q", durable=True)
+    link = await house.link()
+    raw = link.batch(queue_id, [b"1"], transaction=5)
+    await link.send(publishes=[raw], transactions=[pb.TransactionStep(transaction=5)])
+    await link.until(lambda: any(frame.prepared for frame in link.frames))
+    stopping = asyncio.create_task(house.queues.pop("queue-1").stop())
+    await asyncio.sleep(0.2)
+    assert not stopping.done()
+    await link.send(transactions=[pb.TransactionStep(transaction=5, step=pb.TransactionStep.COMPLETE)])
+    await stopping
+    await house.start_queue("queue-1")
+    assert await (await house.link(origin=1001)).ready(queue_id, 1) == 1
+
+
+async def test_place_of_a_transaction(house: House) -> None:
+    """Messages of a transaction stand where it was prepared, for this owner and the next."""
+    queue_id = await house.declare("q", durable=True)
+    link = await house.link()
+    raw = link.batch(queue_id, [b"1"], transaction=5, persistent=True)
+    await link.send(publishes=[raw], transactions=[pb.TransactionStep(transaction=5)])
+    await link.until(lambda: any(frame.prepared for frame in link.frames))
+    await link.publish(queue_id, [b"2"])
+    assert (await house.queues["queue-1"]._store.commit_transaction(5, 1)).committed
+    await link.send(transactions=[pb.TransactionStep(transaction=5, step=pb.TransactionStep.COMPLETE)])
+    await link.until(lambda: any(5 in frame.completed for frame in link.frames))
+    await link.attach(queue_id, browse=True)
+    await link.until(lambda: link.bodies == [b"1", b"2"])
+    await another_owner(house)
+    link = await house.link(origin=1001)
+    await link.attach(queue_id)
+    await link.until(lambda: link.bodies == [b"1", b"2"])
+
+
+async def test_deleted_meanwhile(house: House) -> None:
+    """Entries of a queue that is deleted while nobody owns it are dropped by the next owner, on disk too."""
+    queue_id = await house.declare("q")
+    link = await house.link()
+    await link.publish(queue_id, [b"1", b"2"])
+    await house.queues.pop("queue-1").stop()
+    await house.delete("q")
+    service = await house.start_queue("queue-1")
+    await link.until(lambda: not any(partition.orphans for partition in service._host.registry.partitions.values()))
+    await service._host.writer.drained()
+    assert service._host.account.used == 0
+    assert house.store._engine._live.batches == {}
