@@ -30,7 +30,7 @@ class ScriptedQueue(QueueServicer):
         self.answering = True
         self.refuse: pb.Reason.ValueType = pb.NONE
         self.streams: list[asyncio.Queue[pb.QueueFrame | None]] = []
-        self._server = grpc.aio.server()
+        self._server = grpc.aio.server(options=[("grpc.max_receive_message_length", 64 << 20)])
         add_QueueServicer_to_server(self, self._server)  # type: ignore[no-untyped-call]
         self._server.add_insecure_port(self.address)
 
@@ -205,3 +205,55 @@ async def _publish(publisher: Publisher) -> RecordingTicket:
     ticket = RecordingTicket()
     publisher.publish(run_of(b"x"), ticket)
     return ticket
+
+
+async def test_what_waits_goes_out_in_frames_of_bearable_size(
+    queues: list[ScriptedQueue], table: PartitionTable, publisher: Publisher
+) -> None:
+    """60 MB that were published in one turn are several batches, in order, each done by itself."""
+    assign(table, p0=queues[0])
+    await answered(await _publish(publisher))
+    tickets = [RecordingTicket() for _ in range(15)]
+    for number, ticket in enumerate(tickets):
+        publisher.publish(run_of(b"%02d" % number * (2 << 20)), ticket)
+    for ticket in tickets:
+        assert await answered(ticket) == []
+    sizes = [sum(map(len, batch.bodies)) for batch in queues[0].batches[1:]]
+    assert len(sizes) >= 4
+    assert max(sizes) <= 16 << 20
+    order = [bytes(body[:2]) for batch in queues[0].batches[1:] for body in batch.bodies]
+    assert order == [b"%02d" % number for number in range(15)]
+
+
+async def test_a_full_process_holds_up_nobody_elses_publishers(
+    queues: list[ScriptedQueue], table: PartitionTable, publisher: Publisher
+) -> None:
+    """Who waits for one queue process goes on when that one has taken what was under way, whatever another does."""
+    assign(table, p0=queues[0], p1=queues[1])
+    for queue_id in (1, 2):
+        ticket = RecordingTicket()
+        publisher.publish(run_of(b"x", queue_ids=(queue_id,)), ticket)
+        await answered(ticket)
+    queues[0].answering = False
+    relieved = {1: asyncio.Event(), 2: asyncio.Event()}
+    for queue_id in (1, 2):
+        pressure = publisher.publish(run_of(b"x" * (9 << 20), queue_ids=(queue_id,)), None)
+        assert pressure is not None
+        assert pressure.state is Congestion.FULL
+        publisher.when_relieved(pressure, relieved[queue_id].set)
+    await asyncio.wait_for(relieved[2].wait(), 5)
+    assert not relieved[1].is_set()
+
+
+async def test_what_is_unavailable_is_tried_again(
+    queues: list[ScriptedQueue], table: PartitionTable, publisher: Publisher
+) -> None:
+    """A refusal that says try again is no answer for a publisher."""
+    assign(table, p0=queues[0])
+    queues[0].refuse = pb.UNAVAILABLE
+    ticket = RecordingTicket()
+    publisher.publish(run_of(b"x"), ticket)
+    while len(queues[0].batches) < 2:
+        await asyncio.sleep(0.01)
+    queues[0].refuse = pb.NONE
+    assert await answered(ticket) == []
