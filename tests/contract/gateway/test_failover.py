@@ -144,3 +144,33 @@ async def test_requests_wait_for_the_next_owner(house: BrokerHouse) -> None:
     await clients[0].expect(commands.Basic.ConsumeOk)
     client.publish(b"x", "q")
     assert await clients[0].bodies(1) == [b"x"]
+
+
+async def test_consumers_come_and_go_while_owners_change(house: BrokerHouse) -> None:
+    """basic.consume and basic.cancel are answered, and deliver, while partitions move to and fro."""
+    client = await house.connect()
+    queues = [f"q-{number}" for number in range(8)]
+    for queue in queues:
+        await client.declare(queue)
+    moving = asyncio.get_running_loop().create_task(_move(house))
+    rounds = 0
+    while not moving.done():
+        rounds += 1
+        for queue in queues:
+            await client.consume(queue, queue)
+        for queue in queues:
+            await client.call(1, commands.Basic.Cancel(queue), commands.Basic.CancelOk)
+    await moving
+    for queue in queues:
+        await client.consume(queue, queue)
+        client.publish(queue.encode(), queue)
+    await client.until(lambda: {message.body.decode() for message in client.messages()} == set(queues))
+    assert rounds > 1
+
+
+async def _move(house: BrokerHouse) -> None:
+    for came, goes in (("queue-2", "queue-1"), ("queue-3", "queue-2")):
+        await house.start_queue(came)
+        await asyncio.sleep(0.4)  # shares move bit by bit, under way with the consumers
+        await house.queues.pop(goes).stop()
+        await asyncio.sleep(0.4)
