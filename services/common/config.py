@@ -32,6 +32,9 @@ class Settings(BaseSettings):
     queue_address: str = Field("", description="host:port to listen on and advertise; empty: unix socket")
     gateway_address: str = Field("", description="gRPC health and reflection of the gateway")
 
+    nats_url: str = Field("", description="NATS server to tell events to; empty: the one that `hopline up` runs")
+    nats_port: Port = Field(4222, description="loopback port where `hopline up` serves NATS; 0: a free one")
+
     store_provider: str = "sqlite"
     partitions: Annotated[int, Field(ge=1, le=65536)] = 64
     queue_processes: Annotated[int, Field(ge=1, le=64)] = 2

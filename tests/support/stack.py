@@ -159,6 +159,7 @@ class Stack:
             "HOPLINE_AMQP_PORT": str(self.address.port),
             "HOPLINE_HTTP_PORT": str(self.http_port),
             "HOPLINE_DATA": str(self.data),
+            "HOPLINE_NATS_PORT": "0",
         }
 
 

@@ -32,6 +32,7 @@ class Child:
         self, program: Program, pid_file: Path, frame: Frame, is_serving: HealthCheck, clock: Clock = monotonic
     ) -> None:
         self.name = program.name
+        self.vital = program.vital
         self.serving = asyncio.Event()  # since its last start
         self.last_words = ""  # the last line that it wrote before it ended
         self._program = program
@@ -42,7 +43,7 @@ class Child:
         self._process: asyncio.subprocess.Process | None = None
         self._stopping = asyncio.Event()
         self._signal = signal.SIGTERM
-        self._restarts = Restarts()
+        self._restarts = Restarts(may_give_up=program.vital)
 
     def start(self) -> None:
         """Runs the program from now on."""

@@ -13,7 +13,8 @@ from services.common.runtime import CannotStart
 class Program:
     name: str
     command: tuple[str, ...]
-    address: str  # gRPC target
+    address: str  # gRPC target, or nats://
+    vital: bool = True  # the stack is not ready without it, and ends when it cannot run
 
 
 def stages(settings: Settings) -> tuple[tuple[Program, ...], ...]:

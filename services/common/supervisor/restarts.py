@@ -12,8 +12,9 @@ _LONGEST = 5.0
 
 @dataclass(slots=True)
 class Restarts:
-    """The history of one program."""
+    """The history of one program; who may not be given up is tried for ever."""
 
+    may_give_up: bool = True
     _failures: int = 0  # in a row, without having served
     _next: float = 0.0
 
@@ -23,7 +24,7 @@ class Restarts:
         Only starts that never served count towards giving up: who can serve is worth restarting however often it dies.
         """
         self._failures = 0 if served else self._failures + 1
-        if self._failures >= ATTEMPTS:
+        if self._failures >= ATTEMPTS and self.may_give_up:
             return None
         delay = 0.0 if lifetime >= QUICK else self._next
         self._next = min(max(_FIRST, delay * 2), _LONGEST)

@@ -21,7 +21,7 @@ class Supervisor:
     """Runs children by stages. They start together, since services wait for each other by themselves."""
 
     def __init__(self, stages: Sequence[Sequence[Child]], when_ready: Callable[[], Awaitable[None]]) -> None:
-        """`when_ready` is called once, when every child has served."""
+        """`when_ready` is called once, when every vital child has served."""
         self._stages = stages
         self._children = [child for stage in stages for child in stage]
         self._when_ready = when_ready
@@ -50,7 +50,8 @@ class Supervisor:
 
     async def _announce(self) -> None:
         for child in self._children:
-            await child.serving.wait()
+            if child.vital:
+                await child.serving.wait()
         await self._when_ready()
 
     async def _stop(self) -> None:

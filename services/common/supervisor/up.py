@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 from collections.abc import Callable
 
+from services.common.bus.address import address_file
 from services.common.clients.mgmt import MgmtClient
 from services.common.config import Settings
 from services.common.errors import BrokerError
 from services.common.grpc_channel import is_serving
+from services.common.supervisor import nats
 from services.common.supervisor.child import Child
 from services.common.supervisor.healthz import ask, reachable
 from services.common.supervisor.output import frame_for
-from services.common.supervisor.program import stages
+from services.common.supervisor.program import Program, stages
 from services.common.supervisor.run_folder import RunFolder
 from services.common.supervisor.supervisor import Supervisor
 
@@ -23,11 +26,13 @@ async def up(settings: Settings, say: Callable[[str], None]) -> int:
     # gRPC's own precautions are for children that go on using it; ours become other programs at once.
     os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
     planned = stages(settings)
-    with RunFolder(settings.data, settings.run_folder) as folder:
+    with RunFolder(settings.data, settings.run_folder) as folder, contextlib.ExitStack() as after:
         await folder.clean(program.address for stage in planned for program in stage)
+        if not settings.nats_url:
+            planned = ((await _plan_nats(settings, after),), *planned)
         children = [
             [
-                Child(program, folder.pid_file(program.name), frame_for(settings.log_format, program.name), is_serving)
+                Child(program, folder.pid_file(program.name), frame_for(settings.log_format, program.name), _is_serving)
                 for program in stage
             ]
             for stage in planned
@@ -38,6 +43,21 @@ async def up(settings: Settings, say: Callable[[str], None]) -> int:
             say(await _ready_line(settings))
 
         return await Supervisor(children, announce).run()
+
+
+async def _plan_nats(settings: Settings, after: contextlib.ExitStack) -> Program:
+    """Makes the server's address known to the children, and on file to commands as long as the stack runs."""
+    program = nats.program(settings, await nats.choose_port(settings))
+    os.environ["HOPLINE_NATS_URL"] = program.address
+    after.callback(os.environ.pop, "HOPLINE_NATS_URL", None)
+    file = address_file(settings)
+    file.write_text(f"{program.address}\n")
+    after.callback(file.unlink, missing_ok=True)
+    return program
+
+
+async def _is_serving(address: str) -> bool:
+    return await (nats.is_serving(address) if address.startswith("nats:") else is_serving(address))
 
 
 async def _until_healthy(settings: Settings) -> None:

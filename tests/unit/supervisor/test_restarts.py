@@ -38,3 +38,9 @@ def test_serving_once_clears_failed_starts() -> None:
         restarts.delay_after(0.1, served=False)
     assert restarts.delay_after(0.1, served=True) is not None
     assert restarts.delay_after(0.1, served=False) is not None
+
+
+def test_never_given_up() -> None:
+    """Who may not be given up is tried every five seconds, for ever."""
+    restarts = Restarts(may_give_up=False)
+    assert [restarts.delay_after(0.1, served=False) for _ in range(8)][-2:] == [5, 5]

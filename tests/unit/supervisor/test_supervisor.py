@@ -4,6 +4,7 @@ import asyncio
 import signal
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -45,6 +46,22 @@ async def test_second_signal_kills(child: MakeChild, tmp_path: Path, signals: Si
     signals[signal.SIGINT]()
     assert await running == 0
     assert time.monotonic() - asked < 2
+
+
+async def test_one_that_is_not_vital(child: MakeChild, tmp_path: Path, signals: Signals) -> None:
+    """The stack is ready without a child that is not vital, and goes on without it."""
+    ready = asyncio.Event()
+
+    async def when_ready() -> None:
+        ready.set()
+
+    stages = [[child(replace(failing(tmp_path, "b"), vital=False))], [child(serving(tmp_path, "a"))]]
+    running = asyncio.create_task(Supervisor(stages, when_ready).run())
+    await asyncio.wait_for(ready.wait(), 10)
+    await until(lambda: notes(tmp_path).count("b fails") > 2)
+    assert not running.done()
+    signals[signal.SIGTERM]()
+    assert await asyncio.wait_for(running, 10) == 0
 
 
 async def test_one_that_cannot_start_ends_all(

@@ -1,0 +1,65 @@
+"""Events for whoever wants to know: bridges, management, `hopline events`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import NamedTuple
+
+from nats.aio.client import Client
+from nats.errors import Error
+
+from services.common.bus.event import Event
+from services.common.bus.facts import Gap
+from services.common.bus.subject import ALL
+from services.common.errors import Unavailable
+
+_CONNECT_SECONDS = 2.0
+_AGAIN_SECONDS = 0.5
+
+
+class Told(NamedTuple):
+    """One message of the bus."""
+
+    subject: str
+    payload: bytes
+
+
+async def follow(address: str, subject: str = ALL) -> AsyncIterator[Told]:
+    """What is told from now on; reconnects for ever. Raises Unavailable when NATS is away at first."""
+    client = Client()
+    try:
+        async with asyncio.timeout(_CONNECT_SECONDS):
+            await client.connect(
+                address,
+                name="follower",
+                max_reconnect_attempts=-1,
+                reconnect_time_wait=_AGAIN_SECONDS,  # type: ignore[arg-type]  # it is only slept
+                error_cb=_ignore,
+            )
+        subscription = await client.subscribe(subject)
+        async for message in subscription.messages:
+            yield Told(message.subject, message.data)
+    except (Error, OSError, ValueError) as failure:
+        raise Unavailable(f"{address}: {str(failure) or 'timeout'}") from failure
+    finally:
+        await client.close()
+
+
+class Sequences:
+    """Notices what did not arrive, told or not. Only of use to whoever follows all subjects."""
+
+    def __init__(self) -> None:
+        self._next: dict[str, int] = {}
+
+    def missing_before(self, event: Event) -> int:
+        """How many events of the same instance should have come between the last one and this."""
+        if isinstance(event.facts, Gap):
+            return 0
+        expected = self._next.get(event.instance, event.sequence)
+        self._next[event.instance] = event.sequence + 1
+        return max(event.sequence - expected, 0)
+
+
+async def _ignore(_failure: Exception) -> None:
+    """The client reconnects by itself; it would log each attempt."""

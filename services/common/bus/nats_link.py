@@ -1,0 +1,103 @@
+"""One connection to NATS, from its making to its first failure."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Iterable, Sequence
+
+from nats.aio.client import Client
+from nats.errors import Error
+
+_CONNECT_SECONDS = 2.0
+_AGAIN_SECONDS = 0.2  # between the attempts of one `connect`
+_ANSWER_SECONDS = 2.0
+_FAREWELL_SECONDS = 1.0
+
+
+class Away(Exception):
+    """NATS cannot be reached, or did not answer."""
+
+
+class NatsLink:
+    """Made by `connect`; of no use any more once `send` has raised."""
+
+    def __init__(self, client: Client, ended: asyncio.Event) -> None:
+        self._client = client
+        self._ended = ended
+
+    @classmethod
+    async def connect(cls, address: str, name: str) -> NatsLink:
+        """Tries for two seconds; raises Away."""
+        client, ended = Client(), asyncio.Event()
+
+        async def note_end() -> None:
+            ended.set()
+
+        try:
+            async with asyncio.timeout(_CONNECT_SECONDS):
+                await client.connect(
+                    address,
+                    name=name,
+                    # Reconnecting is ours: only then is it known which events were on their way.
+                    allow_reconnect=False,
+                    max_reconnect_attempts=-1,
+                    reconnect_time_wait=_AGAIN_SECONDS,  # type: ignore[arg-type]  # it is only slept
+                    error_cb=_ignore,
+                    closed_cb=note_end,
+                )
+        except (Error, OSError, ValueError) as failure:
+            await _close(client)
+            raise Away(str(failure) or type(failure).__name__) from failure
+        except asyncio.CancelledError:
+            await _close(client)
+            raise
+        return cls(client, ended)
+
+    @property
+    def up(self) -> bool:
+        """Whether nothing has gone wrong yet, as far as is known."""
+        return self._client.is_connected and not self._ended.is_set()
+
+    async def send(self, messages: Sequence[tuple[str, bytes]]) -> None:
+        """Returns when the server has taken all of (subject, payload), in order; raises Away."""
+        try:
+            async with asyncio.timeout(_ANSWER_SECONDS):
+                for subject, payload in messages:
+                    await self._client.publish(subject, payload)
+                await self._answered()
+        except (Error, OSError) as failure:
+            raise Away(str(failure) or type(failure).__name__) from failure
+
+    async def close(self) -> None:
+        """Ends it, whatever state it is in."""
+        await _close(self._client)
+
+    async def _answered(self) -> None:
+        """A ping goes through everything that was written before it."""
+        loop = asyncio.get_running_loop()
+        answer = loop.create_task(self._client.flush(int(_ANSWER_SECONDS)))
+        end = loop.create_task(self._ended.wait())
+        try:
+            await asyncio.wait({answer, end}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            await _cancel((end,) if answer.done() else (end, answer))
+        if not answer.done() or answer.cancelled():
+            raise Away("connection lost")
+        answer.result()
+
+
+async def _cancel(tasks: Iterable[asyncio.Task[object]]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _close(client: Client) -> None:
+    with contextlib.suppress(Error, OSError):
+        async with asyncio.timeout(_FAREWELL_SECONDS):
+            await client.close()
+
+
+async def _ignore(_failure: Exception) -> None:
+    """Whoever called is told by an exception; the client would log each attempt."""

