@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
@@ -42,7 +42,10 @@ class Store(Protocol):
 
 @dataclass(slots=True)
 class Host:
-    """One for each process. `suspended`: the leases may have run out, so nothing is done until that is known."""
+    """One for each process. `suspended`: the leases may have run out, so nothing is done until that is known.
+
+    `leases_hold` tells by the clock: a process that was asleep reads what came meanwhile before any timer tells it.
+    """
 
     registry: Registry
     writer: JournalWriter
@@ -54,6 +57,7 @@ class Host:
     interned: Interned = field(default_factory=Interned)
     links: set[Link] = field(default_factory=set)
     tasks: Tasks = field(default_factory=Tasks)
+    leases_hold: Callable[[], bool] = field(default=bool)  # nothing holds before there are leases
     suspended: bool = False
     blocked: bool = False
 

@@ -53,7 +53,7 @@ class Link(Holder):
 
     def receive(self, frame: pb.LinkFrame) -> None:
         """Carries a frame out; one that comes while leases may have run out waits for certainty."""
-        if self._host.suspended:
+        if not self._host.leases_hold() or self._host.suspended:
             self._suspended.append(frame)
             return
         self._receiving = True

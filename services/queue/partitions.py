@@ -56,6 +56,7 @@ class Partitions:
     async def join(self, leases: Leases) -> None:
         """Returns when the others know that this process is coming."""
         self._leases = leases
+        self._host.leases_hold = leases.check
         await leases.start()
 
     async def start(self, address: str) -> None:
@@ -97,12 +98,15 @@ class Partitions:
                 if number not in self._host.registry.partitions:
                     self._gain(number, epoch)
             self._balance(set(epochs), reply)
+        if self._host.suspended:
+            # Not before it is known what was lost meanwhile.
+            self._host.resume(valid=True)
 
     def validity_changed(self, *, valid: bool) -> None:
         """As LeaseListener says."""
         if not valid:
             log.warning("leases may have run out, everything waits until they are renewed")
-        self._host.resume(valid=valid)
+            self._host.resume(valid=False)
 
     def fenced(self, partition: Partition) -> None:
         """The store refused a write: somebody else has the partition."""

@@ -26,7 +26,7 @@ class Timers:
     async def _run(self) -> None:
         while True:
             await asyncio.sleep(_TICK)
-            if not self._host.suspended:
+            if self._host.leases_hold() and not self._host.suspended:
                 self.tick(epoch_ms())
 
     def tick(self, now: int) -> None:

@@ -25,9 +25,8 @@ class House:
     """What a gateway finds."""
 
     def __init__(self, folder: Path, **settings: Any) -> None:
-        self.settings = Settings(
-            data=folder, store_provider="memory", partitions=8, lease_ttl_ms=1000, place_ttl_ms=1000, **settings
-        )
+        defaults = {"store_provider": "memory", "partitions": 8, "lease_ttl_ms": 1000, "place_ttl_ms": 1000}
+        self.settings = Settings(data=folder, **{**defaults, **settings})
         self.store = StoreService(self.settings)
         self.router = RouterService(self.settings)
         self.queues: dict[str, QueueService] = {}

@@ -183,6 +183,23 @@ async def test_dead_letters(house: House) -> None:
     assert link.runs[0].exchange == "dlx"
 
 
+async def test_dead_letters_wait_for_a_full_target(house: House) -> None:
+    """A letter that its target refuses as full stays with its source until there is room, then it is delivered."""
+    source = await house.declare("source", message_ttl=50, dead_letter_exchange="dlx")
+    target = await house.declare("target", max_length=1, overflow="reject-publish")
+    await house.declare_exchange("dlx", "target", "key")
+    link = await house.link()
+    await link.publish(target, [b"full"])
+    await link.publish(source, [b"1", b"2"], time_ms=epoch_ms())
+    await asyncio.sleep(0.4)
+    assert await link.ready(target, 1) == 1
+    assert len(house.queues["queue-1"]._partitions._office.letters_of(
+        house.queues["queue-1"]._host.registry.partition_of(source)
+    )) == 2  # fmt: skip
+    await link.attach(target)
+    await link.until(lambda: sorted(link.bodies) == [b"1", b"2", b"full"])
+
+
 async def test_memory_bound(tmp_path: Path) -> None:
     """Above the limit publishers are told to wait, newcomers too; below 80 % they may go on."""
     house = House(tmp_path, queue_memory=1 << 20)
