@@ -62,9 +62,9 @@ class _Letter:
 
     letter: DeadLetter
     partition: Partition
-    properties: bytes
-    headers: dict[str, Any]
-    keys: list[str]
+    properties: bytes = b""
+    headers: dict[str, Any] = field(default_factory=dict)
+    keys: list[str] = field(default_factory=list)
     taken: set[int] = field(default_factory=set)
     tries: int = 0
 
@@ -165,17 +165,19 @@ class DeadLetterOffice:
         for partition in partitions:
             letters, partition.context.dead_letters = partition.context.dead_letters, []
             for letter in letters:
-                self._waiting.append(self._open_letter(letter, partition))
+                self._open_letter(letter, partition)
 
-    def _open_letter(self, letter: DeadLetter, partition: Partition) -> _Letter:
-        try:
-            properties, headers = rewrite(letter)
-        except BrokerError as failure:
-            log.warning("dead letter without its history: unreadable", queue=letter.queue.name, reason=failure.text)
-            properties, headers = letter.entry.message.properties, {}
-        opened = _Letter(letter, partition, properties, headers, routing_keys(letter, headers))
+    def _open_letter(self, letter: DeadLetter, partition: Partition) -> None:
+        opened = _Letter(letter, partition)
         self._open.setdefault(partition, set()).add(opened)
-        return opened
+        try:
+            opened.properties, opened.headers = rewrite(letter)
+        except BrokerError as failure:
+            log.warning("dead letter dropped: unreadable", queue=letter.queue.name, reason=failure.text)
+            self._let_go(opened)
+            return
+        opened.keys = routing_keys(letter, opened.headers)
+        self._waiting.append(opened)
 
     def _let_go(self, letter: _Letter) -> None:
         """The entry is done with, on disk too, as far as it is still this process's affair."""
