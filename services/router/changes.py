@@ -6,7 +6,9 @@ import asyncio
 from collections.abc import Callable
 from typing import Any, Generic, NamedTuple, TypeVar
 
+from services.common.bus.events import UNHEARD, Events
 from services.common.errors import BrokerError, Unavailable
+from services.router.events import tell
 from services.router.lease import Lease
 from services.router.record_store import RecordStore
 from services.router.topology.effects import Effects
@@ -31,11 +33,20 @@ class _Asked(NamedTuple):
 class Changes:
     """The one writer of the topology. Decides, has it kept, tells the watchers, in this order."""
 
-    def __init__(self, topology: Topology, store: RecordStore, watchers: Watchers, lease: Lease, version: int) -> None:
+    def __init__(
+        self,
+        topology: Topology,
+        store: RecordStore,
+        watchers: Watchers,
+        lease: Lease,
+        version: int,
+        events: Events = UNHEARD,
+    ) -> None:
         self._topology = topology
         self._store = store
         self._watchers = watchers
         self._lease = lease
+        self._events = events
         self._asked: list[_Asked] = []
         self._wake = asyncio.Event()
         self._restore = False
@@ -77,6 +88,7 @@ class Changes:
             effects.records = current | self._watchers.all_records() | effects.records
         if effects.records:
             await self._store.put(effects.records)
+            tell(self._events, effects.happened)
         if effects.news:
             self.version += 1
             self._watchers.publish(self.version, effects.news)

@@ -11,6 +11,8 @@ from collections.abc import Callable
 import structlog
 
 from services.common import plugins
+from services.common.bus.address import bus_address
+from services.common.bus.event_bus import EventBus
 from services.common.clock import monotonic
 from services.common.config import Settings
 from services.common.errors import Fenced
@@ -58,15 +60,19 @@ class Service:
         self._lease = Lease(stub, self._member, self._address, settings.lease_ttl_ms, self._store_restarted)
         self._store = RecordStore(stub, self._lease)
         self._watchers = Watchers(settings.place_ttl_ms / 1000, monotonic)
+        self._bus = EventBus(bus_address(settings), "router", f"router-{self._member[:12]}")
         self._changes: Changes | None = None
         self._watch: Watch | None = None
 
     async def start(self) -> None:
         """Returns when it is the router and serves; waits for the store and for a former router as long as it takes."""
+        self._bus.start()
         await self._lease.acquire()
         self._tasks.start(self._lease.keep(), "lease")
         topology = await self._load()
-        changes = Changes(topology, self._store, self._watchers, self._lease, self._lease.epoch << _EPOCH_SHIFT)
+        changes = Changes(
+            topology, self._store, self._watchers, self._lease, self._lease.epoch << _EPOCH_SHIFT, self._bus
+        )
         self._changes = changes
         self._tasks.start(changes.run(), "changes")
         if not topology.virtual_hosts:
@@ -81,6 +87,7 @@ class Service:
         await self._server.stop(0.2)
         await self._tasks.stop()
         await self._lease.release()
+        await self._bus.stop()
         await self._channel.close()
 
     async def _load(self) -> Topology:

@@ -1,11 +1,11 @@
-"""What a change leads to: records to keep or drop, and what watchers must learn."""
+"""What a change leads to: records to keep or drop, what watchers must learn, and what has happened."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from services.router.topology.definitions import Queue
+from services.router.topology.definitions import Exchange, Queue
 
 # So many single keys of one exchange are said as "all keys": cheaper to send and to carry out.
 _KEYS_AT_MOST = 1000
@@ -23,6 +23,24 @@ class Record(NamedTuple):
 
     value: bytes
     transient: bool
+
+
+class Bound(NamedTuple):
+    """A binding with the names of its ends, which may be gone already."""
+
+    virtual_host: str
+    source: str
+    destination: str
+    to_exchange: bool
+    routing_key: str
+    arguments: bytes
+
+
+class Happened(NamedTuple):
+    """Something came into being, or is no more; a virtual host is told by its name."""
+
+    created: bool
+    what: Queue | Exchange | Bound | str
 
 
 @dataclass(slots=True)
@@ -69,3 +87,4 @@ class Effects:
 
     records: dict[RecordKey, Record | None] = field(default_factory=dict)  # None: to be dropped
     news: News = field(default_factory=News)
+    happened: list[Happened] = field(default_factory=list)  # in this order

@@ -8,7 +8,7 @@ from services.common.message import arguments
 from services.router.exchanges.exchange_type import Binding, Destination, ExchangeType
 from services.router.topology import names, records
 from services.router.topology.definitions import Exchange, Queue
-from services.router.topology.effects import Effects, Record, RecordKey
+from services.router.topology.effects import Bound, Effects, Happened, Record, RecordKey
 from services.router.topology.kinds import Kinds
 
 
@@ -44,6 +44,7 @@ class VirtualHost:
         """Routes that met no exchange, and those that had no alternate, may now lead somewhere."""
         self._place(exchange)
         effects.records[records.exchange_key(exchange)] = records.exchange_record(exchange)
+        effects.happened.append(Happened(created=True, what=exchange))
         self._forget(exchange.name, None, effects)
 
     def remove_exchange(self, name: str, effects: Effects) -> None:
@@ -56,6 +57,7 @@ class VirtualHost:
         if source.alternate is not None:
             self._alternate_of[source.alternate].pop(name)
         effects.records[records.exchange_key(source.definition)] = None
+        effects.happened.append(Happened(created=False, what=source.definition))
         self._remove_inbound(name, effects)
 
     # -------------------------------------------------------------- queues
@@ -65,17 +67,20 @@ class VirtualHost:
         self._place_queue(queue)
         effects.records[records.queue_key(queue)] = records.queue_record(queue)
         effects.news.queues[queue.id] = queue
+        effects.happened.append(Happened(created=True, what=queue))
         self._forget(names.DEFAULT_EXCHANGE, queue.name, effects)
 
     def remove_queue(self, queue: Queue, effects: Effects) -> None:
         """Takes its bindings along, and auto-delete exchanges that were bound to it alone."""
         self.sources[names.DEFAULT_EXCHANGE].matcher.unbind(Binding(queue.id, queue.name))
         del self.queues[queue.name]
-        del self._queues_by_id[queue.id]
         effects.records[records.queue_key(queue)] = None
         effects.news.delete_queue(queue.id)
         self._forget(names.DEFAULT_EXCHANGE, queue.name, effects)
         self._remove_inbound(queue.id, effects)
+        # Until here, for the names of what was bound.
+        del self._queues_by_id[queue.id]
+        effects.happened.append(Happened(created=False, what=queue))
 
     def queue(self, queue_id: int) -> Queue:
         """One that is there; raises KeyError."""
@@ -90,6 +95,7 @@ class VirtualHost:
         effects.records[records.binding_key(self.name, source, binding)] = records.binding_record(
             self.name, source, binding, durable=durable
         )
+        effects.happened.append(Happened(created=True, what=self._bound(source, binding)))
         self._forget(source, self.sources[source].matcher.only_key(binding), effects)
 
     def remove_binding(self, source: str, binding: Binding, effects: Effects) -> None:
@@ -173,6 +179,14 @@ class VirtualHost:
         if not inbound:
             del self._inbound[binding.destination]
         effects.records[records.binding_key(self.name, source, binding)] = None
+        effects.happened.append(Happened(created=False, what=self._bound(source, binding)))
+
+    def _bound(self, source: str, binding: Binding) -> Bound:
+        to, key, table = binding
+        if isinstance(to, str):
+            return Bound(self.name, source, to, to_exchange=True, routing_key=key, arguments=table)
+        queue = self._queues_by_id[to].name
+        return Bound(self.name, source, queue, to_exchange=False, routing_key=key, arguments=table)
 
     def _remove_inbound(self, destination: Destination, effects: Effects) -> None:
         for source, binding in list(self._inbound.get(destination, ())):

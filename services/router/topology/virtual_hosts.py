@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from services.router.topology import records
-from services.router.topology.effects import Effects
+from services.router.topology.effects import Effects, Happened
 from services.router.topology.names import is_predeclared
 from services.router.topology.outcome import Outcome
 from services.router.topology.state import State
@@ -18,6 +18,7 @@ def create_virtual_host(state: State, request: ChangeRequest, effects: Effects) 
     state.add_host(name)
     effects.records[records.virtual_host_key(name)] = records.virtual_host_record(name)
     effects.news.virtual_hosts[name] = True
+    effects.happened.append(Happened(created=True, what=name))
     return Outcome(created=True)
 
 
@@ -37,4 +38,5 @@ def delete_virtual_host(state: State, request: ChangeRequest, effects: Effects) 
     del state.virtual_hosts[name]
     effects.records[records.virtual_host_key(name)] = None
     effects.news.virtual_hosts[name] = False
+    effects.happened.append(Happened(created=False, what=name))
     return Outcome()

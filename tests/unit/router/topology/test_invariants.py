@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from services.common.clients.topology_mirror import TopologyMirror
 from services.common.errors import BrokerError
-from services.router.topology.effects import Effects, News
+from services.router.topology.definitions import Exchange, Queue
+from services.router.topology.effects import Bound, Effects, News
 from services.router.wire import news_frame, snapshot_frames
 from tests.support.topology_bench import new_topology, request
 
@@ -120,6 +121,25 @@ def test_records_and_news_say_everything(changes: Any, data: Any) -> None:
                 gateway.routes.clear()
     gateway.mirror.take(news_frame(1, unsent))
     _check_the_same(topology, kept, gateway.mirror)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(_changes, max_size=25))
+def test_what_happened_adds_up(changes: Any) -> None:
+    """Nothing comes into being twice or ends without having been there, and what remains is the topology."""
+    topology, effects, there = new_topology(), Effects(), set()
+    for change in [request("create_virtual_host", name="/"), *changes]:
+        with suppress(BrokerError):
+            topology.change(change, effects)
+    for created, what in effects.happened:
+        assert (what in there) is not created
+        there ^= {what}
+    records = [key.kind for key, _ in topology.all_records()]
+    assert sorted(_KIND_OF[type(what)] for what in there) == sorted(records)
+    assert {queue for queue in there if isinstance(queue, Queue)} == set(topology.queues.values())
+
+
+_KIND_OF = {str: "virtual_host", Exchange: "exchange", Queue: "queue", Bound: "binding"}
 
 
 def _check_the_same(topology: Any, kept: Any, mirror: Any) -> None:
