@@ -78,6 +78,8 @@ class Publisher:
         self._links: dict[str, QueueLink] = {}
         self._groups: dict[tuple[int, ...], Groups] = {}
         self._parked: dict[int, list[Attempt]] = {}
+        self._last_owners: dict[int, str] = {}  # partition → member
+        self._moving: dict[int, tuple[QueueLink, int]] = {}  # partition → former owner, what it must answer first
         self._parked_bytes = 0
         self._held: list[tuple[Pressure, Callable[[], None]]] = []
         self._retry: asyncio.TimerHandle | None = None
@@ -162,8 +164,15 @@ class Publisher:
     def _link_to(self, partition: int) -> QueueLink | None:
         owner = self._table.owners.get(partition)
         link = self._links.get(owner.member) if owner else None
-        # Later runs must not overtake what waits for the same partition.
-        return link if link and link.up and partition not in self._parked else None
+        # Later runs must not overtake what waits for the same partition, or what its former owner may still refuse.
+        return link if link and link.up and partition not in self._parked and self._moved(partition) else None
+
+    def _moved(self, partition: int) -> bool:
+        moving = self._moving.get(partition)
+        if moving and not moving[0].passed(moving[1]):
+            return False
+        self._moving.pop(partition, None)
+        return True
 
     def _any_link(self) -> QueueLink | None:
         return next((link for link in self._links.values() if link.up), None)
@@ -263,6 +272,7 @@ class Publisher:
 
     def _assignment_changed(self) -> None:
         self._groups.clear()
+        self._note_moves()
         members = self._table.members
         for member in self._links.keys() - members.keys():
             self._drop(self._links.pop(member))
@@ -273,6 +283,13 @@ class Publisher:
         self._unpark_soon()
         if self._listener:
             self._listener.assignment_changed()
+
+    def _note_moves(self) -> None:
+        for partition, owner in self._table.owners.items():
+            former = self._links.get(self._last_owners.get(partition, owner.member))
+            if former and former.member != owner.member and former.up:
+                self._moving[partition] = (former, former.mark())
+            self._last_owners[partition] = owner.member
 
     def _drop(self, link: QueueLink) -> None:
         # A member that is no longer believed alive owns nothing, whatever it still says. What it had is parked at once,

@@ -50,6 +50,7 @@ class LinkListener(Protocol):
 class _Sent:
     attempts: list[Attempt]
     size: int
+    preceding: int  # how many attempts were published before them
 
 
 class QueueLink:
@@ -67,6 +68,7 @@ class QueueLink:
         self._cut: deque[pb.LinkFrame] = deque()  # full ones, to be written before it
         self._waiting: list[Attempt] = []
         self._waiting_size = 0
+        self._published = 0
         self._sent: dict[int, _Sent] = {}
         self._sequence = 0
         self._requests: dict[int, asyncio.Future[pb.QueueReply]] = {}
@@ -95,9 +97,20 @@ class QueueLink:
     def publish(self, attempt: Attempt) -> None:
         """Adds a run to the next batch."""
         self._waiting.append(attempt)
+        self._published += 1
         self._waiting_size += attempt.size
         self.outstanding += attempt.size
         self._wake.set()
+
+    def mark(self) -> int:
+        """Stands for everything that was published so far; see `passed`."""
+        return self._published
+
+    def passed(self, mark: int) -> bool:
+        """Whether all that a mark stands for is answered, or went down with the stream."""
+        oldest = next(iter(self._sent.values()), None)
+        preceding = oldest.preceding if oldest else self._published - len(self._waiting)
+        return not self.up or preceding >= mark
 
     def publish_in_transaction(self, attempts: Iterable[Attempt], transaction: int) -> None:
         """Batches of their own that the queue process holds until the transaction is decided; not kept here."""
@@ -210,14 +223,14 @@ class QueueLink:
 
     def _batch(self) -> bytes:
         """What waits, as far as it fits into a frame."""
-        some, size = self._waiting, self._waiting_size
+        some, size, preceding = self._waiting, self._waiting_size, self._published - len(self._waiting)
         if size <= _FRAME_BYTES:
             self._waiting, self._waiting_size = [], 0
         else:
             some, size = _fitting(some)
             self._waiting, self._waiting_size = self._waiting[len(some) :], self._waiting_size - size
         self._sequence += 1
-        self._sent[self._sequence] = _Sent(some, size)
+        self._sent[self._sequence] = _Sent(some, size, preceding)
         return _encode(some, self._sequence, 0)
 
     def _read(self, frame: pb.QueueFrame) -> None:

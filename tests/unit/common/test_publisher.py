@@ -172,6 +172,26 @@ async def test_what_a_dead_owner_had_not_confirmed_goes_to_its_successor(
     assert queues[1].batches[0].runs[0].resent
 
 
+async def test_nothing_overtakes_what_a_former_owner_may_still_refuse(
+    queues: list[ScriptedQueue], table: PartitionTable, publisher: Publisher
+) -> None:
+    """A partition that moved is served by its new owner only when the old one has answered, so uids still ascend."""
+    assign(table, p0=queues[0], p1=queues[1])
+    queues[0].answering = False
+    first, second = RecordingTicket(), RecordingTicket()
+    publisher.publish(run_of(b"1"), first)
+    while not queues[0].batches:
+        await asyncio.sleep(0.01)
+    assign(table, p0=queues[1], p1=queues[0])
+    publisher.publish(run_of(b"2"), second)
+    await asyncio.sleep(0.2)
+    assert queues[1].batches == []
+    queues[0].refuse = pb.NOT_OWNER
+    queues[0].streams[0].put_nowait(queues[0]._answer(queues[0].batches[0]))
+    assert await answered(first) == await answered(second) == []
+    assert [bytes(body) for batch in queues[1].batches for body in batch.bodies] == [b"1", b"2"]
+
+
 async def test_not_owner_is_tried_again_and_other_refusals_are_told(
     queues: list[ScriptedQueue], table: PartitionTable, publisher: Publisher
 ) -> None:
