@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import structlog
 
+from services.common.bus.events import UNHEARD
 from services.common.clients.publisher import Publisher
 from services.common.errors import AccessRefused, NotFound, Unavailable
 from services.gateway.adrift import Adrift
@@ -20,6 +21,7 @@ from services.gateway.transaction import Coordinator
 from services.rpc import queue_pb2 as pb
 
 if TYPE_CHECKING:
+    from services.common.bus.events import Events
     from services.common.clients.partition_table import PartitionTable
     from services.common.clients.queue_link import QueueLink
     from services.common.clients.store import StoreClient
@@ -39,9 +41,16 @@ class Broker:
     """One for all connections of a gateway."""
 
     def __init__(
-        self, name: str, uids: UidSource, store: StoreClient, topology: TopologyClient, table: PartitionTable
+        self,
+        name: str,
+        uids: UidSource,
+        store: StoreClient,
+        topology: TopologyClient,
+        table: PartitionTable,
+        events: Events = UNHEARD,
     ) -> None:
         self.topology = topology
+        self.events = events
         self.routes = RouteCache(topology)
         self.publisher = Publisher(name, uids, table, self._partition_of, self)
         self.sessions: set[Session] = set()

@@ -18,6 +18,7 @@ from services.common.clients.publisher import Congestion, Pressure
 from services.common.errors import BrokerError, ConnectionForced, NotFound
 from services.common.runtime import Tasks
 from services.gateway import vocabulary as v
+from services.gateway.events import closed, opened
 from services.gateway.requests import HANDLERS
 from services.gateway.sasl import mechanism_named
 from services.gateway.session import Session
@@ -109,6 +110,8 @@ class Connection(asyncio.Protocol):
         self._drained.set()
         for timer in self._timers:
             timer.cancel()
+        if self.virtual_host:
+            self.broker.events.publish(closed(self))
         self.listener.forget(self)
         self.listener.tasks.start(self._clean_up(), name=f"clean up {self.name}")
 
@@ -338,6 +341,7 @@ class Connection(asyncio.Protocol):
         self.engine.succeed(request)
         self._timers.pop().cancel()
         self._take_pending()
+        self.broker.events.publish(opened(self))
         log.info("connection opened", connection=self.name, peer=self.peer, user=self.user, virtual_host=name)
         if self.engine.heartbeat:
             self._beat()

@@ -8,6 +8,8 @@ from collections.abc import Callable
 import structlog
 
 from services.common import plugins
+from services.common.bus.address import bus_address
+from services.common.bus.event_bus import EventBus
 from services.common.clients.partition_table import ROLE, PartitionTable
 from services.common.clients.store import StoreClient
 from services.common.clients.topology import TopologyClient
@@ -42,9 +44,11 @@ class Service:
         self._store = StoreClient(settings.address_of("store"))
         origin, _ = await self._store.allocate_origin("gateway")
         prefix = f"{origin}."
+        self._bus = EventBus(bus_address(settings), "gateway", f"gateway-{origin}", origin)
+        self._bus.start()
         self._topology = TopologyClient(settings.address_of("router"), f"gateway-{origin}", "gateway", prefix)
         table = PartitionTable()
-        self._broker = Broker(f"gateway-{origin}", UidSource(origin), self._store, self._topology, table)
+        self._broker = Broker(f"gateway-{origin}", UidSource(origin), self._store, self._topology, table, self._bus)
         authenticator = Authenticator()
         self._tasks.start(table.follow(self._store.watch_leases(ROLE)), name="follow leases")
         self._tasks.start(authenticator.follow(self._store.watch_records([RECORD_KIND])), name="follow users")
@@ -64,6 +68,7 @@ class Service:
     async def stop(self) -> None:
         """Says farewell to clients, then leaves the other services."""
         await self._listener.stop()
+        await self._bus.stop()
         # Clients that closed without waiting for confirms have published all the same.
         await self._broker.publisher.drained(_LAST_WRITES)
         await self._broker.publisher.stop()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import structlog
 
+from services.common.bus.events import UNHEARD, Events
 from services.common.errors import BrokerError
 from services.common.runtime import Tasks
 from services.common.uid import UidSource, origin_of
@@ -53,6 +54,7 @@ class Host:
     topology: Changes
     store: Store
     memory_limit: int
+    events: Events = UNHEARD
     account: MemoryAccount = field(default_factory=MemoryAccount)
     interned: Interned = field(default_factory=Interned)
     links: set[Link] = field(default_factory=set)

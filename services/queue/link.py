@@ -11,6 +11,7 @@ import structlog
 
 from services.common.clock import epoch_ms
 from services.queue import publishing, requests
+from services.queue.consumer_events import attached, cancelled, detached
 from services.queue.consumers import Consumer
 from services.queue.entry import Holder
 from services.queue.host import Host
@@ -90,6 +91,7 @@ class Link(Holder):
         self._host.links.discard(self)
         now = epoch_ms()
         for consumer, queue in list(self._consumers.values()):
+            self._host.events.publish(detached(consumer, queue.options, self.name))
             if queue.detach(consumer, now):
                 self._host.delete_soon(queue.options.queue_id)
         self._consumers.clear()
@@ -119,7 +121,8 @@ class Link(Holder):
 
     def ended(self, consumer: Consumer, reason: pb.Reason.ValueType) -> None:
         """A consumer's queue is gone from here."""
-        if self._consumers.pop(consumer.handle, None):
+        if found := self._consumers.pop(consumer.handle, None):
+            self._host.events.publish(cancelled(consumer, found[1].options, self.name, reason))
             self.outbox.frame.cancelled.add(consumer=consumer.handle, reason=reason)
 
     def holds_of(self, queue: Queue) -> None:
@@ -176,6 +179,7 @@ class Link(Holder):
             return None
         self._consumers[handle] = (consumer, queue)
         self._touched.add(queue)
+        self._host.events.publish(attached(consumer, queue.options, self.name, again=attach.again))
         return queue
 
     def _attach_later(self, attach: pb.AttachConsumer) -> None:
@@ -225,6 +229,7 @@ class Link(Holder):
         found = self._consumers.pop(handle, None)
         if found:
             consumer, queue = found
+            self._host.events.publish(detached(consumer, queue.options, self.name))
             if queue.detach(consumer, now):
                 self._host.delete_soon(queue.options.queue_id)
         self.outbox.frame.detached.append(handle)

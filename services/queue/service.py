@@ -7,6 +7,8 @@ from pathlib import Path
 
 import structlog
 
+from services.common.bus.address import bus_address
+from services.common.bus.event_bus import EventBus
 from services.common.clients.leases import Leases
 from services.common.clients.partition_table import ROLE, PartitionTable
 from services.common.clients.publisher import Publisher
@@ -53,8 +55,10 @@ class Service:
         self._topology = TopologyClient(self._settings.address_of("router"), self._member, ROLE, "")
         registry = Registry(self._topology.queues)
         ids = UidSource(origin)
+        self._bus = EventBus(bus_address(self._settings), "queue", self._member, origin)
+        self._bus.start()
         writer = JournalWriter(self._journal, ids, self._fenced)
-        self._host = Host(registry, writer, ids, self._topology, self._store, self._settings.queue_memory)
+        self._host = Host(registry, writer, ids, self._topology, self._store, self._settings.queue_memory, self._bus)
         self._publisher = self._create_publisher(uids)
         office = DeadLetterOffice(registry, self._topology, self._publisher, self._host.tasks)
         self._partitions = Partitions(
@@ -73,6 +77,7 @@ class Service:
         """Hands the partitions over, then ends the links."""
         await self._partitions.stop()
         await self._server.stop()
+        await self._bus.stop()
         await self._host.tasks.stop()
         await self._tasks.stop()
         await self._publisher.stop()

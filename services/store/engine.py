@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from services.common.bus.events import UNHEARD, Events
 from services.common.clock import Clock
 from services.common.runtime import Tasks
 from services.store.committer import Committer
@@ -28,6 +29,7 @@ class Engine:
         clock: Clock,
         epoch_ms: Callable[[], int],
         on_failure: Callable[[BaseException], None],
+        events: Events = UNHEARD,
     ) -> None:
         """`on_failure` is told when one of the loops ends, which is a bug: nothing would be answered any more."""
         self.provider = provider
@@ -36,7 +38,7 @@ class Engine:
         self._live = Live()
         self._tasks = Tasks(on_failure)
         self._committer = Committer(provider, self._live, epoch_ms)
-        self.leases = Leases(self._committer, self.epochs, clock, lease_ttl_ms)
+        self.leases = Leases(self._committer, self.epochs, clock, lease_ttl_ms, events)
         self.records = Records(self._committer, self.epochs)
         self.origins = Origins(self._committer)
         self.transactions = Transactions(self._committer, self.epochs)

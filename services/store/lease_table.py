@@ -62,6 +62,10 @@ class Table:
         row = self._rows.get(name)
         return row is None or row.member not in self._members
 
+    def is_alive(self, member: str) -> bool:
+        """Whether it has renewed in time."""
+        return member in self._members
+
     def held_by(self, member: str) -> list[LeaseRow]:
         """The leases of `member`, alive or not."""
         return [row for row in self._rows.values() if row.member == member]

@@ -10,12 +10,14 @@ from collections.abc import AsyncIterator, Iterable
 
 import structlog
 
+from services.common.bus.events import UNHEARD, Events
 from services.common.clock import Clock
 from services.common.errors import CommandInvalid
 from services.rpc.store_pb2 import KeepAliveReply, KeepAliveRequest, LeaseTable
 from services.store.committer import Committer
 from services.store.draft import Draft
 from services.store.fencing import Epochs
+from services.store.lease_events import acquired, lost, released
 from services.store.lease_table import Alive, Table
 from services.store.provider import LeaseRow
 
@@ -28,11 +30,14 @@ log = structlog.get_logger()
 class Leases:
     """The one authority over leases of partitions and roles."""
 
-    def __init__(self, committer: Committer, epochs: Epochs, clock: Clock, ttl_ms: int) -> None:
+    def __init__(
+        self, committer: Committer, epochs: Epochs, clock: Clock, ttl_ms: int, events: Events = UNHEARD
+    ) -> None:
         self._committer = committer
         self.epochs = epochs
         self._clock = clock
         self._ttl_ms = ttl_ms
+        self._events = events
         self._incarnation = 0
         self._table = Table()
         self._taking: set[str] = set()
@@ -54,7 +59,7 @@ class Leases:
         self.expire()
         ttl_ms = min(request.ttl_ms or self._ttl_ms, self._ttl_ms)
         if request.leaving:
-            self._release(row.name for row in self._table.held_by(request.member))
+            self._release(self._table.held_by(request.member))
             self._table.remove(request.member)
         else:
             await self._renew_and_take(request, ttl_ms)
@@ -77,6 +82,8 @@ class Leases:
         """Lets go of members that did not renew in time."""
         for member in self._table.expire(self._clock()):
             log.warning("member expired, its leases are free", member=member)
+            for row in self._table.held_by(member):
+                self._events.publish(lost(row))
         self._publish()
 
     async def run(self) -> None:
@@ -92,13 +99,17 @@ class Leases:
         for row in rows:
             self._taking.discard(row.name)
             self._table.put(row)
+            self._events.publish(acquired(row))
         self._publish()
 
     async def _renew_and_take(self, request: KeepAliveRequest, ttl_ms: int) -> None:
         member = request.member
+        held = self._table.held_by(member)
+        if not self._table.is_alive(member):  # it comes late, and nobody has taken what it held
+            for row in held:
+                self._events.publish(acquired(row))
         self._table.renew(member, Alive(request.role, request.address, self._clock() + ttl_ms / 1000))
-        held = {row.name for row in self._table.held_by(member)}
-        self._release(held.intersection(request.release))
+        self._release(row for row in held if row.name in request.release)
         wanted = [name for name in dict.fromkeys(request.acquire) if self._may_take(name)]
         if not wanted:
             return
@@ -113,10 +124,12 @@ class Leases:
     def _may_take(self, name: str) -> bool:
         return name not in self._taking and self._table.is_free(name)
 
-    def _release(self, names: Iterable[str]) -> None:
-        rows = [LeaseRow(name, self.epochs[name]) for name in names]
-        for row in rows:
-            self._table.put(row)
+    def _release(self, held: Iterable[LeaseRow]) -> None:
+        rows = []
+        for row in held:
+            self._events.publish(released(row))
+            rows.append(LeaseRow(row.name, self.epochs[row.name]))
+            self._table.put(rows[-1])
         if rows:
             self._committer.submit(Release(rows))
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import signal
+import uuid
 from pathlib import Path
 
 import structlog
 
 from services.common import clock, plugins
+from services.common.bus.address import bus_address
+from services.common.bus.event_bus import EventBus
 from services.common.config import Settings
 from services.common.grpc_channel import Server
 from services.rpc.store_pb2_grpc import add_StoreServicer_to_server
@@ -34,7 +37,8 @@ class Service:
         self._address = settings.address_of("store")
         self._folder = DataFolder(settings.data)
         provider = plugins.load("store_providers", settings.store_provider)(settings.data)
-        self._engine = Engine(provider, settings.lease_ttl_ms, clock.monotonic, clock.epoch_ms, _end_process)
+        self._bus = EventBus(bus_address(settings), "store", f"store-{uuid.uuid4().hex[:12]}")
+        self._engine = Engine(provider, settings.lease_ttl_ms, clock.monotonic, clock.epoch_ms, _end_process, self._bus)
         self._server = Server([NAME])
 
     async def start(self) -> None:
@@ -49,6 +53,7 @@ class Service:
             Path(self._address.removeprefix("unix:")).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         add_StoreServicer_to_server(Handler(self._engine), self._server.grpc)
         await self._server.listen(self._address)
+        self._bus.start()
         await self._server.ready()
         log.info("store ready", provider=self._settings.store_provider, address=self._address)
 
@@ -57,4 +62,5 @@ class Service:
         # Journals and watches never end by themselves; what is being committed takes milliseconds.
         await self._server.stop(grace=0.2)
         await self._engine.stop()
+        await self._bus.stop()
         self._folder.release()

@@ -53,14 +53,18 @@ class House:
         self.engine: Engine = None  # type: ignore[assignment]
         self.commits: list[Changes] = []
         self.failures: list[BaseException] = []
+        self.told: list[tuple[str, str, str, int]] = []
         self._sequence = 0
 
     async def start(self) -> None:
         if self.provider is None or self._name != "memory":
             self.provider = plugins.load("store_providers", self._name)(self._folder)
             self._count_commits(self.provider)
-        self.engine = Engine(self.provider, TTL_MS, self.clock, self.clock.ms, self.failures.append)
+        self.engine = Engine(self.provider, TTL_MS, self.clock, self.clock.ms, self.failures.append, self)
         await self.engine.start()
+
+    def publish(self, facts: Any) -> None:
+        self.told.append((facts.kind, facts.lease, facts.member, facts.epoch))
 
     async def stop(self) -> None:
         await self.engine.stop()

@@ -67,6 +67,28 @@ async def test_a_late_holder_whose_lease_nobody_took_keeps_it(house: House) -> N
     assert await house.acquire() == {"partition/1": 1}
 
 
+async def test_changes_are_told(house: House) -> None:
+    """Who takes a lease, gives it back, loses it by its silence or comes late to what is free: each is an event."""
+    await house.acquire("partition/1", "partition/2")
+    await house.acquire(release=["partition/1"])
+    await house.acquire("partition/1", member="m2")
+    house.clock.now += TTL / 2
+    await house.acquire(member="m2")
+    house.clock.now += TTL * 0.7
+    house.engine.leases.expire()
+    await house.acquire()
+    await house.acquire(member="m2", leaving=True)
+    assert house.told == [
+        ("lease.acquired", "partition/1", "m1", 1),
+        ("lease.acquired", "partition/2", "m1", 1),
+        ("lease.released", "partition/1", "m1", 1),
+        ("lease.acquired", "partition/1", "m2", 2),
+        ("lease.lost", "partition/2", "m1", 1),
+        ("lease.acquired", "partition/2", "m1", 1),
+        ("lease.released", "partition/1", "m2", 2),
+    ]
+
+
 async def test_a_member_may_ask_for_less_time(house: House) -> None:
     """`ttl_ms` shortens the time to live and cannot lengthen it."""
     await house.acquire("partition/1", ttl_ms=100)
