@@ -12,6 +12,8 @@ import uvloop
 from pydantic import ValidationError
 
 from services.common import log, runtime
+from services.common.bus.address import bus_address
+from services.common.bus.subject import ALL
 from services.common.clients.mgmt import MgmtClient
 from services.common.clients.virtual_hosts import VirtualHostsClient
 from services.common.config import Settings
@@ -166,6 +168,25 @@ def health() -> None:
     for name, state in body.get("services", {}).items():
         typer.echo(f"{name:<8} {state}")
     raise typer.Exit(0 if status == 200 else 1)
+
+
+@app.command()
+def events(
+    subject: Annotated[str, typer.Option(help="NATS subject; services/common/bus/README.md has the tree.")] = ALL,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on each line.")] = False,
+) -> None:
+    """Follows what happens in the running stack, until Ctrl-C: queues, consumers, connections, leases."""
+    from rich.console import Console
+
+    from services.common.cli.events import show, show_json
+
+    address = bus_address(_settings())
+    if not address:
+        _fail("no event bus is known; does Hopline run? HOPLINE_NATS_URL names a bus elsewhere")
+    try:
+        _run((show_json if as_json else show)(address, subject, Console()), "the event bus")
+    except KeyboardInterrupt:
+        raise typer.Exit(0) from None
 
 
 @app.command()

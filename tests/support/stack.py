@@ -22,7 +22,7 @@ HOST = "127.0.0.1"
 START_SECONDS = 60.0
 STOP_SECONDS = 30.0
 LOG_TAIL = 8_000
-SERVICES = ("store", "router", "queue-1", "queue-2", "gateway", "mgmt")
+SERVICES = ("nats", "store", "router", "queue-1", "queue-2", "gateway", "mgmt")
 
 
 class Stack:

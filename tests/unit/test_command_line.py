@@ -64,3 +64,13 @@ def test_password_is_asked_for(hopline: CliRunner) -> None:
     result = hopline.invoke(app, ["users", "add", "alice"], input="secret\nsecret\n")
     assert "Password" in result.stdout
     assert "secret" not in result.output
+
+
+def test_no_event_bus(hopline: CliRunner) -> None:
+    """Where no bus is known, `hopline events` says so in one line; where it does not answer, too."""
+    result = hopline.invoke(app, ["events"])
+    assert (result.exit_code, result.stderr.count("\n")) == (1, 1)
+    assert "HOPLINE_NATS_URL" in result.stderr
+    result = hopline.invoke(app, ["events"], env={"HOPLINE_NATS_URL": "nats://127.0.0.1:1"})
+    assert (result.exit_code, result.stderr.count("\n")) == (1, 1)
+    assert "nats://127.0.0.1:1" in result.stderr

@@ -1,0 +1,1 @@
+"""What commands of `hopline` show that is more than a line."""
