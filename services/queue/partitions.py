@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Container, Mapping
 
 import structlog
 
@@ -18,7 +19,7 @@ from services.queue.host import Host
 from services.queue.journal_draft import PartitionDraft
 from services.queue.partition import Partition, State
 from services.queue.recovering import Recoveries, read_back
-from services.queue.share import plan
+from services.queue.share import View, plan
 from services.rpc import store_pb2
 
 log = structlog.get_logger()
@@ -45,6 +46,7 @@ class Partitions:
         # Enough that a share has moved within about a time to live, few enough that clients hardly notice.
         self._moves = max(1, partitions // 8)
         self._leases: Leases | None = None
+        self._pins: Mapping[int, str] = {}
         self._joining = True
         self._leaving = False
         self._patience = patience
@@ -97,7 +99,7 @@ class Partitions:
             for number, epoch in epochs.items():
                 if number not in self._host.registry.partitions:
                     self._gain(number, epoch)
-            self._balance(set(epochs), reply)
+            self._balance(reply)
         if self._host.suspended:
             # Not before it is known what was lost meanwhile.
             self._host.resume(valid=True)
@@ -116,12 +118,31 @@ class Partitions:
 
     # -------------------------------------------------------------- moves
 
-    def _balance(self, mine: set[int], reply: store_pb2.KeepAliveReply) -> None:
+    def pin(self, pins: Mapping[int, str]) -> None:
+        """Which partitions shall be with which members, from now on."""
+        self._pins = pins
+        self._look_again()
+
+    def owners_changed(self, owners: Container[int]) -> None:
+        """Partitions have changed hands; one that nobody has may be for this process, and every moment counts."""
+        if any(number not in owners for number in range(self._count)):
+            self._look_again()
+
+    def _look_again(self) -> None:
+        if self._leases and not self._joining and not self._leaving:
+            self._leases.refresh()
+
+    def _view(self, me: str, reply: store_pb2.KeepAliveReply) -> View:
+        owners = {number: lease.member for lease in reply.leases if (number := partition_in(lease.name)) is not None}
+        members = {me, *(member.member for member in reply.members if member.address)}
+        patient = monotonic() < self._patient_until
+        joining = {member.member for member in reply.members if not member.address} - members if patient else set()
+        return View(self._count, owners, members, joining, self._pins)
+
+    def _balance(self, reply: store_pb2.KeepAliveReply) -> None:
         assert self._leases is not None
-        taken = {number for lease in reply.leases if (number := partition_in(lease.name)) is not None}
-        members = sum(bool(member.address) for member in reply.members)
-        joining = len(reply.members) - members if monotonic() < self._patient_until else 0
-        acquire, release = plan(self._count, mine, taken, members, self._moves, joining)
+        me = self._leases.member
+        acquire, release = plan(self._view(me, reply), me, self._moves)
         self._wanting = bool(acquire)
         self._leases.acquire([lease_name(number) for number in acquire])
         self._check_settled()

@@ -16,6 +16,7 @@ from services.common.clients.store import Journal, StoreClient
 from services.common.clients.topology import TopologyClient
 from services.common.config import Settings
 from services.common.grpc_channel import Server
+from services.common.placement import RECORD_KIND
 from services.common.runtime import Tasks
 from services.common.uid import UidSource
 from services.queue.dead_letter_office import DeadLetterOffice
@@ -25,6 +26,7 @@ from services.queue.host import Host
 from services.queue.journal_writer import JournalWriter
 from services.queue.partition import Partition
 from services.queue.partitions import Partitions
+from services.queue.pins import Pins
 from services.queue.registry import Registry
 from services.queue.timers import Timers
 from services.rpc.queue_pb2_grpc import add_QueueServicer_to_server
@@ -64,6 +66,8 @@ class Service:
         self._partitions = Partitions(
             self._host, office, self._store, self._settings.partitions, self._settings.lease_ttl_ms / 2000
         )
+        pins = self._store.watch_records([RECORD_KIND])
+        self._tasks.start(Pins(self._partitions.pin).follow(pins), "pins")
         # A member before it can serve, so that those who start together share out what is free as it shall stay.
         await self._partitions.join(self._leases())
         await self._open(registry)
@@ -99,6 +103,7 @@ class Service:
         """Dead letters go to queue processes as a gateway's messages do, this very process among them."""
         table = PartitionTable()
         self._tasks.start(table.follow(self._store.watch_leases(ROLE)), "lease table")
+        table.listeners.append(lambda: self._partitions.owners_changed(table.owners))
         definitions = self._topology.queues
 
         def partition_of(queue_id: int) -> int | None:
