@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Coroutine
 from importlib.metadata import version as version_of
+from socket import gethostname
 from typing import Annotated, Any, NoReturn, TypeVar
 
 import typer
@@ -75,7 +76,10 @@ def router() -> None:
 
 @app.command()
 def queue(
-    name: Annotated[str, typer.Option(help="One that no other queue process has: queue-<something>.")] = "queue-1",
+    name: Annotated[
+        str,
+        typer.Option(help="One that no other queue process has: queue-<something>.", show_default="queue-<hostname>"),
+    ] = f"queue-{gethostname()}",
 ) -> None:
     """Runs one queue process: a share of the partitions."""
 

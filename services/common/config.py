@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 Port = Annotated[int, Field(ge=0, le=65535)]
@@ -29,11 +29,16 @@ class Settings(BaseSettings):
     store_address: str = Field("", description="gRPC target; empty: unix socket in the run folder")
     router_address: str = ""
     mgmt_address: str = ""
-    queue_address: str = Field("", description="host:port to listen on and advertise; empty: unix socket")
+    queue_address: str = Field("", description="host:port to listen on; empty: unix socket")
+    queue_advertise: str = Field("", description="host:port told to others; empty: where they reach queue_address")
     gateway_address: str = Field("", description="gRPC health and reflection of the gateway")
 
     nats_url: str = Field("", description="NATS server to tell events to; empty: the one that `hopline up` runs")
     nats_port: Port = Field(4222, description="loopback port where `hopline up` serves NATS; 0: a free one")
+
+    user: str = Field("", description="the first user, made when there is none; empty: guest, from this machine only")
+    password: SecretStr = Field(SecretStr(""), description="of the first user")
+    password_file: Path | None = Field(None, description="file with the first user's password, in place of `password`")
 
     store_provider: str = "sqlite"
     partitions: Annotated[int, Field(ge=1, le=65536)] = 64

@@ -10,6 +10,7 @@ from services.common.config import Settings
 from services.common.errors import Unavailable
 from services.common.grpc_channel import Server
 from services.common.runtime import Tasks
+from services.mgmt.first_user import FirstUser, first_user
 from services.mgmt.handler import Handler
 from services.mgmt.http import HttpServer, application
 from services.mgmt.stack_health import StackHealth
@@ -31,6 +32,7 @@ class Service:
     async def start(self) -> None:
         """Returns when there are users; health is told from the beginning. Raises CannotStart for a port in use."""
         settings = self._settings
+        first = first_user(settings)
         table = PartitionTable()
         self._http = HttpServer(application(StackHealth(settings, table)), settings.http_host, settings.http_port)
         self._server = Server([NAME])
@@ -40,7 +42,7 @@ class Service:
         await self._server.listen(settings.address_of("mgmt"))
         self._tasks.start(table.follow(self._store.watch_leases(ROLE)), name="follow leases")
         self._http.start()
-        await _seed(users)
+        await _seed(users, first)
         await self._server.ready()
         log.info("mgmt ready", http_port=self.http_port)
 
@@ -57,9 +59,9 @@ class Service:
         return self._http.port
 
 
-async def _seed(users: Users) -> None:
+async def _seed(users: Users, first: FirstUser) -> None:
     while True:
         try:
-            return await users.seed()
+            return await users.seed(first)
         except Unavailable as error:
             log.warning("waiting for the store", reason=error.text)

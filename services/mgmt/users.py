@@ -10,12 +10,12 @@ import structlog
 from services.common.clients.store import StoreClient
 from services.common.errors import NotFound, SyntaxFault
 from services.common.users import RECORD_KIND, User, hash_password
+from services.mgmt.first_user import GUEST, FirstUser
 from services.rpc.store_pb2 import Record
 
 log = structlog.get_logger()
 
 _LONGEST_NAME = 255  # bytes: a short string of AMQP, as in the user-id property
-_FIRST = User(name="guest", password_hash="", tags=("administrator",), loopback_only=True)
 
 
 class Users:
@@ -24,11 +24,12 @@ class Users:
     def __init__(self, store: StoreClient) -> None:
         self._store = store
 
-    async def seed(self) -> None:
-        """Makes the first user, guest with password guest and from this machine only, when there is none at all."""
+    async def seed(self, first: FirstUser = GUEST) -> None:
+        """Makes the first user when there is none at all."""
         if not await self.all():
-            await self._put(_FIRST, "guest")
-            log.info("first user made: guest, password guest, from this machine only")
+            user = User(name=first.name, password_hash="", tags=("administrator",), loopback_only=first.loopback_only)
+            await self._put(user, first.password)
+            log.info("first user made", name=first.name, loopback_only=first.loopback_only)
 
     async def put(self, name: str, password: str, tags: Iterable[str], *, loopback_only: bool) -> None:
         """Creates or replaces a user; raises SyntaxFault for a name or password that no client could send."""

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import structlog
 
+from services.common.advertise import reachable_address
 from services.common.bus.address import bus_address
 from services.common.bus.event_bus import EventBus
 from services.common.clients.leases import Leases
@@ -53,6 +54,7 @@ class Service:
     async def start(self) -> None:
         """Returns when the partitions that were free are served; waits for store and router as long as it takes."""
         origin, _ = await self._store.allocate_origin(self._name)
+        self._advertised = await self._reachable()
         uids = UidSource(origin)
         self._topology = TopologyClient(self._settings.address_of("router"), self._member, ROLE, "")
         registry = Registry(self._topology.queues)
@@ -73,9 +75,9 @@ class Service:
         await self._open(registry)
         office.start()
         Timers(self._host, self._topology.has_place).start()
-        await self._partitions.start(self._address)
+        await self._partitions.start(self._advertised)
         await self._server.ready()
-        log.info("queue process ready", name=self._name, partitions=len(registry.partitions), address=self._address)
+        log.info("queue process ready", name=self._name, partitions=len(registry.partitions), address=self._advertised)
 
     async def stop(self) -> None:
         """Hands the partitions over, then ends the links."""
@@ -98,6 +100,10 @@ class Service:
         add_QueueServicer_to_server(Handler(self._host), self._server.grpc)
         await self._server.listen(self._address)
         self._publisher.start()
+
+    async def _reachable(self) -> str:
+        settings = self._settings
+        return settings.queue_advertise or await reachable_address(self._address, settings.address_of("store"))
 
     def _create_publisher(self, uids: UidSource) -> Publisher:
         """Dead letters go to queue processes as a gateway's messages do, this very process among them."""

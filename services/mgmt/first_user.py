@@ -1,0 +1,42 @@
+"""Who may log in to a stack that has no users yet."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from services.common.config import Settings
+from services.common.runtime import CannotStart
+
+
+@dataclass(frozen=True, slots=True)
+class FirstUser:
+    """An administrator."""
+
+    name: str
+    password: str = field(repr=False)
+    loopback_only: bool
+
+
+# Everyone knows this password, so it is good on this machine only.
+GUEST = FirstUser("guest", "guest", loopback_only=True)
+
+
+def first_user(settings: Settings) -> FirstUser:
+    """The one that the settings name, else guest. Raises CannotStart for one without a password."""
+    if not settings.user:
+        return GUEST
+    password = _password(settings)
+    if not password:
+        raise CannotStart(
+            f"HOPLINE_USER={settings.user} has no password: set HOPLINE_PASSWORD_FILE or HOPLINE_PASSWORD"
+        )
+    return FirstUser(settings.user, password, loopback_only=False)
+
+
+def _password(settings: Settings) -> str:
+    if settings.password_file is None:
+        return settings.password.get_secret_value()
+    try:
+        return settings.password_file.read_text().rstrip("\r\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise CannotStart(f"HOPLINE_PASSWORD_FILE={settings.password_file}: {error}") from error

@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from services.common.clients.store import StoreClient
+from services.common.config import Settings
+from services.common.runtime import CannotStart
+from services.common.users import User, verify_password
+from services.mgmt.first_user import GUEST, first_user
+from services.mgmt.users import Users
+from tests.support.fake_store import FakeStore
+
+
+def test_guest_by_default() -> None:
+    """Who names no user gets guest, which is good on this machine only."""
+    assert first_user(Settings()) is GUEST
+    assert GUEST.loopback_only
+
+
+def test_password_from_file(tmp_path: Path) -> None:
+    """A secret that is mounted as a file is read without its line end, and wins over a variable."""
+    file = tmp_path / "password"
+    file.write_text(" from a file \n")
+    first = first_user(Settings(user="alice", password="other", password_file=file))
+    assert (first.name, first.password, first.loopback_only) == ("alice", " from a file ", False)
+
+
+@pytest.mark.parametrize("password_file", [None, Path("/nowhere/password")])
+def test_no_password(password_file: Path | None) -> None:
+    """A user whose password is missing is refused before anything serves."""
+    with pytest.raises(CannotStart, match="PASSWORD"):
+        first_user(Settings(user="alice", password_file=password_file))
+
+
+def test_password_is_not_shown() -> None:
+    """Neither settings nor the user tell the password to a log."""
+    settings = Settings(user="alice", password="secret")
+    assert "secret" not in f"{settings!r}{first_user(settings)!r}"
+
+
+async def test_first_user_of_the_settings(settings: Settings, store: FakeStore) -> None:
+    """The named user is an administrator from everywhere, and there is no guest beside it."""
+    connected = StoreClient(settings.address_of("store"))
+    await Users(connected).seed(first_user(Settings(user="alice", password="secret")))
+    await connected.close()
+    assert [key for kind, key in store.records if kind == "user"] == ["alice"]
+    alice = User.from_json(store.records["user", "alice"].value)
+    assert verify_password(alice, "secret")
+    assert (alice.tags, alice.loopback_only) == (("administrator",), False)
