@@ -7,7 +7,7 @@ TOOLS := $(VENV)/.tools
 SOURCES := pyproject.toml hatch_build.py $(wildcard proto/*.proto)
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check
 
-.PHONY: run test check bench fuzz format clean
+.PHONY: run test check bench fuzz format images compose-up clean
 
 # What the broker itself needs.
 $(BROKER): $(SOURCES)
@@ -44,6 +44,13 @@ bench: $(TOOLS)
 
 fuzz: $(TOOLS)
 	HYPOTHESIS_PROFILE=long $(BIN)/pytest -q --timeout=0 -m fuzz tests
+
+# The stack in containers; docker-compose.yml says what can be set.
+images:
+	deploy/images.sh
+
+compose-up: images
+	if command -v docker-compose >/dev/null; then docker-compose up; else docker compose up; fi
 
 clean:
 	rm -rf $(VENV) build dist services/rpc

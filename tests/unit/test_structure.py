@@ -15,6 +15,7 @@ WITH_README = [
     "proto",
     "tests",
     "benchmarks",
+    "deploy",
     *(f"services/{name}" for name in ("gateway", "router", "queue", "store", "mgmt", "common")),
 ]
 

@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from services.common.config import Settings
+
+ROOT = Path(__file__).parents[3]
+TEXT = (ROOT / "docker-compose.yml").read_text()
+SERVICES: dict[str, dict[str, Any]] = yaml.safe_load(TEXT)["services"]
+# What only some of the tools know that the file is for (docker-compose 1.29 and docker compose 2).
+TOO_NEW = ("start_interval", "required", "develop", "include", "attach", "annotations", "pull_policy")
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_confinement(service: str) -> None:
+    """No container runs as root, keeps a capability, gains privileges, or writes to its own file system."""
+    said = SERVICES[service]
+    assert said["user"].partition(":")[0] != "0"
+    assert (said["cap_drop"], said["security_opt"]) == (["ALL"], ["no-new-privileges:true"])
+    assert said["read_only"]
+    assert said["init"]
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_order(service: str) -> None:
+    """Every service has a health check and time to stop, and waits for others in the long form."""
+    said = SERVICES[service]
+    assert said["healthcheck"]["test"]
+    assert said["stop_grace_period"] == "30s"
+    assert all(needed["condition"] for needed in said.get("depends_on", {}).values())
+
+
+def test_queue_scales() -> None:
+    """Queue processes have nothing that there is only one of: a name, a port, a disk."""
+    assert not {"container_name", "hostname", "ports", "volumes"} & set(SERVICES["queue"])
+
+
+def test_ports_are_loopback_by_default() -> None:
+    """Nothing is published to the network unless that was asked for: the default password is known to all."""
+    ports = [port for said in SERVICES.values() for port in said.get("ports", ())]
+    assert len(ports) == 3
+    assert all(port.startswith("${HOPLINE_PUBLISH:-127.0.0.1}:") for port in ports)
+
+
+def test_settings_exist() -> None:
+    """Every variable that a container is given is one that Hopline reads."""
+    known = {f"HOPLINE_{field.upper()}" for field in Settings.model_fields}
+    assert {name for said in SERVICES.values() for name in said.get("environment", ())} <= known
+
+
+def test_common_subset() -> None:
+    """The file says nothing that one of the tools does not understand."""
+    assert [word for word in TOO_NEW if re.search(rf"^\s*{word}:", TEXT, re.MULTILINE)] == []
