@@ -74,7 +74,7 @@ class Producer(Worker):
     def __init__(self, broker: BrokerAddress, queue: str) -> None:
         super().__init__()
         self.confirmed: list[str] = []
-        self._address = Address(broker.host, broker.port)
+        self._address = Address(broker.host, broker.port, broker.user, broker.password)
         self._queue = queue
         self._sent = 0
 
@@ -218,6 +218,10 @@ class Load:
     def broken_promises(self) -> list[str]:
         """What was delivered again after its acknowledgement was committed."""
         return [name for consumer in self.consumers for name in consumer.broken_promises]
+
+    def reconnects(self) -> int:
+        """How many connections were lost."""
+        return sum(worker.reconnects for worker in (*self.producers, *self.consumers))
 
     def _progress(self) -> list[int]:
         produced = [len(producer.confirmed) for producer in self.producers]

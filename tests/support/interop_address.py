@@ -12,9 +12,12 @@ class BrokerAddress:
 
     host: str
     port: int
+    user: str = "guest"
+    password: str = "guest"
 
-    def url(self, user: str = "guest", password: str = "guest", virtual_host: str = "/") -> str:
-        return f"amqp://{user}:{password}@{self.host}:{self.port}/{quote(virtual_host, safe='')}"
+    def url(self, user: str = "", password: str = "", virtual_host: str = "/") -> str:
+        credentials = f"{user or self.user}:{password or self.password}"
+        return f"amqp://{credentials}@{self.host}:{self.port}/{quote(virtual_host, safe='')}"
 
     @classmethod
     def parse(cls, text: str) -> BrokerAddress:

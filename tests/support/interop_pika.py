@@ -28,8 +28,10 @@ class Message(NamedTuple):
 
 
 def connect(broker: BrokerAddress, **parameters: Any) -> pika.BlockingConnection:
-    """A blocking connection as guest, with `parameters` over the defaults."""
-    given = {"socket_timeout": 10, "blocked_connection_timeout": 30, "heartbeat": 0, **parameters}
+    """A blocking connection as the address's user, with `parameters` over the defaults."""
+    credentials = pika.PlainCredentials(broker.user, broker.password)
+    defaults = {"credentials": credentials, "socket_timeout": 10, "blocked_connection_timeout": 30, "heartbeat": 0}
+    given = {**defaults, **parameters}
     return pika.BlockingConnection(pika.ConnectionParameters(broker.host, broker.port, **given))
 
 

@@ -1,0 +1,114 @@
+"""The stack in containers, as `docker compose up` starts it: a project of its own on free ports."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import urllib.request
+import uuid
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from tests.support.interop_address import BrokerAddress
+from tests.support.stack import HOST, LOG_TAIL, free_port, wait_until
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROOT = Path(__file__).parents[2]
+HEALTHY_SECONDS = 60.0
+USER = PASSWORD = "hopline"  # what docker-compose.yml says
+
+
+class ComposeStack:
+    """One project; its containers may be killed, scaled, taken down and brought up again."""
+
+    running: ClassVar[list[ComposeStack]] = []
+
+    def __init__(self) -> None:
+        self.address = BrokerAddress(HOST, free_port(), USER, PASSWORD)
+        self.balanced = BrokerAddress(HOST, free_port(), USER, PASSWORD)
+        self.http_port = free_port()
+        self._project = f"hopline-test-{uuid.uuid4().hex[:8]}"
+
+    def up(self, queues: int = 2) -> None:
+        """Brings up what is missing, the second gateway and the balancer included, until it is healthy."""
+        self._compose("--profile", "ha", "up", "-d", "--no-build", "--no-recreate", "--scale", f"queue={queues}")
+        wait_until(self.is_healthy, HEALTHY_SECONDS, "healthy stack in containers")
+        wait_until(lambda: self._all_well(queues), HEALTHY_SECONDS, "healthy containers")
+
+    def down(self, *options: str) -> None:
+        """Takes the containers down; volumes stay, unless `options` says otherwise."""
+        self._compose("--profile", "ha", "down", "--remove-orphans", *options)
+
+    def containers(self, service: str = "") -> list[str]:
+        """The ids of the containers that exist, of one service or all."""
+        chosen = ["--filter", f"label=com.docker.compose.service={service}"] if service else []
+        project = f"label=com.docker.compose.project={self._project}"
+        return docker("ps", "--all", "--quiet", "--no-trunc", "--filter", project, *chosen).split()
+
+    def inspect(self, service: str = "") -> list[dict[str, Any]]:
+        """What Docker knows about these containers."""
+        containers = self.containers(service)
+        return json.loads(docker("inspect", *containers)) if containers else []
+
+    def is_healthy(self) -> bool:
+        """Whether /healthz says that the whole stack is ready."""
+        with suppress(OSError), urllib.request.urlopen(f"http://{HOST}:{self.http_port}/healthz", timeout=2) as reply:
+            return reply.status == 200
+        return False
+
+    def log_tail(self) -> str:
+        return self._compose("logs", "--no-color", "--tail=40", check=False)[-LOG_TAIL:]
+
+    def _all_well(self, queues: int) -> bool:
+        states = [container["State"] for container in self.inspect()]
+        queues_up = len(self.containers("queue")) == queues
+        return queues_up and all(state["Running"] and state["Health"]["Status"] == "healthy" for state in states)
+
+    def _compose(self, *arguments: str, check: bool = True) -> str:
+        settings = {
+            "HOPLINE_AMQP_PORT": str(self.address.port),
+            "HOPLINE_BALANCER_PORT": str(self.balanced.port),
+            "HOPLINE_HTTP_PORT": str(self.http_port),
+        }
+        program = ["docker-compose"] if shutil.which("docker-compose") else ["docker", "compose"]
+        return run(*program, "--project-name", self._project, *arguments, environment=settings, check=check)
+
+
+@contextmanager
+def running_compose_stack() -> Iterator[ComposeStack]:
+    """Builds the images, brings a stack up, and leaves neither containers nor volumes behind."""
+    run("deploy/images.sh")
+    stack = ComposeStack()
+    ComposeStack.running.append(stack)
+    try:
+        stack.up()
+        yield stack
+    finally:
+        ComposeStack.running.remove(stack)
+        stack.down("--volumes", "--timeout=5")
+
+
+def docker(*arguments: str, check: bool = True) -> str:
+    """What a docker command says."""
+    return run("docker", *arguments, check=check)
+
+
+def run(*command: str, environment: dict[str, str] | None = None, check: bool = True) -> str:
+    """Output and errors of a command in the repository's root; one that fails is a failed assertion with both."""
+    done = subprocess.run(
+        command,
+        cwd=ROOT,
+        env={**os.environ, **(environment or {})},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    assert not check or done.returncode == 0, f"{' '.join(command)} ended with {done.returncode}:\n{done.stdout}"
+    return done.stdout
