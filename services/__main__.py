@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+from collections import Counter
 from collections.abc import Callable, Coroutine
 from importlib.metadata import version as version_of
 from socket import gethostname
@@ -16,6 +18,7 @@ from services.common import log, runtime
 from services.common.bus.address import bus_address
 from services.common.bus.subject import ALL
 from services.common.clients.mgmt import MgmtClient
+from services.common.clients.placement import Placed, PlacementClient
 from services.common.clients.virtual_hosts import VirtualHostsClient
 from services.common.config import Settings
 from services.common.errors import BrokerError, Unavailable
@@ -27,6 +30,8 @@ from services.common.supervisor.up import up as run_stack
 
 _Result = TypeVar("_Result")
 
+_MOVE_SECONDS = 30.0
+
 app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
@@ -35,6 +40,8 @@ app = typer.Typer(
 )
 users = typer.Typer(no_args_is_help=True, help="Users of the running stack.")
 app.add_typer(users, name="users")
+partitions = typer.Typer(invoke_without_command=True, help="Who owns which partition of the running stack.")
+app.add_typer(partitions, name="partitions")
 vhosts = typer.Typer(no_args_is_help=True, help="Virtual hosts of the running stack.")
 app.add_typer(vhosts, name="vhosts")
 
@@ -174,6 +181,61 @@ def health() -> None:
     raise typer.Exit(0 if status == 200 else 1)
 
 
+@partitions.callback()
+def list_partitions(
+    context: typer.Context,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on each line.")] = False,
+) -> None:
+    """Says which queue process owns which partition."""
+    if context.invoked_subcommand:
+        return
+    from rich.console import Console
+
+    from services.common.cli.partitions import show, show_json
+
+    count = _settings().partitions
+
+    async def ask(client: PlacementClient) -> tuple[list[Placed], Counter[int] | None]:
+        placed = await client.all(count)
+        try:
+            return placed, await client.queues()
+        except BrokerError:  # owners are known without the router
+            return placed, None
+
+    placed, queues = _on_placement(ask)
+    (show_json if as_json else show)(placed, queues, Console())
+
+
+@partitions.command("move")
+def move_partitions(
+    numbers: Annotated[str, typer.Argument(metavar="PARTITION[,PARTITION…]", help="For example 3, or 1,4, or 0-7.")],
+    to: Annotated[str, typer.Argument(help="A queue process: queue-2, a member as listed, or an address.")],
+) -> None:
+    """Moves partitions to a queue process, where they stay as long as it lives."""
+    found = _partitions(numbers)
+
+    async def move(client: PlacementClient) -> str | None:
+        member = await client.move(found, to)
+        try:
+            async with asyncio.timeout(_MOVE_SECONDS):
+                await client.moved(found, member)
+        except TimeoutError:
+            return None
+        return member
+
+    member = _on_placement(move)
+    if member is None:
+        _fail(f"asked for, and not done within {_MOVE_SECONDS:.0f} seconds; see `hopline partitions`")
+    typer.echo(f"{len(found)} moved to {member}")
+
+
+@partitions.command("unpin")
+def unpin_partitions(numbers: Annotated[str, typer.Argument(metavar="PARTITION[,PARTITION…]")]) -> None:
+    """Lets partitions that were moved be shared as the others are."""
+    found = _partitions(numbers)
+    _on_placement(lambda client: client.unpin(found))
+
+
 @app.command()
 def events(
     subject: Annotated[str, typer.Option(help="NATS subject; services/common/bus/README.md has the tree.")] = ALL,
@@ -247,6 +309,25 @@ def _on_router(call: Callable[[VirtualHostsClient], Coroutine[Any, Any, _Result]
             return await call(client)
 
     return _run(talk(), address)
+
+
+def _on_placement(call: Callable[[PlacementClient], Coroutine[Any, Any, _Result]]) -> _Result:
+    settings = _settings()
+
+    async def talk() -> _Result:
+        async with PlacementClient(settings.address_of("store"), settings.address_of("router")) as client:
+            return await call(client)
+
+    return _run(talk(), settings.address_of("store"))
+
+
+def _partitions(numbers: str) -> list[int]:
+    from services.common.cli.partitions import parse
+
+    try:
+        return parse(numbers, _settings().partitions)
+    except ValueError as error:
+        _fail(str(error), status=2)
 
 
 def _run(work: Coroutine[Any, Any, _Result], peer: str = "") -> _Result:

@@ -74,3 +74,10 @@ def test_no_event_bus(hopline: CliRunner) -> None:
     result = hopline.invoke(app, ["events"], env={"HOPLINE_NATS_URL": "nats://127.0.0.1:1"})
     assert (result.exit_code, result.stderr.count("\n")) == (1, 1)
     assert "nats://127.0.0.1:1" in result.stderr
+
+
+@pytest.mark.parametrize("command", [["move", "99", "queue-1"], ["move", "x", "queue-1"], ["unpin", "64"]])
+def test_no_such_partition(hopline: CliRunner, command: list[str]) -> None:
+    """A partition that cannot be is refused in one line, and nobody is asked."""
+    result = hopline.invoke(app, ["partitions", *command])
+    assert (result.exit_code, result.stderr.count("\n")) == (2, 1)

@@ -1,0 +1,124 @@
+"""Where partitions are and where they shall be, for whoever administers them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncGenerator, AsyncIterator, Collection
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Self
+
+import grpc.aio
+
+from services.common.clients.partition_table import ROLE, Owner, PartitionTable
+from services.common.clients.store import StoreClient
+from services.common.errors import NotFound, PreconditionFailed, Unavailable, from_rpc
+from services.common.grpc_channel import connect
+from services.common.placement import RECORD_KIND, pin_key, pin_record, read_pin
+from services.rpc import router_pb2
+from services.rpc.router_pb2_grpc import RouterStub
+
+_DEADLINE = 5.0  # seconds for an answer
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A partition: its owner now, and the living member that it is pinned to."""
+
+    partition: int
+    owner: Owner | None
+    pinned: str | None
+
+
+class PlacementClient:
+    """Connections to store and router; calls raise Unavailable when nobody answers."""
+
+    def __init__(self, store_address: str, router_address: str) -> None:
+        self._store = StoreClient(store_address)
+        self._router = connect(router_address)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._router.close()
+        await self._store.close()
+
+    async def all(self, partitions: int) -> list[Placed]:
+        """Each of so many partitions."""
+        async with _answered():
+            table, pins = await self._table(), await self._pins()
+        return [
+            Placed(number, table.owners.get(number), pin if (pin := pins.get(number)) in table.members else None)
+            for number in range(partitions)
+        ]
+
+    async def queues(self) -> Counter[int]:
+        """How many queues each partition has, of all virtual hosts."""
+        try:
+            reply = await RouterStub(self._router).Describe(router_pb2.DescribeRequest(), timeout=_DEADLINE)
+        except grpc.aio.AioRpcError as failure:
+            raise from_rpc(failure) from None
+        return Counter(queue.partition for queue in reply.queues)
+
+    async def move(self, partitions: Collection[int], to: str) -> str:
+        """Pins partitions to the member that `to` names (a queue process, its member id or address); gives its id.
+
+        Owners hand over when they see it. Raises NotFound, or PreconditionFailed when it may be several.
+        """
+        async with _answered():
+            table = await self._table()
+            member = _named(to, table)
+            dead = [number for number, pin in (await self._pins()).items() if pin not in table.members]
+            puts = [pin_record(number, member) for number in partitions]
+            deletes = [pin_key(number) for number in dead if number not in partitions]
+            await self._store.put_records(puts, deletes)
+        return member
+
+    async def unpin(self, partitions: Collection[int]) -> None:
+        """From now on they are shared as all others are."""
+        async with _answered():
+            await self._store.put_records(deletes=[pin_key(number) for number in partitions])
+
+    async def moved(self, partitions: Collection[int], member: str) -> None:
+        """Returns when `member` owns all of them."""
+        async with aclosing(self._tables()) as tables:
+            async for table in tables:
+                owners = (table.owners.get(number) for number in partitions)
+                if all(owner and owner.member == member for owner in owners):
+                    return
+
+    async def _table(self) -> PartitionTable:
+        async with aclosing(self._tables()) as tables:
+            return await anext(tables)
+
+    async def _tables(self) -> AsyncGenerator[PartitionTable, None]:
+        table = PartitionTable()
+        async for message in self._store.watch_leases(ROLE):
+            table.apply(message)
+            yield table
+
+    async def _pins(self) -> dict[int, str]:
+        return dict(read_pin(record) for record in await self._store.list_records([RECORD_KIND]))
+
+
+def _named(to: str, table: PartitionTable) -> str:
+    found = [member for member, address in table.members.items() if to in {member, member.rpartition("-")[0], address}]
+    if not found:
+        raise NotFound(f"no queue process '{to}'; there are: {', '.join(sorted(table.members))}")
+    if len(found) > 1:
+        raise PreconditionFailed(f"'{to}' may be any of: {', '.join(sorted(found))}")
+    return found[0]
+
+
+@asynccontextmanager
+async def _answered() -> AsyncIterator[None]:
+    try:
+        async with asyncio.timeout(_DEADLINE):
+            yield
+    except TimeoutError:
+        raise Unavailable("the store does not answer") from None
