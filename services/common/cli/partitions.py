@@ -21,7 +21,9 @@ def parse(text: str, partitions: int) -> list[int]:
 
 def show(placed: Sequence[Placed], queues: Mapping[int, int] | None, console: Console) -> None:
     """As a table; `queues` is how many each has, or None when that is not known."""
-    table = Table("partition", "owner", "epoch", "address", "queues", "pinned to", box=None, pad_edge=False)
+    table = Table(box=None, pad_edge=False)
+    for heading in ("partition", "owner", "epoch", "address", "queues", "pinned to"):
+        table.add_column(heading, overflow="fold", no_wrap=heading == "partition")
     for one in placed:
         table.add_row(*(str(value) if value is not None else "-" for value in _row(one, queues).values()))
     console.print(table)
