@@ -189,8 +189,7 @@ def list_partitions(
     """Says which queue process owns which partition."""
     if context.invoked_subcommand:
         return
-    from rich.console import Console
-
+    from services.common.cli.console import stdout_console
     from services.common.cli.partitions import show, show_json
 
     count = _settings().partitions
@@ -203,7 +202,7 @@ def list_partitions(
             return placed, None
 
     placed, queues = _on_placement(ask)
-    (show_json if as_json else show)(placed, queues, Console())
+    (show_json if as_json else show)(placed, queues, stdout_console())
 
 
 @partitions.command("move")
@@ -242,15 +241,14 @@ def events(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on each line.")] = False,
 ) -> None:
     """Follows what happens in the running stack, until Ctrl-C: queues, consumers, connections, leases."""
-    from rich.console import Console
-
+    from services.common.cli.console import stdout_console
     from services.common.cli.events import show, show_json
 
     address = bus_address(_settings())
     if not address:
         _fail("no event bus is known; does Hopline run? HOPLINE_NATS_URL names a bus elsewhere")
     try:
-        _run((show_json if as_json else show)(address, subject, Console()), "the event bus")
+        _run((show_json if as_json else show)(address, subject, stdout_console()), "the event bus")
     except KeyboardInterrupt:
         raise typer.Exit(0) from None
 
