@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 PERSISTENT = pika.BasicProperties(delivery_mode=2)
 QUEUES = 6  # so that every queue process has some
-HOPLINE_SERVICES = ["store", "router", "queue", "mgmt", "gateway", "gateway-2"]
+HOPLINE_SERVICES = ["nats", "store", "router", "queue", "mgmt", "gateway", "gateway-2"]
 KILL_PROCESS = """
 import os, pathlib, signal
 for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
