@@ -7,7 +7,7 @@ TOOLS := $(VENV)/.tools
 SOURCES := pyproject.toml hatch_build.py $(wildcard proto/*.proto)
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check
 
-.PHONY: run test check bench fuzz format images compose-up clean
+.PHONY: run test check bench fuzz chaos format images compose-up clean
 
 # What the broker itself needs.
 $(BROKER): $(SOURCES)
@@ -44,6 +44,10 @@ bench: $(TOOLS)
 
 fuzz: $(TOOLS)
 	HYPOTHESIS_PROFILE=long $(BIN)/pytest -q --timeout=0 -m fuzz tests
+
+# An hour of it, unless HOPLINE_CHAOS_SECONDS says otherwise; HOPLINE_CHAOS_SEED repeats a run.
+chaos: $(TOOLS)
+	HOPLINE_CHAOS_SECONDS=$${HOPLINE_CHAOS_SECONDS:-3600} $(BIN)/pytest -q tests/chaos
 
 # The stack in containers; docker-compose.yml says what can be set.
 images:

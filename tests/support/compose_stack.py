@@ -9,6 +9,7 @@ import subprocess
 import urllib.request
 import uuid
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -82,7 +83,7 @@ class ComposeStack:
 @contextmanager
 def running_compose_stack() -> Iterator[ComposeStack]:
     """Builds the images, brings a stack up, and leaves neither containers nor volumes behind."""
-    run("deploy/images.sh")
+    build_images()
     stack = ComposeStack()
     ComposeStack.running.append(stack)
     try:
@@ -91,6 +92,12 @@ def running_compose_stack() -> Iterator[ComposeStack]:
     finally:
         ComposeStack.running.remove(stack)
         stack.down("--volumes", "--timeout=5")
+
+
+@cache
+def build_images() -> None:
+    """Builds what docker-compose.yml names, once for all tests of a run."""
+    run("deploy/images.sh")
 
 
 def docker(*arguments: str, check: bool = True) -> str:

@@ -1,0 +1,39 @@
+"""Every container may die, stand still, lose its network, come and go: no message is lost, and none comes again.
+
+HOPLINE_CHAOS_SECONDS says for how long (90), HOPLINE_CHAOS_SEED which disturbances, as a former run has printed it,
+HOPLINE_CHAOS_LOGS a folder for the containers' logs. `make chaos` runs for an hour.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.chaos.checker import check
+from tests.support.chaos.report import report
+from tests.support.chaos.run import ChaosRun, Plan
+
+if TYPE_CHECKING:
+    from tests.support.chaos.containers import ContainerStack
+
+PLAN = Plan()
+AROUND_SECONDS = 300  # to start, to settle, to stop
+
+
+# pika leaves the sockets of connections that failed to the garbage collector.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning")
+@pytest.mark.timeout(PLAN.seconds + AROUND_SECONDS)
+async def test_chaos(stack: ContainerStack, capfd: pytest.CaptureFixture[str]) -> None:
+    """Under load and disturbance: confirmed is delivered, once while its consumer lives, in order, by owners alone."""
+
+    def say(text: str) -> None:
+        with capfd.disabled():
+            print(text, flush=True)  # noqa: T201 - the account is for whoever watches
+
+    say(f"\nHOPLINE_CHAOS_SEED={PLAN.seed} HOPLINE_CHAOS_SECONDS={PLAN.seconds:.0f}")
+    run = ChaosRun(stack, PLAN, say)
+    await run.run()
+    verdict = check(run.account)
+    say(report(run.account, verdict, run.began))
+    assert verdict.ok, {kind: found[:3] for kind, found in verdict.findings.items() if found}
