@@ -36,6 +36,21 @@ class Settings(BaseSettings):
     nats_url: str = Field("", description="NATS server to tell events to; empty: the one that `hopline up` runs")
     nats_port: Port = Field(4222, description="loopback port where `hopline up` serves NATS; 0: a free one")
 
+    ledger: bool = Field(True, description="whether every message is put on record; needs a NATS server")
+    ledger_buffer: Annotated[int, Field(ge=1 << 20)] = Field(
+        32 << 20, description="bytes of rows that a process keeps while NATS is away; the oldest go first"
+    )
+    ledger_stream_bytes: Annotated[int, Field(ge=1 << 20)] = Field(
+        1 << 30, description="bytes of rows that NATS keeps while nobody files them; the oldest go first"
+    )
+    ledger_days: Annotated[float, Field(gt=0)] = Field(7.0, description="days for which filed rows are kept")
+    ledger_bytes: Annotated[int, Field(ge=1 << 20)] = Field(
+        20 << 30, description="bytes of filed rows that are kept; the oldest hours go first"
+    )
+    ledger_seconds: Annotated[float, Field(gt=0, le=60)] = Field(
+        10.0, description="seconds after which rows are on file at the latest"
+    )
+
     user: str = Field("", description="the first user, made when there is none; empty: guest, from this machine only")
     password: SecretStr = Field(SecretStr(""), description="of the first user")
     password_file: Path | None = Field(None, description="file with the first user's password, in place of `password`")
@@ -45,6 +60,17 @@ class Settings(BaseSettings):
     queue_processes: Annotated[int, Field(ge=1, le=64)] = 2
     lease_ttl_ms: Annotated[int, Field(ge=200, le=600_000)] = 2000
     place_ttl_ms: Annotated[int, Field(ge=200, le=600_000)] = 2000
+
+    trace_ratio: Annotated[float, Field(ge=0, le=1)] = Field(
+        0.0, description="share of the messages whose publisher does not trace them that get spans"
+    )
+    trace_link_after: Annotated[float, Field(ge=0)] = Field(
+        300.0, description="seconds in a queue after which a delivery begins a trace of its own, linked to the first"
+    )
+    spans: Path | None = Field(None, description="folder of spans in files; by default `spans` in the data folder")
+    spans_file_size: Annotated[int, Field(ge=1 << 10)] = Field(64 << 20, description="bytes of one file of spans")
+    spans_keep_bytes: Annotated[int, Field(ge=0)] = Field(1 << 30, description="bytes of older files that are kept")
+    spans_keep_days: Annotated[int, Field(ge=1)] = 7
 
     queue_memory: Annotated[int, Field(ge=1 << 20)] = Field(
         1 << 30, description="bytes of messages in one queue process above which its publishers are held back"
@@ -58,6 +84,10 @@ class Settings(BaseSettings):
     @property
     def run_folder(self) -> Path:
         return self.run or self.data / "run"
+
+    @property
+    def spans_folder(self) -> Path:
+        return self.spans or self.data / "spans"
 
     def address_of(self, service: str) -> str:
         """Where `service` (store, router, mgmt, gateway, or queue-<member>) listens: a gRPC target."""

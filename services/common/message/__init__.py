@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple, Protocol
 
 from services.common import plugins
+from services.common.telemetry.context import SpanContext
 
 
 class Attributes(NamedTuple):
@@ -20,6 +21,7 @@ class Attributes(NamedTuple):
     ttl_ms: int | None = None
     user_id: str | None = None  # must be the connection's user
     direct_reply: bool = False  # reply-to is the pseudo-queue amq.rabbitmq.reply-to
+    sampled: bool = False  # its publisher seems to trace it: worth a look at `trace_context`
 
 
 class MessageFormat(Protocol):
@@ -38,6 +40,12 @@ class MessageFormat(Protocol):
 
     def with_reply_to(self, properties: bytes, reply_to: str) -> bytes:
         """The same properties with another reply-to address."""
+
+    def trace_context(self, properties: bytes) -> SpanContext | None:
+        """The creation context that the application gave the message, wherever its protocol carries one.
+
+        None when there is none or it is not valid, whatever the bytes are: this never raises.
+        """
 
     def text(self, properties: bytes, name: str) -> str | None:
         """A property by the 0-9-1 name of it (message-id, correlation-id, reply-to, type, …), or None."""

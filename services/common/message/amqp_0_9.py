@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 from services.common.errors import PreconditionFailed, SyntaxFault
 from services.common.message import Attributes, field_table
+from services.common.telemetry.context import SpanContext, parse
 
 NAME = "amqp-0-9"
 DIRECT_REPLY_TO = "amq.rabbitmq.reply-to"
@@ -49,10 +50,17 @@ _EXPIRATION = _BITS["expiration"]
 _USER_ID = _BITS["user-id"]
 _ACTED_ON = _DELIVERY_MODE | _PRIORITY | _REPLY_TO | _EXPIRATION | _USER_ID
 _UNKNOWN_FLAGS = 0x0003  # unused, and the continuation flag: class basic has no second word of flags
+_SAMPLED = 0x0001  # stands for Attributes.sampled among the flags that are acted on
 
 _FLAGS = struct.Struct(">H")
 _LENGTH = struct.Struct(">I")
 _NUMBER = re.compile(rb"[+-]?[0-9]{1,19}")
+
+# How a header that carries W3C Trace Context begins; then come the type, a length of four bytes, and the text.
+_TRACEPARENT = b"\x0btraceparent"
+_TRACE_NAMES = frozenset((b"traceparent", b"tracestate"))
+_TRACE_FLAGS = len(_TRACEPARENT) + 1 + 4 + 53  # offset of the two hex digits
+_LONGEST_HEADERS = 64 << 10  # bytes that are searched for a context
 
 _MEMO_ENTRIES = 4096
 _MEMO_BYTES = 512  # longer properties are hardly ever the same twice
@@ -113,7 +121,15 @@ def _facts(properties: bytes) -> tuple[int, bytes]:
         raise SyntaxFault("the content properties end early") from error
     if position != len(properties):
         raise SyntaxFault("the content properties have another length than their flags say")
+    if flags & _HEADERS and (at := properties.find(_TRACEPARENT)) > 0 and _is_sampled(properties, at):
+        return flags & _ACTED_ON | _SAMPLED, facts
     return flags & _ACTED_ON, facts
+
+
+def _is_sampled(properties: bytes, at: int) -> bool:
+    """Whether the text of a traceparent at `at` has the sampled flag: the lowest bit of its last hex digit."""
+    digit = properties[at + _TRACE_FLAGS + 1 : at + _TRACE_FLAGS + 2]
+    return digit.isalnum() and digit in b"13579bdf"
 
 
 def _text(properties: bytes, span: tuple[int, int]) -> str:
@@ -138,7 +154,7 @@ def _short_string(text: str) -> bytes:
     return bytes((len(raw),)) + raw
 
 
-def _read(properties: bytes) -> Attributes:
+def _read(properties: bytes, *, sampled: bool) -> Attributes:
     spans = _spans(properties)
     get = spans.get
     mode, priority, expiration = get(_DELIVERY_MODE), get(_PRIORITY), get(_EXPIRATION)
@@ -149,6 +165,7 @@ def _read(properties: bytes) -> Attributes:
         None if expiration is None else _expiration(properties[expiration[0] + 1 : expiration[1]]),
         None if user is None else _text(properties, user),
         reply_to is not None and _text(properties, reply_to) == DIRECT_REPLY_TO,
+        sampled,
     )
 
 
@@ -190,7 +207,7 @@ class Amqp09Format:
         facts = _facts(properties)
         attributes = self._known.get(facts)
         if attributes is None:
-            read = _read(properties)
+            read = _read(properties, sampled=bool(facts[0] & _SAMPLED))
             attributes = _put(self._interned, read, read)
             _put(self._known, facts, attributes)
         if len(properties) <= _MEMO_BYTES:
@@ -212,6 +229,20 @@ class Amqp09Format:
     def with_reply_to(self, properties: bytes, reply_to: str) -> bytes:
         """As MessageFormat says."""
         return _assemble(properties, _spans(properties), {_REPLY_TO: _short_string(reply_to)})
+
+    def trace_context(self, properties: bytes) -> SpanContext | None:
+        """As MessageFormat says: of the headers `traceparent` and `tracestate`, unless one of them is repeated."""
+        try:
+            span = _spans(properties).get(_HEADERS)
+            if span is None or span[1] - span[0] > _LONGEST_HEADERS:
+                return None
+            found = field_table.find(properties[slice(*span)], _TRACE_NAMES)
+        except SyntaxFault:
+            return None
+        values = dict(found)
+        if len(values) != len(found):
+            return None
+        return parse(values.get(b"traceparent"), values.get(b"tracestate"))
 
     def text(self, properties: bytes, name: str) -> str | None:
         """As MessageFormat says; numbers in decimal digits, None for headers and unknown names."""

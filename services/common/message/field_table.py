@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Mapping
+from collections.abc import Set as AbstractSet
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
@@ -34,6 +35,17 @@ def decode_at(data: bytes, position: int) -> tuple[dict[str, Any], int]:
     """The table that begins at `position`, and where it ends; raises SyntaxFault on bytes that are none."""
     try:
         return _table(data, position, MAX_DEPTH)
+    except (struct.error, IndexError) as error:
+        raise SyntaxFault("a field table ends early") from error
+
+
+def find(data: bytes, names: AbstractSet[bytes]) -> list[tuple[bytes, Any]]:
+    """The entries of the table in `data` that have one of `names`, in their order and repeated ones too.
+
+    Other values are passed over, not decoded. Raises SyntaxFault on bytes that are no table.
+    """
+    try:
+        return _find(data, names)
     except (struct.error, IndexError) as error:
         raise SyntaxFault("a field table ends early") from error
 
@@ -69,6 +81,33 @@ def _table(data: bytes, position: int, depth: int) -> tuple[dict[str, Any], int]
     if position != end:
         raise SyntaxFault("a field reaches over the end of its table")
     return table, end
+
+
+def _find(data: bytes, names: AbstractSet[bytes]) -> list[tuple[bytes, Any]]:
+    position, end = _sized(data, 0)
+    found: list[tuple[bytes, Any]] = []
+    while position < end:
+        start = position + 1
+        position = start + data[position]
+        name = data[start:position]
+        if name in names:
+            value, position = _value(data, position, MAX_DEPTH)
+            found.append((name, value))
+        else:
+            position = _after_value(data, position)
+    if position != end:
+        raise SyntaxFault("a field reaches over the end of its table")
+    return found
+
+
+def _after_value(data: bytes, position: int) -> int:
+    letter = data[position : position + 1]
+    if letter in _SIZED:
+        return _sized(data, position + 1)[1]
+    size = _SIZES.get(letter)
+    if size is None:
+        raise SyntaxFault(f"unknown field type {letter!r}")
+    return position + 1 + size
 
 
 def _name(data: bytes) -> str:
@@ -162,6 +201,13 @@ _DECODERS: dict[int, _Decoder] = {
         "V": _void,
     }.items()
 }
+
+_SIZES = {
+    letter.encode(): size
+    for letters, size in (("V", 0), ("tbB", 1), ("sUu", 2), ("Iif", 4), ("D", 5), ("lLdT", 8))
+    for letter in letters
+}
+_SIZED = frozenset((b"S", b"x", b"A", b"F"))
 
 
 # ------------------------------------------------------------------ encoding

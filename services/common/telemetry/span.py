@@ -1,0 +1,49 @@
+"""A span while it is being made, and until it is written down."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from time import time_ns
+from typing import NamedTuple
+
+from services.common.telemetry.context import SpanContext
+from services.common.telemetry.conventions import ERROR_TYPE, Kind
+
+Value = str | int | float | bool
+Attributes = dict[str, Value]
+
+
+class Event(NamedTuple):
+    name: str
+    time_ns: int
+    attributes: Attributes
+
+
+class Link(NamedTuple):
+    context: SpanContext
+    attributes: Attributes
+
+
+@dataclass(slots=True)
+class Span:
+    """Times are Unix nanoseconds; `end_ns` is 0 while it is open."""
+
+    name: str
+    kind: Kind
+    context: SpanContext
+    parent: SpanContext | None = None
+    attributes: Attributes = field(default_factory=dict)
+    links: list[Link] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
+    start_ns: int = field(default_factory=time_ns)
+    end_ns: int = 0
+    failed: bool = False
+
+    def event(self, name: str, attributes: Attributes | None = None) -> None:
+        """Something that happened now."""
+        self.events.append(Event(name, time_ns(), attributes or {}))
+
+    def fail(self, error_type: str) -> None:
+        """What it stands for did not succeed."""
+        self.failed = True
+        self.attributes[ERROR_TYPE] = error_type

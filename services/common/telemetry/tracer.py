@@ -1,0 +1,135 @@
+"""A process's spans: who it is, whether it makes any, and where they go.
+
+The standard environment variables of OpenTelemetry decide (OTEL_SDK_DISABLED, OTEL_TRACES_EXPORTER with `otlp`, `file`
+and `none`, OTEL_EXPORTER_OTLP_…, OTEL_BSP_…, OTEL_RESOURCE_ATTRIBUTES): to a collector where an endpoint is named, to
+files in the data folder otherwise.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Mapping
+from importlib.metadata import version as version_of
+from time import time_ns
+from urllib.parse import unquote
+
+import structlog
+
+from services.common.config import Settings
+from services.common.telemetry import conventions as c
+from services.common.telemetry.export import Exporter, ExportQueue
+from services.common.telemetry.span import Span, Value
+from services.common.telemetry.span_files import SpanFiles
+
+log = structlog.get_logger()
+
+_CAPACITY, _BATCH, _DELAY_MS = 16384, 512, 1000
+_LAST_SPANS = 2.0  # seconds that a stopping process gives its exporter
+_ENDPOINTS = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
+
+
+class Tracer:
+    """One for each process. `on` is False where spans go nowhere: then nobody begins any."""
+
+    def __init__(self, queue: ExportQueue | None = None) -> None:
+        self.on = queue is not None
+        self.untraced = 0
+        """Sampled messages that were followed no further, because too many were under way."""
+        self._queue = queue
+
+    @classmethod
+    def from_environment(cls, settings: Settings, service: str, instance: str) -> Tracer:
+        """`service` is gateway, queue, …; `instance` is one run of one process."""
+        target = _target()
+        if target == "none":
+            return cls()
+        version = version_of("hopline")
+        resource = _resource(service, instance, version)
+
+        def create() -> Exporter:
+            if target == "otlp":
+                from services.common.telemetry.otlp import OtlpExporter  # noqa: PLC0415 - brings the SDK with it
+
+                return OtlpExporter(resource, version)
+            return _files(settings, resource, instance, version)
+
+        return cls(_queue(create))
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Of spans: ended, exported, dropped; of messages: untraced."""
+        queue = self._queue
+        if queue is None:
+            return {"ended": 0, "exported": 0, "dropped": 0, "untraced": self.untraced}
+        return {
+            "ended": queue.ended,
+            "exported": queue.exported,
+            "dropped": queue.dropped,
+            "untraced": self.untraced,
+        }
+
+    def end(self, span: Span, end_ns: int = 0) -> None:
+        """It is over, now unless said otherwise."""
+        span.end_ns = max(end_ns or time_ns(), span.start_ns)
+        if self._queue:
+            self._queue.add(span)
+
+    def stop(self) -> None:
+        """Exports what is left, for as long as is bearable for a process that was asked to stop."""
+        if self._queue:
+            self._queue.stop(_LAST_SPANS)
+
+
+OFF = Tracer()
+
+
+def _target() -> str:
+    """otlp, file or none."""
+    if os.environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true":
+        return "none"
+    wanted = os.environ.get("OTEL_TRACES_EXPORTER", "").strip().lower()
+    if wanted in {"otlp", "file", "none"}:
+        return wanted
+    if wanted:
+        log.warning("OTEL_TRACES_EXPORTER is none of otlp, file, none, and is ignored", value=wanted)
+    return "otlp" if any(os.environ.get(name) for name in _ENDPOINTS) else "file"
+
+
+def _queue(create: Callable[[], Exporter]) -> ExportQueue:
+    capacity = _number("OTEL_BSP_MAX_QUEUE_SIZE", _CAPACITY)
+    batch = _number("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", _BATCH)
+    delay = _number("OTEL_BSP_SCHEDULE_DELAY", _DELAY_MS)
+    return ExportQueue(create, capacity, min(batch, capacity), delay / 1000)
+
+
+def _files(settings: Settings, resource: Mapping[str, Value], instance: str, version: str) -> SpanFiles:
+    return SpanFiles(
+        settings.spans_folder,
+        re.sub(r"[^\w.-]", "_", instance),
+        resource,
+        version,
+        largest=settings.spans_file_size,
+        keep_bytes=settings.spans_keep_bytes,
+        keep_days=settings.spans_keep_days,
+    )
+
+
+def _resource(service: str, instance: str, version: str) -> dict[str, Value]:
+    """OTEL_RESOURCE_ATTRIBUTES, but for what only the service itself can know."""
+    resource: dict[str, Value] = {}
+    for pair in os.environ.get("OTEL_RESOURCE_ATTRIBUTES", "").split(","):
+        key, equals, value = pair.partition("=")
+        if equals and key.strip():
+            resource[key.strip()] = unquote(value.strip())
+    return {
+        **resource,
+        c.SERVICE_NAME: f"hopline-{service}",
+        c.SERVICE_INSTANCE: instance,
+        c.SERVICE_VERSION: version,
+    }
+
+
+def _number(variable: str, default: int) -> int:
+    text = os.environ.get(variable, "").strip()
+    return int(text) if text.isdigit() and int(text) else default
