@@ -82,7 +82,14 @@ def _rows(
         cells = [_number(_median(measured.get(broker, []), attribute)) for broker in brokers]
         if any(cell != "-" for cell in cells):
             rows.append(["", f"[dim]{title}, CPU s per million[/]", *cells, *([""] if compares(brokers) else [])])
+    for name in next(iter(measured.values()))[0].notes:
+        cells = [_number(_noted(measured.get(broker, []), name)) for broker in brokers]
+        rows.append(["", f"[dim]{name}[/]", *cells, *([""] if compares(brokers) else [])])
     return rows
+
+
+def _noted(results: list[Result], name: str) -> float | None:
+    return median([result.notes[name] for result in results]) if results else None
 
 
 def _median(results: list[Result], attribute: str) -> float | None:

@@ -9,7 +9,10 @@ from benchmarks.brokers.processes import cpu_seconds
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """`figures` by name, with the unit in the name. CPU time is per million messages consumed."""
+    """`figures` by name, with the unit in the name. CPU time is per million messages consumed.
+
+    `notes` are what to read the figures beside: of the machine or of the load, not of the broker.
+    """
 
     figures: dict[str, float]
     generator_cpu: float | None = None

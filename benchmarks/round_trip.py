@@ -7,6 +7,7 @@ import time
 from typing import TYPE_CHECKING
 
 from benchmarks.delivery import Layout, learn
+from benchmarks.echo import echo
 from benchmarks.failure import BenchmarkError
 from benchmarks.load import BODY_SIZE, Load, declared
 from benchmarks.result import Meter, Result
@@ -22,7 +23,7 @@ BODY = bytes(BODY_SIZE)
 
 
 def round_trip(broker: Broker, address: Address, seconds: float) -> Result:
-    """The median and the 99th percentile, in milliseconds, of transient messages without acks."""
+    """The median and the 99th percentile, in milliseconds, of transient messages without acks, and what gRPC takes."""
     with declared(address, Load()) as destination:
         consumer, producer = Connection(address), Connection(address)
         try:
@@ -38,7 +39,7 @@ def round_trip(broker: Broker, address: Address, seconds: float) -> Result:
         "median ms": statistics.median(measured) * 1e3,
         "p99 ms": measured[int(len(measured) * 0.99)] * 1e3,
     }
-    return Result(figures, None, brokered.per_million(len(times)))
+    return Result(figures, None, brokered.per_million(len(times)), {"a bare gRPC echo, median ms": echo()})
 
 
 def _measure(producer: Connection, consumer: Connection, message: bytes, seconds: float) -> list[float]:
