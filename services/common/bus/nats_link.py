@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 from nats.aio.client import Client
 from nats.errors import Error
+from nats.js import JetStreamContext
 
 _CONNECT_SECONDS = 2.0
 _AGAIN_SECONDS = 0.2  # between the attempts of one `connect`
@@ -66,6 +67,20 @@ class NatsLink:
                 for subject, payload in messages:
                     await self._client.publish(subject, payload)
                 await self._answered()
+        except (Error, OSError) as failure:
+            raise Away(str(failure) or type(failure).__name__) from failure
+
+    async def store(self, subject: str, payload: bytes, headers: dict[str, str] | None = None) -> None:
+        """Returns when a stream of JetStream has the message; raises Away."""
+        try:
+            await self._client.jetstream(timeout=_ANSWER_SECONDS).publish(subject, payload, headers=headers)
+        except (Error, OSError) as failure:
+            raise Away(str(failure) or type(failure).__name__) from failure
+
+    async def set_up(self, work: Callable[[JetStreamContext], Awaitable[None]]) -> None:
+        """Does something with JetStream; raises Away for whatever goes wrong."""
+        try:
+            await work(self._client.jetstream(timeout=_ANSWER_SECONDS))
         except (Error, OSError) as failure:
             raise Away(str(failure) or type(failure).__name__) from failure
 

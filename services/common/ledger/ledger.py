@@ -1,0 +1,113 @@
+"""A process's part of the ledger: rows are taken at any time, and told over the bus in the background."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from typing import Final
+
+import structlog
+
+from services.common.bus.address import bus_address
+from services.common.bus.nats_link import Away, NatsLink
+from services.common.clock import monotonic
+from services.common.config import Settings
+from services.common.ledger import stream
+from services.common.ledger.buffer import Buffer
+from services.common.ledger.recorder import OFF, Recorder, RowRecorder
+from services.common.runtime import Tasks
+
+log = structlog.get_logger()
+
+INTERVAL: Final = 0.25  # seconds in which rows collect
+SIGN_OF_LIFE: Final = 10.0  # seconds between batches, with rows or without
+_AGAIN = 0.5
+_LAST_WORDS = 2.0  # seconds to tell what is left when the service stops
+_SAY_AFTER = 4  # attempts: NATS may be starting just as we are
+
+
+class Ledger:
+    """One for each process; `recorder` is there at once, and does nothing where there is no ledger or no bus.
+
+    A batch is told again until the bus has it, in order. What is too much to be kept meanwhile is given up, oldest
+    first; whoever files the rows sees by their numbers what is missing.
+    """
+
+    def __init__(self, settings: Settings, service: str, instance: str) -> None:
+        self._settings = settings
+        self._instance = instance
+        self._subject = stream.subject_of(service, instance)
+        self._address = bus_address(settings) if settings.ledger else ""
+        self._buffer = Buffer(settings.ledger_buffer)
+        self._rows = RowRecorder(service, instance, self._buffer.append)
+        self.recorder: Recorder = self._rows if self._address else OFF
+        self._link: NatsLink | None = None
+        self._told = 0.0
+        self._tasks = Tasks()
+
+    @property
+    def given_up(self) -> int:
+        """Rows of this process that were given up."""
+        return self._buffer.given_up
+
+    def start(self) -> None:
+        """Tells rows from now on."""
+        if self._address:
+            self._tasks.start(self._run(), "ledger")
+
+    async def stop(self) -> None:
+        """Tells what is left and that it is the last, as far as somebody takes it at once."""
+        await self._tasks.stop()
+        if self._address:
+            with contextlib.suppress(TimeoutError, Away):
+                async with asyncio.timeout(_LAST_WORDS):
+                    self._rows.seal()
+                    await self._tell_all(await self._connected())
+                    await self._sign(last=True)
+        if self._link:
+            await self._link.close()
+
+    async def _run(self) -> None:
+        failures = 0
+        while True:
+            await asyncio.sleep(INTERVAL if not failures else _AGAIN)
+            self._rows.seal()
+            try:
+                if self._buffer:
+                    await self._tell_all(await self._connected())
+                elif monotonic() - self._told >= SIGN_OF_LIFE:
+                    await self._sign()
+            except Away as failure:
+                failures += 1
+                await self._disconnect()
+                if failures == _SAY_AFTER:
+                    log.warning("the ledger waits for the bus", address=self._address, reason=str(failure))
+            else:
+                if failures >= _SAY_AFTER:
+                    log.info("the ledger goes on", given_up=self.given_up)
+                failures = 0
+
+    async def _tell_all(self, link: NatsLink) -> None:
+        buffer = self._buffer
+        while buffer:
+            batch = buffer.oldest
+            await link.store(self._subject, batch.payload, {stream.MESSAGE_ID: f"{self._instance}:{batch.first_row}"})
+            buffer.sent(batch)
+            self._told = monotonic()
+
+    async def _sign(self, *, last: bool = False) -> None:
+        link = await self._connected()
+        await link.store(self._subject, self._rows.sign_of_life(last=last))
+        self._told = monotonic()
+
+    async def _connected(self) -> NatsLink:
+        if self._link is None or not self._link.up:
+            await self._disconnect()
+            self._link = await NatsLink.connect(self._address, f"{self._instance} ledger")
+            await self._link.set_up(lambda context: stream.ensure(context, self._settings))
+        return self._link
+
+    async def _disconnect(self) -> None:
+        if self._link:
+            await self._link.close()
+            self._link = None

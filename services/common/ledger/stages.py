@@ -1,0 +1,32 @@
+"""The stages of a message's way, and the words that say how and why it reached them."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from services.rpc.ledger_pb2 import Stage
+
+NAMES: Final = tuple(Stage.Name(number).lower() for number in sorted(Stage.values()))
+"""Names as they are filed, by number."""
+
+# Outcomes of SETTLED.
+ACCEPTED: Final = "accepted"
+REJECTED: Final = "rejected"  # also the reason of what follows
+
+# Reasons.
+NO_ROUTE: Final = "no_route"
+NO_CONSUMERS: Final = "no_consumers"
+OVERFLOW: Final = "overflow"
+UNAVAILABLE: Final = "unavailable"
+RELEASED: Final = "released"
+CONSUMER_GONE: Final = "consumer_gone"
+NOT_SENT: Final = "not_sent"
+MESSAGE_TTL: Final = "message_ttl"
+QUEUE_TTL: Final = "queue_ttl"
+UNROUTABLE: Final = "unroutable"
+PURGED: Final = "purged"
+QUEUE_DELETED: Final = "queue_deleted"
+NO_OWNER: Final = "no_owner"
+JOURNAL: Final = "journal"
+HELD: Final = "held"
+HANDED_OVER: Final = "handed_over"

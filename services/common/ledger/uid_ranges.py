@@ -1,0 +1,34 @@
+"""Uids as ranges: most of what is recorded is one run of consecutive uids. Pure, and fast where that holds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from operator import sub
+
+Ranges = tuple[Sequence[int], Sequence[int]]  # the first uid of each range, and how many uids it has
+
+
+def compress(uids: Sequence[int], *, in_order: bool = False) -> Ranges:
+    """The ranges that `uids`, each of which is there once, make up: ascending, or `in_order` as they are given."""
+    count = len(uids)
+    if isinstance(uids, range):
+        return ((uids.start,), (count,)) if uids.step == 1 else (uids, [1] * count)
+    if count == 1:
+        return uids, (1,)
+    ordered = list(uids) if in_order else sorted(uids)
+    # Of as many different numbers as lie between the lowest and the highest, none is missing.
+    if not in_order and ordered[-1] - ordered[0] == count - 1:
+        return (ordered[0],), (count,)
+    return _split(ordered)
+
+
+def _split(uids: list[int]) -> Ranges:
+    breaks = [index for index, step in enumerate(map(sub, uids[1:], uids), 1) if step != 1]
+    starts = [0, *breaks]
+    return [uids[start] for start in starts], list(map(sub, [*breaks, len(uids)], starts))
+
+
+def span(uids: Sequence[int], first: int, count: int) -> Sequence[int]:
+    """`count` uids from index `first` on of some that ascend: without looking at each when they are consecutive."""
+    lowest, highest = uids[first], uids[first + count - 1]
+    return range(lowest, highest + 1) if highest - lowest == count - 1 else list(uids[first : first + count])

@@ -1,0 +1,154 @@
+"""From rows to batches."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from services.common.ledger import encoding
+from services.common.ledger.encoding import Sealed
+from services.common.ledger.place import Place
+from services.common.ledger.recorder import OFF, RowRecorder
+from services.rpc.ledger_pb2 import DEAD_LETTERED, ENQUEUED, RECEIVED, SETTLED, LedgerBatch
+
+PLACES = [Place("/", queue="a", partition=1), Place("/", queue="b", partition=2), Place("/", queue="a", partition=1)]
+ROWS = st.lists(
+    st.tuples(
+        st.sampled_from([RECEIVED, ENQUEUED, SETTLED]),
+        st.sampled_from(PLACES),
+        st.lists(st.integers(1, 1 << 62), unique=True, min_size=1, max_size=20),
+        st.sampled_from(["", "accepted"]),
+        st.integers(0, 1 << 40),
+    ),
+    min_size=1,
+)
+
+
+def recorder() -> tuple[RowRecorder, list[LedgerBatch]]:
+    batches: list[LedgerBatch] = []
+
+    def sink(batch: Sealed) -> None:
+        batches.append(LedgerBatch.FromString(batch.payload))
+
+    return RowRecorder("queue", "queue-1-a", sink), batches
+
+
+def rows_of(batch: LedgerBatch) -> list[tuple[object, ...]]:
+    rows, at = [], 0
+    for index, ranges in enumerate(batch.ranges):
+        uids = [
+            first + offset
+            for first, count in zip(batch.firsts[at : at + ranges], batch.lengths[at : at + ranges], strict=True)
+            for offset in range(count)
+        ]
+        at += ranges
+        place = batch.places[batch.place[index]]
+        outcome = batch.words[batch.outcome[index]]
+        rows.append((batch.stages[index], place.queue, place.partition, uids, outcome, batch.bytes[index]))
+    return rows
+
+
+@given(ROWS)
+def test_a_batch_says_what_was_recorded(rows: list[tuple[int, Place, list[int], str, int]]) -> None:
+    """Stage, place, uids, outcome and bytes of every row arrive, and equal places are said once."""
+    told, batches = recorder()
+    for stage, place, uids, outcome, size in rows:
+        told.record(stage, place, uids, outcome=outcome, size=size)
+    assert told.seal()
+    (batch,) = batches
+    expected = [
+        (stage, place.queue, place.partition, sorted(uids), outcome, size) for stage, place, uids, outcome, size in rows
+    ]
+    assert rows_of(batch) == expected
+    assert len(batch.places) == len({place for _, place, _, _, _ in rows})
+    assert (batch.service, batch.instance, batch.first_row) == ("queue", "queue-1-a", 1)
+
+
+def test_rows_are_numbered_across_batches() -> None:
+    """The number of a batch's first row follows that of the last one before; a sign of life has that of the next."""
+    told, batches = recorder()
+    for _ in range(3):
+        told.record(ENQUEUED, PLACES[0], [1])
+        told.record(ENQUEUED, PLACES[0], [2])
+        told.seal()
+    assert [batch.first_row for batch in batches] == [1, 3, 5]
+    last = LedgerBatch.FromString(told.sign_of_life(last=True))
+    assert (last.first_row, last.last, last.instance) == (7, True, "queue-1-a")
+
+
+def test_many_rows_are_sealed_at_once() -> None:
+    """A burst without a flush between does not grow one batch without bound."""
+    told, batches = recorder()
+    for uid in range(5000):
+        told.record(ENQUEUED, PLACES[0], [uid])
+    assert [len(batch.stages) for batch in batches] == [2000, 2000]
+
+
+def test_a_row_of_many_ranges_is_split_and_stays_below_the_limit_of_nats() -> None:
+    """Ranges beyond what a message of NATS holds go to further rows, and none is lost."""
+    told, batches = recorder()
+    uids = range(1 << 40, (1 << 40) + 200_000, 2)
+    told.record(ENQUEUED, PLACES[0], uids, size=10)
+    told.record(ENQUEUED, PLACES[1], [1])
+    told.seal()
+    assert all(len(batch.SerializeToString()) < 1 << 20 for batch in batches)
+    rows = [row for batch in batches for row in rows_of(batch)]
+    assert [uid for row in rows[:-1] for uid in row[3]] == list(uids)
+    assert sum(row[5] for row in rows) == 10
+    assert rows[-1][3] == [1]
+    assert [batch.first_row for batch in batches] == list(_first_rows(batches))
+
+
+def _first_rows(batches: list[LedgerBatch]) -> list[int]:
+    firsts, following = [], 1
+    for batch in batches:
+        firsts.append(following)
+        following += len(batch.stages)
+    return firsts
+
+
+@given(st.lists(st.integers(1, 60), unique=True, min_size=1), st.integers(2, 7))
+def test_successors_match_range_by_range(uids: list[int], most: int) -> None:
+    """Each message of a dead-lettered row finds the message that it went on as, also where the row was split."""
+    told, batches = recorder()
+    successors = range(1000, 1000 + len(uids))
+    told.record(DEAD_LETTERED, PLACES[0], uids, reason="expired", successors=successors)
+    before, encoding.MOST_RANGES = encoding.MOST_RANGES, most
+    try:
+        told.seal()
+    finally:
+        encoding.MOST_RANGES = before
+    assert _pairs(batches) == list(zip(uids, successors, strict=True))
+
+
+def _pairs(batches: list[LedgerBatch]) -> list[tuple[int, int]]:
+    pairs = []
+    for batch in batches:
+        at = 0
+        follow = {succession.row - batch.first_row: list(succession.firsts) for succession in batch.successions}
+        for index, ranges in enumerate(batch.ranges):
+            for number in range(ranges):
+                first, count = batch.firsts[at + number], batch.lengths[at + number]
+                pairs += [(first + offset, follow[index][number] + offset) for offset in range(count)]
+            at += ranges
+    return pairs
+
+
+def test_properties_travel_with_the_row_that_tells_of_their_messages() -> None:
+    """What identifies messages waits for a row, and goes out once."""
+    told, batches = recorder()
+    told.identify("amqp-0-9", [1, 2], [b"a", b"b"])
+    assert not told.seal()
+    told.record(RECEIVED, PLACES[0], [1, 2])
+    told.seal()
+    told.record(RECEIVED, PLACES[0], [3])
+    told.seal()
+    assert [list(each.properties) for each in batches[0].identified] == [[b"a", b"b"]]
+    assert not batches[1].identified
+
+
+def test_nothing_happens_where_there_is_no_ledger() -> None:
+    """The recorder that is off says so, and takes everything."""
+    assert not OFF.on
+    OFF.record(ENQUEUED, PLACES[0], [1])
+    OFF.identify("amqp-0-9", [1], [b""])
