@@ -1,0 +1,65 @@
+"""`python -m benchmarks.ledger`: how long it takes to find a message of the last day."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import shutil
+import statistics
+import tempfile
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from benchmarks.ledger.generate import generate, message_id
+from services.common.uid import SEQUENCE_BITS
+from services.mgmt.lookup.lookup import LookUp
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+
+
+@app.command()
+def main(
+    rows: Annotated[int, typer.Option(help="Of the table `stages`.")] = 100_000_000,
+    row_group: Annotated[int, typer.Option(help="Rows in a row group.")] = 65_536,
+    questions: Annotated[int, typer.Option(help="Messages that are looked up, by id and by uid.")] = 50,
+    keep: Annotated[Path | None, typer.Option(help="Folder to leave the files in, or to find them in.")] = None,
+) -> None:
+    """Files a day of rows (about 20 bytes each on disk), looks messages of it up, and says how long each took."""
+    folder = keep or Path(tempfile.mkdtemp(prefix="ledger-"))
+    try:
+        if not (folder / "stages").exists():
+            started = time.monotonic()
+            generate(folder, rows, row_group=row_group)
+            typer.echo(f"filed {rows:,} rows in {time.monotonic() - started:.0f} s")
+        asyncio.run(_measure(folder, rows, questions))
+    finally:
+        if not keep:
+            shutil.rmtree(folder)
+
+
+async def _measure(folder: Path, rows: int, questions: int) -> None:
+    # Batches have 2.5 messages and 8 rows, of two origins; what waits for hours may not have ended.
+    newest = rows * 2.5 / 8 / 2 * 0.99
+    uids = [(1 << SEQUENCE_BITS) + random.randrange(1, int(newest)) for _ in range(questions)]
+    look_up = LookUp(folder)
+    _report("first", [await _seconds(look_up, message_id(uids[0]))])
+    _report("by message id", [await _seconds(look_up, message_id(uid)) for uid in uids])
+    _report("by uid", [await _seconds(look_up, str(uid)) for uid in uids])
+    await look_up.stop()
+
+
+async def _seconds(look_up: LookUp, asked: str) -> float:
+    started = time.monotonic()
+    trace = await look_up.trace(asked)
+    assert len(trace.journeys[0].messages[0].steps) >= 5, "a message of the day is found"
+    return time.monotonic() - started
+
+
+def _report(what: str, seconds: list[float]) -> None:
+    typer.echo(f"{what:<14} median {statistics.median(seconds) * 1000:.0f} ms, slowest {max(seconds) * 1000:.0f} ms")
+
+
+app()

@@ -1,0 +1,100 @@
+"""A message's way as the ledger tells it: what a look-up answers, over REST and to the command line, as JSON.
+
+Times are microseconds since the Unix epoch, by the clock of the instance that says so.
+"""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict, Field
+
+LONGEST_ID = 1024  # characters
+MOST_JOURNEYS = 100
+
+
+class _Told(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+
+class Match(_Told):
+    """A message that has the id that was asked for."""
+
+    uid: int = Field(description="63 bits; names this message and no other")
+    kind: str = Field(description="what the id is to it: uid, message_id, correlation_id or trace_id")
+    time_us: int | None = Field(description="when it was received, where the index of ids says so")
+
+
+class Step(_Told):
+    """A stage that the message reached."""
+
+    time_us: int
+    wait_us: int = Field(description="since the step before, on the way to the same queue")
+    stage: str = Field(description="received, routed, enqueued, …: services/common/ledger/README.md")
+    service: str
+    instance: str = Field(description="one run of one process")
+    virtual_host: str
+    exchange: str
+    routing_key: str
+    queue: str
+    partition: int | None
+    epoch: int | None = Field(description="of the partition's lease")
+    protocol: str
+    connection: str
+    client: str
+    consumer: str
+    attempt: int = Field(description="delivered: 1 for the first time, 2 for any other; else 0")
+    outcome: str
+    reason: str
+    target: str = Field(description="dead_lettered: the exchange")
+    count: int = Field(description="messages that took the step together")
+    bytes: int = Field(description="of all of them; 0 where it is not known")
+    successors: list[int] = Field(description="dead_lettered: uids that this message went on as")
+
+
+class Copy(_Told):
+    """The message in one queue."""
+
+    virtual_host: str
+    queue: str
+    state: str = Field(description="the last stage that it reached there")
+    outcome: str
+    reason: str
+    ended: bool = Field(description="nothing more is to come")
+
+
+class Message(_Told):
+    """One uid: what was published, or what went on from a queue by dead-lettering."""
+
+    uid: int
+    predecessor: int | None = Field(description="the uid that it was before it was dead-lettered")
+    steps: list[Step] = Field(description="by time")
+    copies: list[Copy]
+    ended: bool = Field(description="nothing more is to come of it, except as other uids")
+
+
+class Gap(_Told):
+    """Rows that are missing in the ledger, at a time when the message was on its way."""
+
+    time_us: int = Field(description="when it was noticed")
+    service: str
+    instance: str
+    first_row: int
+    last_row: int
+    count: int = Field(description="rows; -1 where it cannot be known")
+    reason: str
+
+
+class Journey(_Told):
+    """A message's whole way, before and after every dead-lettering."""
+
+    match: Match
+    messages: list[Message] = Field(description="by their first step")
+    gaps: list[Gap]
+    cut_short: bool = Field(description="it went on for longer than a look-up follows")
+
+
+class Trace(_Told):
+    """What is known of an id."""
+
+    id: str
+    journeys: list[Journey] = Field(description="the newest first")
+    more: bool = Field(description="more messages have the id than are told here")

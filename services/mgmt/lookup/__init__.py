@@ -1,0 +1,1 @@
+"""Where did my message go: answers from the ledger. See README.md beside this file."""

@@ -1,0 +1,92 @@
+"""Rows of the ledger as a journey that can be told. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from services.common.trace import Copy, Gap, Journey, Match, Message, Step
+from services.mgmt.lookup.stage_row import StageRow
+from services.mgmt.lookup.way import Way
+
+# As they follow each other where the clock does not tell them apart.
+_ORDER = {
+    stage: number
+    for number, stage in enumerate(
+        (
+            "received", "routed", "returned", "enqueued", "persisted", "confirmed", "refused", "recovered", "delivered",
+            "sent", "requeued", "expired", "settled", "dead_lettered", "dropped", "rolled_back",
+        )
+    )
+}  # fmt: skip
+_ENDS_COPY = {"settled", "expired", "dead_lettered", "dropped"}
+_ENDS_MESSAGE = {"returned", "refused", "rolled_back", "dropped"}
+
+_GAP_NOTICED_US = 3_600_000_000  # within an hour of what is missing
+
+
+def assemble(match: Match, way: Way, gaps: Iterable[Gap]) -> Journey:
+    """`gaps` are all since the way began; those that may concern it are told."""
+    messages = [_message(uid, rows, way.predecessors.get(uid)) for uid, rows in way.rows.items()]
+    # What nothing is known of, but that something went on as it, comes last.
+    messages.sort(key=lambda message: (not message.steps, [step.time_us for step in message.steps[:1]], message.uid))
+    return Journey(
+        match=match,
+        messages=messages,
+        gaps=[gap for gap in gaps if _concerns(gap, messages)],
+        cut_short=way.cut_short,
+    )
+
+
+def begin_of(way: Way, match: Match) -> int:
+    """When the first row was written that is known of."""
+    return min((row.time_us for rows in way.rows.values() for row in rows), default=match.time_us or 0)
+
+
+def _message(uid: int, rows: list[StageRow], predecessor: int | None) -> Message:
+    ordered = sorted(rows, key=lambda row: (row.time_us, _ORDER.get(row.stage, 0), row.row))
+    steps = [_step(row, _wait_us(ordered[:number], row), uid) for number, row in enumerate(ordered)]
+    copies = _copies(steps)
+    own = any(step.stage in _ENDS_MESSAGE and not step.queue for step in steps)
+    ended = own or (bool(copies) and all(copy.ended for copy in copies))
+    return Message(uid=uid, predecessor=predecessor, steps=steps, copies=copies, ended=ended)
+
+
+def _wait_us(earlier: list[StageRow], row: StageRow) -> int:
+    """A copy's steps follow each other; what concerns the whole message follows anything."""
+    here = (row.virtual_host, row.queue)
+    same = [before for before in earlier if (before.virtual_host, before.queue) == here] if row.queue else earlier
+    before = same or [before for before in earlier if not before.queue]
+    return row.time_us - before[-1].time_us if before else 0
+
+
+def _step(row: StageRow, wait_us: int, uid: int) -> Step:
+    facts: dict[str, Any] = {name: getattr(row, name) for name in Step.model_fields if name != "wait_us"}
+    facts["successors"] = row.successors_of(uid)
+    facts["partition"] = row.partition if row.partition >= 0 else None
+    facts["epoch"] = row.epoch or None
+    return Step(wait_us=wait_us, **facts)
+
+
+def _copies(steps: list[Step]) -> list[Copy]:
+    last = {(step.virtual_host, step.queue): step for step in steps if step.queue}
+    return [
+        Copy(
+            virtual_host=virtual_host,
+            queue=queue,
+            state=step.stage,
+            outcome=step.outcome,
+            reason=step.reason,
+            ended=step.stage in _ENDS_COPY,
+        )
+        for (virtual_host, queue), step in last.items()
+    ]
+
+
+def _concerns(gap: Gap, messages: list[Message]) -> bool:
+    """One that was noticed on the way or soon after, in an instance of the way; in any, while the way is not whole."""
+    steps = [step for message in messages for step in message.steps]
+    ended = bool(steps) and all(message.ended for message in messages)
+    if ended and gap.time_us > max(step.time_us for step in steps) + _GAP_NOTICED_US:
+        return False
+    return not ended or any(step.instance == gap.instance for step in steps)

@@ -1,0 +1,56 @@
+"""Which files of the ledger there are, by the hour."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
+from itertools import groupby
+from pathlib import Path
+
+_HOUR_US = 3_600_000_000
+
+
+def hour_of(time_us: int) -> int:
+    """Hours since the Unix epoch."""
+    return time_us // _HOUR_US
+
+
+def filed_hours(table: Path) -> list[int]:
+    """The hours that a table's folder has, newest first; anything else in it is passed over."""
+    found = (_parse(date, hour) for date in _names(table) for hour in _names(table / date))
+    return sorted((hour for hour in found if hour is not None), reverse=True)
+
+
+def filed(table: Path, hours: Iterable[int]) -> list[str]:
+    """The Parquet files of these hours that are whole, as glob patterns of which each means one file."""
+    folders = (table / f"{datetime.fromtimestamp(hour * 3600, UTC):date=%Y-%m-%d/hour=%H}" for hour in hours)
+    return [literal(folder / name) for folder in folders for name in _names(folder) if name.endswith(".parquet")]
+
+
+def windows(hours: list[int], size: int) -> Iterator[list[int]]:
+    """Hours that are newest first, by spans of `size` hours; one empty window where there are none."""
+    if not hours:
+        yield []
+    for _, window in groupby(hours, lambda hour: (hours[0] - hour) // size):
+        yield list(window)
+
+
+def _names(folder: Path) -> list[str]:
+    try:
+        # What begins so is being written.
+        return [path.name for path in folder.iterdir() if not path.name.startswith((".", "_"))]
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+
+
+def _parse(date: str, hour: str) -> int | None:
+    try:
+        begins = datetime.strptime(f"{date}/{hour} +0000", "date=%Y-%m-%d/hour=%H %z")
+    except ValueError:
+        return None
+    return int(begins.timestamp()) // 3600
+
+
+def literal(path: Path) -> str:
+    """The glob pattern that means `path` and nothing else."""
+    return "".join(f"[{character}]" if character in "*?[" else character for character in str(path))

@@ -1,0 +1,116 @@
+"""What a look-up asks the ledger's tables."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from services.common.trace import Gap, Match
+from services.common.uid import SEQUENCE_BITS
+from services.mgmt.lookup.database import Database
+from services.mgmt.lookup.hours import hour_of, windows
+from services.mgmt.lookup.stage_row import COLUMNS, StageRow
+
+HOUR_US = 3_600_000_000
+_WINDOW = 24  # hours that are searched together: whoever asks mostly asks about today
+_SLACK_US = HOUR_US  # by which clocks may differ, and a row of a batch be older than its consequences
+
+_UIDS = re.compile(r"[0-9]{1,19}", re.ASCII)
+_TRACE_ID = re.compile(r"[0-9a-fA-F]{32}")
+_SMALLEST_UID, _LARGEST_UID = 1 << SEQUENCE_BITS, (1 << 63) - 1
+
+_HAS = "first_uid <= $uid and last_uid >= $uid and {}"
+_IN = "len(list_filter({}, lambda one: one.first <= $uid and one.last >= $uid)) > 0"
+_SPEAKS_OF = _HAS.format(_IN.format("uids"))
+_LEADS_TO = "stage = 'dead_lettered' and " + _IN.format("successors")
+
+
+class Matches(NamedTuple):
+    """The newest messages that have an id."""
+
+    found: list[Match]
+    more: bool
+
+
+def as_uid(asked: str) -> int | None:
+    """The uid that `asked` can be."""
+    number = int(asked) if _UIDS.fullmatch(asked) else 0
+    return number if _SMALLEST_UID <= number <= _LARGEST_UID else None
+
+
+class Search:
+    """Newest hours first; every method raises what `Database.select` does."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def matches(self, asked: str, most: int, *, everything: bool) -> Matches:
+        """Of the newest day that has any, or of all that is filed."""
+        uid = as_uid(asked)
+        found = [Match(uid=uid, kind="uid", time_us=None)] if uid is not None else []
+        # Trace ids are filed as the conventions write them.
+        name = asked.lower() if _TRACE_ID.fullmatch(asked) else asked
+        for window in windows(self._database.hours("ids"), _WINDOW):
+            named = self._named(name, most, window)
+            found += named
+            if len(found) > most or (named and not everything):
+                break
+        return Matches(found[:most], more=len(found) > most)
+
+    def rows_of(self, uid: int, since_us: int | None = None) -> list[StageRow]:
+        """Everything that is said of a message, once and by time; `since_us` is when it cannot have begun later."""
+        hours = self._database.hours("stages")
+        if since_us is not None:
+            return _tidy(self._select(_SPEAKS_OF, uid, _from(hours, since_us)))
+        rows: list[StageRow] = []
+        for window in windows(hours, _WINDOW):
+            rows += self._select(_SPEAKS_OF, uid, window)
+            if rows and window and _begins_in(rows, window):
+                break
+        return _tidy(rows)
+
+    def dead_letterings_to(self, uid: int, time_us: int) -> list[StageRow]:
+        """Rows that say that something went on as `uid`, which began at `time_us`."""
+        begin, end = hour_of(time_us - _SLACK_US), hour_of(time_us + _SLACK_US)
+        hours = [hour for hour in self._database.hours("stages") if begin <= hour <= end]
+        return _tidy(self._select(_LEADS_TO, uid, hours))
+
+    def gaps(self, since_us: int) -> list[Gap]:
+        """Those that were noticed later than that, by time."""
+        columns = "epoch_us(time), service, instance, first_row, last_row, count, reason"
+        hours = _from(self._database.hours("gaps"), since_us)
+        rows = self._database.select("gaps", columns, "epoch_us(time) >= $since", {"since": since_us}, hours)
+        return [Gap(**dict(zip(Gap.model_fields, row, strict=True))) for row in sorted(set(rows))]
+
+    def _named(self, name: str, most: int, hours: list[int]) -> list[Match]:
+        columns = "kind, first_uid, last_uid, epoch_us(time)"
+        # Every row names a message at least, so more rows than that are of no use.
+        condition = f"id = $name order by time desc, last_uid desc limit {most + 1}"
+        rows = self._database.select("ids", columns, condition, {"name": name}, hours)
+        found: dict[int, Match] = {}
+        for kind, first, last, time_us in sorted(rows, key=lambda row: (row[3], row[2]), reverse=True):
+            for uid in range(last, max(first, last - most) - 1, -1):
+                found.setdefault(uid, Match(uid=uid, kind=kind, time_us=time_us))
+        return list(found.values())
+
+    def _select(self, condition: str, uid: int, hours: list[int]) -> list[StageRow]:
+        return [StageRow(*row) for row in self._database.select("stages", COLUMNS, condition, {"uid": uid}, hours)]
+
+
+def _from(hours: list[int], since_us: int) -> list[int]:
+    begin = hour_of(since_us - _SLACK_US)
+    return [hour for hour in hours if hour >= begin]
+
+
+def _begins_in(rows: list[StageRow], window: list[int]) -> bool:
+    """Whether an older window can have nothing more of the message."""
+    if any(row.stage == "received" for row in rows):
+        return True
+    earliest = min(row.time_us for row in rows)
+    routed = any(row.stage == "routed" for row in rows)
+    return routed and hour_of(earliest - _SLACK_US) >= window[-1]
+
+
+def _tidy(rows: list[StageRow]) -> list[StageRow]:
+    once = {row.identity: row for row in rows}
+    return sorted(once.values(), key=lambda row: (row.time_us, row.row))

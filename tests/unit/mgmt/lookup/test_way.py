@@ -1,0 +1,141 @@
+from __future__ import annotations
+
+import pytest
+
+from services.common.trace import Journey
+from services.mgmt.lookup import way
+from services.mgmt.lookup.lookup import LookUp
+from tests.support.ledger_files import HOUR, MS, LedgerFiles, uid
+
+
+def _hop(ledger: LedgerFiles, before: int, after: int, at: int, queue: str = "q") -> None:
+    ledger.stage("dead_lettered", before, at=at, queue=queue, reason="rejected", target="dlx", successors=(after,))
+    ledger.stage("routed", after, at=at + MS, queue=f"after-{queue}", service="queue")
+    ledger.stage("enqueued", after, at=at + 2 * MS, queue=f"after-{queue}")
+
+
+def _line(journey: Journey) -> list[tuple[int, int | None]]:
+    return [(message.uid, message.predecessor) for message in journey.messages]
+
+
+@pytest.mark.parametrize("asked", [0, 1, 2, 3])
+async def test_chain(ledger: LedgerFiles, look_up: LookUp, asked: int) -> None:
+    """Any message of a chain of dead-lettering leads to all of it, across hours and origins."""
+    uids = [uid(1), 2 * uid(0), 2 * uid(0) + 7, 3 * uid(0)]
+    ledger.stage("received", uids[0])
+    for number in range(3):
+        _hop(ledger, uids[number], uids[number + 1], at=number * 5 * HOUR + MS)
+    ledger.file()
+    [journey] = (await look_up.trace(str(uids[asked]))).journeys
+    assert _line(journey) == list(zip(uids, [None, *uids[:3]], strict=True))
+    assert not journey.cut_short
+
+
+async def test_batch(ledger: LedgerFiles, look_up: LookUp) -> None:
+    """In a batch, each message goes on as the one at the same place of the matching range."""
+    ledger.stage("received", (uid(1), uid(9)))
+    ledger.stage(
+        "dead_lettered",
+        (uid(5), uid(6)),
+        uid(2),
+        at=MS,
+        queue="q",
+        successors=((uid(100), uid(101)), uid(99)),
+    )
+    ledger.stage("routed", (uid(99), uid(101)), at=2 * MS, queue="dead")
+    ledger.file()
+    for before, after in ((5, 100), (6, 101), (2, 99)):
+        for asked in (before, after):
+            [journey] = (await look_up.trace(str(uid(asked)))).journeys
+            assert _line(journey) == [(uid(before), None), (uid(after), uid(before))]
+            assert journey.messages[0].steps[-1].successors == [uid(after)]
+
+
+async def test_copies_part(ledger: LedgerFiles, look_up: LookUp) -> None:
+    """Copies in several queues go on each as a message of its own."""
+    ledger.stage("received", uid(1))
+    _hop(ledger, uid(1), uid(50), at=MS, queue="a")
+    _hop(ledger, uid(1), uid(60), at=9 * MS, queue="b")
+    ledger.file()
+    [journey] = (await look_up.trace(str(uid(60)))).journeys
+    assert _line(journey) == [(uid(1), None), (uid(50), uid(1)), (uid(60), uid(1))]
+
+
+async def test_circle(ledger: LedgerFiles, look_up: LookUp, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A message that goes round and round is followed for a while, and that there is more is told."""
+    monkeypatch.setattr(way, "MOST_MESSAGES", 5)
+    ledger.stage("received", uid(0))
+    for number in range(12):
+        _hop(ledger, uid(number), uid(number + 1), at=(number + 1) * 10 * MS)
+    ledger.file()
+    [first] = (await look_up.trace(str(uid(0)))).journeys
+    assert [message.uid for message in first.messages] == [uid(number) for number in range(5)]
+    assert first.cut_short
+    [last] = (await look_up.trace(str(uid(12)))).journeys
+    assert [message.uid for message in last.messages] == [uid(number) for number in range(8, 13)]
+    assert last.cut_short
+
+
+async def test_rows_that_contradict(ledger: LedgerFiles, look_up: LookUp) -> None:
+    """Rows that say a message went on as itself, or as what it was before, end the search like any others."""
+    ledger.stage("routed", uid(1), queue="q")
+    ledger.stage("dead_lettered", uid(1), at=MS, queue="q", successors=(uid(1),))
+    ledger.stage("dead_lettered", uid(1), at=MS, queue="q", successors=(uid(2),))
+    ledger.stage("dead_lettered", uid(2), at=2 * MS, queue="q", successors=(uid(1),))
+    ledger.file()
+    [journey] = (await look_up.trace(str(uid(1)))).journeys
+    assert {message.uid for message in journey.messages} == {uid(1), uid(2)}
+
+
+async def test_successor_without_a_record(ledger: LedgerFiles, look_up: LookUp) -> None:
+    """A message of which nothing is recorded but that something went on as it is told, last."""
+    ledger.stage("received", uid(1))
+    ledger.stage("dead_lettered", uid(1), at=MS, queue="q", successors=(uid(2),))
+    ledger.file()
+    [journey] = (await look_up.trace(str(uid(1)))).journeys
+    assert _line(journey) == [(uid(1), None), (uid(2), uid(1))]
+    assert journey.messages[1].steps == []
+
+
+async def test_out_of_time(ledger: LedgerFiles) -> None:
+    """When the time of a look-up is up, what was found is told, and that it is not all."""
+    ledger.stage("received", uid(1))
+    _hop(ledger, uid(1), uid(2), at=MS)
+    _hop(ledger, uid(2), uid(3), at=5 * MS)
+    ledger.file()
+    times = iter([0.0, 1.0, 100.0, 100.0, 100.0])
+    look_up = LookUp(ledger.folder, clock=lambda: next(times))
+    [journey] = (await look_up.trace(str(uid(1)))).journeys
+    assert [message.uid for message in journey.messages] == [uid(1), uid(2)]
+    assert journey.cut_short
+    await look_up.stop()
+
+
+@pytest.mark.parametrize(
+    ("instance", "at", "told"),
+    [
+        ("gateway-1", 5 * MS, True),
+        ("gateway-1", 30 * 60_000 * MS, True),
+        ("gateway-1", 2 * HOUR, False),
+        ("gateway-1", -MS, False),
+        ("gateway-9", 5 * MS, False),
+    ],
+)
+async def test_gaps_of_a_whole_way(ledger: LedgerFiles, look_up: LookUp, instance: str, at: int, told: bool) -> None:
+    """Where the way is whole, a gap is told that was noticed on it, or within an hour, in an instance of the way."""
+    ledger.stage("received", uid(1))
+    ledger.stage("returned", uid(1), at=10 * MS)
+    ledger.gap(instance, at=at)
+    ledger.file()
+    [journey] = (await look_up.trace(str(uid(1)))).journeys
+    assert [gap.instance for gap in journey.gaps] == [instance] * told
+
+
+async def test_gaps_of_a_way_without_an_end(ledger: LedgerFiles, look_up: LookUp) -> None:
+    """Where the end is missing, every later gap may be where it was."""
+    ledger.stage("received", uid(1))
+    ledger.gap("queue-9", at=-MS)
+    ledger.gap("queue-8", at=9 * HOUR, reason="silent")
+    ledger.file()
+    [journey] = (await look_up.trace(str(uid(1)))).journeys
+    assert [(gap.instance, gap.reason, gap.count) for gap in journey.gaps] == [("queue-8", "silent", 3)]
