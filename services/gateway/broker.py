@@ -181,6 +181,8 @@ class Broker:
             self._cancelled(cancelled)
         for prepared in frame.prepared:
             self.transactions.prepared(link, prepared)
+        for transaction in frame.completed:
+            self.transactions.completed(link, transaction)
         if frame.lost_partitions:
             lost = set(frame.lost_partitions)
             self._owner_gone(link, lambda queue_id: self._partition_of(queue_id) in lost)

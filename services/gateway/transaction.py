@@ -3,7 +3,8 @@
     PREPARE to each process → all answer Prepared → the store commits every staged part (the decision) → COMPLETE
                             ↘ one cannot, or is lost → ABORT to all; tried again when only an owner changed
 
-The store decides when any part is durable; when none is, there is nothing that could survive undecided.
+The store decides when any part is durable, or when more than one process holds a part. A single process with nothing
+durable decides by completing; when its stream breaks meanwhile, both sides ask the store, which answers both alike.
 """
 
 from __future__ import annotations
@@ -68,6 +69,7 @@ class Coordinator:
         self._store = store
         self._adrift = adrift
         self._waiting: dict[tuple[int, QueueLink], asyncio.Future[pb.Prepared]] = {}
+        self._completing: dict[tuple[int, QueueLink], asyncio.Future[None]] = {}
 
     async def commit(self, transaction: Transaction) -> None:
         """Returns when all of it is done; raises when none of it is: PreconditionFailed, Unavailable."""
@@ -90,9 +92,11 @@ class Coordinator:
         except (BrokerError, _OwnerChanged):
             self._tell(links, identity, pb.TransactionStep.ABORT)
             raise
-        if durable:
+        if durable or len(links) > 1:
             await self._decide(identity, links, durable)
-        self._tell(links, identity, pb.TransactionStep.COMPLETE)
+            self._tell(links, identity, pb.TransactionStep.COMPLETE)
+        else:
+            await self._complete(identity, links)
 
     def _send(self, transaction: Transaction, identity: int) -> list[QueueLink]:
         publishes = self._publishes(transaction.runs)
@@ -158,6 +162,24 @@ class Coordinator:
             self._tell(links, identity, pb.TransactionStep.ABORT)
             raise _OwnerChanged
 
+    async def _complete(self, identity: int, links: list[QueueLink]) -> None:
+        """The only participant decides; the store does when that one is not heard of any more."""
+        try:
+            for link in links:
+                await self._completed_by(identity, link)
+        except _OwnerChanged:
+            await self._decide(identity, links, 0)
+
+    async def _completed_by(self, identity: int, link: QueueLink) -> None:
+        if not link.up:
+            raise _OwnerChanged
+        self._completing[identity, link] = completing = asyncio.get_running_loop().create_future()
+        link.step(identity, pb.TransactionStep.COMPLETE)
+        try:
+            await completing
+        finally:
+            del self._completing[identity, link]
+
     def _tell(self, links: Iterable[QueueLink], identity: int, step: pb.TransactionStep.Step.ValueType) -> None:
         for link in links:
             if link.up:
@@ -171,9 +193,15 @@ class Coordinator:
         if waiting and not waiting.done():
             waiting.set_result(prepared)
 
+    def completed(self, link: QueueLink, transaction: int) -> None:
+        """A queue process has carried a transaction out, or given it up."""
+        completing = self._completing.get((transaction, link))
+        if completing and not completing.done():
+            completing.set_result(None)
+
     def link_down(self, link: QueueLink) -> None:
-        """What was not prepared on a broken stream never will be."""
-        for (_, other), waiting in self._waiting.items():
+        """What was not answered on a broken stream never will be."""
+        for (_, other), waiting in [*self._waiting.items(), *self._completing.items()]:
             if other is link and not waiting.done():
                 waiting.set_exception(_OwnerChanged())
 

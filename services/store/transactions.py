@@ -43,7 +43,7 @@ class Transactions:
     async def commit(self, transaction: int, parts: int) -> TransactionOutcome:
         """Applies all staged parts and records it, in one commit; asked again, answers what was decided.
 
-        Aborts unless there are exactly `parts` and all their fences hold.
+        Aborts unless there are exactly `parts` and all their fences hold; 0 where nothing is durable.
         """
         return await self._decide(Decision(self, transaction, parts))
 
@@ -72,7 +72,7 @@ class Transactions:
             return TransactionOutcome(committed=known.committed)
         frames = self._take(transaction)
         fenced = [lease for frame in frames for lease in self._epochs.refused(frame.fences)]
-        committed = parts == len(frames) > 0 and not fenced and not any(map(draft.fault, frames))
+        committed = parts == len(frames) and not fenced and not any(map(draft.fault, frames))
         if committed:
             for frame in frames:
                 draft.add(frame)

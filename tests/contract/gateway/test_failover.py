@@ -7,9 +7,12 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
+import pytest
 import pytest_asyncio
 from pamqp import commands
 
+from services.queue.transactions import Transactions
+from services.rpc.queue_pb2 import TransactionStep
 from tests.contract.gateway.test_settling import ready
 from tests.support.broker_house import BrokerHouse
 
@@ -174,3 +177,29 @@ async def _move(house: BrokerHouse) -> None:
         await asyncio.sleep(0.4)  # shares move bit by bit, under way with the consumers
         await house.queues.pop(goes).stop()
         await asyncio.sleep(0.4)
+
+
+async def test_a_transient_transaction_is_decided_one_way(house: BrokerHouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    """When the stream breaks between prepare and complete, commit-ok still means that everything is there, once."""
+    client = await house.connect()
+    await client.declare("one")
+    await client.declare("two")
+    await client.call(1, commands.Tx.Select(), commands.Tx.SelectOk)
+    client.publish(b"x", "one")
+    client.publish(b"y", "two")
+    step = Transactions.step
+    broken: list[int] = []
+
+    def break_once(self: Transactions, said: TransactionStep, now: int) -> None:
+        if said.step == TransactionStep.COMPLETE and not broken:
+            broken.append(said.transaction)
+            raise ConnectionResetError("the stream breaks")
+        step(self, said, now)
+
+    monkeypatch.setattr(Transactions, "step", break_once)
+    await client.call(1, commands.Tx.Commit(), commands.Tx.CommitOk)
+    other = await house.connect()
+    async with asyncio.timeout(10):
+        while [await ready(other, "one"), await ready(other, "two")] != [1, 1]:
+            await asyncio.sleep(0.02)
+    assert broken

@@ -47,8 +47,18 @@ async def test_a_missing_part_aborts(house: House) -> None:
     await house.append(enqueue(20, 1, transaction=2))
     await house.append(enqueue(30, 1, transaction=2))
     assert not (await house.engine.transactions.commit(2, 1)).committed
+    await house.append(enqueue(40, 1, transaction=3))
     assert not (await house.engine.transactions.commit(3, 0)).committed
     assert await house.alive() == {}
+
+
+async def test_a_decision_needs_no_parts(house: House) -> None:
+    """A transaction of which nothing is durable is committed by the first commit, aborted by the first question."""
+    assert (await house.engine.transactions.commit(1, 0)).committed
+    assert not (await house.engine.transactions.resolve(2)).committed
+    assert not (await house.engine.transactions.commit(2, 0)).committed
+    await house.restart()
+    assert (await house.engine.transactions.resolve(1)).committed
 
 
 async def test_a_part_sent_again_counts_once(house: House) -> None:
