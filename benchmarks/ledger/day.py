@@ -17,7 +17,7 @@ _LATE = 0.01  # share of batches that wait in their queue for hours
 _LONGEST_WAIT = 6  # hours
 _LARGEST_BATCH = 4
 _SCATTERED = 0.01  # share of the last stage's rows that speak of messages far apart: acknowledged out of order
-_FARTHEST = 100_000
+_FARTHEST = 5_000  # uids: as many as a consumer may have unacknowledged, or so
 
 # (stage, service, microseconds after `received`)
 STAGES = (

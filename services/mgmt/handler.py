@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import grpc.aio
 
 from services.common.errors import BrokerError, abort
+from services.mgmt.lookup.lookup import LookUp
 from services.mgmt.users import Users
 from services.rpc import mgmt_pb2, mgmt_pb2_grpc
 
@@ -19,8 +20,9 @@ _T = TypeVar("_T")
 class Handler(mgmt_pb2_grpc.MgmtServicer):
     """hopline.mgmt.Mgmt."""
 
-    def __init__(self, users: Users) -> None:
+    def __init__(self, users: Users, look_up: LookUp) -> None:
         self._users = users
+        self._look_up = look_up
 
     async def PutUser(self, request: mgmt_pb2.PutUserRequest, context: _Context) -> mgmt_pb2.PutUserReply:
         put = self._users.put(request.name, request.password, request.tags, loopback_only=request.loopback_only)
@@ -35,6 +37,11 @@ class Handler(mgmt_pb2_grpc.MgmtServicer):
         users = await _told(self._users.all(), context)
         listed = (mgmt_pb2.User(name=user.name, tags=user.tags, loopback_only=user.loopback_only) for user in users)
         return mgmt_pb2.ListUsersReply(users=listed)
+
+    async def Trace(self, request: mgmt_pb2.TraceRequest, context: _Context) -> mgmt_pb2.TraceReply:
+        wanted = self._look_up.trace(request.id, request.journeys, everything=request.everything)
+        trace = await _told(wanted, context)
+        return mgmt_pb2.TraceReply(trace=trace.model_dump_json().encode())
 
 
 async def _told(work: Awaitable[_T], context: _Context) -> _T:

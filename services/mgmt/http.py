@@ -5,21 +5,32 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from importlib.metadata import version
 
 import uvicorn
-from fastapi import FastAPI
+from fastapi import APIRouter, Depends, FastAPI
 from fastapi.responses import JSONResponse
 
 from services.common.runtime import CannotStart
+from services.mgmt.rest.basic import Basic
+from services.mgmt.rest.failures import answer_failures, documented
 from services.mgmt.stack_health import StackHealth
+from services.mgmt.users import Users
+
+# Who may see what passes through all virtual hosts.
+_OBSERVERS = ("administrator", "monitoring")
 
 
-def application(health: StackHealth) -> FastAPI:
-    """The routes."""
-    app = FastAPI(title="Hopline", docs_url=None, redoc_url=None)
+def application(health: StackHealth, users: Users, routers: Iterable[APIRouter]) -> FastAPI:
+    """The routes; those of `routers` come below /api, for users who may observe."""
+    app = FastAPI(title="Hopline", version=version("hopline"), docs_url=None, redoc_url=None)
+    answer_failures(app)
+    observer = Depends(Basic(users, _OBSERVERS))
+    for router in routers:
+        app.include_router(router, prefix="/api", dependencies=[observer], responses=documented(401, 403))
 
-    @app.get("/healthz")
+    @app.get("/healthz", include_in_schema=False)
     async def healthz() -> JSONResponse:
         report = await health.report()
         status = "ok" if report.ok else "unavailable"
@@ -31,13 +42,10 @@ def application(health: StackHealth) -> FastAPI:
 class HttpServer:
     """uvicorn inside a process that has its own signal handlers and its own log."""
 
-    def __init__(self, app: FastAPI, host: str, port: int) -> None:
+    def __init__(self, host: str, port: int) -> None:
         """Binds at once, before anything else is begun; raises CannotStart when the port is taken."""
         self._socket = _bind(host, port)
-        config = uvicorn.Config(
-            app, log_config=None, access_log=False, lifespan="off", ws="none", timeout_graceful_shutdown=1
-        )
-        self._server = _Embedded(config)
+        self._server: _Embedded | None = None
         self._serving: asyncio.Task[None] | None = None
 
     @property
@@ -46,15 +54,19 @@ class HttpServer:
         number: int = self._socket.getsockname()[1]
         return number
 
-    def start(self) -> None:
+    def start(self, app: FastAPI) -> None:
         """Serves from now on."""
+        config = uvicorn.Config(
+            app, log_config=None, access_log=False, lifespan="off", ws="none", timeout_graceful_shutdown=1
+        )
+        self._server = _Embedded(config)
         serving = self._server.serve(sockets=[self._socket])
         self._serving = asyncio.get_running_loop().create_task(serving, name="http")
 
     async def stop(self) -> None:
         """Lets requests under way end, for a second."""
-        self._server.should_exit = True
-        if self._serving:
+        if self._server and self._serving:
+            self._server.should_exit = True
             await self._serving
         self._socket.close()
 

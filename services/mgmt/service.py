@@ -1,4 +1,4 @@
-"""mgmt as a process: users, and the health of the stack, over gRPC and HTTP."""
+"""mgmt as a process: users, the health of the stack, and the look-up of messages, over gRPC and HTTP."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from services.common.runtime import Tasks
 from services.mgmt.first_user import FirstUser, first_user
 from services.mgmt.handler import Handler
 from services.mgmt.http import HttpServer, application
+from services.mgmt.lookup.lookup import LookUp
+from services.mgmt.rest.trace import trace_routes
 from services.mgmt.stack_health import StackHealth
 from services.mgmt.users import Users
 from services.rpc.mgmt_pb2_grpc import add_MgmtServicer_to_server
@@ -34,14 +36,15 @@ class Service:
         settings = self._settings
         first = first_user(settings)
         table = PartitionTable()
-        self._http = HttpServer(application(StackHealth(settings, table)), settings.http_host, settings.http_port)
+        self._http = HttpServer(settings.http_host, settings.http_port)
         self._server = Server([NAME])
         self._store = StoreClient(settings.address_of("store"))
         users = Users(self._store)
-        add_MgmtServicer_to_server(Handler(users), self._server.grpc)
+        self._look_up = LookUp(settings.data / "ledger")
+        add_MgmtServicer_to_server(Handler(users, self._look_up), self._server.grpc)
         await self._server.listen(settings.address_of("mgmt"))
         self._tasks.start(table.follow(self._store.watch_leases(ROLE)), name="follow leases")
-        self._http.start()
+        self._http.start(application(StackHealth(settings, table), users, [trace_routes(self._look_up)]))
         await _seed(users, first)
         await self._server.ready()
         log.info("mgmt ready", http_port=self.http_port)
@@ -51,6 +54,7 @@ class Service:
         await self._http.stop()
         await self._server.stop()
         await self._tasks.stop()
+        await self._look_up.stop()
         await self._store.close()
 
     @property

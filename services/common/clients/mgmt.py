@@ -1,4 +1,4 @@
-"""Calls to mgmt, typed: users."""
+"""Calls to mgmt, typed: users, and where messages went."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ import grpc.aio
 
 from services.common.errors import from_rpc
 from services.common.grpc_channel import connect
+from services.common.trace import Trace
 from services.rpc import mgmt_pb2, mgmt_pb2_grpc
 
 _DEADLINE = 10.0  # seconds
+_LOOK_UP_DEADLINE = 30.0
 
 
 class MgmtClient:
@@ -54,3 +56,12 @@ class MgmtClient:
         except grpc.aio.AioRpcError as failure:
             raise from_rpc(failure) from None
         return reply.users
+
+    async def trace(self, asked: str, journeys: int, *, everything: bool = False) -> Trace:
+        """The ways of the newest messages that have the id; none where nothing is on record."""
+        request = mgmt_pb2.TraceRequest(id=asked, journeys=journeys, everything=everything)
+        try:
+            reply = await self._stub.Trace(request, timeout=_LOOK_UP_DEADLINE)
+        except grpc.aio.AioRpcError as failure:
+            raise from_rpc(failure) from None
+        return Trace.model_validate_json(reply.trace)

@@ -52,14 +52,14 @@ def _size(table: Path) -> int:
 def test_stages_of_a_uid(folder: Path, search: Search, read: list[int]) -> None:
     """Of a million rows, a uid's are found by reading the row groups that can have them."""
     assert len(search.rows_of(uid(60_000))) == 8
-    assert read[0] < _size(folder / "stages") / 5
+    assert read[0] < _size(folder / "stages") / 4
 
 
 def test_uid_of_an_id(folder: Path, search: Search, read: list[int]) -> None:
     """Of all ids, one is found by reading the row groups that can have it."""
     [match] = search.matches(message_id(uid(60_000)), 1, everything=False).found
     assert match.uid == uid(60_000)
-    assert read[0] < _size(folder / "ids") / 5
+    assert read[0] < _size(folder / "ids") / 4
 
 
 def test_old_hours(folder: Path, search: Search, read: list[int]) -> None:

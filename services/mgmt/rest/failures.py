@@ -1,0 +1,67 @@
+"""Errors over HTTP: a status, and what went wrong as JSON."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel, Field
+from starlette.exceptions import HTTPException
+
+from services.common.errors import (
+    AccessRefused,
+    BrokerError,
+    NotFound,
+    PreconditionFailed,
+    ResourceError,
+    ResourceLocked,
+    SyntaxFault,
+    Unavailable,
+)
+
+_STATUS: dict[type[BrokerError], int] = {
+    SyntaxFault: 400,
+    AccessRefused: 403,
+    NotFound: 404,
+    PreconditionFailed: 409,
+    ResourceLocked: 409,
+    ResourceError: 503,
+    Unavailable: 503,
+}
+
+
+class Failure(BaseModel):
+    """The body of every answer that is an error."""
+
+    error: str = Field(description="what kind of error")
+    reason: str = Field(description="for humans")
+
+
+def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """What a route says in its OpenAPI description about errors."""
+    return {status: {"model": Failure} for status in statuses}
+
+
+def answer_failures(app: FastAPI) -> None:
+    """From now on whatever goes wrong in `app` is answered with a `Failure`."""
+
+    @app.exception_handler(BrokerError)
+    async def broker_error(_request: Request, error: BrokerError) -> JSONResponse:
+        return _answer(_STATUS.get(type(error), 500), type(error).__name__, error.text)
+
+    @app.exception_handler(HTTPException)
+    async def http_error(_request: Request, error: HTTPException) -> JSONResponse:
+        answer = _answer(error.status_code, "HTTPError", str(error.detail))
+        answer.headers.update(error.headers or {})
+        return answer
+
+    @app.exception_handler(RequestValidationError)
+    async def not_valid(_request: Request, error: RequestValidationError) -> JSONResponse:
+        faults = (f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors())
+        return _answer(400, SyntaxFault.__name__, "; ".join(faults))
+
+
+def _answer(status: int, error: str, reason: str) -> JSONResponse:
+    return JSONResponse(Failure(error=error, reason=reason).model_dump(), status)

@@ -1,0 +1,132 @@
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import urllib.error
+import urllib.request
+from collections.abc import Awaitable, Callable
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+from services.common.clients.mgmt import MgmtClient
+from services.common.config import Settings
+from services.common.errors import SyntaxFault
+from services.common.trace import Trace
+from services.mgmt.service import Service
+from tests.support.ledger_files import MS, LedgerFiles, uid
+
+Get = Callable[..., Awaitable[tuple[int, Any, Any]]]
+
+GUEST = "guest:guest"
+
+
+@pytest.fixture
+def get(mgmt: Service) -> Get:
+    """(status, body, headers) of a path, asked for as a user."""
+
+    def ask(path: str, user: str | bytes | None = GUEST) -> tuple[int, Any, Any]:
+        request = urllib.request.Request(f"http://127.0.0.1:{mgmt.http_port}{path}")
+        if user is not None:
+            given = user if isinstance(user, bytes) else base64.b64encode(user.encode())
+            request.add_header("Authorization", f"Basic {given.decode()}")
+        try:
+            with urllib.request.urlopen(request, timeout=10) as answer:
+                return answer.status, json.load(answer), answer.headers
+        except urllib.error.HTTPError as failure:
+            with failure:
+                return failure.code, json.load(failure), failure.headers
+
+    return lambda *arguments: asyncio.to_thread(ask, *arguments)
+
+
+@pytest.fixture
+def ledger(settings: Settings) -> LedgerFiles:
+    """One message, known by some ids."""
+    ledger = LedgerFiles(settings.data / "ledger")
+    ledger.stage("received", uid(1))
+    ledger.stage("routed", uid(1), at=MS, queue="q")
+    for name in ("order-1", "a/b?c#d%2F", "..", "\N{SNOWMAN}"):
+        ledger.named(name, uid(1))
+    ledger.file()
+    return ledger
+
+
+@pytest.mark.parametrize("asked", ["order-1", "a/b?c#d%2F", "\N{SNOWMAN}", str(uid(1))])
+async def test_trace(get: Get, ledger: LedgerFiles, asked: str) -> None:
+    """GET /api/trace/<id> answers with the message's way, whatever characters the id has."""
+    status, body, _ = await get(f"/api/trace/{quote(asked, safe='')}")
+    assert status == 200
+    trace = Trace.model_validate(body)
+    assert trace.id == asked
+    assert [step.stage for step in trace.journeys[0].messages[0].steps] == ["received", "routed"]
+
+
+@pytest.mark.parametrize("asked", ["none", "'; DROP TABLE ids; --", "*", "-1", "%00", "..%2F..%2Fetc%2Fpasswd"])
+async def test_nothing_on_record(get: Get, ledger: LedgerFiles, asked: str) -> None:
+    """What nobody has is not found."""
+    status, body, _ = await get(f"/api/trace/{quote(asked, safe='%')}")
+    assert (status, body["error"]) == (404, "NotFound")
+
+
+@pytest.mark.parametrize("query", ["journeys=0", "journeys=101", "journeys=x", "everything=maybe"])
+async def test_bad_questions(get: Get, ledger: LedgerFiles, query: str) -> None:
+    """A parameter that is out of range is named."""
+    status, body, _ = await get(f"/api/trace/order-1?{query}")
+    assert (status, body["error"]) == (400, "SyntaxFault")
+    assert query.partition("=")[0] in body["reason"]
+
+
+async def test_huge_id(get: Get, ledger: LedgerFiles) -> None:
+    """An id longer than any is refused."""
+    status, body, _ = await get(f"/api/trace/{'x' * 2000}")
+    assert (status, body["error"]) == (400, "SyntaxFault")
+
+
+@pytest.mark.parametrize(
+    "user", [None, "guest:wrong", "nobody:guest", "guest", "", b"%%%", base64.b64encode(b"\xff:\xff"), "gäst:gäst"]
+)
+async def test_who_asks(get: Get, ledger: LedgerFiles, user: str | bytes | None) -> None:
+    """Without a known user and the password there is no answer but which kind of login is wanted."""
+    status, body, headers = await get("/api/trace/order-1", user)
+    assert (status, body["error"]) == (401, "HTTPError")
+    assert headers["WWW-Authenticate"] == 'Basic realm="Hopline"'
+
+
+async def test_who_may(get: Get, client: MgmtClient, ledger: LedgerFiles) -> None:
+    """Administrators and those who monitor may see what passes; others may not, and are told why."""
+    for name, tags in (("äva", ["monitoring"]), ("bob", ["administrator"]), ("carl", ["other"]), ("dora", [])):
+        await client.put_user(name, "sécret:1", tags)
+    assert (await get("/api/trace/order-1", "äva:sécret:1"))[0] == 200
+    assert (await get("/api/trace/order-1", "bob:sécret:1"))[0] == 200
+    for name in ("carl", "dora"):
+        status, body, _ = await get("/api/trace/order-1", f"{name}:sécret:1")
+        assert (status, body["error"]) == (403, "AccessRefused")
+        assert "administrator, monitoring" in body["reason"]
+
+
+async def test_no_such_route(get: Get) -> None:
+    """Errors of HTTP itself are JSON too."""
+    status, body, _ = await get("/api/nothing")
+    assert (status, body["error"]) == (404, "HTTPError")
+
+
+async def test_described(get: Get) -> None:
+    """The interface describes itself: answers, errors, and that a login is wanted."""
+    _, document, _ = await get("/openapi.json", None)
+    operation = document["paths"]["/api/trace/{id}"]["get"]
+    assert set(operation["responses"]) >= {"200", "400", "401", "403", "404", "503"}
+    assert operation["security"] == [{"user": []}]
+    assert document["components"]["securitySchemes"]["user"] == {"type": "http", "scheme": "basic"}
+    assert document["components"]["schemas"]["Step"]["properties"]["wait_us"]["description"]
+
+
+async def test_over_grpc(client: MgmtClient, ledger: LedgerFiles) -> None:
+    """The command line gets the same answer over gRPC, and none where nothing is on record."""
+    trace = await client.trace("order-1", 1)
+    assert [journey.match.uid for journey in trace.journeys] == [uid(1)]
+    assert (await client.trace("none", 1)).journeys == []
+    with pytest.raises(SyntaxFault):
+        await client.trace("order-1", 0)
