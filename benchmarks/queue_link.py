@@ -16,6 +16,7 @@ from pathlib import Path
 
 import uvloop
 
+from services.common.clients.store import StoreClient
 from services.common.clients.topology import TopologyClient
 from services.common.config import Settings
 from services.common.grpc_channel import connect, is_serving
@@ -123,7 +124,8 @@ async def main(batches: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         settings = Settings(data=Path(folder))
         processes = await _processes(settings)
-        topology = TopologyClient(settings.address_of("router"), "bench", "gateway", "bench")
+        store = StoreClient(settings.address_of("store"))
+        topology = TopologyClient(store, "bench", "gateway", "bench")
         await topology.start()
         try:
             for settled, persistent in ((True, False), (False, False), (False, True)):
@@ -138,6 +140,7 @@ async def main(batches: int) -> None:
                     print(f"{'one at a time, median':<28} {await peer.round_trips() * 1000:>10.3f} ms")
         finally:
             await topology.stop()
+            await store.close()
             for process in reversed(processes):
                 process.terminate()
                 await process.wait()

@@ -70,15 +70,21 @@ def gateway() -> None:
 
 
 @app.command()
-def router() -> None:
-    """Runs the router: exchanges, bindings, queue definitions."""
+def router(
+    name: Annotated[str, typer.Option(help="One that no other router on this machine has: router-<something>.")] = (
+        "router"
+    ),
+) -> None:
+    """Runs a router: exchanges, bindings, queue definitions. Of several, one writes."""
 
     def create(settings: Settings) -> runtime.Service:
         from services.router.service import Service
 
-        return Service(settings)
+        return Service(settings, name)
 
-    _serve("router", create)
+    if name != "router" and not name.startswith("router-"):
+        _fail(f"--name {name}: a router is called router, or router-<something>", status=2)
+    _serve(name, create)
 
 
 @app.command()

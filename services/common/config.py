@@ -27,7 +27,8 @@ class Settings(BaseSettings):
     http_port: Port = 8080
 
     store_address: str = Field("", description="gRPC target; empty: unix socket in the run folder")
-    router_address: str = ""
+    router_address: str = Field("", description="gRPC target; where a router listens. Empty: unix socket")
+    router_advertise: str = Field("", description="host:port told to others; empty: where they reach router_address")
     mgmt_address: str = ""
     queue_address: str = Field("", description="host:port to listen on; empty: unix socket")
     queue_advertise: str = Field("", description="host:port told to others; empty: where they reach queue_address")
@@ -58,8 +59,10 @@ class Settings(BaseSettings):
     store_provider: str = "sqlite"
     partitions: Annotated[int, Field(ge=1, le=65536)] = 64
     queue_processes: Annotated[int, Field(ge=1, le=64)] = 2
+    routers: Annotated[int, Field(ge=1, le=64)] = Field(1, description="that `hopline up` runs: one writes, all route")
     lease_ttl_ms: Annotated[int, Field(ge=200, le=600_000)] = 2000
-    place_ttl_ms: Annotated[int, Field(ge=200, le=600_000)] = 2000
+    # By half longer than leases: when a router dies, watchers keep their places until its lease has run out.
+    place_ttl_ms: Annotated[int, Field(ge=200, le=600_000)] = 3000
 
     trace_ratio: Annotated[float, Field(ge=0, le=1)] = Field(
         0.0, description="share of the messages whose publisher does not trace them that get spans"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 
-from services.common.clients.topology import TopologyClient
+from services.common.clients.topology import Metadata, TopologyClient
 from services.common.errors import AccessRefused, NotFound
 from services.gateway.vocabulary import Publish
 from services.rpc import router_pb2
@@ -42,28 +42,36 @@ class RouteCache:
         known = route.by_properties
         return route if known is None or all(properties in known for properties in publish.properties) else None
 
-    async def ask(self, virtual_host: str, publish: Publish) -> Route:
-        """The route of a run from the router; raises NotFound, AccessRefused (internal exchange), Unavailable."""
+    async def ask(self, virtual_host: str, publish: Publish, metadata: Metadata = ()) -> Route:
+        """The route of a run from the router; raises NotFound, AccessRefused (internal exchange), Unavailable.
+
+        `metadata` goes with the first question.
+        """
         forgotten = self._forgotten
         distinct = list(dict.fromkeys(publish.properties))
-        first = (await self._questions(virtual_host, publish, distinct[:1]))[0]
+        reply = await self._questions(virtual_host, publish, distinct[:1], metadata)
+        first, version = reply.routed[0], reply.version
         if first.unknown_virtual_host or first.unknown_exchange:
             raise NotFound(f"no exchange '{publish.exchange}' in vhost '{virtual_host}'")
         if first.internal:
             raise AccessRefused(f"cannot publish to internal exchange '{publish.exchange}' in vhost '{virtual_host}'")
         route = Route(tuple(first.queue_ids))
         if first.needs_headers:
-            answers = [first, *await self._questions(virtual_host, publish, distinct[1:])]
+            more = await self._questions(virtual_host, publish, distinct[1:])
+            answers, version = [first, *more.routed], min(version, more.version or version)
             route.by_properties = {
                 properties: tuple(answer.queue_ids) for properties, answer in zip(distinct, answers, strict=True)
             }
-        if forgotten == self._forgotten:
+        # A router that follows may be behind, and what this gateway has forgotten meanwhile it is not told again.
+        if forgotten == self._forgotten and version >= self._topology.version:
             self._remember(virtual_host, publish, route)
         return route
 
-    async def _questions(self, virtual_host: str, publish: Publish, properties: list[bytes]) -> list[router_pb2.Routed]:
+    async def _questions(
+        self, virtual_host: str, publish: Publish, properties: list[bytes], metadata: Metadata = ()
+    ) -> router_pb2.RouteReply:
         if not properties:
-            return []
+            return router_pb2.RouteReply()
         messages = [
             router_pb2.Message(
                 virtual_host=virtual_host,
@@ -74,7 +82,7 @@ class RouteCache:
             )
             for each in properties
         ]
-        return list((await self._topology.route(messages)).routed)
+        return await self._topology.route(messages, metadata)
 
     def _remember(self, virtual_host: str, publish: Publish, route: Route) -> None:
         routes = self._exchanges[virtual_host, publish.exchange]

@@ -46,7 +46,7 @@ class Service:
         prefix = f"{origin}."
         self._bus = EventBus(bus_address(settings), "gateway", f"gateway-{origin}", origin)
         self._bus.start()
-        self._topology = TopologyClient(settings.address_of("router"), f"gateway-{origin}", "gateway", prefix)
+        self._topology = TopologyClient(self._store, f"gateway-{origin}", "gateway", prefix)
         table = PartitionTable()
         self._broker = Broker(f"gateway-{origin}", UidSource(origin), self._store, self._topology, table, self._bus)
         authenticator = Authenticator()

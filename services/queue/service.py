@@ -56,7 +56,7 @@ class Service:
         origin, _ = await self._store.allocate_origin(self._name)
         self._advertised = await self._reachable()
         uids = UidSource(origin)
-        self._topology = TopologyClient(self._settings.address_of("router"), self._member, ROLE, "")
+        self._topology = TopologyClient(self._store, self._member, ROLE, "")
         registry = Registry(self._topology.queues)
         ids = UidSource(origin)
         self._bus = EventBus(bus_address(self._settings), "queue", self._member, origin)

@@ -12,6 +12,7 @@ from services.router.events import tell
 from services.router.lease import Lease
 from services.router.record_store import RecordStore
 from services.router.topology.effects import Effects
+from services.router.topology.records import KINDS
 from services.router.topology.topology import Topology
 from services.router.watchers import Watchers
 
@@ -85,12 +86,13 @@ class Changes:
         if self._restore:
             self._restore = False
             current = {key: record for key, record in self._topology.all_records() if record.transient}
-            effects.records = current | self._watchers.all_records() | effects.records
+            effects.records = {**current, **effects.records}
         if effects.records:
             await self._store.put(effects.records)
             tell(self._events, effects.happened)
         if effects.news:
             self.version += 1
+            effects.news.records = {key: record for key, record in effects.records.items() if key.kind in KINDS}
             self._watchers.publish(self.version, effects.news)
         for done, answer in answers:
             if not done.done():

@@ -1,113 +1,103 @@
-"""The role lease "router": only its holder writes the topology."""
+"""The role lease "router": only its holder writes the topology, and only while the lease cannot have run out."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
 
-import grpc.aio
 import structlog
 
-from services.common.clock import monotonic
-from services.common.errors import Fenced
-from services.rpc import store_pb2, store_pb2_grpc
-
-ROLE = "router"
-_RETRY = 0.2
+from services.common.clients.leases import Leases
+from services.common.clients.routers import ROLE
+from services.common.clients.store import StoreClient
+from services.rpc.store_pb2 import KeepAliveReply
 
 log = structlog.get_logger()
 
 
 class Lease:
-    """Acquired once, then kept; whoever loses it must not act on. `on_store_restart`: its memory is empty again."""
+    """Asked for from `start` on, and kept once it is held; whoever loses it must not act on.
 
-    def __init__(
-        self,
-        store: store_pb2_grpc.StoreAsyncStub,
-        member: str,
-        address: str,
-        ttl_ms: int,
-        on_store_restart: Callable[[], None],
-    ) -> None:
-        self._store = store
-        self._member = member
-        self._address = address
-        self._ttl_ms = ttl_ms
-        self._on_store_restart = on_store_restart
-        self._until = 0.0
-        self._renewed = asyncio.Event()
+    `on_lost`: another router writes. `on_regained`: it had run out, and nobody took it. `on_store_restart`: the store's
+    memory is empty again.
+    """
+
+    def __init__(self, store: StoreClient, member: str, address: str, ttl_ms: int) -> None:
+        """`address` is where others reach this router."""
+        self._leases = Leases(store, store.address, member, ROLE, address, ttl_ms, self)
         self._incarnation: int | None = None
+        self._lost = False
+        self._held = asyncio.Event()
+        self._renewed = asyncio.Event()
         self.epoch = 0
+        self.on_lost: Callable[[], None] = _nothing
+        self.on_regained: Callable[[], None] = _nothing
+        self.on_store_restart: Callable[[], None] = _nothing
 
-    async def acquire(self) -> None:
-        """Waits for the store, and for a former holder to let go or to run out."""
-        said = ""
-        while True:
-            waits_for = await self._try_acquire()
-            if not waits_for:
-                return
-            if waits_for != said:
-                log.info("waiting for the router lease", reason=waits_for)
-                said = waits_for
-            await asyncio.sleep(_RETRY)
+    async def start(self) -> None:
+        """Returns when the store knows this router; waits for it as long as it takes."""
+        await self._leases.start()
 
-    async def keep(self) -> None:
-        """Renews until cancelled; raises Fenced when the lease is somebody else's."""
-        while True:
-            await asyncio.sleep(self._ttl_ms / 4000)
-            try:
-                mine = await self._renew()
-            except grpc.aio.AioRpcError as failure:
-                log.warning("lease not renewed, topology changes wait", reason=failure.details())
-                continue
-            if mine is None:
-                raise Fenced("the router lease went to another router")
-            # The store may give it again after its own restart; one step means that nobody had it in between.
-            if mine.epoch - self.epoch not in (0, 1):
-                raise Fenced("another router held the lease in the meantime")
-            self.epoch = mine.epoch
+    async def stop(self) -> None:
+        """Lets the next router begin without waiting; best effort."""
+        self._lost = True
+        await self._leases.stop()
+
+    def look_again(self) -> None:
+        """The lease may be free: asks for it at once."""
+        self._leases.refresh()
+
+    async def acquired(self) -> None:
+        """Returns when this router is the one that writes."""
+        await self._held.wait()
+
+    def holds(self) -> bool:
+        """Whether nobody else can have it at this moment."""
+        return self.epoch > 0 and not self._lost and self._leases.check()
 
     async def wait_valid(self) -> None:
         """Returns at once while the lease cannot have run out, else when it has been renewed."""
-        while monotonic() >= self._until:
+        while not self.holds():
             self._renewed.clear()
             await self._renewed.wait()
 
-    async def release(self) -> None:
-        """Lets the next router begin without waiting; best effort."""
-        self._until = 0.0
-        request = store_pb2.KeepAliveRequest(member=self._member, role=ROLE, release=[ROLE], leaving=True)
-        try:
-            await self._store.KeepAlive(request, timeout=1.0)
-        except grpc.aio.AioRpcError as failure:
-            log.info("router lease left to run out", reason=failure.details())
+    # -------------------------------------------------------------- the leases say
 
-    async def _try_acquire(self) -> str:
-        """Empty when it is held, else what is in the way."""
-        try:
-            mine = await self._renew()
-        except grpc.aio.AioRpcError as failure:
-            return f"store: {failure.details()}"
-        if mine is None:
-            return "held by another router"
-        self.epoch = mine.epoch
-        return ""
-
-    async def _renew(self) -> store_pb2.Lease | None:
-        sent = monotonic()
-        request = store_pb2.KeepAliveRequest(
-            member=self._member, role=ROLE, address=self._address, acquire=[ROLE], ttl_ms=self._ttl_ms
-        )
-        reply = await self._store.KeepAlive(request, timeout=self._ttl_ms / 1000)
-        mine = next((lease for lease in reply.leases if lease.name == ROLE and lease.member == self._member), None)
-        if mine:
-            self._until = sent + reply.ttl_ms / 1000
+    def renewed(self, held: dict[str, int], reply: KeepAliveReply) -> None:
+        """As LeaseListener says."""
+        # Also while it is held: a store that was restarted may have to give it again.
+        self._leases.acquire([ROLE])
+        epoch = held.get(ROLE, 0)
+        # One step means that the store gave it again and nobody had it in between.
+        if self.epoch and epoch - self.epoch not in (0, 1):
+            self._lose()
+        elif epoch and not self._lost:
+            self.epoch = epoch
+            self._held.set()
             self._renewed.set()
         self._see(reply.incarnation)
-        return mine
+
+    def validity_changed(self, *, valid: bool) -> None:
+        """As LeaseListener says."""
+        if not self.epoch or self._lost:
+            return
+        if valid:
+            self.on_regained()
+        else:
+            log.warning("lease not renewed, topology changes wait")
+
+    def _lose(self) -> None:
+        if not self._lost:
+            self._lost = True
+            log.error("another router has the lease")
+            self.on_lost()
 
     def _see(self, incarnation: int) -> None:
         if self._incarnation not in (None, incarnation):
             log.info("store was restarted, its transient records are put again")
-            self._on_store_restart()
+            self.on_store_restart()
         self._incarnation = incarnation
+
+
+def _nothing() -> None:
+    """What a router does that follows."""

@@ -10,6 +10,7 @@ import structlog
 from services.common.clock import monotonic
 from services.common.errors import Unavailable
 from services.router.changes import Changes
+from services.router.lease import Lease
 from services.router.topology.effects import Effects
 from services.router.topology.topology import Topology
 from services.router.watchers import Place, Watchers, place_key, place_record
@@ -20,10 +21,11 @@ log = structlog.get_logger()
 class Places:
     """What happens when watchers come and go."""
 
-    def __init__(self, topology: Topology, changes: Changes, watchers: Watchers, ttl: float) -> None:
+    def __init__(self, topology: Topology, changes: Changes, watchers: Watchers, lease: Lease, ttl: float) -> None:
         self._topology = topology
         self._changes = changes
         self._watchers = watchers
+        self._lease = lease
         self._ttl = ttl
 
     async def take(self, member: str, role: str, connections: str) -> Place:
@@ -56,11 +58,14 @@ class Places:
         await self._changes.submit(close)
 
     async def watch_over(self) -> NoReturn:
-        """Takes the places of the silent, until cancelled."""
+        """Takes the places of the silent, until cancelled.
+
+        Only while the lease is held: when it is not, watchers may find out that nobody writes, and keep their places.
+        """
         while True:
             if not await self._pause():
                 self._watchers.renew_all()
-            elif overdue := self._watchers.overdue():
+            elif self._lease.holds() and (overdue := self._watchers.overdue()):
                 await self.lose(overdue, "silent")
 
     async def close_orphans(self) -> None:

@@ -5,17 +5,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Mapping
 
-import grpc
-import grpc.aio
 import structlog
 
-from services.common.errors import Fenced, from_rpc
-from services.router.lease import ROLE, Lease
+from services.common.clients.routers import ROLE
+from services.common.clients.store import StoreClient
+from services.common.errors import Fenced, Unavailable
+from services.router.lease import Lease
 from services.router.topology.effects import Record, RecordKey
-from services.rpc import store_pb2, store_pb2_grpc
+from services.rpc import store_pb2
 
 _RETRY = 0.1
-_REFUSED = (grpc.StatusCode.FAILED_PRECONDITION, grpc.StatusCode.ABORTED)
 
 log = structlog.get_logger()
 
@@ -23,7 +22,7 @@ log = structlog.get_logger()
 class RecordStore:
     """Lists and puts; waits as long as the store is away."""
 
-    def __init__(self, store: store_pb2_grpc.StoreAsyncStub, lease: Lease) -> None:
+    def __init__(self, store: StoreClient, lease: Lease) -> None:
         self._store = store
         self._lease = lease
 
@@ -31,17 +30,16 @@ class RecordStore:
         """A number that was never given before."""
         while True:
             try:
-                return (await self._store.AllocateOrigin(store_pb2.AllocateOriginRequest(name=member))).origin
-            except grpc.aio.AioRpcError as failure:
+                return (await self._store.allocate_origin(member))[0]
+            except Unavailable as failure:
                 await _wait("origin not allocated", failure)
 
     async def list(self, kinds: Iterable[str]) -> list[store_pb2.Record]:
         """All records of these kinds."""
-        request = store_pb2.ListRecordsRequest(kinds=kinds)
         while True:
             try:
-                return [record async for part in self._store.ListRecords(request) for record in part.records]
-            except grpc.aio.AioRpcError as failure:
+                return await self._store.list_records(kinds)
+            except Unavailable as failure:
                 await _wait("records not listed", failure)
 
     async def put(self, records: Mapping[RecordKey, Record | None]) -> None:
@@ -55,16 +53,18 @@ class RecordStore:
         while True:
             fence = store_pb2.Fence(lease=ROLE, epoch=self._lease.epoch)
             try:
-                await self._store.PutRecords(store_pb2.PutRecordsRequest(puts=puts, deletes=deletes, fence=fence))
-            except grpc.aio.AioRpcError as failure:
+                await self._store.put_records(puts, deletes, fence)
+            except Unavailable as failure:
+                await _wait("records not put", failure)
+            except Fenced as failure:
                 # Unless the lease was renewed under a new epoch meanwhile: then nobody else had it.
-                if failure.code() in _REFUSED and fence.epoch == self._lease.epoch:
-                    raise Fenced(f"the store refused the topology's records: {from_rpc(failure).text}") from failure
+                if fence.epoch == self._lease.epoch:
+                    raise
                 await _wait("records not put", failure)
             else:
                 return
 
 
-async def _wait(what: str, failure: grpc.aio.AioRpcError) -> None:
-    log.warning(what, reason=failure.details())
+async def _wait(what: str, failure: Unavailable | Fenced) -> None:
+    log.warning(what, reason=failure.text)
     await asyncio.sleep(_RETRY)

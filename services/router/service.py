@@ -1,7 +1,8 @@
-"""The router as a process: takes the lease, reads the topology, serves it, hands it over."""
+"""The router as a process: follows the one that writes, or is it as long as it holds the lease."""
 
 from __future__ import annotations
 
+import asyncio
 import os
 import secrets
 import signal
@@ -11,31 +12,25 @@ from collections.abc import Callable
 import structlog
 
 from services.common import plugins
+from services.common.advertise import reachable_address
 from services.common.bus.address import bus_address
 from services.common.bus.event_bus import EventBus
-from services.common.clock import monotonic
+from services.common.clients.store import StoreClient
 from services.common.config import Settings
 from services.common.errors import Fenced
-from services.common.grpc_channel import Server, connect
+from services.common.grpc_channel import Server
 from services.common.runtime import Tasks
 from services.common.uid import UidSource
-from services.router.changes import Changes
+from services.router.follower import Follower
 from services.router.handler import Handler
 from services.router.lease import Lease
-from services.router.places import Places
 from services.router.record_store import RecordStore
-from services.router.topology.effects import Effects
 from services.router.topology.kinds import Kinds
-from services.router.topology.outcome import Outcome
-from services.router.topology.records import KINDS
 from services.router.topology.topology import Topology
-from services.router.watch import Watch
-from services.router.watchers import WATCHER, Watchers, read_place
-from services.rpc import router_pb2, router_pb2_grpc, store_pb2_grpc
+from services.router.writer import Writer
+from services.rpc import router_pb2_grpc
 
-_FIRST_VIRTUAL_HOST = "/"
-# Of versions: those of a later holder of the lease are greater than all of an earlier one.
-_EPOCH_SHIFT = 40
+NAME = "hopline.router.Router"
 
 log = structlog.get_logger()
 
@@ -46,85 +41,83 @@ def end_process() -> None:
 
 
 class Service:
-    """`on_lost` is called when this process may no longer be the router."""
+    """`name` is router, router-2, …; `on_lost` is called when this process may not write any more."""
 
-    def __init__(self, settings: Settings, on_lost: Callable[[], None] = end_process) -> None:
+    def __init__(self, settings: Settings, name: str = "router", on_lost: Callable[[], None] = end_process) -> None:
         self._settings = settings
         self._on_lost = on_lost
-        self._address = settings.address_of("router")
-        self._member = uuid.uuid4().hex
+        self._address = settings.address_of(name)
+        self._member = f"router-{uuid.uuid4().hex[:12]}"
         self._tasks = Tasks(self._failed)
-        self._server = Server(["hopline.router.Router"])
-        self._channel = connect(settings.address_of("store"))
-        stub = store_pb2_grpc.StoreStub(self._channel)
-        self._lease = Lease(stub, self._member, self._address, settings.lease_ttl_ms, self._store_restarted)
-        self._store = RecordStore(stub, self._lease)
-        self._watchers = Watchers(settings.place_ttl_ms / 1000, monotonic)
-        self._bus = EventBus(bus_address(settings), "router", f"router-{self._member[:12]}")
-        self._changes: Changes | None = None
-        self._watch: Watch | None = None
+        self._server = Server([NAME])
+        self._handler = Handler()
+        self._store = StoreClient(settings.address_of("store"))
+        self._bus = EventBus(bus_address(settings), "router", self._member)
+        self._lease: Lease | None = None
+        self._follower: Follower | None = None
+        self._writer: Writer | None = None
+        self._ready = asyncio.Event()
 
     async def start(self) -> None:
-        """Returns when it is the router and serves; waits for the store and for a former router as long as it takes."""
+        """Returns when it writes, or follows a router that does; waits for the store as long as it takes."""
         self._bus.start()
-        await self._lease.acquire()
-        self._tasks.start(self._lease.keep(), "lease")
-        topology = await self._load()
-        changes = Changes(
-            topology, self._store, self._watchers, self._lease, self._lease.epoch << _EPOCH_SHIFT, self._bus
-        )
-        self._changes = changes
-        self._tasks.start(changes.run(), "changes")
-        if not topology.virtual_hosts:
-            await self._create_first(topology, changes)
-        await self._serve(topology, changes)
-        log.info("router ready", epoch=self._lease.epoch, queues=len(topology.queues))
+        router_pb2_grpc.add_RouterServicer_to_server(self._handler, self._server.grpc)
+        await self._server.listen(self._address)
+        self._lease = Lease(self._store, self._member, await self._reachable(), self._settings.lease_ttl_ms)
+        self._lease.on_lost = self._on_lost
+        await self._lease.start()
+        self._tasks.start(self._become(self._lease), "role")
+        await self._ready.wait()
+        await self._server.ready()
 
     async def stop(self) -> None:
         """Ends the streams, which find the next router, and lets go of the lease."""
-        if self._watch:
-            await self._watch.stop()
+        self._handler.role = None
+        if self._writer:
+            await self._writer.stop()
         await self._server.stop(0.2)
         await self._tasks.stop()
-        await self._lease.release()
+        if self._follower:
+            await self._follower.stop()
+        if self._lease:
+            await self._lease.stop()
         await self._bus.stop()
-        await self._channel.close()
+        await self._store.close()
 
-    async def _load(self) -> Topology:
-        ids = UidSource(await self._store.origin(self._member))
-        topology = Topology(_kinds(), self._settings.partitions, lambda: ids.take()[0], _random_name)
-        stored = await self._store.list([*KINDS, WATCHER])
-        topology.restore((record.kind, record.value) for record in stored if record.kind != WATCHER)
-        for record in stored:
-            if record.kind == WATCHER:
-                self._watchers.expect(read_place(record.value))
-        return topology
+    async def _become(self, lease: Lease) -> None:
+        """First one that follows, unless nobody writes; then, when the lease is free, the one that does."""
+        follower = self._follower = Follower(self._store, self._member, lambda: self._topology(0))
+        follower.when_routers_change(lease.look_again)
+        following = self._tasks.start(self._follow(follower), "follow")
+        await lease.acquired()
+        following.cancel()
+        await self._write(lease)
+        self._follower = None
+        await follower.stop(leave=False)
 
-    async def _create_first(self, topology: Topology, changes: Changes) -> None:
-        virtual_host = router_pb2.CreateVirtualHost(name=_FIRST_VIRTUAL_HOST)
-        request = router_pb2.ChangeRequest(create_virtual_host=virtual_host)
+    async def _follow(self, follower: Follower) -> None:
+        await follower.start()
+        self._handler.role = follower
+        self._ready.set()
+        log.info("router follows", member=self._member)
 
-        def create(effects: Effects) -> Outcome:
-            return topology.change(request, effects)
+    async def _write(self, lease: Lease) -> None:
+        self._handler.role = None
+        records = RecordStore(self._store, lease)
+        topology = self._topology(await records.origin(self._member))
+        writer = self._writer = Writer(topology, records, lease, self._settings.place_ttl_ms, self._bus, self._failed)
+        await writer.start(self._member)
+        self._handler.role = writer
+        self._ready.set()
+        log.info("router writes", epoch=lease.epoch, queues=len(topology.queues))
 
-        await changes.submit(create)
+    async def _reachable(self) -> str:
+        settings = self._settings
+        return settings.router_advertise or await reachable_address(self._address, settings.address_of("store"))
 
-    async def _serve(self, topology: Topology, changes: Changes) -> None:
-        ttl_ms = self._settings.place_ttl_ms
-        places = Places(topology, changes, self._watchers, ttl_ms / 1000)
-        self._watch = Watch(topology, changes, self._watchers, places, ttl_ms)
-        handler = Handler(topology, changes, self._watchers, self._watch)
-        router_pb2_grpc.add_RouterServicer_to_server(handler, self._server.grpc)
-        await self._server.listen(self._address)
-        # Only from here on can a watcher of the former router come back.
-        self._watchers.renew_all()
-        self._tasks.start(places.watch_over(), "places")
-        self._tasks.start(places.close_orphans(), "orphans")
-        await self._server.ready()
-
-    def _store_restarted(self) -> None:
-        if self._changes:
-            self._changes.restore_transient()
+    def _topology(self, origin: int) -> Topology:
+        ids = UidSource(origin)
+        return Topology(_kinds(), self._settings.partitions, lambda: ids.take()[0], _random_name)
 
     def _failed(self, failure: BaseException) -> None:
         if isinstance(failure, Fenced):

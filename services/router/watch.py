@@ -6,14 +6,16 @@ from collections.abc import AsyncIterator
 
 import structlog
 
+from services.common.clients.routers import ROLE
 from services.common.errors import SyntaxFault, Unavailable
 from services.common.runtime import Tasks
 from services.router.changes import Changes
+from services.router.lease import Lease
 from services.router.places import Places
 from services.router.topology.effects import News
 from services.router.topology.topology import Topology
 from services.router.watchers import Attachment, Place, Watchers
-from services.router.wire import news_frame, snapshot_frames
+from services.router.wire import news_frame, record_frames, records_frame, snapshot_frames
 from services.rpc import router_pb2
 
 log = structlog.get_logger()
@@ -23,12 +25,14 @@ class Watch:
     """Serves all streams."""
 
     def __init__(
-        self, topology: Topology, changes: Changes, watchers: Watchers, places: Places, place_ttl_ms: int
-    ) -> None:
+        self, topology: Topology, changes: Changes, watchers: Watchers, places: Places, lease: Lease,
+        place_ttl_ms: int,
+    ) -> None:  # fmt: skip
         self._topology = topology
         self._changes = changes
         self._watchers = watchers
         self._places = places
+        self._lease = lease
         self._place_ttl_ms = place_ttl_ms
         self._tasks = Tasks()
 
@@ -45,7 +49,7 @@ class Watch:
             for frame in self._beginning(first):
                 yield frame
             self._watchers.hear(place, attachment, first.acknowledged, first.beat_ms)
-            async for frame in self._news(attachment):
+            async for frame in self._news(place, attachment):
                 yield frame
         finally:
             reader.cancel()
@@ -63,17 +67,21 @@ class Watch:
         if first.acknowledged == version:
             return [router_pb2.TopologyFrame(version=version, place_ttl_ms=self._place_ttl_ms)]
         topology = self._topology
+        if first.role == ROLE:
+            return record_frames(version, topology.all_records(), self._place_ttl_ms)
         return snapshot_frames(version, topology.virtual_hosts, topology.queues.values(), self._place_ttl_ms)
 
-    async def _news(self, attachment: Attachment) -> AsyncIterator[router_pb2.TopologyFrame]:
+    async def _news(self, place: Place, attachment: Attachment) -> AsyncIterator[router_pb2.TopologyFrame]:
         while True:
             await attachment.wake.wait()
             attachment.wake.clear()
             if attachment.ended:
                 return
             news, attachment.news = attachment.news, News()
-            frame = news_frame(attachment.version, news)
-            frame.beat_ms, attachment.beat_ms = attachment.beat_ms, 0
+            frame = (records_frame if place.role == ROLE else news_frame)(attachment.version, news)
+            beat_ms, attachment.beat_ms = attachment.beat_ms, 0
+            # Whose lease has run out must not make anybody believe in a place: the next router may count by then.
+            frame.beat_ms = beat_ms if self._lease.holds() else 0
             yield frame
 
     async def _read(self, frames: AsyncIterator[router_pb2.WatcherFrame], place: Place, attachment: Attachment) -> None:

@@ -54,7 +54,8 @@ def place_key(place: Place) -> RecordKey:
 def place_record(place: Place) -> Record:
     """Lets the next router know for whom it must wait."""
     table = {"member": place.member, "role": place.role, "connections": place.connections}
-    return Record(json.dumps(table).encode(), transient=True)
+    # On disk: when store and router go down together, the next router must know who may still route as before.
+    return Record(json.dumps(table).encode(), transient=False)
 
 
 def read_place(value: bytes) -> Place:
@@ -128,10 +129,6 @@ class Watchers:
     def covers(self, connection: str) -> bool:
         """Whether a watcher that has a place may have this connection."""
         return any(place.connections and connection.startswith(place.connections) for place in self._places.values())
-
-    def all_records(self) -> dict[RecordKey, Record | None]:
-        """What the store should hold about them."""
-        return {place_key(place): place_record(place) for place in self._places.values()}
 
     def close(self) -> None:
         """Ends all streams."""

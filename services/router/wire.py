@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from services.router.exchanges.exchange_type import Binding
 from services.router.topology.definitions import Exchange, Queue
-from services.router.topology.effects import News
+from services.router.topology.effects import News, Record, RecordKey
 from services.router.topology.virtual_host import VirtualHost
 from services.rpc import router_pb2
 
@@ -74,6 +74,33 @@ def snapshot_frames(
     frames[0].virtual_hosts.extend(virtual_hosts)
     frames[-1].last = True
     return frames
+
+
+def record_frames(
+    version: int, records: Iterable[tuple[RecordKey, Record]], place_ttl_ms: int
+) -> list[router_pb2.TopologyFrame]:
+    """Everything that a router needs to evaluate as the one that writes does, in as many frames as it takes."""
+    messages = [_record_message(key, record) for key, record in records]
+    frames = [
+        router_pb2.TopologyFrame(
+            version=version, snapshot=True, place_ttl_ms=place_ttl_ms, records=messages[first : first + _QUEUES_A_FRAME]
+        )
+        for first in range(0, len(messages) or 1, _QUEUES_A_FRAME)
+    ]
+    frames[-1].last = True
+    return frames
+
+
+def records_frame(version: int, news: News) -> router_pb2.TopologyFrame:
+    """What a router that follows needs in order to know `version`."""
+    records = [_record_message(key, record) for key, record in news.records.items()]
+    return router_pb2.TopologyFrame(version=version, records=records)
+
+
+def _record_message(key: RecordKey, record: Record | None) -> router_pb2.TopologyRecord:
+    if record is None:
+        return router_pb2.TopologyRecord(kind=key.kind, key=key.key, deleted=True)
+    return router_pb2.TopologyRecord(kind=key.kind, key=key.key, value=record.value)
 
 
 def description(hosts: Mapping[str, VirtualHost], chosen: str) -> router_pb2.DescribeReply:

@@ -6,8 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
-import grpc
-
+from services.common.errors import Fenced, abort
 from services.common.grpc_channel import Server
 from services.rpc import store_pb2, store_pb2_grpc
 
@@ -21,8 +20,12 @@ class MemoryStore(store_pb2_grpc.StoreServicer):
         self.holder = ""
         self.epoch = 0
         self.incarnation = 1
+        self.members: dict[str, str] = {}  # routers → address
+        self.reserved = ""  # the one member that may have the lease
+        self.silent = False  # renews nothing
         self.delay = 0.0  # of a write, as a disk has it
         self._origin = 0
+        self._changed = asyncio.Event()
         self._server: Server | None = None
 
     async def start(self, address: str) -> None:
@@ -39,22 +42,54 @@ class MemoryStore(store_pb2_grpc.StoreServicer):
         self.incarnation += 1
         self.records = {key: record for key, record in self.records.items() if not record.transient}
 
+    def hold(self, member: str, address: str) -> None:
+        """Somebody has the lease."""
+        self.holder, self.members[member] = member, address
+        self._tell()
+
+    def _tell(self) -> None:
+        self._changed.set()
+        self._changed = asyncio.Event()
+
     async def AllocateOrigin(self, request: Any, context: Any) -> store_pb2.Origin:  # noqa: N802
         self._origin += 1
         return store_pb2.Origin(origin=self._origin, incarnation=self.incarnation)
 
     async def KeepAlive(self, request: Any, context: Any) -> store_pb2.KeepAliveReply:  # noqa: N802
-        if request.leaving and self.holder == request.member:
-            self.holder = ""
-        elif request.acquire and not self.holder:
+        while self.silent:
+            await asyncio.sleep(0.01)
+        before = self._table()
+        if request.leaving:
+            self.members.pop(request.member, None)
+            self.holder = "" if self.holder == request.member else self.holder
+        else:
+            self.members[request.member] = request.address
+        if request.acquire and not self.holder and self.reserved in {"", request.member}:
             self.holder = request.member
             self.epoch += 1
-        leases = [store_pb2.Lease(name="router", epoch=self.epoch, member=self.holder)] if self.holder else []
+        if self._table() != before:
+            self._tell()
+        leases = self._table().leases
         return store_pb2.KeepAliveReply(leases=leases, ttl_ms=request.ttl_ms, incarnation=self.incarnation)
+
+    async def WatchLeases(self, request: Any, context: Any) -> AsyncIterator[store_pb2.LeaseTable]:  # noqa: N802
+        while True:
+            changed = self._changed
+            yield self._table()
+            await changed.wait()
+
+    def _table(self) -> store_pb2.LeaseTable:
+        lease = store_pb2.Lease(
+            name="router", epoch=self.epoch, member=self.holder, address=self.members.get(self.holder, "")
+        )
+        members = [
+            store_pb2.Member(member=member, role="router", address=address) for member, address in self.members.items()
+        ]
+        return store_pb2.LeaseTable(leases=[lease] if self.holder else [], members=members)
 
     async def PutRecords(self, request: Any, context: Any) -> store_pb2.PutRecordsReply:  # noqa: N802
         if request.fence.epoch != self.epoch:
-            await context.abort(grpc.StatusCode.FAILED_PRECONDITION, "newer epoch")
+            await abort(context, Fenced("newer epoch"))
         await asyncio.sleep(self.delay)
         self.puts.append(request)
         for record in request.puts:

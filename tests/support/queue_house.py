@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from services.common.clients.store import StoreClient
 from services.common.clients.topology import TopologyClient
 from services.common.config import Settings
 from services.common.grpc_channel import connect
@@ -37,13 +38,15 @@ class House:
         await self.store.start()
         await self.router.start()
         await self.start_queue("queue-1")
-        self.topology = TopologyClient(self.settings.address_of("router"), "test", "gateway", "test")
+        self._client = StoreClient(self.settings.address_of("store"))
+        self.topology = TopologyClient(self._client, "test", "gateway", "test")
         await self.topology.start()
 
     async def stop(self) -> None:
         for link in self.links:
             await link.close()
         await self.topology.stop()
+        await self._client.close()
         for service in self.queues.values():
             await service.stop()
         await self.router.stop()

@@ -156,6 +156,8 @@ class Leases:
             log.warning("leases not renewed", role=self._role, reason=failure.text)
 
     def _believe(self, until: float) -> None:
+        # What had run out has to be told, also when nobody noticed: others may have acted on it.
+        self.check()
         self._valid_until = max(self._valid_until, until)
         if self._watchdog:
             self._watchdog.cancel()

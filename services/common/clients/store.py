@@ -22,6 +22,7 @@ T = TypeVar("T")
 _RETRY_SECONDS = 0.1
 # Long enough for a store that is being restarted to read itself back.
 _PATIENCE = 30.0
+_AT_ONCE = 1.0
 
 log = structlog.get_logger()
 
@@ -34,6 +35,7 @@ class StoreClient:
     """
 
     def __init__(self, address: str) -> None:
+        self.address = address
         self._channel = connect(address)
         self._stub = StoreStub(self._channel)
 
@@ -50,6 +52,14 @@ class StoreClient:
     async def keep_alive(self, request: pb.KeepAliveRequest, timeout: float = 1.0) -> pb.KeepAliveReply:  # noqa: ASYNC109 - a gRPC deadline
         """Renews, releases and acquires. Raises Unavailable after `timeout` seconds: then nothing is known."""
         return await _result(self._stub.KeepAlive(request, wait_for_ready=True, timeout=timeout))
+
+    async def leases(self, role: str) -> pb.LeaseTable:
+        """The lease table of `role` as it is now. Raises Unavailable when the store does not answer at once."""
+        call = self._stub.WatchLeases(pb.WatchLeasesRequest(role=role), timeout=_AT_ONCE)
+        try:
+            return await _result(anext(aiter(call)))
+        finally:
+            call.cancel()
 
     def watch_leases(self, role: str) -> AsyncIterator[pb.LeaseTable]:
         """The lease table of `role`, whole, now and at each change; reconnects for ever."""

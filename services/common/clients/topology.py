@@ -1,61 +1,86 @@
-"""The router's client: queue definitions at hand, routes asked for, changes made, and a place among the watchers.
+"""The routers' client: queue definitions at hand, routes asked for, changes made, and a place among the watchers.
 
-A watcher has its place while the router counts on it: then no change is answered before this process has acknowledged
-it, so what is remembered of routes is true. Without a place nothing may be routed from memory.
+A watcher has its place while the router that writes counts on it: then no change is answered before this process has
+acknowledged it, so what is remembered of routes is true. Without a place nothing may be routed from memory.
+
+A router that falls silent is no reason to lose the place as long as nobody can write: the next one counts a whole
+`place_ttl` from when it begins for everyone who had a place, and one whose lease has run out answers no change.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import grpc
 import grpc.aio
 import structlog
 
-from services.common.clients.reachable import is_refused
+from services.common.clients.routers import Replaced, Router, Routers
+from services.common.clients.store import StoreClient
 from services.common.clients.topology_mirror import TopologyListener, TopologyMirror
 from services.common.clock import monotonic
-from services.common.errors import from_rpc
-from services.common.grpc_channel import connect
+from services.common.errors import Unavailable, from_rpc
 from services.common.runtime import Tasks
-from services.rpc import router_pb2, router_pb2_grpc
+from services.rpc import router_pb2
+
+if TYPE_CHECKING:
+    from services.rpc.router_pb2_grpc import RouterAsyncStub
 
 __all__ = ["TopologyClient", "TopologyListener"]
 
 T = TypeVar("T")
+Metadata = tuple[tuple[str, str], ...]
 
 _BACKOFF = 0.1
 _PATIENCE = 10.0
 _FAREWELL = 1.0
+_SHORTLY = 0.5  # for a router that only follows to say where messages go; then the one that writes is asked
 _TTL_UNTIL_TOLD = 1.0
 _AGAIN = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED)
 
 log = structlog.get_logger()
 
 
+class Mirror(Protocol):
+    """What is kept of the topology."""
+
+    @property
+    def version(self) -> int:
+        """Of the last frame that was taken whole."""
+
+    def begin(self) -> None:
+        """Frames of another stream follow."""
+
+    def take(self, frame: router_pb2.TopologyFrame) -> bool:
+        """Carries a frame out; false while the rest of a snapshot is still to come."""
+
+
 class TopologyClient:
-    """Watches the router at `address` as `member`, whose connections' names begin with `connections_prefix`.
+    """Watches the router that writes as `member`, whose connections' names begin with `connections_prefix`.
 
     Created in a running loop. Add to `listeners` before `start`. `queues`, `by_name` (by virtual host and name) and
-    `virtual_hosts` are to be read only.
+    `virtual_hosts` are to be read only; they are empty with a `mirror` of another kind.
     """
 
-    def __init__(self, address: str, member: str, role: str, connections_prefix: str) -> None:
-        self._mirror = TopologyMirror()
-        self.queues = self._mirror.queues
-        self.by_name = self._mirror.by_name
-        self.virtual_hosts = self._mirror.virtual_hosts
-        self.listeners = self._mirror.listeners
-        self._address = address
+    def __init__(
+        self, store: StoreClient, member: str, role: str, connections_prefix: str, mirror: Mirror | None = None
+    ) -> None:
+        known = TopologyMirror()
+        self.queues = known.queues
+        self.by_name = known.by_name
+        self.virtual_hosts = known.virtual_hosts
+        self.listeners = known.listeners
+        self.routers = Routers(store, member)
+        self._mirror = mirror or known
         self._introduction = router_pb2.WatcherFrame(member=member, role=role, connections=connections_prefix)
-        self._channel = connect(address)
-        self._stub = router_pb2_grpc.RouterStub(self._channel)
         self._tasks = Tasks()
         self._watching: asyncio.Task[None] | None = None
         self._wake = asyncio.Event()  # there is something to say
         self._synced = asyncio.Event()
+        self._placed = asyncio.Event()
+        self._heard = False  # on this stream
         self._leaving = False
         self._ttl = _TTL_UNTIL_TOLD
         self._place_until = 0.0
@@ -67,18 +92,20 @@ class TopologyClient:
 
     async def start(self) -> None:
         """Returns when the topology is known; waits for the router as long as it takes."""
+        self.routers.start()
         self._watching = self._tasks.start(self._keep_watching(), "topology")
+        self._tasks.start(self._keep_place(), "place in the topology")
         await self._synced.wait()
 
-    async def stop(self) -> None:
+    async def stop(self, *, leave: bool = True) -> None:
         """Gives the place up at once, and with it the exclusive queues of this process's connections."""
         self._leaving = True
         self._place_until = 0.0
         self._wake.set()
-        if self._watching:
+        if self._watching and leave:
             await asyncio.wait([self._watching], timeout=_FAREWELL)
         await self._tasks.stop()
-        await self._channel.close()
+        await self.routers.stop()
 
     def has_place(self) -> bool:
         """Whether what is remembered of routes may be used; cheap enough to be asked for every run of messages."""
@@ -86,27 +113,63 @@ class TopologyClient:
 
     async def change(self, request: router_pb2.ChangeRequest) -> router_pb2.ChangeReply:
         """Returns when every watcher routes by it; raises what the change raises, Unavailable after ten seconds."""
-        return await _patiently(lambda left: self._stub.Change(request, timeout=left))
+        return await self._of_writer(lambda stub, left: stub.Change(request, timeout=left))
 
-    async def route(self, messages: list[router_pb2.Message]) -> router_pb2.RouteReply:
-        """Where messages go, in their order; raises Unavailable after ten seconds."""
+    async def route(self, messages: list[router_pb2.Message], metadata: Metadata = ()) -> router_pb2.RouteReply:
+        """Where messages go, in their order; raises Unavailable after ten seconds.
+
+        What is older than `version` is true of every change that was answered, and must not be remembered.
+        """
         request = router_pb2.RouteRequest(messages=messages)
-        return await _patiently(lambda left: self._stub.Route(request, timeout=left))
+        near = self.routers.evaluator()
+        if near and near != self.routers.writer:
+            try:
+                return await self.routers.stub(near).Route(request, timeout=_SHORTLY, metadata=metadata)
+            except grpc.aio.AioRpcError as failure:
+                log.debug("asking the router that writes", instead_of=near.address, reason=failure.details())
+        return await self._of_writer(lambda stub, left: stub.Route(request, timeout=left, metadata=metadata))
+
+    async def _of_writer(self, call: Callable[[RouterAsyncStub, float], Awaitable[T]]) -> T:
+        """Again and again while no router writes."""
+        until = monotonic() + _PATIENCE
+        while True:
+            try:
+                async with asyncio.timeout(until - monotonic()):
+                    writer = await self.routers.known()
+                return await self.routers.while_writing(
+                    writer, _awaited(call(self.routers.stub(writer), max(until - monotonic(), _BACKOFF)))
+                )
+            except TimeoutError:
+                raise Unavailable("no router writes at the moment; try again") from None
+            except Replaced:
+                continue
+            except grpc.aio.AioRpcError as failure:
+                if failure.code() not in _AGAIN or monotonic() + _BACKOFF >= until:
+                    raise from_rpc(failure) from failure
+            await asyncio.sleep(_BACKOFF)
 
     # -------------------------------------------------------------- the stream
 
     async def _keep_watching(self) -> None:
         while not self._leaving:
+            writer = await self.routers.known()
             self._mirror.begin()
+            self._heard = False
             try:
-                async for frame in self._stub.Watch(self._say()):
-                    self._hear(frame)
+                await self.routers.while_writing(writer, self._watch(writer))
+            except Replaced:
+                log.info("another router writes, attaching to it")
+                continue
             except grpc.aio.AioRpcError as failure:
-                if self._synced.is_set() and not self._leaving:
+                if self._heard and not self._leaving:
                     log.info("topology stream ended, attaching again", reason=failure.details())
             if not self._leaving:
-                await self._ask_whether_gone()
                 await asyncio.sleep(_BACKOFF)
+
+    async def _watch(self, writer: Router) -> None:
+        async for frame in self.routers.stub(writer).Watch(self._say()):
+            self._heard = True
+            self._hear(frame)
 
     async def _say(self) -> AsyncIterator[router_pb2.WatcherFrame]:
         now = beaten = monotonic()
@@ -141,23 +204,31 @@ class TopologyClient:
             self._synced.set()
         if frame.beat_ms:
             self._place_until = max(self._place_until, frame.beat_ms / 1000 + self._ttl)
+            self._placed.set()
         if self.version != known:
             self._wake.set()
 
-    async def _ask_whether_gone(self) -> None:
-        """A router that is gone changes nothing, and the next one waits a whole `place_ttl` for this process."""
+    # -------------------------------------------------------------- the place
+
+    async def _keep_place(self) -> None:
+        while True:
+            silent_at = self._place_until - self._ttl * 2 / 3
+            if monotonic() < silent_at:
+                await asyncio.sleep(silent_at - monotonic())
+            elif self.has_place():
+                await self._prolong()
+                await asyncio.sleep(_BACKOFF)
+            else:
+                self._placed.clear()
+                await self._placed.wait()
+
+    async def _prolong(self) -> None:
+        """The router has not been heard for a while: maybe there is none."""
         asked = monotonic()
-        if self.has_place() and await is_refused(self._address):
+        # Still having the place afterwards means that it was not taken before nobody could take it any more.
+        if await self.routers.nobody_writes() and self.has_place() and not self._leaving:
             self._place_until = max(self._place_until, asked + self._ttl)
 
 
-async def _patiently(call: Callable[[float], Awaitable[T]]) -> T:
-    """Again and again while the router is away."""
-    until = monotonic() + _PATIENCE
-    while True:
-        try:
-            return await call(max(until - monotonic(), _BACKOFF))
-        except grpc.aio.AioRpcError as failure:
-            if failure.code() not in _AGAIN or monotonic() + _BACKOFF >= until:
-                raise from_rpc(failure) from failure
-        await asyncio.sleep(_BACKOFF)
+async def _awaited(call: Awaitable[T]) -> T:
+    return await call

@@ -20,8 +20,12 @@ class Program:
 def stages(settings: Settings) -> tuple[tuple[Program, ...], ...]:
     """The programs in the order in which they start; they stop in the opposite one, those of a stage together.
 
-    Raises CannotStart when several queue processes were given one address.
+    Raises CannotStart when several queue processes, or several routers, were given one address.
     """
+    if settings.router_address and settings.routers > 1:
+        raise CannotStart(
+            f"HOPLINE_ROUTER_ADDRESS is one address for {settings.routers} routers; unset it, or set HOPLINE_ROUTERS=1"
+        )
     if settings.queue_address and settings.queue_processes > 1:
         raise CannotStart(
             f"HOPLINE_QUEUE_ADDRESS is one address for {settings.queue_processes} queue processes; "
@@ -31,10 +35,11 @@ def stages(settings: Settings) -> tuple[tuple[Program, ...], ...]:
         _program(settings, f"queue-{number}", "queue", "--name", f"queue-{number}")
         for number in range(1, settings.queue_processes + 1)
     )
-    store, router, mgmt, gateway = (
-        (_program(settings, name, name),) for name in ("store", "router", "mgmt", "gateway")
-    )
-    return store, router, queues, mgmt, gateway
+    # The first one has the plain name: commands ask it, whether it writes or not.
+    names = ["router", *(f"router-{number}" for number in range(2, settings.routers + 1))]
+    routers = tuple(_program(settings, name, "router", "--name", name) for name in names)
+    store, mgmt, gateway = ((_program(settings, name, name),) for name in ("store", "mgmt", "gateway"))
+    return store, routers, queues, mgmt, gateway
 
 
 def _program(settings: Settings, name: str, *arguments: str) -> Program:

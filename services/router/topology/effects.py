@@ -51,6 +51,7 @@ class News:
     deleted_queues: dict[int, None] = field(default_factory=dict)
     virtual_hosts: dict[str, bool] = field(default_factory=dict)  # → whether it exists
     forget: dict[tuple[str, str], set[str] | None] = field(default_factory=dict)  # exchange → keys, None for all
+    records: dict[RecordKey, Record | None] = field(default_factory=dict)  # for routers, in place of all that
 
     def __bool__(self) -> bool:
         return bool(self.queues or self.deleted_queues or self.virtual_hosts or self.forget)
@@ -79,6 +80,7 @@ class News:
         for (virtual_host, exchange), keys in later.forget.items():
             for key in keys if keys is not None else (None,):
                 self.forget_key(virtual_host, exchange, key)
+        self.records.update(later.records)
 
 
 @dataclass(slots=True)

@@ -40,13 +40,18 @@ class State:
         self.virtual_hosts[queue.virtual_host].add_queue(queue, effects)
 
     def remove_queue(self, queue: Queue, effects: Effects) -> None:
-        del self.queues[queue.id]
-        if queue.exclusive_to:
-            owned = self.exclusive[queue.exclusive_to]
-            del owned[queue.id]
-            if not owned:
-                del self.exclusive[queue.exclusive_to]
+        self._unindex(queue)
         self.virtual_hosts[queue.virtual_host].remove_queue(queue, effects)
+
+    def drop_queue(self, queue: Queue) -> None:
+        """Its record is gone: no effects."""
+        self._unindex(queue)
+        self.virtual_hosts[queue.virtual_host].drop_queue(queue)
+
+    def restore_queue(self, queue: Queue) -> None:
+        """From its record: no effects."""
+        self._index(queue)
+        self.virtual_hosts[queue.virtual_host].restore_queue(queue)
 
     def restore(self, stored: Iterable[tuple[str, bytes]]) -> None:
         """Takes over (kind, value) of all records, in any order.
@@ -62,9 +67,8 @@ class State:
             if host := self.virtual_hosts.get(exchange.virtual_host):
                 host.restore_exchange(exchange)
         for queue in map(records.read_queue, by_kind[records.QUEUE]):
-            if host := self.virtual_hosts.get(queue.virtual_host):
-                self._index(queue)
-                host.restore_queue(queue)
+            if queue.virtual_host in self.virtual_hosts:
+                self.restore_queue(queue)
         for bound in map(records.read_binding, by_kind[records.BINDING]):
             self._restore_binding(bound)
 
@@ -77,6 +81,14 @@ class State:
         self.queues[queue.id] = queue
         if queue.exclusive_to:
             self.exclusive.setdefault(queue.exclusive_to, {})[queue.id] = None
+
+    def _unindex(self, queue: Queue) -> None:
+        del self.queues[queue.id]
+        if queue.exclusive_to:
+            owned = self.exclusive[queue.exclusive_to]
+            del owned[queue.id]
+            if not owned:
+                del self.exclusive[queue.exclusive_to]
 
     def _restore_binding(self, bound: records.BoundIn) -> None:
         host = self.virtual_hosts.get(bound.virtual_host)

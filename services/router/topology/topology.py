@@ -14,6 +14,7 @@ from services.router.topology.delete_queue import close_connection, delete_exclu
 from services.router.topology.effects import Effects, Record, RecordKey
 from services.router.topology.kinds import Kinds
 from services.router.topology.outcome import Outcome
+from services.router.topology.replay import Change, replay
 from services.router.topology.route import Headers, Route, route
 from services.router.topology.state import State
 from services.router.topology.virtual_host import VirtualHost
@@ -74,6 +75,10 @@ class Topology:
     def restore(self, stored: Iterable[tuple[str, bytes]]) -> None:
         """Takes over (kind, value) of the records that `records.KINDS` names; only once, before anything else."""
         self._state.restore(stored)
+
+    def replay(self, changes: Iterable[Change]) -> None:
+        """Takes over what another router decided, as its records say it."""
+        replay(self._state, changes)
 
     def all_records(self) -> Iterator[tuple[RecordKey, Record]]:
         """Everything that the store should hold."""

@@ -53,9 +53,7 @@ class VirtualHost:
         self._forget(name, None, effects)
         for binding in list(source.bindings):
             self._detach(name, binding, effects)
-        del self.sources[name]
-        if source.alternate is not None:
-            self._alternate_of[source.alternate].pop(name)
+        self._unplace(source)
         effects.records[records.exchange_key(source.definition)] = None
         effects.happened.append(Happened(created=False, what=source.definition))
         self._remove_inbound(name, effects)
@@ -72,8 +70,7 @@ class VirtualHost:
 
     def remove_queue(self, queue: Queue, effects: Effects) -> None:
         """Takes its bindings along, and auto-delete exchanges that were bound to it alone."""
-        self.sources[names.DEFAULT_EXCHANGE].matcher.unbind(Binding(queue.id, queue.name))
-        del self.queues[queue.name]
+        self._unplace_queue(queue)
         effects.records[records.queue_key(queue)] = None
         effects.news.delete_queue(queue.id)
         self._forget(names.DEFAULT_EXCHANGE, queue.name, effects)
@@ -136,6 +133,30 @@ class VirtualHost:
         """From its record: no effects."""
         self._connect(source, binding)
 
+    def drop_exchange(self, name: str) -> None:
+        """Its record is gone: no effects."""
+        source = self.sources[name]
+        for binding in list(source.bindings):
+            self.drop_binding(name, binding)
+        self._unplace(source)
+
+    def drop_queue(self, queue: Queue) -> None:
+        """Its record is gone: no effects."""
+        for source, binding in list(self._inbound.get(queue.id, ())):
+            self.drop_binding(source, binding)
+        self._unplace_queue(queue)
+        del self._queues_by_id[queue.id]
+
+    def drop_binding(self, source: str, binding: Binding) -> None:
+        """Its record is gone: no effects."""
+        place = self.sources[source]
+        place.matcher.unbind(binding)
+        del place.bindings[binding]
+        inbound = self._inbound[binding.destination]
+        del inbound[source, binding]
+        if not inbound:
+            del self._inbound[binding.destination]
+
     def all_records(self) -> Iterator[tuple[RecordKey, Record]]:
         """Everything that the store should hold about it."""
         yield records.virtual_host_key(self.name), records.virtual_host_record(self.name)
@@ -159,6 +180,15 @@ class VirtualHost:
         if source.alternate is not None:
             self._alternate_of.setdefault(source.alternate, {})[exchange.name] = None
 
+    def _unplace(self, source: Source) -> None:
+        del self.sources[source.definition.name]
+        if source.alternate is not None:
+            self._alternate_of[source.alternate].pop(source.definition.name)
+
+    def _unplace_queue(self, queue: Queue) -> None:
+        self.sources[names.DEFAULT_EXCHANGE].matcher.unbind(Binding(queue.id, queue.name))
+        del self.queues[queue.name]
+
     def _place_queue(self, queue: Queue) -> None:
         self.queues[queue.name] = queue
         self._queues_by_id[queue.id] = queue
@@ -171,13 +201,7 @@ class VirtualHost:
         self._inbound.setdefault(binding.destination, {})[source, binding] = None
 
     def _detach(self, source: str, binding: Binding, effects: Effects) -> None:
-        place = self.sources[source]
-        place.matcher.unbind(binding)
-        del place.bindings[binding]
-        inbound = self._inbound[binding.destination]
-        del inbound[source, binding]
-        if not inbound:
-            del self._inbound[binding.destination]
+        self.drop_binding(source, binding)
         effects.records[records.binding_key(self.name, source, binding)] = None
         effects.happened.append(Happened(created=False, what=self._bound(source, binding)))
 

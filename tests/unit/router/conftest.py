@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from services.common.clients.store import StoreClient
 from services.common.clients.topology import TopologyClient
 from services.common.config import Settings
 from services.router.service import Service
@@ -31,22 +32,29 @@ async def cluster(tmp_path: Any) -> AsyncIterator[SimpleNamespace]:
     await store.start(settings.address_of("store"))
     async with contextlib.AsyncExitStack() as stack:
         stack.push_async_callback(store.stop)
+        store_client = StoreClient(settings.address_of("store"))
+        stack.push_async_callback(store_client.close)
         lost = asyncio.Event()
         routers = []
 
-        async def start_router() -> None:
-            router = Service(settings, on_lost=lost.set)
+        async def start_router(name: str = "router") -> Service:
+            router = Service(settings, name, on_lost=lost.set)
             await router.start()
             routers.append(router)
+            return router
 
         async def stop_router() -> None:
             while routers:
                 await routers.pop().stop()
 
+        async def stop_one(router: Service) -> None:
+            routers.remove(router)
+            await router.stop()
+
         stack.push_async_callback(stop_router)
 
         async def watch(member: Any, role: Any = "gateway", prefix: Any = None) -> TopologyClient:
-            client = TopologyClient(settings.address_of("router"), member, role, prefix or f"{member}/")
+            client = TopologyClient(store_client, member, role, prefix or f"{member}/")
             await client.start()
             stack.push_async_callback(client.stop)
             return client
@@ -54,8 +62,10 @@ async def cluster(tmp_path: Any) -> AsyncIterator[SimpleNamespace]:
         yield SimpleNamespace(
             settings=settings,
             store=store,
+            store_client=store_client,
             start_router=start_router,
             stop_router=stop_router,
+            stop_one=stop_one,
             watch=watch,
             lost=lost,
             request=request,

@@ -1,11 +1,7 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +10,7 @@ from services.common.clients.topology import TopologyClient
 from services.common.errors import BrokerError, NotFound, PreconditionFailed
 from services.common.grpc_channel import connect, is_serving
 from services.rpc import router_pb2, router_pb2_grpc
+from tests.support.silent_listener import silent_listener
 
 
 async def test_first_start_creates_the_virtual_host_slash(cluster: Any) -> None:
@@ -246,7 +243,7 @@ class _Notes:
 async def test_listeners_are_told_before_the_change_is_answered(cluster: Any) -> None:
     """Queues, deletions and what to forget reach listeners in time; the snapshot resets."""
     await cluster.start_router()
-    client = TopologyClient(cluster.settings.address_of("router"), "g1", "gateway", "g1/")
+    client = TopologyClient(cluster.store_client, "g1", "gateway", "g1/")
     notes = _Notes()
     client.listeners.append(notes)
     await client.start()
@@ -279,21 +276,53 @@ async def test_place_is_kept_while_the_router_is_gone(cluster: Any, until: Any) 
     assert client.has_place()
 
 
-@contextmanager
-def _silent_listener(path: Path) -> Iterator[None]:
-    path.unlink(missing_ok=True)
-    with socket.socket(socket.AF_UNIX) as silent:
-        silent.bind(str(path))
-        silent.listen()
-        yield
-
-
 async def test_place_is_lost_when_the_router_is_silent(cluster: Any, until: Any) -> None:
-    """A router that accepts and says nothing may have given the place away."""
+    """A router that has its lease, accepts and says nothing may have given the place away."""
+    await cluster.start_router()
+    client = await cluster.watch("g1")
+    await until(client.has_place)
+    writer = cluster.store.holder
+    await cluster.stop_router()
+    address = cluster.settings.address_of("router")
+    with silent_listener(cluster.settings.run_folder / "router.sock"):
+        cluster.store.hold(writer, address)
+        await until(lambda: not client.has_place())
+        await client.stop()
+
+
+async def test_place_is_kept_while_a_silent_router_has_no_lease(cluster: Any, until: Any) -> None:
+    """A router whose lease has run out answers no change, so routes stay usable though it cannot be told from alive."""
     await cluster.start_router()
     client = await cluster.watch("g1")
     await until(client.has_place)
     await cluster.stop_router()
-    with _silent_listener(cluster.settings.run_folder / "router.sock"):
-        await until(lambda: not client.has_place())
+    with silent_listener(cluster.settings.run_folder / "router.sock"):
+        for _ in range(10):
+            await asyncio.sleep(0.1)
+            assert client.has_place()
         await client.stop()
+
+
+async def test_no_place_outlives_the_lease_of_the_router_that_gave_it(cluster: Any, until: Any) -> None:
+    """A router that cannot renew its lease confirms no place any more: another one may count by then."""
+    await cluster.start_router()
+    client = await cluster.watch("g1")
+    await until(client.has_place)
+    cluster.store.silent = True
+    await until(lambda: not client.has_place())
+    cluster.store.silent = False
+    await until(client.has_place)
+
+
+async def test_watchers_are_known_to_the_router_that_comes_with_the_next_store(cluster: Any) -> None:
+    """When store and router die together, the next router waits for gateways that may still route as before."""
+    await cluster.start_router()
+    client, silent = await cluster.watch("g1"), _Silent(cluster, "silent")
+    await silent.attach()
+    await cluster.stop_router()
+    cluster.store.lose_memory()
+    await cluster.start_router()
+    began = time.monotonic()
+    await client.change(cluster.request("declare_queue", name="q"))
+    assert time.monotonic() - began > 0.2
+    await silent.channel.close()

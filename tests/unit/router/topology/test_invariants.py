@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 
 from services.common.clients.topology_mirror import TopologyMirror
 from services.common.errors import BrokerError
+from services.router.replica import Replica
 from services.router.topology.definitions import Exchange, Queue
 from services.router.topology.effects import Bound, Effects, News
-from services.router.wire import news_frame, snapshot_frames
+from services.router.wire import news_frame, record_frames, records_frame, snapshot_frames
 from tests.support.topology_bench import new_topology, request
 
 _QUEUES = ["q1", "q2", ""]
@@ -102,16 +103,22 @@ class _Gateway:
 @settings(max_examples=200, deadline=None)
 @given(st.lists(_changes, max_size=25), st.data())
 def test_records_and_news_say_everything(changes: Any, data: Any) -> None:
-    """After any changes the records restore the same topology, and what a gateway has not forgotten is true."""
+    """After any changes the records restore the same topology, what a gateway has not forgotten is true, and a router
+    that was told the records evaluates in the same way.
+    """
     topology, kept, gateway, unsent = new_topology(), {}, _Gateway(), News()
+    replica = Replica(new_topology)
     for change in [request("create_virtual_host", name="/"), *changes]:
         effects = Effects()
         with suppress(BrokerError):
             topology.change(change, effects)
         kept = {key: record for key, record in (kept | effects.records).items() if record}
+        effects.news.records = effects.records
         unsent.add(effects.news)
         if data.draw(_flag):
             gateway.mirror.take(news_frame(1, unsent))
+            replica.take(records_frame(1, unsent))
+            _check_replica(topology, replica)
             unsent = News()
             if "/" in topology.virtual_hosts:
                 now = _routes(topology)
@@ -137,6 +144,15 @@ def test_what_happened_adds_up(changes: Any) -> None:
     records = [key.kind for key, _ in topology.all_records()]
     assert sorted(_KIND_OF[type(what)] for what in there) == sorted(records)
     assert {queue for queue in there if isinstance(queue, Queue)} == set(topology.queues.values())
+
+
+def _check_replica(topology: Any, replica: Any) -> None:
+    assert dict(replica.topology.all_records()) == dict(topology.all_records())
+    assert _routes(replica.topology) == _routes(topology)
+    late = Replica(new_topology)
+    for frame in record_frames(1, topology.all_records(), 1):
+        late.take(frame)
+    assert _routes(late.topology) == _routes(topology)
 
 
 _KIND_OF = {str: "virtual_host", Exchange: "exchange", Queue: "queue", Bound: "binding"}

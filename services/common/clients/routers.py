@@ -1,0 +1,145 @@
+"""The routers, as the store's lease table says it: which one writes, and which are there to be asked."""
+
+from __future__ import annotations
+
+import asyncio
+import zlib
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import grpc.aio
+
+from services.common.clients.reachable import is_refused
+from services.common.clients.store import StoreClient
+from services.common.errors import Unavailable
+from services.common.grpc_channel import connect
+from services.common.runtime import Tasks
+from services.rpc.router_pb2_grpc import RouterStub
+from services.rpc.store_pb2 import LeaseTable
+
+if TYPE_CHECKING:
+    from services.rpc.router_pb2_grpc import RouterAsyncStub
+
+ROLE = "router"
+
+_LINGER = 30.0  # seconds
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Router:
+    """One run of a router."""
+
+    member: str
+    address: str
+
+
+class Replaced(Exception):
+    """Another router writes by now."""
+
+
+class Routers:
+    """Follows the leases between `start` and `stop`; created in a running loop.
+
+    `listeners` are called after each change. `name` of who asks spreads questions over the routers.
+    """
+
+    def __init__(self, store: StoreClient, name: str) -> None:
+        self.writer: Router | None = None  # None: the lease is nobody's at the moment
+        self.listeners: list[Callable[[], None]] = []
+        self._last: Router | None = None  # who wrote when it was last known who does
+        self._store = store
+        self._spread = zlib.crc32(name.encode())
+        self._serving: list[Router] = []
+        self._changed = asyncio.Event()
+        self._channels: dict[str, grpc.aio.Channel] = {}
+        self._tasks = Tasks()
+
+    def start(self) -> None:
+        """Follows from now on."""
+        self._tasks.start(self._follow(), "routers")
+
+    async def stop(self) -> None:
+        """Ends all calls."""
+        await self._tasks.stop()
+        for channel in self._channels.values():
+            await channel.close()
+
+    async def known(self) -> Router:
+        """The router that writes, when there is one."""
+        while self.writer is None:
+            await self._changed.wait()
+        return self.writer
+
+    def stub(self, router: Router) -> RouterAsyncStub:
+        """To call it by."""
+        channel = self._channels.get(router.address)
+        if channel is None:
+            channel = self._channels[router.address] = connect(router.address)
+        return RouterStub(channel)
+
+    def evaluator(self) -> Router | None:
+        """One that is to be asked where messages go: another for other askers."""
+        return self._serving[self._spread % len(self._serving)] if self._serving else self.writer
+
+    async def while_writing(self, writer: Router, work: Coroutine[Any, Any, T]) -> T:
+        """What `work` gives; raises Replaced, and cancels it, when another router than `writer` writes."""
+        task = asyncio.ensure_future(work)
+        try:
+            while not task.done():
+                if self.writer not in {None, writer}:
+                    raise Replaced
+                changed = asyncio.ensure_future(self._changed.wait())
+                await asyncio.wait({task, changed}, return_when=asyncio.FIRST_COMPLETED)
+                changed.cancel()
+            return task.result()
+        finally:
+            if not task.done():
+                task.cancel()
+                await asyncio.gather(task, return_exceptions=True)
+
+    async def nobody_writes(self) -> bool:
+        """Whether, at some moment after the call, no router could answer a change.
+
+        So it is when the lease is nobody's, or is that of a process that is gone: the next router begins later. When
+        nobody listens where the store was, nobody can be granted anything either.
+        """
+        try:
+            holder = _holder(await self._store.leases(ROLE))
+        except Unavailable:
+            return await self._is_gone(self._last) and await is_refused(self._store.address)
+        return holder is None or (holder == self._last and await self._is_gone(holder))
+
+    @staticmethod
+    async def _is_gone(router: Router | None) -> bool:
+        return router is not None and await is_refused(router.address)
+
+    async def _follow(self) -> None:
+        async for table in self._store.watch_leases(ROLE):
+            self.writer = _holder(table)
+            self._last = self.writer or self._last
+            self._serving = sorted(
+                (Router(member.member, member.address) for member in table.members if member.address),
+                key=lambda router: router.member,
+            )
+            self._changed.set()
+            self._changed = asyncio.Event()
+            for listener in self.listeners:
+                listener()
+            for address in self._channels.keys() - self._addresses():
+                self._tasks.start(self._close_later(address), "former router")
+
+    def _addresses(self) -> set[str]:
+        return {router.address for router in [*self._serving, self.writer, self._last] if router}
+
+    async def _close_later(self, address: str) -> None:
+        """A channel to a router that is gone would try to connect for ever; calls that are under way end by then."""
+        await asyncio.sleep(_LINGER)
+        if address not in self._addresses() and (channel := self._channels.pop(address, None)):
+            await channel.close()
+
+
+def _holder(table: LeaseTable) -> Router | None:
+    return next((Router(lease.member, lease.address) for lease in table.leases if lease.name == ROLE), None)

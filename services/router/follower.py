@@ -1,0 +1,62 @@
+"""A router that does not write: evaluates by a replica, hands changes on, and is ready to take the lease over."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+
+from services.common.clients.routers import ROLE
+from services.common.clients.store import StoreClient
+from services.common.clients.topology import TopologyClient
+from services.common.errors import Unavailable
+from services.router.evaluate import evaluate
+from services.router.replica import Replica
+from services.router.topology.topology import Topology
+from services.router.wire import description
+from services.rpc import router_pb2
+
+
+class Follower:
+    """A Role. It has a place as every watcher has: no change is answered before the replica has it."""
+
+    def __init__(self, store: StoreClient, member: str, create: Callable[[], Topology]) -> None:
+        self._replica = Replica(create)
+        self._client = TopologyClient(store, member, ROLE, "", self._replica)
+
+    async def start(self) -> None:
+        """Returns when the topology is known; waits for a router that writes as long as it takes."""
+        await self._client.start()
+
+    async def stop(self, *, leave: bool = True) -> None:
+        """Gives its place up, when there is somebody to give it to."""
+        await self._client.stop(leave=leave)
+
+    def when_routers_change(self, listener: Callable[[], None]) -> None:
+        """Calls `listener` whenever routers come, go, or take the lease."""
+        self._client.routers.listeners.append(listener)
+
+    # -------------------------------------------------------------- as Role says
+
+    async def change(self, request: router_pb2.ChangeRequest) -> router_pb2.ChangeReply:
+        """Answers what the router that writes has answered."""
+        return await self._client.change(request)
+
+    def route(self, request: router_pb2.RouteRequest) -> router_pb2.RouteReply:
+        """Evaluates while it has its place: then it knows every change that was answered."""
+        self._check()
+        return router_pb2.RouteReply(
+            routed=evaluate(self._replica.topology, request.messages), version=self._replica.version
+        )
+
+    async def watch(self, frames: AsyncIterator[router_pb2.WatcherFrame]) -> AsyncIterator[router_pb2.TopologyFrame]:  # noqa: ARG002 - as Role says
+        """Refuses: places are given by the router that writes alone."""
+        raise Unavailable("this router does not write; the store's lease table says which one does")
+        yield  # what makes it a generator
+
+    def describe(self, virtual_host: str) -> router_pb2.DescribeReply:
+        """As every change that was answered has left it."""
+        self._check()
+        return description(self._replica.topology.virtual_hosts, virtual_host)
+
+    def _check(self) -> None:
+        if not self._client.has_place():
+            raise Unavailable("this router does not hear from the one that writes")

@@ -1,0 +1,112 @@
+"""The router that writes: what there is from the moment when it got the lease."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+
+from services.common.bus.events import Events
+from services.common.clock import monotonic
+from services.common.errors import Unavailable
+from services.common.runtime import Tasks
+from services.router.changes import Changes
+from services.router.evaluate import evaluate
+from services.router.lease import Lease
+from services.router.places import Places
+from services.router.record_store import RecordStore
+from services.router.topology.effects import Effects
+from services.router.topology.outcome import Outcome
+from services.router.topology.records import KINDS
+from services.router.topology.topology import Topology
+from services.router.watch import Watch
+from services.router.watchers import WATCHER, Watchers, read_place
+from services.router.wire import description, queue_message
+from services.rpc import router_pb2
+
+_FIRST_VIRTUAL_HOST = "/"
+# Of versions: those of a later holder of the lease are greater than all of an earlier one.
+_EPOCH_SHIFT = 40
+
+
+class Writer:
+    """A Role. Made when the lease is held; `on_failure` is told when it cannot go on."""
+
+    def __init__(
+        self,
+        topology: Topology,
+        store: RecordStore,
+        lease: Lease,
+        place_ttl_ms: int,
+        events: Events,
+        on_failure: Callable[[BaseException], None],
+    ) -> None:
+        self._topology = topology
+        self._store = store
+        self._lease = lease
+        self._tasks = Tasks(on_failure)
+        ttl = place_ttl_ms / 1000
+        self._watchers = Watchers(ttl, monotonic)
+        self._changes = Changes(topology, store, self._watchers, lease, lease.epoch << _EPOCH_SHIFT, events)
+        self._places = Places(topology, self._changes, self._watchers, lease, ttl)
+        self._watch = Watch(topology, self._changes, self._watchers, self._places, lease, place_ttl_ms)
+        lease.on_store_restart = self._changes.restore_transient
+        lease.on_regained = self._watchers.renew_all
+
+    async def start(self, member: str) -> None:
+        """Reads the topology; from then on everything can be asked. `member` is this router: it is no watcher now."""
+        stored = await self._store.list([*KINDS, WATCHER])
+        self._topology.restore((record.kind, record.value) for record in stored if record.kind != WATCHER)
+        for record in stored:
+            if record.kind == WATCHER:
+                self._watchers.expect(read_place(record.value))
+        # Only from here on can a watcher of the former router come back.
+        self._watchers.renew_all()
+        self._tasks.start(self._changes.run(), "changes")
+        if not self._topology.virtual_hosts:
+            await self._create_first()
+        if former := self._watchers.find(member):
+            await self._places.lose([former], "writes now")
+        self._tasks.start(self._places.watch_over(), "places")
+        self._tasks.start(self._places.close_orphans(), "orphans")
+
+    async def stop(self) -> None:
+        """Ends the streams, which find the next router."""
+        await self._watch.stop()
+        await self._tasks.stop()
+
+    # -------------------------------------------------------------- as Role says
+
+    async def change(self, request: router_pb2.ChangeRequest) -> router_pb2.ChangeReply:
+        """Answers when the change, and all that it saw, is kept and every watcher routes by it."""
+
+        def decide(effects: Effects) -> Outcome:
+            return self._topology.change(request, effects)
+
+        outcome, version = await self._changes.submit(decide)
+        await self._watchers.settled(version)
+        reply = router_pb2.ChangeReply(created=outcome.created, version=version)
+        if outcome.queue:
+            reply.queue.CopyFrom(queue_message(outcome.queue))
+        return reply
+
+    def route(self, request: router_pb2.RouteRequest) -> router_pb2.RouteReply:
+        """Evaluates by the topology as it is, which may be ahead of the version that it tells."""
+        if not self._lease.holds():
+            raise Unavailable("another router may write by now")
+        return router_pb2.RouteReply(routed=evaluate(self._topology, request.messages), version=self._changes.version)
+
+    def watch(self, frames: AsyncIterator[router_pb2.WatcherFrame]) -> AsyncIterator[router_pb2.TopologyFrame]:
+        """See services/router/watch.py."""
+        return self._watch.serve(frames)
+
+    def describe(self, virtual_host: str) -> router_pb2.DescribeReply:
+        """As it is now."""
+        return description(self._topology.virtual_hosts, virtual_host)
+
+    async def _create_first(self) -> None:
+        virtual_host = router_pb2.CreateVirtualHost(name=_FIRST_VIRTUAL_HOST)
+        request = router_pb2.ChangeRequest(create_virtual_host=virtual_host)
+
+        def create(effects: Effects) -> Outcome:
+            return self._topology.change(request, effects)
+
+        await self._changes.submit(create)

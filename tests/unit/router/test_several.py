@@ -1,0 +1,112 @@
+"""Several routers: one writes, all evaluate."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import grpc.aio
+import pytest
+
+from services.common.errors import NotFound
+from services.common.grpc_channel import connect, is_serving
+from services.rpc import router_pb2, router_pb2_grpc
+from tests.support.silent_listener import silent_listener
+
+
+def _to(exchange: str, key: str) -> router_pb2.RouteRequest:
+    return router_pb2.RouteRequest(messages=[router_pb2.Message(virtual_host="/", exchange=exchange, routing_key=key)])
+
+
+async def test_a_second_router_evaluates_what_was_just_bound(cluster: Any) -> None:
+    """When a change is answered, the router that follows already routes by it, every time."""
+    await cluster.start_router()
+    await cluster.start_router("router-2")
+    client = await cluster.watch("g1")
+    reply = await client.change(cluster.request("declare_queue", name="q"))
+    async with connect(cluster.settings.address_of("router-2")) as channel:
+        follower = router_pb2_grpc.RouterStub(channel)
+        for number in range(30):
+            change = {"source": "amq.topic", "destination": "q", "routing_key": f"k.{number}"}
+            await client.change(cluster.request("bind", **change))
+            [found] = (await follower.Route(_to("amq.topic", f"k.{number}"))).routed
+            assert list(found.queue_ids) == [reply.queue.id]
+            await client.change(cluster.request("unbind", **change))
+            [lost] = (await follower.Route(_to("amq.topic", f"k.{number}"))).routed
+            assert not lost.queue_ids
+
+
+async def test_a_router_that_follows_answers_whatever_it_is_asked(cluster: Any) -> None:
+    """It hands changes on with their errors, describes the topology, and gives no places."""
+    await cluster.start_router()
+    await cluster.start_router("router-2")
+    assert await is_serving(cluster.settings.address_of("router-2"))
+    async with connect(cluster.settings.address_of("router-2")) as channel:
+        follower = router_pb2_grpc.RouterStub(channel)
+        await follower.Change(cluster.request("declare_queue", name="q"))
+        described = await follower.Describe(router_pb2.DescribeRequest(virtual_host="/"))
+        assert [queue.name for queue in described.queues] == ["q"]
+        with pytest.raises(grpc.aio.AioRpcError, match="no queue 'none'"):
+            await follower.Change(cluster.request("declare_queue", name="none", passive=True))
+        with pytest.raises(grpc.aio.AioRpcError, match="does not write"):
+            await follower.Watch(iter([router_pb2.WatcherFrame(member="g1", role="gateway")])).read()
+
+
+async def test_questions_are_spread_over_the_routers(cluster: Any) -> None:
+    """Some gateways ask one router, some the other, and all get the same answer."""
+    await cluster.start_router()
+    await cluster.start_router("router-2")
+    clients = [await cluster.watch(f"g{number}") for number in range(8)]
+    assert len({client.routers.evaluator() for client in clients}) == 2
+    reply = await clients[0].change(cluster.request("declare_queue", name="q"))
+    for client in clients:
+        [routed] = (await client.route(list(_to("", "q").messages))).routed
+        assert list(routed.queue_ids) == [reply.queue.id]
+
+
+async def test_the_next_router_takes_over_while_clients_go_on(cluster: Any, until: Any) -> None:
+    """When the writing router stops, watchers keep their places and what they asked for meanwhile is done."""
+    first = await cluster.start_router()
+    second = await cluster.start_router("router-2")
+    client = await cluster.watch("g1")
+    await client.change(cluster.request("declare_queue", name="before"))
+    await until(client.has_place)
+    known = client.version
+    stopping = asyncio.ensure_future(cluster.stop_one(first))
+    names = [f"q{number}" for number in range(20)]
+    for name in names:
+        await client.change(cluster.request("declare_queue", name=name))
+        assert client.has_place()
+    await stopping
+    assert client.version > known
+    assert {name for _, name in client.by_name} == {"before", *names}
+    await cluster.start_router("router")
+    await cluster.stop_one(second)
+    with pytest.raises(NotFound):
+        await client.change(cluster.request("declare_queue", name="none", passive=True))
+    assert (await client.change(cluster.request("declare_queue", name="before", passive=True))).queue.name == "before"
+
+
+async def test_a_router_that_lost_its_place_evaluates_nothing(cluster: Any) -> None:
+    """A router that follows one that has the lease and is silent cannot know what was answered, and says so."""
+    first = await cluster.start_router()
+    await cluster.start_router("router-2")
+    writer, address = cluster.store.holder, cluster.settings.address_of("router")
+    async with connect(cluster.settings.address_of("router-2")) as channel:
+        follower = router_pb2_grpc.RouterStub(channel)
+        # Behind the back of the one that follows: it must not become the one that writes.
+        cluster.store.reserved = writer
+        await cluster.stop_one(first)
+        with silent_listener(cluster.settings.run_folder / "router.sock"):
+            cluster.store.hold(writer, address)
+            async with asyncio.timeout(5):
+                while not await _refused(follower.Route(_to("", "q")), "does not hear"):
+                    await asyncio.sleep(0.05)
+
+
+async def _refused(call: Any, text: str) -> bool:
+    try:
+        await call
+    except grpc.aio.AioRpcError as failure:
+        return text in (failure.details() or "")
+    return False
