@@ -2,7 +2,8 @@
 
 A new owner knows nothing of deliveries that are under way. It is first told by each consumer, as it attaches again,
 which ones are held; what is held without a consumer (basic.get, a consumer that was cancelled) and what was settled
-meanwhile is told with them, or by a consumer that exists for that alone. Settlements follow when it has agreed.
+meanwhile, or before without an answer, is told with them, or by a consumer that exists for that alone. Settlements
+follow when it has agreed.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from services.rpc import queue_pb2 as pb
 
 if TYPE_CHECKING:
     from services.common.clients.publisher import Publisher
-    from services.common.clients.queue_link import QueueLink
+    from services.common.clients.queue_link import QueueLink, Settlement
     from services.gateway.consumer import Consumer, GetHolder
     from services.gateway.session import Session
     from services.rpc import router_pb2
@@ -33,6 +34,7 @@ class _Place:
 
     consumers: set[Consumer] = field(default_factory=set)  # to be attached
     kept: list[tuple[pb.Outcome.ValueType, Sequence[int]]] = field(default_factory=list)
+    late: list[tuple[pb.Outcome.ValueType, Sequence[int]]] = field(default_factory=list)  # not told when it was asked
     asked: set[int] = field(default_factory=set)  # handles whose attachment is not answered yet
     link: QueueLink | None = None  # where they were asked
 
@@ -72,6 +74,17 @@ class Adrift:
         if uids:
             self._places[queue_id].kept.append((outcome, uids))
             self.retry_soon()
+
+    def give_back(self, settlements: Iterable[Settlement]) -> None:
+        """What a former owner was told, and may not have carried out.
+
+        What was released is left out: if nobody holds it, it is released, and if it was, somebody else may have it.
+        """
+        for queue_id, outcome, uids in settlements:
+            if outcome in (pb.ACCEPT, pb.REJECT) and queue_id in self._queues:
+                place = self._places[queue_id]
+                (place.late if place.asked else place.kept).append((outcome, uids))
+        self.retry_soon()
 
     def add(self, consumer: Consumer) -> None:
         """A consumer to be attached again."""
@@ -139,6 +152,7 @@ class Adrift:
     def _ask(self, queue_id: int, link: QueueLink, held: Holdings) -> None:
         place = self._places[queue_id]
         consumers, place.consumers, place.link = place.consumers, set(), link
+        place.kept, place.late = place.kept + place.late, []
         strays = [uid for _, uids in place.kept for uid in uids]
         for holder, uids in held.items():
             holder.link = link
@@ -178,3 +192,6 @@ class Adrift:
             del self._places[queue_id]
             for outcome, uids in place.kept:
                 place.link.settle(queue_id, outcome, uids)
+            if place.late:
+                self._places[queue_id].kept = place.late
+                self.retry_soon()

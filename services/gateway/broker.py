@@ -11,6 +11,7 @@ import structlog
 
 from services.common.bus.events import UNHEARD
 from services.common.clients.publisher import Publisher
+from services.common.clients.queue_link import Settlement
 from services.common.errors import AccessRefused, NotFound, Unavailable
 from services.gateway.adrift import Adrift
 from services.gateway.backlog import Arrived
@@ -183,6 +184,8 @@ class Broker:
             self.transactions.prepared(link, prepared)
         for transaction in frame.completed:
             self.transactions.completed(link, transaction)
+        if frame.unsettled:
+            self._adrift.give_back(Settlement(each.queue_id, each.outcome, each.uids) for each in frame.unsettled)
         if frame.lost_partitions:
             lost = set(frame.lost_partitions)
             self._owner_gone(link, lambda queue_id: self._partition_of(queue_id) in lost)
@@ -280,6 +283,7 @@ class Broker:
             if consumer.link is link and is_lost(consumer.queue_id):
                 self._drift(consumer)
         self._adrift.link_down(link, is_lost)
+        self._adrift.give_back(link.take_unsettled(is_lost))
 
     def _drift(self, consumer: Consumer) -> None:
         # What was kept unsent is dropped: the client never saw it, and the next owner delivers it again.

@@ -19,7 +19,7 @@ from services.common.uid import UidSource
 from services.queue.content import add_content
 from services.queue.journal_draft import ContentDraft
 from services.queue.partition import Partition
-from services.queue.ticket import Ticket
+from services.queue.ticket import Part, Ticket
 from services.rpc import queue_pb2, store_pb2
 
 log = structlog.get_logger()
@@ -47,7 +47,7 @@ class _Turn:
 
     changes: list[_Changes] = field(default_factory=list)
     contents: list[tuple[ContentDraft, dict[int, Partition], Ticket]] = field(default_factory=list)
-    waiters: list[Ticket] = field(default_factory=list)
+    waiters: list[Part] = field(default_factory=list)
     drained: list[asyncio.Future[None]] = field(default_factory=list)
 
     def end(self) -> None:
@@ -83,7 +83,7 @@ class JournalWriter:
         self._turn.contents.append((content, {number: partitions[number] for number in content.entries}, ticket))
         self._schedule()
 
-    def barrier(self, ticket: Ticket) -> None:
+    def barrier(self, ticket: Part) -> None:
         """A part of the ticket is done when everything that was added so far is on disk."""
         if not self._under_way and not self._scheduled:
             return
@@ -142,7 +142,7 @@ class JournalWriter:
         if self._scheduled:
             self.flush()
 
-    def _follow(self, waiters: list[Ticket]) -> None:
+    def _follow(self, waiters: list[Part]) -> None:
         if self._last is None:
             for ticket in waiters:
                 ticket.part_done()

@@ -16,9 +16,9 @@ from services.queue.consumers import Consumer
 from services.queue.entry import Holder
 from services.queue.host import Host
 from services.queue.outbox import Outbox
-from services.queue.partition import Partition
+from services.queue.partition import Partition, State
 from services.queue.queue_type import Queue
-from services.queue.ticket import Ticket
+from services.queue.ticket import Receipt, Ticket
 from services.queue.transactions import Transactions
 from services.rpc import queue_pb2 as pb
 
@@ -40,6 +40,7 @@ class Link(Holder):
         self._touched: WeakSet[Queue] = WeakSet()
         self._transactions = Transactions(host, self)
         self._suspended: list[pb.LinkFrame] = []
+        self._settling = 0  # frames with settlements, so far
         self._receiving = False
         self._broken = False
 
@@ -63,8 +64,8 @@ class Link(Holder):
             self._attach_all(frame.attaches, now)
         for raw in frame.publishes:
             self._publish(raw, now)
-        for settle in frame.settles:
-            self._settle(settle, now)
+        if frame.settles:
+            self._settle_all(frame.settles, now)
         for credit in frame.credits:
             self._credit(credit, now)
         for request in frame.requests:
@@ -193,6 +194,14 @@ class Link(Holder):
             # After every other consumer that waits, for the same reason as in a frame.
             partition.waiting.append(partial(self._begin, queue, now))
 
+    def _settle_all(self, settles: Sequence[pb.Settle], now: int) -> None:
+        self._settling += 1
+        for settle in settles:
+            self._settle(settle, now)
+        receipt = Receipt(partial(self.outbox.settled, self._settling))
+        self._host.writer.barrier(receipt)
+        receipt.part_done()
+
     def _settle(self, settle: pb.Settle, now: int) -> None:
         if settle.transaction:
             self._transactions.settle(settle)
@@ -202,6 +211,8 @@ class Link(Holder):
             queue.settle(settle.outcome, settle.uids, now)
         elif partition := self._host.registry.awaited(settle.queue_id):
             partition.waiting.append(partial(self._settle, settle, now))
+        elif (partition := self._host.registry.partition_of(settle.queue_id)) and partition.state is State.WRITTEN:
+            self.outbox.frame.unsettled.append(settle)
 
     def _credit(self, credit: pb.Credit, now: int) -> None:
         found = self._consumers.get(credit.consumer)

@@ -28,6 +28,10 @@ class Outbox:
             self._wake()
         return self._frame
 
+    def settled(self, number: int) -> None:
+        """The settlements of a frame are safe; said when there is something else to say."""
+        self._frame.settled.append(number)
+
     @property
     def pending(self) -> bool:
         """Whether there is something to say."""

@@ -1,7 +1,8 @@
-"""Who waits for a batch: it is done when every part of it is safe or refused."""
+"""Who waits for the journal: a batch is done when every part of it is safe or refused; settlements, when safe."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 from services.rpc.queue_pb2 import Reason
@@ -13,6 +14,30 @@ class Answers(Protocol):
     def done(self, sequence: int) -> None: ...
 
     def refuse(self, sequence: int, first: int, count: int, queue_id: int, reason: Reason.ValueType) -> None: ...
+
+
+class Part(Protocol):
+    """Waits for the journal."""
+
+    pending: int
+
+    def part_done(self) -> None: ...
+
+
+class Receipt:
+    """For the settlements of a frame; `done` is called when all `pending` parts of them are safe."""
+
+    __slots__ = ("_done", "pending")
+
+    def __init__(self, done: Callable[[], None]) -> None:
+        self._done = done
+        self.pending = 1
+
+    def part_done(self) -> None:
+        """One part less."""
+        self.pending -= 1
+        if not self.pending:
+            self._done()
 
 
 class Ticket:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import grpc.aio
 import structlog
@@ -34,7 +34,7 @@ class LinkListener(Protocol):
         """The stream stands: attach consumers, send what was kept."""
 
     def link_down(self, link: QueueLink, attempts: list[Attempt]) -> None:
-        """The stream broke; these were sent or waiting, and are not done."""
+        """The stream broke; these were sent or waiting, and are not done. The time to `take_unsettled`."""
 
     def done(self, attempt: Attempt) -> None:
         """Every message that was not refused is as safe as its durability asks."""
@@ -53,6 +53,14 @@ class _Sent:
     preceding: int  # how many attempts were published before them
 
 
+class Settlement(NamedTuple):
+    """What became of deliveries from one queue."""
+
+    queue_id: int
+    outcome: pb.Outcome.ValueType
+    uids: Sequence[int]
+
+
 class QueueLink:
     """Opens its stream when started and again whenever it breaks, until it is stopped."""
 
@@ -65,7 +73,10 @@ class QueueLink:
         self._hello = hello
         self._listener = listener
         self._frame = pb.LinkFrame()
-        self._cut: deque[pb.LinkFrame] = deque()  # full ones, to be written before it
+        self._settled: list[Settlement] = []  # in that frame
+        self._cut: deque[tuple[pb.LinkFrame, list[Settlement]]] = deque()  # full ones, to be written before it
+        self._unanswered: dict[int, list[Settlement]] = {}  # by the frame's number among those with settlements
+        self._settling = 0
         self._waiting: list[Attempt] = []
         self._waiting_size = 0
         self._published = 0
@@ -121,13 +132,14 @@ class QueueLink:
             self._sequence += 1
             self._frame.publishes.append(_encode(some, self._sequence, transaction))
             if left or size > _FRAME_BYTES:
-                self._cut.append(self._frame)
-                self._frame = pb.LinkFrame()
+                self._cut.append(self._take_frame())
         self._wake.set()
 
-    def settle(self, queue_id: int, outcome: pb.Outcome.ValueType, uids: Iterable[int], transaction: int = 0) -> None:
-        """Says what became of deliveries."""
+    def settle(self, queue_id: int, outcome: pb.Outcome.ValueType, uids: Sequence[int], transaction: int = 0) -> None:
+        """Says what became of deliveries. Without a transaction, it is kept until the queue process has it safe."""
         settles = self._frame.settles
+        if not transaction:
+            self._settled.append(Settlement(queue_id, outcome, uids))
         if settles:
             last = settles[-1]
             if last.queue_id == queue_id and last.outcome == outcome and last.transaction == transaction:
@@ -135,6 +147,14 @@ class QueueLink:
                 return
         settles.add(queue_id=queue_id, outcome=outcome, uids=uids, transaction=transaction)
         self._wake.set()
+
+    def take_unsettled(self, is_lost: Callable[[int], bool]) -> list[Settlement]:
+        """Takes out what was said of queues that `is_lost` names, and may not have been heard."""
+        lost: list[Settlement] = []
+        for settlements in (*self._unanswered.values(), *(settled for _, settled in self._cut), self._settled):
+            lost += [settlement for settlement in settlements if is_lost(settlement.queue_id)]
+            settlements[:] = [settlement for settlement in settlements if not is_lost(settlement.queue_id)]
+        return lost
 
     def attach(self, consumer: pb.AttachConsumer) -> None:
         """Attaches a consumer; answered by `attached`."""
@@ -215,11 +235,22 @@ class QueueLink:
                 # Alone and before the rest: requests must not overtake the messages that they come after.
                 await call.write(pb.LinkFrame(publishes=[self._batch()]))
             while self._cut:
-                await call.write(self._cut.popleft())
+                await call.write(self._numbered(*self._cut.popleft()))
             if self._waiting:
                 self._frame.publishes.append(self._batch())
-            frame, self._frame = self._frame, pb.LinkFrame()
-            await call.write(frame)
+            await call.write(self._numbered(*self._take_frame()))
+
+    def _take_frame(self) -> tuple[pb.LinkFrame, list[Settlement]]:
+        frame, self._frame = self._frame, pb.LinkFrame()
+        settled, self._settled = self._settled, []
+        return frame, settled
+
+    def _numbered(self, frame: pb.LinkFrame, settled: list[Settlement]) -> pb.LinkFrame:
+        if frame.settles:
+            self._settling += 1
+            if settled:
+                self._unanswered[self._settling] = settled
+        return frame
 
     def _batch(self) -> bytes:
         """What waits, as far as it fits into a frame."""
@@ -245,6 +276,9 @@ class QueueLink:
         if frame.HasField("blocked"):
             self.blocked = frame.blocked
         self._listener.received(self, frame)
+        # Not before the listener has heard which partitions are lost.
+        for number in frame.settled:
+            self._unanswered.pop(number, None)
 
     def _done(self, sequence: int) -> None:
         sent = self._sent.pop(sequence, None)
@@ -274,7 +308,7 @@ class QueueLink:
 
     def _up(self) -> None:
         self.up = True
-        self._sequence = 0
+        self._sequence = self._settling = 0
         self._listener.link_up(self)
 
     def _down(self) -> None:
@@ -283,7 +317,8 @@ class QueueLink:
         self.up, self.blocked = False, False
         attempts = [attempt for sent in self._sent.values() for attempt in sent.attempts] + self._waiting
         self._sent, self._waiting, self._waiting_size, self.outstanding = {}, [], 0, 0
-        self._frame = pb.LinkFrame()
+        self._unanswered = {0: self.take_unsettled(lambda _: True)}
+        self._take_frame()
         self._cut.clear()
         self._wake.clear()
         requests, self._requests = self._requests, {}
@@ -291,6 +326,7 @@ class QueueLink:
             if not waiting.done():
                 waiting.set_exception(Unavailable(f"queue process at {self.address} went away"))
         self._listener.link_down(self, attempts)
+        self._unanswered.clear()
 
 
 def _fitting(attempts: list[Attempt]) -> tuple[list[Attempt], int]:

@@ -78,6 +78,24 @@ async def test_acks_while_there_is_no_owner_count(house: BrokerHouse) -> None:
     assert await ready(await house.connect(), "q") == 0
 
 
+async def test_acks_that_the_owner_did_not_carry_out_count(house: BrokerHouse) -> None:
+    """Deliveries whose acks were lost with their owner are not delivered by the next, and are gone for good."""
+    client = await durable(house, "q", 5)
+    await client.prefetch(4)
+    await client.consume("q")
+    await client.bodies(4)
+    for link in house.queues["queue-1"]._host.links:
+        link._settle_all = lambda _settles, _now: None
+    client.ack(3, multiple=True)
+    await asyncio.sleep(0.2)
+    await replace_owner(house)
+    assert await client.bodies(5) == [b"0", b"1", b"2", b"3", b"4"]
+    client.ack(5, multiple=True)
+    await asyncio.sleep(0.3)
+    client.abort()
+    assert await ready(await house.connect(), "q") == 0
+
+
 async def test_what_has_no_consumer_stays_held_too(house: BrokerHouse) -> None:
     """What basic.get took, or a consumer that was cancelled since, is not given to others, and can be acked."""
     client = await durable(house, "q", 3)

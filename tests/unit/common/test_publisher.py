@@ -17,6 +17,7 @@ from services.common.uid import UidSource
 from services.rpc import queue_pb2 as pb
 from services.rpc import store_pb2
 from services.rpc.queue_pb2_grpc import QueueServicer, add_QueueServicer_to_server
+from tests.support.programs import until
 
 PARTITIONS = {1: 0, 2: 1}  # queue id → partition
 
@@ -27,6 +28,7 @@ class ScriptedQueue(QueueServicer):
     def __init__(self, path: Path) -> None:
         self.address = f"unix:{path}"
         self.batches: list[pb.PublishBatch] = []
+        self.settles: list[pb.Settle] = []
         self.answering = True
         self.refuse: pb.Reason.ValueType = pb.NONE
         self.streams: list[asyncio.Queue[pb.QueueFrame | None]] = []
@@ -52,11 +54,16 @@ class ScriptedQueue(QueueServicer):
 
     async def _read(self, frames: AsyncIterator[pb.LinkFrame], answers: asyncio.Queue[pb.QueueFrame | None]) -> None:
         async for frame in frames:
+            self.settles += frame.settles
             for raw in frame.publishes:
                 batch = pb.PublishBatch.FromString(raw)
                 self.batches.append(batch)
                 if self.answering:
                     await answers.put(self._answer(batch))
+
+    def say(self, frame: pb.QueueFrame) -> None:
+        for answers in self.streams:
+            answers.put_nowait(frame)
 
     def _answer(self, batch: pb.PublishBatch) -> pb.QueueFrame:
         frame = pb.QueueFrame(done=[batch.sequence])
@@ -277,3 +284,22 @@ async def test_what_is_unavailable_is_tried_again(
         await asyncio.sleep(0.01)
     queues[0].refuse = pb.NONE
     assert await answered(ticket) == []
+
+
+async def test_unanswered_settlements_are_given_back(
+    queues: list[ScriptedQueue], table: PartitionTable, publisher: Publisher
+) -> None:
+    """What was settled is kept until the queue process has answered; what belongs to a transaction never is."""
+    assign(table, p0=queues[0])
+    await until(lambda: publisher.link_of(1) is not None)
+    link = publisher.link_of(1)
+    assert link is not None
+    for uid in (1, 2, 3):
+        link.settle(1, pb.ACCEPT, [uid])
+        await until(lambda uid=uid: len(queues[0].settles) == uid)
+    link.settle(1, pb.ACCEPT, [4], transaction=9)
+    link.settle(2, pb.REJECT, [5])
+    queues[0].say(pb.QueueFrame(settled=[1, 3]))
+    await until(lambda: len(link._unanswered) == 2)
+    assert link.take_unsettled(lambda queue_id: queue_id == 1) == [(1, pb.ACCEPT, [2])]
+    assert link.take_unsettled(lambda _: True) == [(2, pb.REJECT, [5])]

@@ -37,6 +37,20 @@ async def test_settled_credit_and_get(house: House) -> None:
     assert (list(reply.message.bodies), reply.message_count) == ([b"3"], 0)
 
 
+async def test_settlements_are_answered(house: House) -> None:
+    """Each frame with settlements is answered, with the next thing that is said, when they are on disk."""
+    queue_id = await house.declare("q", durable=True)
+    link = await house.link()
+    await link.publish(queue_id, [b"a", b"b"], persistent=True)
+    await link.attach(queue_id)
+    await link.until(lambda: len(link.uids) == 2)
+    for uid in list(link.uids):
+        await link.send(settles=[pb.Settle(queue_id=queue_id, uids=[uid])])
+        await link.publish(queue_id, [b"c"], persistent=True)
+    await link.publish(queue_id, [b"d"], persistent=True)
+    assert [number for frame in link.frames for number in frame.settled] == [1, 2]
+
+
 async def test_broken_link_gives_back(house: House) -> None:
     """What a link held when it broke is delivered to others, marked as redelivered."""
     queue_id = await house.declare("q")
