@@ -13,6 +13,7 @@ from services.common.bus.events import UNHEARD
 from services.common.clients.publisher import Publisher
 from services.common.clients.queue_link import Settlement
 from services.common.errors import AccessRefused, NotFound, Unavailable
+from services.common.ledger.recorder import OFF
 from services.gateway.adrift import Adrift
 from services.gateway.backlog import Arrived
 from services.gateway.consumer import Consumer, State
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from services.common.clients.queue_link import QueueLink
     from services.common.clients.store import StoreClient
     from services.common.clients.topology import TopologyClient
+    from services.common.ledger.recorder import Recorder
     from services.common.uid import UidSource
     from services.gateway.connection import Connection
     from services.gateway.session import Session
@@ -49,9 +51,11 @@ class Broker:
         topology: TopologyClient,
         table: PartitionTable,
         events: Events = UNHEARD,
+        recorder: Recorder = OFF,
     ) -> None:
         self.topology = topology
         self.events = events
+        self.recorder = recorder
         self.routes = RouteCache(topology)
         self.publisher = Publisher(name, uids, table, self._partition_of, self)
         self.sessions: set[Session] = set()

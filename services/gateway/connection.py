@@ -19,6 +19,7 @@ from services.common.errors import BrokerError, ConnectionForced, NotFound
 from services.common.runtime import Tasks
 from services.gateway import vocabulary as v
 from services.gateway.events import closed, opened
+from services.gateway.record import NO_RECORD, client_name, record_of
 from services.gateway.requests import HANDLERS
 from services.gateway.sasl import mechanism_named
 from services.gateway.session import Session
@@ -49,6 +50,8 @@ class Connection(asyncio.Protocol):
         self.user = ""
         self.virtual_host = ""
         self.peer = ""
+        self.client = ""  # what the application calls itself, or its user
+        self.record = NO_RECORD
         self.owns_queues = False
         self.sessions: dict[int, Session] = {}
         self.tasks = Tasks()
@@ -326,6 +329,7 @@ class Connection(asyncio.Protocol):
             else:
                 peer = self._transport.get_extra_info("peername") if self._transport else None
                 self.user = await self.listener.authenticator.check(answer, peer[0] if peer else "")
+                self.client = client_name(request.client_properties, self.user)
                 self.engine.authenticated()
                 self._take_pending()
         except BrokerError as error:
@@ -338,6 +342,7 @@ class Connection(asyncio.Protocol):
             self.fail(request, NotFound(f"vhost '{name}' not found"))
             return
         self.virtual_host = name
+        self.record = record_of(self)
         self.engine.succeed(request)
         self._timers.pop().cancel()
         self._take_pending()

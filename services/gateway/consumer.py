@@ -12,6 +12,7 @@ import enum
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from services.common.ledger.place import Place
 from services.rpc import queue_pb2 as pb
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ class Consumer:
     priority: int
     limit: int  # prefetch; 0 is none
     window: int  # bytes that may be on the way
+    place: Place  # of what is sent to it, for the ledger
     state: State = State.ATTACHING
     link: QueueLink | None = None
     answer: asyncio.Future[pb.Attached] | None = None

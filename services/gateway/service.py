@@ -15,6 +15,7 @@ from services.common.clients.store import StoreClient
 from services.common.clients.topology import TopologyClient
 from services.common.config import Settings
 from services.common.grpc_channel import Server
+from services.common.ledger.ledger import Ledger
 from services.common.runtime import Tasks
 from services.common.uid import UidSource
 from services.common.users import RECORD_KIND
@@ -46,9 +47,19 @@ class Service:
         prefix = f"{origin}."
         self._bus = EventBus(bus_address(settings), "gateway", f"gateway-{origin}", origin)
         self._bus.start()
+        self._ledger = Ledger(settings, "gateway", f"gateway-{origin}")
+        self._ledger.start()
         self._topology = TopologyClient(self._store, f"gateway-{origin}", "gateway", prefix)
         table = PartitionTable()
-        self._broker = Broker(f"gateway-{origin}", UidSource(origin), self._store, self._topology, table, self._bus)
+        self._broker = Broker(
+            f"gateway-{origin}",
+            UidSource(origin),
+            self._store,
+            self._topology,
+            table,
+            self._bus,
+            self._ledger.recorder,
+        )
         authenticator = Authenticator()
         self._tasks.start(table.follow(self._store.watch_leases(ROLE)), name="follow leases")
         self._tasks.start(authenticator.follow(self._store.watch_records([RECORD_KIND])), name="follow users")
@@ -71,6 +82,7 @@ class Service:
         await self._bus.stop()
         # Clients that closed without waiting for confirms have published all the same.
         await self._broker.publisher.drained(_LAST_WRITES)
+        await self._ledger.stop()
         await self._broker.publisher.stop()
         await self._topology.stop()
         await self._tasks.stop()

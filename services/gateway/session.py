@@ -16,7 +16,7 @@ from services.gateway.confirms import ConfirmTracker
 from services.gateway.consumer import Consumer, GetHolder
 from services.gateway.transaction import Transaction
 from services.gateway.vocabulary import CloseSession, Deliveries, Request, Returned
-from services.rpc.queue_pb2 import RELEASE, RESTORE
+from services.rpc.queue_pb2 import ABANDON, RESTORE
 
 if TYPE_CHECKING:
     from services.gateway.broker import Broker
@@ -180,6 +180,8 @@ class Session:
                 arrived.bodies,
             ),
         )
+        if (record := self.connection.record).on:
+            record.sent(consumer.place, arrived.uids)
         consumer.written(count, arrived.size)
         self.connection.wrote(consumer)
 
@@ -213,6 +215,7 @@ class Session:
             if not consumer.settled:
                 self.broker.settle(consumer.queue_id, RESTORE, arrived.uids)
         self._release_unsettled()
+        self._roll_back()
         for consumer in list(self.consumers.values()):
             self.broker.abandon(consumer)
         self.consumers.clear()
@@ -222,9 +225,13 @@ class Session:
         for holder, uid in self.holdings():
             by_queue[holder.queue_id].append(uid)
         for queue_id, uids in by_queue.items():
-            self.broker.settle(queue_id, RELEASE, uids)
+            self.broker.settle(queue_id, ABANDON, uids)
         self.unsettled.clear()
-        self.transaction = None
+
+    def _roll_back(self) -> None:
+        if self.transaction:
+            self.transaction.rolled_back(self.connection.record)
+            self.transaction = None
 
     def new_tag(self) -> str:
         """A consumer tag that the session has not used."""
@@ -244,11 +251,14 @@ class Session:
             self.connection.engine.returned(self.number, returned)
             self.connection.wants_to_return()
 
-    def confirm(self, first: int, count: int, refused: Iterable[tuple[int, int]] = ()) -> None:
-        """Publishes from number `first` are safe but for the `refused` (offset, count), which ascend."""
+    def confirm(self, first: int, count: int, refused: Iterable[tuple[int, int]] = ()) -> bool:
+        """Publishes from number `first` are safe but for the `refused` (offset, count), which ascend.
+
+        False when there is nobody to be told.
+        """
         tracker = self.confirms
-        if tracker is None or self.closed:
-            return
+        if tracker is None or self.closed or self.connection.lost:
+            return False
         at = first
         for offset, many in refused:
             if first + offset > at:
@@ -258,6 +268,7 @@ class Session:
         if at < first + count:
             tracker.complete(at, first + count - 1, accepted=True)
         self.connection.wants_to_confirm(self)
+        return True
 
     def write_confirms(self) -> None:
         """Tells the client what became known."""

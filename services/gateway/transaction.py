@@ -20,7 +20,6 @@ import structlog
 from services.common.clients.outbound import Attempt, Delivery, Run
 from services.common.clock import epoch_ms
 from services.common.errors import BrokerError, PreconditionFailed, Unavailable
-from services.gateway.vocabulary import Returned
 from services.rpc import queue_pb2 as pb
 
 if TYPE_CHECKING:
@@ -29,6 +28,8 @@ if TYPE_CHECKING:
     from services.common.clients.store import StoreClient
     from services.gateway.adrift import Adrift
     from services.gateway.consumer import Consumer, GetHolder
+    from services.gateway.record import ClientRecord
+    from services.gateway.vocabulary import Publish
 
 log = structlog.get_logger()
 
@@ -48,13 +49,44 @@ class Settlement:
 
 
 @dataclass(slots=True)
+class Publication:
+    """One run that waits for the commit; its queues may be none."""
+
+    request: Publish
+    run: Run
+    uids: range
+
+
+@dataclass(slots=True)
 class Transaction:
     """What a session collected since tx.select, the last commit or the last rollback."""
 
-    runs: list[Run] = field(default_factory=list)
+    publications: list[Publication] = field(default_factory=list)
     settlements: list[Settlement] = field(default_factory=list)
-    returns: list[Returned] = field(default_factory=list)  # mandatory, without a queue: told when it is committed
     size: int = 0
+
+    @property
+    def routed(self) -> list[Publication]:
+        """Those that queues are to have."""
+        return [each for each in self.publications if each.run.queue_ids]
+
+    @property
+    def unrouted(self) -> list[Publication]:
+        """The others: given up, or returned, when it is committed."""
+        return [each for each in self.publications if not each.run.queue_ids]
+
+    def committed(self, record: ClientRecord) -> None:
+        """Tells the ledger."""
+        for each in self.unrouted:
+            tell = record.returned if each.request.mandatory else record.unroutable
+            tell(each.request, each.uids)
+        for each in self.publications:
+            record.confirmed(each.request, each.uids)
+
+    def rolled_back(self, record: ClientRecord) -> None:
+        """Tells the ledger."""
+        for each in self.publications:
+            record.rolled_back(each.request, each.uids)
 
 
 class _OwnerChanged(Exception):
@@ -74,9 +106,10 @@ class Coordinator:
     async def commit(self, transaction: Transaction) -> None:
         """Returns when all of it is done; raises when none of it is: PreconditionFailed, Unavailable."""
         give_up = asyncio.get_running_loop().time() + _PATIENCE
-        while transaction.runs or transaction.settlements:
+        routed = transaction.routed
+        while routed or transaction.settlements:
             try:
-                await self._attempt(transaction)
+                await self._attempt(routed, transaction.settlements)
             except _OwnerChanged:
                 if asyncio.get_running_loop().time() > give_up:
                     raise Unavailable("transaction not committed: a queue has no owner") from None
@@ -84,9 +117,9 @@ class Coordinator:
             else:
                 return
 
-    async def _attempt(self, transaction: Transaction) -> None:
+    async def _attempt(self, publications: list[Publication], settlements: list[Settlement]) -> None:
         identity = self._publisher.uids.take()[0]
-        links = self._send(transaction, identity)
+        links = self._send(publications, settlements, identity)
         try:
             durable = await self._prepared(identity, links)
         except (BrokerError, _OwnerChanged):
@@ -98,9 +131,9 @@ class Coordinator:
         else:
             await self._complete(identity, links)
 
-    def _send(self, transaction: Transaction, identity: int) -> list[QueueLink]:
-        publishes = self._publishes(transaction.runs)
-        settles = self._settles(transaction.settlements)
+    def _send(self, publications: list[Publication], settlements: list[Settlement], identity: int) -> list[QueueLink]:
+        publishes = self._publishes(publications)
+        settles = self._settles(settlements)
         links = list(publishes.keys() | settles.keys())
         for link in links:
             if attempts := publishes.get(link):
@@ -110,16 +143,15 @@ class Coordinator:
             link.step(identity, pb.TransactionStep.PREPARE)
         return links
 
-    def _publishes(self, runs: Iterable[Run]) -> dict[QueueLink, list[Attempt]]:
+    def _publishes(self, publications: Iterable[Publication]) -> dict[QueueLink, list[Attempt]]:
         by_link: dict[QueueLink, list[Attempt]] = defaultdict(list)
         now = epoch_ms()
-        for run in runs:
-            uids = self._publisher.uids.take(len(run.bodies))
-            for link, _, queue_ids in self._publisher.group(run.queue_ids) if run.queue_ids else ():
+        for each in publications:
+            run, uids = each.run, each.uids
+            for link, _, queue_ids in self._publisher.group(run.queue_ids):
                 if link is None:
                     raise _OwnerChanged
-                size = sum(map(len, run.bodies))
-                attempt = Attempt(run, queue_ids, uids, run.properties, run.bodies, 0, now, Delivery(None), size)
+                attempt = Attempt(run, queue_ids, uids, run.properties, run.bodies, 0, now, Delivery(None), run.size)
                 by_link[link].append(attempt)
         return by_link
 

@@ -51,6 +51,14 @@ class Arrival:
         self.immediate = immediate
         self._messages: list[Message | None] | None = None
 
+    def span(self, first: int, end: int, step: int = 1) -> Sequence[int]:
+        """The uids of every `step`-th message from `first` to `end - 1`, as a range where they are consecutive."""
+        uids = self.uids
+        lowest, highest = uids[first], uids[end - 1]
+        if highest - lowest == end - 1 - first:  # they ascend
+            return range(lowest, highest + 1, step)
+        return uids[first:end:step]
+
     def messages(self, first: int, end: int) -> list[Message]:
         """The messages `first` to `end - 1`; the same objects for every queue that asks."""
         run, shared = self.run, self.shared

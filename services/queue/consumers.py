@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Protocol
 
+from services.common.ledger.place import Place
 from services.queue.deliveries import Deliveries
 from services.rpc.queue_pb2 import Reason
 
@@ -18,12 +19,15 @@ class Link(Protocol):
         """Its queue is gone from here; the consumer is out of it already."""
 
 
+NOWHERE = (Place(), Place())  # for the ledger, of a consumer whose deliveries it is not told
+
+
 class Consumer:
     """`messages` and `size` are its credit; an entry may be sent while both are above zero."""
 
     __slots__ = (
-        "browse", "connection", "exclusive", "handle", "link", "messages", "priority", "queued", "seen", "settled",
-        "size", "tag",
+        "browse", "connection", "exclusive", "handle", "link", "messages", "places", "priority", "queued", "seen",
+        "settled", "size", "tag",
     )  # fmt: skip
 
     def __init__(
@@ -50,6 +54,7 @@ class Consumer:
         self.priority = priority
         self.messages = messages
         self.size = size
+        self.places = NOWHERE
         self.seen = -1  # a browser's view: the position it has come to
         self.queued = False  # stands in a ring
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
+from services.common.ledger.recorder import OFF, Recorder
 from services.queue.entry import Entry
 from services.queue.journal_draft import PartitionDraft
 from services.queue.message import MemoryAccount
 from services.queue.options import QueueOptions
+from services.queue.record import QueueRecord
 
 # Reasons as x-death names them.
 REJECTED: Final = "rejected"
@@ -29,15 +31,28 @@ class DeadLetter(NamedTuple):
 class QueueContext:
     """The process's memory account; the partition's journal draft, dead letters of this turn, queues with deadlines."""
 
-    __slots__ = ("account", "dead_letters", "draft", "timed", "wake")
+    __slots__ = ("account", "dead_letters", "draft", "epoch", "recorder", "timed", "wake")
 
-    def __init__(self, account: MemoryAccount, draft: PartitionDraft, wake: Callable[[], None]) -> None:
-        """`wake` is called when the first dead letter is left."""
+    def __init__(
+        self,
+        account: MemoryAccount,
+        draft: PartitionDraft,
+        wake: Callable[[], None],
+        recorder: Recorder = OFF,
+        epoch: int = 0,
+    ) -> None:
+        """`wake` is called when the first dead letter is left; `epoch` is the partition's, for the record."""
         self.account = account
         self.draft = draft
         self.wake = wake
+        self.recorder = recorder
+        self.epoch = epoch
         self.dead_letters: list[DeadLetter] = []
         self.timed: set[int] = set()  # queues that have something to do by the clock
+
+    def record_of(self, options: QueueOptions) -> QueueRecord:
+        """What a queue of the partition tells the ledger."""
+        return QueueRecord(self.recorder, options, self.epoch)
 
     def bury(self, letters: list[DeadLetter]) -> None:
         """Leaves dead letters for the shell."""

@@ -21,9 +21,13 @@ from services.common import plugins
 from services.common.clients.outbound import Refused, Run, Ticket
 from services.common.clients.publisher import Congestion, Pressure
 from services.common.errors import BrokerError
+from services.common.ledger.recorder import OFF, Recorder
+from services.common.ledger.stages import INVALID, UNROUTABLE
 from services.common.runtime import Tasks
+from services.common.uid import UidSource
 from services.queue.context import DeadLetter
 from services.queue.dead_letter import is_circle, rewrite, routing_keys
+from services.queue.dead_letter_record import DeadLetterRecord, Letters
 from services.queue.message import Run as Facts
 from services.queue.overflow import OverflowPolicy
 from services.queue.partition import Partition, State
@@ -51,7 +55,10 @@ class Routes(Protocol):
 class Publications(Protocol):
     """The publisher."""
 
-    def publish(self, run: Run, ticket: Ticket) -> Pressure | None: ...
+    @property
+    def uids(self) -> UidSource: ...
+
+    def publish(self, run: Run, uids: range, ticket: Ticket) -> Pressure | None: ...
 
     def when_relieved(self, pressure: Pressure, callback: Callable[[], None]) -> None: ...
 
@@ -84,8 +91,11 @@ class _Sent:
 class DeadLetterOffice:
     """One for each process; letters are collected from the partitions' contexts."""
 
-    def __init__(self, registry: Registry, routes: Routes, publisher: Publications, tasks: Tasks) -> None:
+    def __init__(
+        self, registry: Registry, routes: Routes, publisher: Publications, tasks: Tasks, recorder: Recorder = OFF
+    ) -> None:
         self._registry = registry
+        self._record = DeadLetterRecord(recorder, registry)
         self._routes = routes
         self._publisher = publisher
         self._waiting: deque[_Letter] = deque()
@@ -174,6 +184,7 @@ class DeadLetterOffice:
             opened.properties, opened.headers = rewrite(letter)
         except BrokerError as failure:
             log.warning("dead letter dropped: unreadable", queue=letter.queue.name, reason=failure.text)
+            self._record.dropped([(letter, partition)], INVALID)
             self._let_go(opened)
             return
         opened.keys = routing_keys(letter, opened.headers)
@@ -234,6 +245,7 @@ class DeadLetterOffice:
     def _publish(self, address: _Address, letters: list[_Letter]) -> None:
         was, exchange, routing_key, targets = address
         if not targets:
+            self._record.dropped(_sources(letters), UNROUTABLE)
             for letter in letters:
                 self._let_go(letter)
             return
@@ -249,10 +261,14 @@ class DeadLetterOffice:
             immediate=False,
             properties=[letter.properties for letter in letters],
             bodies=[letter.letter.entry.message.body for letter in letters],
+            size=sum(len(letter.letter.entry.message.body) for letter in letters),
         )
+        uids = self._publisher.uids.take(len(letters))
+        self._record.sent_on(_sources(letters), uids)
+        self._record.routed(run, uids)
         self._under_way += len(letters)
         # A process that is out of memory gets them all the same: they make room where they were.
-        pressure = self._publisher.publish(run, _Sent(self, letters, targets))
+        pressure = self._publisher.publish(run, uids, _Sent(self, letters, targets))
         if pressure and pressure.state is Congestion.FULL:
             self._full = True
             self._publisher.when_relieved(pressure, self._relieved)
@@ -264,3 +280,7 @@ class DeadLetterOffice:
     def _is_circle(self, letter: _Letter, queue_id: int) -> bool:
         definition = self._registry.definitions.get(queue_id)
         return definition is not None and is_circle(letter.letter, letter.headers, definition.name)
+
+
+def _sources(letters: list[_Letter]) -> Letters:
+    return [(each.letter, each.partition) for each in letters]

@@ -68,11 +68,12 @@ class Deliveries:
         else:
             self.runs.append(DeliveryRun(consumer, len(uids), run, redelivered, shared))
 
-    def add_entries(self, consumer: int, entries: list[Entry]) -> None:
-        """Adds entries, grouped by what they have in common."""
-        first, end = 0, len(entries)
+    def add_entries(self, consumer: int, entries: list[Entry]) -> bool:
+        """Adds entries, grouped by what they have in common; True when some were delivered before."""
+        first, end, again = 0, len(entries), False
         while first < end:
             run, redelivered = entries[first].message.run, entries[first].attempts > 0
+            again = again or redelivered
             last = first + 1
             while last < end:
                 entry = entries[last]
@@ -86,3 +87,4 @@ class Deliveries:
             uids, bodies = [message.uid for message in group], [message.body for message in group]
             self.add(consumer, run, redelivered, uids, properties, bodies)
             first = last
+        return again

@@ -14,15 +14,19 @@ from services.queue.entry import ACQUIRED, Entry, JournalPart
 from services.queue.message import OVERHEAD
 from services.queue.options import QueueOptions
 from services.queue.ready import Ready
+from services.queue.record import QueueRecord, uids_of
 
 
 class Dispatcher:
     """Moves messages of one queue to its consumers; `unsettled` are the acquired entries by uid."""
 
-    __slots__ = ("_consumers", "_context", "_options", "_ready", "journalled", "position", "unsettled")
+    __slots__ = ("_consumers", "_context", "_options", "_ready", "_record", "journalled", "position", "unsettled")
 
-    def __init__(self, options: QueueOptions, context: QueueContext, ready: Ready, consumers: Consumers) -> None:
+    def __init__(
+        self, options: QueueOptions, context: QueueContext, ready: Ready, consumers: Consumers, record: QueueRecord
+    ) -> None:
         self._options = options
+        self._record = record
         self._context = context
         self._ready = ready
         self._consumers = consumers
@@ -47,15 +51,27 @@ class Dispatcher:
             kinds = {consumer.settled for consumer in ring}
             if len(kinds) > 1:
                 break
-            if not kinds.pop():
-                self._direct_entries(ring, arrival, done, end, expires)
-            elif arrival.content.staged:
+            settled = kinds.pop()
+            if settled and arrival.content.staged:
                 break
-            else:
+            if self._record.on:
+                self._record_direct(ring, arrival, done, end, settled=settled)
+            if settled:
                 self._direct_columns(ring, arrival, done, end)
+            else:
+                self._direct_entries(ring, arrival, done, end, expires)
             self._consumers.turn(ring, end - done)
             done = end
         return done
+
+    def _record_direct(self, ring: list[Consumer], arrival: Arrival, first: int, end: int, *, settled: bool) -> None:
+        record, step = self._record, len(ring)
+        record.enqueued(arrival.span(first, end))
+        for index, consumer in enumerate(ring[: end - first], first):
+            uids = arrival.span(index, end - (end - 1 - index) % step, step)
+            record.delivered(consumer.places[0], uids)
+        if settled:
+            record.settled(arrival.span(first, end))
 
     def _direct_columns(self, ring: list[Consumer], arrival: Arrival, first: int, end: int) -> None:
         """Settled by being sent: nothing is kept, nothing need be on disk."""
@@ -130,17 +146,31 @@ class Dispatcher:
 
     def _hand_out(self, consumer: Consumer, entries: list[Entry]) -> None:
         self._spend(consumer, entries)
-        consumer.link.deliveries.add_entries(consumer.handle, entries)
+        again = consumer.link.deliveries.add_entries(consumer.handle, entries)
         durable = self.journalled
+        uids = uids_of(entries)
+        if self._record.on:
+            self._record_delivered(consumer, entries, uids, again=again)
         if consumer.settled:
+            if self._record.on:
+                self._record.settled(uids)
             self._context.forget(entries, durable=durable)
             return
         holder = consumer.link
         for entry in entries:
             entry.holder = holder
-        self.unsettled.update([(entry.message.uid, entry) for entry in entries])
+        self.unsettled.update(zip(uids, entries, strict=True))
         if durable:
             self._context.draft.handed_out(entries)
+
+    def _record_delivered(self, consumer: Consumer, entries: list[Entry], uids: list[int], *, again: bool) -> None:
+        first, other = consumer.places
+        if not again:
+            self._record.delivered(first, uids)
+            return
+        self._record.delivered(other, uids_of(entry for entry in entries if entry.attempts))
+        if new := uids_of(entry for entry in entries if not entry.attempts):
+            self._record.delivered(first, new)
 
     def _browse(self) -> None:
         for browser in self._consumers.browsers:
@@ -156,7 +186,9 @@ class Dispatcher:
             if seen:
                 browser.seen = seen[-1].position
                 self._spend(browser, seen)
-                browser.link.deliveries.add_entries(browser.handle, seen)
+                again = browser.link.deliveries.add_entries(browser.handle, seen)
+                if self._record.on:
+                    self._record_delivered(browser, seen, uids_of(seen), again=again)
 
     def _spend(self, consumer: Consumer, entries: Sequence[Entry]) -> None:
         consumer.messages -= len(entries)

@@ -11,6 +11,7 @@ import structlog
 
 from services.common.bus.events import UNHEARD, Events
 from services.common.errors import BrokerError
+from services.common.ledger.recorder import OFF, Recorder
 from services.common.runtime import Tasks
 from services.common.uid import UidSource, origin_of
 from services.queue.journal_writer import JournalWriter
@@ -55,6 +56,7 @@ class Host:
     store: Store
     memory_limit: int
     events: Events = UNHEARD
+    recorder: Recorder = OFF
     account: MemoryAccount = field(default_factory=MemoryAccount)
     interned: Interned = field(default_factory=Interned)
     links: set[Link] = field(default_factory=set)

@@ -14,6 +14,7 @@ from typing import Protocol
 
 import structlog
 
+from services.common.ledger.uid_ranges import span
 from services.common.partition import partition_in
 from services.common.uid import UidSource
 from services.queue.content import add_content
@@ -173,7 +174,8 @@ class JournalWriter:
         elif fenced := answer.result().fenced:
             self._write_rest(turn, {number for lease in fenced if (number := partition_in(lease)) is not None})
         else:
-            for _, _, ticket in turn.contents:
+            for content, partitions, ticket in turn.contents:
+                _tell_persisted(content, partitions)
                 ticket.part_done()
             for ticket in turn.waiters:
                 ticket.part_done()
@@ -200,6 +202,16 @@ class JournalWriter:
         else:
             self._follow(turn.waiters)
             turn.end()
+
+
+def _tell_persisted(content: ContentDraft, partitions: dict[int, Partition]) -> None:
+    for number, entries in content.entries.items():
+        partition = partitions[number]
+        if not partition.context.recorder.on:
+            return
+        for queue_id, first, count, _ in entries.runs:
+            if queue := partition.queues.get(queue_id):
+                queue.record.persisted(span(content.source.batch.uids, first, count))
 
 
 def _add_changes(frame: store_pb2.JournalFrame, changes: _Changes) -> None:

@@ -208,7 +208,7 @@ class Link(Holder):
             return
         queue = self._host.registry.settling(settle.queue_id)
         if queue is not None:
-            queue.settle(settle.outcome, settle.uids, now)
+            queue.settle(settle.outcome, list(settle.uids), now)
         elif partition := self._host.registry.awaited(settle.queue_id):
             partition.waiting.append(partial(self._settle, settle, now))
         elif (partition := self._host.registry.partition_of(settle.queue_id)) and partition.state is State.WRITTEN:

@@ -209,9 +209,10 @@ class Partitions:
     def _new(self, number: int, epoch: int) -> Partition:
         writer, office = self._host.writer, self._office
         draft = PartitionDraft(lambda: writer.touch(partition))
-        partition = Partition(
-            number, epoch, QueueContext(self._host.account, draft, lambda: office.collect_from(partition))
+        context = QueueContext(
+            self._host.account, draft, lambda: office.collect_from(partition), self._host.recorder, epoch
         )
+        partition = Partition(number, epoch, context)
         return partition
 
     async def _recover(self, partition: Partition) -> None:

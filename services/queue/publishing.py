@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 from services.common.clock import epoch_ms
+from services.common.ledger.place import Place
+from services.common.ledger.stages import QUEUE_DELETED
 from services.common.uid import origin_of
 from services.queue.arrival import Arrival
 from services.queue.content import Source
@@ -15,6 +17,7 @@ from services.queue.journal_draft import ContentDraft
 from services.queue.recovery import facts
 from services.queue.ticket import Ticket
 from services.rpc import queue_pb2 as pb
+from services.rpc.ledger_pb2 import DROPPED
 
 
 def arrivals(host: Host, batch: pb.PublishBatch, content: ContentDraft) -> Iterator[tuple[Arrival, pb.PublishRun]]:
@@ -106,7 +109,17 @@ def _absent(host: Host, ticket: Ticket, arrival: Arrival, queue_id: int, *, rese
         ticket.pending += 1
         partition.waiting.append(partial(_offer_later, host, ticket, arrival, queue_id, resent=resent))
     else:
-        ticket.refuse(arrival.first, len(arrival.bodies), queue_id, host.registry.missing(queue_id))
+        reason = host.registry.missing(queue_id)
+        if reason == pb.UNKNOWN_QUEUE:
+            _tell_deleted(host, arrival)
+        ticket.refuse(arrival.first, len(arrival.bodies), queue_id, reason)
+
+
+def _tell_deleted(host: Host, arrival: Arrival) -> None:
+    """The record does not name the queue: it is not known any more what it was called."""
+    run = arrival.run
+    place = Place(run.virtual_host, run.exchange, run.routing_key)
+    host.recorder.record(DROPPED, place, arrival.span(0, len(arrival.uids)), reason=QUEUE_DELETED)
 
 
 def _offer_later(host: Host, ticket: Ticket, arrival: Arrival, queue_id: int, *, resent: bool) -> None:

@@ -15,6 +15,7 @@ from services.queue.context import QueueContext
 from services.queue.entry import Entry
 from services.queue.options import QueueOptions
 from services.queue.overflow import OverflowPolicy
+from services.queue.record import QueueRecord
 from services.rpc.queue_pb2 import Outcome, Reason
 
 Refused = tuple[int, int, "Reason.ValueType"]  # index of the first message within the run, count, why
@@ -25,6 +26,7 @@ class Queue(Protocol):
 
     options: QueueOptions
     consumers: Consumers
+    record: QueueRecord
 
     @property
     def ready_count(self) -> int:
@@ -44,7 +46,7 @@ class Queue(Protocol):
     def entries(self) -> Iterator[Entry]:
         """What is ready and what is unsettled; to be used up before anything changes."""
 
-    def settle(self, outcome: Outcome.ValueType, uids: Iterable[int], now: int) -> None:
+    def settle(self, outcome: Outcome.ValueType, uids: Sequence[int], now: int) -> None:
         """What became of deliveries; unknown uids are ignored."""
 
     def get(self, link: Link, now: int, *, settled: bool) -> Entry | None:

@@ -7,10 +7,12 @@ from functools import cache
 from typing import Protocol
 
 from services.common.clock import epoch_ms
+from services.common.ledger.place import Place
 from services.queue.host import Host
 from services.queue.partition import Partition, State
 from services.queue.recovery import Recovery
 from services.rpc import store_pb2
+from services.rpc.ledger_pb2 import RECOVERED
 
 # For gateways to find the new owner and say what their consumers hold. What nobody claims goes to others then.
 _CLAIM_MS = 3000
@@ -45,7 +47,22 @@ async def read_back(host: Host, store: Recoveries, partition: Partition) -> Reco
         partition.orphans = recovery.in_order()
         partition.claimable_until = epoch_ms() + _CLAIM_MS if recovery.formers else 0
         partition.formers = recovery.formers
+        if host.recorder.on:
+            _tell(host, partition, recovery)
     return recovery
+
+
+def _tell(host: Host, partition: Partition, recovery: Recovery) -> None:
+    """Queues that the topology does not know yet have no name in the record."""
+    for (queue_id, reason), uids in recovery.recovered.items():
+        definition = host.registry.definitions.get(queue_id)
+        if not uids:
+            continue
+        if definition:
+            partition.context.record_of(host.registry.options(definition)).recovered(uids, reason)
+        else:
+            place = Place(partition=partition.number, epoch=partition.epoch)
+            host.recorder.record(RECOVERED, place, uids, reason=reason)
 
 
 def _forget(partition: Partition, recovery: Recovery) -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from operator import attrgetter
 
+from services.common.ledger.stages import HANDED_OVER, HELD, JOURNAL
 from services.queue.entry import ACQUIRED, Entry, Former, JournalPart
 from services.queue.message import Interned, MemoryAccount, Message, Run
+from services.queue.record import uids_of
 from services.rpc.queue_pb2 import PublishBatch, PublishRun
 from services.rpc.store_pb2 import EntryColumns, RecoveredBatch
 
@@ -20,6 +22,7 @@ class Recovery:
         self.entries: dict[int, list[Entry]] = {}
         self.watermarks: dict[int, int] = {}
         self.highest = 0  # id of an entry batch
+        self.recovered: dict[tuple[int, str], list[int]] = {}  # queue and why → uids, for the ledger
         self.formers: dict[int, Former] = {}  # gateways that had something from the former owner, by origin
         self._epoch = epoch
         self._account = account
@@ -65,6 +68,8 @@ class Recovery:
             for entry in entries:
                 entry.state, entry.holder = ACQUIRED, former
         self._count(entries)
+        reason = HELD if kept else HANDED_OVER if handed_over else JOURNAL
+        self.recovered.setdefault((queue_id, reason), []).extend(uids_of(entries))
         if entries:
             self.entries.setdefault(queue_id, []).extend(entries)
 

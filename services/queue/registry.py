@@ -6,10 +6,12 @@ from collections.abc import Mapping
 
 from services.common import plugins
 from services.common.clock import epoch_ms
+from services.common.ledger import stages
 from services.common.message import arguments
 from services.queue.options import QueueOptions, read_options
 from services.queue.partition import Partition, State
 from services.queue.queue_type import Queue
+from services.queue.record import uids_of
 from services.rpc import queue_pb2 as pb
 from services.rpc.router_pb2 import QueueDefinition
 
@@ -88,9 +90,12 @@ class Registry:
     def drop(self, partition: Partition) -> None:
         """The partition is somebody else's: ends its queues, tells their consumers, gives their memory back."""
         self._withdraw(partition)
+        handed_over = partition.state is State.WRITTEN
         partition.state = State.GONE
         self.partitions.pop(partition.number, None)
         for queue in partition.queues.values():
+            if queue.record.on and not handed_over:
+                _tell_lost(queue)
             _end(queue, pb.NOT_OWNER)
             queue.end(durable=False)
         partition.queues.clear()
@@ -105,12 +110,30 @@ class Registry:
         partition = self.partitions.get(definition.partition)
         queue = partition.queues.pop(definition.id, None) if partition else None
         if queue:
+            if queue.record.on:
+                _tell_deleted(queue)
             _end(queue, pb.UNKNOWN_QUEUE)
             queue.end(durable=True)
 
     def _withdraw(self, partition: Partition) -> None:
         for queue_id in partition.queues:
             self.queues.pop(queue_id, None)
+
+
+def _tell_deleted(queue: Queue) -> None:
+    """What the queue had goes with it."""
+    if not (uids := uids_of(queue.entries())):
+        return
+    expired = queue.unused(epoch_ms())
+    if expired:
+        queue.record.expired(uids, stages.QUEUE_TTL)
+    queue.record.dropped(uids, stages.EXPIRED if expired else stages.QUEUE_DELETED)
+
+
+def _tell_lost(queue: Queue) -> None:
+    """What is not on disk, the next owner does not find."""
+    if uids := uids_of(entry for entry in queue.entries() if entry.part is None):
+        queue.record.dropped(uids, stages.NO_OWNER)
 
 
 def _end(queue: Queue, reason: pb.Reason.ValueType) -> None:

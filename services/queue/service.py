@@ -17,6 +17,7 @@ from services.common.clients.store import Journal, StoreClient
 from services.common.clients.topology import TopologyClient
 from services.common.config import Settings
 from services.common.grpc_channel import Server
+from services.common.ledger.ledger import Ledger
 from services.common.placement import RECORD_KIND
 from services.common.runtime import Tasks
 from services.common.uid import UidSource
@@ -61,10 +62,22 @@ class Service:
         ids = UidSource(origin)
         self._bus = EventBus(bus_address(self._settings), "queue", self._member, origin)
         self._bus.start()
+        self._ledger = Ledger(self._settings, "queue", self._member)
+        self._ledger.start()
         writer = JournalWriter(self._journal, ids, self._fenced)
-        self._host = Host(registry, writer, ids, self._topology, self._store, self._settings.queue_memory, self._bus)
+        self._host = Host(
+            registry,
+            writer,
+            ids,
+            self._topology,
+            self._store,
+            self._settings.queue_memory,
+            self._bus,
+            self._ledger.recorder,
+        )
         self._publisher = self._create_publisher(uids)
-        office = DeadLetterOffice(registry, self._topology, self._publisher, self._host.tasks)
+        recorder, tasks = self._ledger.recorder, self._host.tasks
+        office = DeadLetterOffice(registry, self._topology, self._publisher, tasks, recorder)
         self._partitions = Partitions(
             self._host, office, self._store, self._settings.partitions, self._settings.lease_ttl_ms / 2000
         )
@@ -84,6 +97,7 @@ class Service:
         await self._partitions.stop()
         await self._server.stop()
         await self._bus.stop()
+        await self._ledger.stop()
         await self._host.tasks.stop()
         await self._tasks.stop()
         await self._publisher.stop()

@@ -6,8 +6,13 @@ import asyncio
 from collections.abc import Callable
 
 from services.common.clock import epoch_ms
+from services.common.ledger.place import Place
+from services.common.ledger.stages import QUEUE_DELETED
+from services.queue.entry import Entry
 from services.queue.host import Host
 from services.queue.partition import Partition, State
+from services.queue.record import uids_of
+from services.rpc.ledger_pb2 import DROPPED
 
 _TICK = 0.05
 
@@ -57,8 +62,16 @@ class Timers:
         for partition in self._host.registry.partitions.values():
             if partition.orphans and partition.state is State.SERVING:
                 for entries in partition.orphans.values():
+                    _tell_orphaned(partition, entries)
                     partition.context.forget(entries, durable=True)
                 partition.orphans.clear()
+
+
+def _tell_orphaned(partition: Partition, entries: list[Entry]) -> None:
+    """The record does not name the queue: nobody knows any more what it was called."""
+    if partition.context.recorder.on and entries:
+        place = Place(entries[0].message.run.virtual_host, partition=partition.number, epoch=partition.epoch)
+        partition.context.recorder.record(DROPPED, place, uids_of(entries), reason=QUEUE_DELETED)
 
 
 def _release_unclaimed(partition: Partition, now: int) -> None:

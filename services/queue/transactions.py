@@ -220,6 +220,8 @@ class Transactions:
         for queue, arrival in transaction.publications:
             if self._is_served(queue):
                 queue.publish(arrival, now, reserved=True)
+                if queue.record.on and queue.options.durable and arrival.run.persistent:
+                    queue.record.persisted(arrival.span(0, len(arrival.uids)))
         for settlement in transaction.settlements:
             if self._is_served(settlement.queue):
                 settlement.queue.settle_held(settlement.outcome, settlement.entries, now, staged=settlement.staged)

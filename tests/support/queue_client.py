@@ -83,11 +83,11 @@ class Client:
         await self._store.close()
 
     def publish(self, queue_id: int, bodies: list[bytes], confirmed: list[bytes], *, persistent: bool) -> None:
-        run = Run(
-            "/", "", "key", (queue_id,), "amqp-0-9", persistent, 0, None, False, [b"\x00\x00"] * len(bodies), bodies
-        )
+        properties, size = [b"\x00\x00"] * len(bodies), sum(map(len, bodies))
+        run = Run("/", "", "key", (queue_id,), "amqp-0-9", persistent, 0, None, False, properties, bodies, size)
         self.under_way += 1
-        self.publisher.publish(run, Confirmed(self, bodies, confirmed))
+        uids = self.publisher.uids.take(len(bodies))
+        self.publisher.publish(run, uids, Confirmed(self, bodies, confirmed))
 
     def consume(self, queue_id: int) -> Consumer:
         consumer = Consumer(next(self._handles), queue_id)

@@ -33,6 +33,7 @@ class Run:
     immediate: bool
     properties: list[bytes]
     bodies: list[bytes]
+    size: int  # of all bodies
 
 
 @dataclass(slots=True)

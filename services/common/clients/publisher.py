@@ -105,13 +105,14 @@ class Publisher:
 
     # -------------------------------------------------------------- publishing
 
-    def publish(self, run: Run, ticket: Ticket | None) -> Pressure | None:
+    def publish(self, run: Run, uids: range, ticket: Ticket | None) -> Pressure | None:
         """Sends a run at the end of this turn; `ticket` hears when every queue concerned has it, or why not.
 
+        `uids` have been taken from `self.uids` just now: none that was taken later may have been published before.
         Gives a reason to publish no more for now, if there is one.
         """
-        bodies = run.bodies
-        uids, now, size = self.uids.take(len(bodies)), epoch_ms(), sum(map(len, bodies)) + 64 * len(bodies)
+        bodies, now = run.bodies, epoch_ms()
+        size = run.size + 64 * len(bodies)
         groups = self._groups.get(run.queue_ids) or self._group(run.queue_ids)
         delivery = Delivery(ticket, len(groups))
         pressure: Pressure | None = None

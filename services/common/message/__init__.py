@@ -6,7 +6,7 @@ its protocol; every format can also tell and replace headers, so that routing an
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from services.common import plugins
@@ -40,6 +40,12 @@ class MessageFormat(Protocol):
 
     def with_reply_to(self, properties: bytes, reply_to: str) -> bytes:
         """The same properties with another reply-to address."""
+
+    def identifying(self, properties: bytes) -> bytes:
+        """What of valid properties has to be kept for `identities`: all, or less of long ones, or b"" for nothing."""
+
+    def identities(self, properties: bytes) -> Sequence[tuple[str, str]]:
+        """What a message can be looked up by, as (kind, id): "message_id", "correlation_id", "trace_id"."""
 
     def trace_context(self, properties: bytes) -> SpanContext | None:
         """The creation context that the application gave the message, wherever its protocol carries one.

@@ -45,6 +45,7 @@ def _consumer(session: Session, request: v.Consume, definition: router_pb2.Queue
         priority=_priority(request.arguments.get("x-priority", 0)),
         limit=0 if request.settled else session.limit,
         window=max(WINDOW_BYTES // on_connection, _LEAST_WINDOW),
+        place=session.connection.record.consumer(definition.id, request.tag),
     )
 
 
@@ -112,6 +113,8 @@ async def get(session: Session, request: v.Get) -> v.Got | None:
         holder.link = session.broker.publisher.link_of(definition.id)
         holder.count += 1
         session.unsettled[number] = (holder, batch.uids[0])
+    if (record := session.connection.record).on:
+        record.sent(record.consumer(definition.id, ""), list(batch.uids))
     properties = run.shared_properties if run.HasField("shared_properties") else batch.properties[0]
     return v.Got(
         number,

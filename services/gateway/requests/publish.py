@@ -8,11 +8,13 @@ from itertools import groupby
 from typing import Any
 
 from services.common.clients.outbound import Refused, Run
-from services.common.errors import PreconditionFailed
+from services.common.errors import BrokerError, PreconditionFailed
+from services.common.ledger import stages
 from services.common.message import format_named
 from services.gateway import vocabulary as v
 from services.gateway.routes import Route
 from services.gateway.session import Session
+from services.gateway.transaction import Publication, Transaction
 from services.rpc import queue_pb2
 
 _MAX_TRANSACTION = 256 << 20
@@ -27,12 +29,11 @@ async def confirms(session: Session, _request: v.Confirms) -> None:
 
 
 def publish(session: Session, request: v.Publish) -> Coroutine[Any, Any, None] | None:
-    attributes = request.attributes
-    user = session.connection.user
-    if attributes.user_id is not None and attributes.user_id != user:
-        raise PreconditionFailed(f"user_id property set to '{attributes.user_id}' but authenticated user was '{user}'")
-    if attributes.direct_reply:
-        _rewrite_replies(session, request)
+    try:
+        _check(session, request)
+    except PreconditionFailed as error:
+        _failed(session, request, error)
+        raise
     route = session.broker.routes.find(session.connection.virtual_host, request)
     if route is None:
         return _ask_and_publish(session, request)
@@ -40,8 +41,28 @@ def publish(session: Session, request: v.Publish) -> Coroutine[Any, Any, None] |
     return None
 
 
+def _check(session: Session, request: v.Publish) -> None:
+    attributes = request.attributes
+    user = session.connection.user
+    if attributes.user_id is not None and attributes.user_id != user:
+        raise PreconditionFailed(f"user_id property set to '{attributes.user_id}' but authenticated user was '{user}'")
+    if attributes.direct_reply:
+        _rewrite_replies(session, request)
+
+
 async def _ask_and_publish(session: Session, request: v.Publish) -> None:
-    _publish(session, request, await session.broker.routes.ask(session.connection.virtual_host, request))
+    try:
+        route = await session.broker.routes.ask(session.connection.virtual_host, request)
+    except BrokerError as error:
+        _failed(session, request, error)
+        raise
+    _publish(session, request, route)
+
+
+def _failed(session: Session, request: v.Publish, error: BrokerError) -> None:
+    record = session.connection.record
+    if record.on:
+        record.failed(request, session.broker.publisher.uids.take(len(request.bodies)), error)
 
 
 def _publish(session: Session, request: v.Publish, route: Route) -> None:
@@ -68,33 +89,46 @@ def _publish_run(session: Session, request: v.Publish, queue_ids: tuple[int, ...
         request.immediate,
         request.properties,
         request.bodies,
+        sum(map(len, request.bodies)),
     )
+    uids = session.broker.publisher.uids.take(len(run.bodies))
+    record = session.connection.record
+    if record.on:
+        record.received(request, uids, run.size)
+        record.routed(request, uids, queue_ids)
     if session.transaction:
-        _collect(session, request, run)
-        return
-    count = len(run.bodies)
-    first = session.confirms.number(count) if session.confirms else 0
-    if not queue_ids:
-        if request.mandatory:
-            session.send_back(v.Returned(request, 0, count))
-        session.confirm(first, count)
-        return
-    ticket = PublishTicket(session, request, first, len(queue_ids)) if first or request.immediate else None
-    pressure = session.broker.publisher.publish(run, ticket)
+        _collect(session.transaction, Publication(request, run, uids))
+    elif queue_ids:
+        _send(session, request, run, uids)
+    else:
+        _give_up(session, request, uids)
+
+
+def _send(session: Session, request: v.Publish, run: Run, uids: range) -> None:
+    first = session.confirms.number(len(uids)) if session.confirms else 0
+    ticket = PublishTicket(session, request, uids, first, len(run.queue_ids)) if first or request.immediate else None
+    pressure = session.broker.publisher.publish(run, uids, ticket)
     if pressure:
         session.connection.congested(pressure)
 
 
-def _collect(session: Session, request: v.Publish, run: Run) -> None:
-    transaction = session.transaction
-    assert transaction is not None
-    transaction.size += sum(map(len, run.bodies))
+def _give_up(session: Session, request: v.Publish, uids: range) -> None:
+    """No queue is to have it."""
+    count, record = len(uids), session.connection.record
+    if request.mandatory:
+        session.send_back(v.Returned(request, 0, count))
+        record.returned(request, uids)
+    else:
+        record.unroutable(request, uids)
+    if session.confirms and session.confirm(session.confirms.number(count), count):
+        record.confirmed(request, uids)
+
+
+def _collect(transaction: Transaction, publication: Publication) -> None:
+    transaction.publications.append(publication)
+    transaction.size += publication.run.size
     if transaction.size > _MAX_TRANSACTION:
         raise PreconditionFailed(f"a transaction may hold {_MAX_TRANSACTION} bytes of messages; commit more often")
-    if run.queue_ids:
-        transaction.runs.append(run)
-    elif request.mandatory:
-        transaction.returns.append(v.Returned(request, 0, len(request.bodies)))
 
 
 @dataclass(slots=True)
@@ -103,18 +137,31 @@ class PublishTicket:
 
     session: Session
     request: v.Publish
+    uids: range
     first: int  # confirm number of the first message, 0 without confirms
     queues: int
 
     def settled(self, refusals: list[Refused]) -> None:
-        session, request = self.session, self.request
+        session, request, record = self.session, self.request, self.session.connection.record
         count = len(request.bodies)
-        if not refusals:
-            session.confirm(self.first, count)
-            return
-        for first, many in _refused(refusals, count, _UNREADY, self.queues):
-            session.send_back(v.Returned(request, first, many, no_consumers=True))
-        session.confirm(self.first, count, _refused(refusals, count, _FULL, 1))
+        refused: list[tuple[int, int]] = []
+        if refusals:
+            for first, many in _refused(refusals, count, _UNREADY, self.queues):
+                session.send_back(v.Returned(request, first, many, no_consumers=True))
+                record.returned(request, self.uids[first : first + many], stages.NO_CONSUMERS)
+            refused = _refused(refusals, count, _FULL, 1)
+        if session.confirm(self.first, count, refused) and record.on:
+            self._record(refused)
+
+    def _record(self, refused: list[tuple[int, int]]) -> None:
+        """What the publisher hears now."""
+        record, at = self.session.connection.record, 0
+        for first, many in [*refused, (len(self.uids), 0)]:
+            if first > at:
+                record.confirmed(self.request, self.uids[at:first])
+            if many:
+                record.refused(self.request, self.uids[first : first + many], stages.OVERFLOW)
+            at = first + many
 
 
 def _refused(refusals: list[Refused], count: int, reasons: frozenset[int], queues: int) -> list[tuple[int, int]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from services.common.errors import PreconditionFailed
+from services.common.errors import BrokerError, PreconditionFailed
 from services.gateway import vocabulary as v
 from services.gateway.consumer import Consumer
 from services.gateway.requests.settle import share_room
@@ -18,10 +18,22 @@ async def select(session: Session, _request: v.SelectTransactions) -> None:
 
 async def commit(session: Session, _request: v.Commit) -> None:
     transaction = _current(session)
-    await session.broker.transactions.commit(transaction)
+    record = session.connection.record
+    try:
+        await session.broker.transactions.commit(transaction)
+    except BrokerError:
+        transaction.rolled_back(record)
+        transaction.publications.clear()
+        raise
     session.transaction = Transaction()
-    for returned in transaction.returns:
-        session.send_back(returned)
+    for each in transaction.unrouted:
+        if each.request.mandatory:
+            session.send_back(v.Returned(each.request, 0, len(each.uids)))
+    transaction.committed(record)
+    _give_room(session, transaction)
+
+
+def _give_room(session: Session, transaction: Transaction) -> None:
     for each in transaction.settlements:
         each.holder.returned(1)
         if isinstance(each.holder, Consumer):
@@ -32,6 +44,7 @@ async def commit(session: Session, _request: v.Commit) -> None:
 async def rollback(session: Session, _request: v.Rollback) -> None:
     transaction = _current(session)
     session.transaction = Transaction()
+    transaction.rolled_back(session.connection.record)
     for each in transaction.settlements:
         session.unsettled[each.number] = (each.holder, each.uid)
         session.oldest = min(session.oldest, each.number)

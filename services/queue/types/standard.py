@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from services.common.ledger.stages import ACCEPTED, CONSUMER_GONE, HELD, NO_CONSUMERS, NOT_SENT, PURGED, RELEASED
 from services.queue.arrival import Arrival
 from services.queue.consumers import Consumer, Consumers, Link
 from services.queue.context import DELIVERY_LIMIT, EXPIRED, MAXLEN, REJECTED, DeadLetter, QueueContext
@@ -14,7 +15,10 @@ from services.queue.options import QueueOptions
 from services.queue.overflow import OverflowPolicy
 from services.queue.queue_type import Refused
 from services.queue.ready import Ready
+from services.queue.record import uids_of
 from services.rpc import queue_pb2 as pb
+
+_BACK = {pb.RELEASE: RELEASED, pb.ABANDON: CONSUMER_GONE, pb.RESTORE: NOT_SENT}
 
 
 class StandardQueue:
@@ -22,11 +26,12 @@ class StandardQueue:
 
     def __init__(self, options: QueueOptions, context: QueueContext, policy: OverflowPolicy, now: int) -> None:
         self.options = options
+        self.record = context.record_of(options)
         self.consumers = Consumers(single_active=options.single_active)
         self._context = context
         self._policy = policy
         self._ready = self.create_ready()
-        self._dispatcher = Dispatcher(options, context, self._ready, self.consumers)
+        self._dispatcher = Dispatcher(options, context, self._ready, self.consumers, self.record)
         self._unsettled = self._dispatcher.unsettled
         self._may_expire = False
         self._had_consumers = False
@@ -76,7 +81,10 @@ class StandardQueue:
         if end > first:
             self._append(arrival, first, end, expires)
             self.dispatch(now)
-        return [(end, len(arrival.bodies) - end, pb.NO_CONSUMERS)] if end < len(arrival.bodies) else []
+        if end == len(arrival.bodies):
+            return []
+        self.record.dropped(arrival.span(end, len(arrival.bodies)), NO_CONSUMERS)
+        return [(end, len(arrival.bodies) - end, pb.NO_CONSUMERS)]
 
     def _store(self, arrival: Arrival, first: int, expires: int, now: int, *, reserved: bool) -> list[Refused]:
         end = len(arrival.bodies)
@@ -108,6 +116,8 @@ class StandardQueue:
         return self._policy.admits(self.options, count, size, [len(body) for body in bodies])
 
     def _append(self, arrival: Arrival, first: int, end: int, expires: int) -> None:
+        if self.record.on:
+            self.record.enqueued(arrival.span(first, end))
         durable = self.options.durable
         entries = self._dispatcher.entries(arrival, first, end, expires, AVAILABLE, durable=durable)
         if entries[-1].position + 1 < self._dispatcher.position:
@@ -119,6 +129,8 @@ class StandardQueue:
     def _refuse(self, arrival: Arrival, first: int, end: int, now: int) -> list[Refused]:
         if self._policy.dead_letters_refused and self.options.dead_letter_exchange is not None:
             self.discard(self._dispatcher.entries(arrival, first, end, 0, GONE, durable=False), MAXLEN, now)
+        else:
+            self.record.dropped(arrival.span(first, end), MAXLEN)
         return [(first, end - first, pb.OVERFLOW)]
 
     def _trim(self, now: int) -> None:
@@ -150,20 +162,26 @@ class StandardQueue:
         yield from self._ready.view(-1)
         yield from self._unsettled.values()
 
-    def settle(self, outcome: pb.Outcome.ValueType, uids: Iterable[int], now: int) -> None:
+    def settle(self, outcome: pb.Outcome.ValueType, uids: Sequence[int], now: int) -> None:
         pop = self._unsettled.pop
         entries = [entry for uid in uids if (entry := pop(uid, None)) is not None]
         if outcome == pb.ACCEPT:
+            if self.record.on and entries:
+                self.record.settled(uids if len(entries) == len(uids) else uids_of(entries))
             self._context.forget(entries, durable=self._dispatcher.journalled)
         elif entries:
             self._come_back(outcome, entries, now)
 
     def _come_back(self, outcome: pb.Outcome.ValueType, entries: list[Entry], now: int) -> None:
         if outcome == pb.REJECT:
+            if self.record.on:
+                self.record.settled(uids_of(entries), REJECTED)
             self.discard(entries, REJECTED, now)
             return
-        if outcome == pb.RELEASE:
+        if outcome != pb.RESTORE:
             entries = self._attempted(entries, now)
+        if self.record.on and entries:
+            self.record.requeued(uids_of(entries), _BACK[outcome])
         self._ready.put_back(entries)
         self.dispatch(now)
         self._trim(now)
@@ -186,7 +204,10 @@ class StandardQueue:
         entry = self._ready.pop()
         if entry is None:
             return None
+        if self.record.on:
+            self.record.delivered(self.record.places_for("", "")[entry.attempts > 0], [entry.message.uid])
         if settled:
+            self.record.settled([entry.message.uid])
             self._context.forget([entry], durable=self._dispatcher.journalled)
             return entry
         entry.holder = link
@@ -197,6 +218,8 @@ class StandardQueue:
 
     def purge(self) -> int:
         entries = self._ready.clear()
+        if entries:
+            self.record.dropped(uids_of(entries), PURGED)
         self._context.forget(entries, durable=self._dispatcher.journalled)
         return len(entries)
 
@@ -204,6 +227,8 @@ class StandardQueue:
         for entry in entries:
             entry.state = GONE
         if self.options.dead_letter_exchange is None:
+            if self.record.on:
+                self.record.dropped(uids_of(entries), reason)
             self._context.forget(entries, durable=self._dispatcher.journalled)
         else:
             self._context.bury([DeadLetter(self.options, entry, reason, now) for entry in entries])
@@ -216,6 +241,8 @@ class StandardQueue:
             return pb.EXCLUSIVE_USE
         self._used_at, self._had_consumers = now, True
         self.consumers.add(consumer)
+        if self.record.on:
+            consumer.places = self.record.places_for(consumer.connection, consumer.tag)
         if held:
             self._claim(set(held), consumer.link)
         return pb.NONE
@@ -227,7 +254,10 @@ class StandardQueue:
                 uids.discard(uid)
                 if isinstance(entry.holder, Former):
                     entry.holder = link
-        for entry in self._ready.acquire(uids) if uids else ():
+        claimed = self._ready.acquire(uids) if uids else []
+        if claimed:
+            self.record.recovered(uids_of(claimed), HELD)
+        for entry in claimed:
             entry.holder = link
             # Recovery counted an attempt that has not ended.
             entry.attempts = max(entry.attempts - 1, 0)
@@ -253,12 +283,11 @@ class StandardQueue:
             self.expire(now)
         expired: list[Entry] = []
         self._dispatcher.from_list(now, expired)
-        if expired:
-            self.discard(expired, EXPIRED, now)
+        self._past(expired, now)
 
     def release_held_by(self, holder: object, now: int) -> None:
         uids = [uid for uid, entry in self._unsettled.items() if entry.holder is holder]
-        self.settle(pb.RELEASE, uids, now)
+        self.settle(pb.ABANDON, uids, now)
 
     # -------------------------------------------------------------- transactions
 
@@ -293,15 +322,26 @@ class StandardQueue:
         for entry in entries:
             del self._unsettled[entry.message.uid]
         if staged:
-            self._context.forget(entries, durable=False)
+            self._settled_on_disk(outcome, entries)
         elif outcome == pb.ACCEPT:
+            if self.record.on and entries:
+                self.record.settled(uids_of(entries))
             self._context.forget(entries, durable=self._dispatcher.journalled)
-        else:
+        elif entries:
             self._come_back(outcome, entries, now)
+
+    def _settled_on_disk(self, outcome: pb.Outcome.ValueType, entries: list[Entry]) -> None:
+        """The journal has their dequeue: accepted, or rejected where nobody wants dead letters."""
+        if self.record.on and entries:
+            uids = uids_of(entries)
+            self.record.settled(uids, ACCEPTED if outcome == pb.ACCEPT else REJECTED)
+            if outcome == pb.REJECT:
+                self.record.dropped(uids, REJECTED)
+        self._context.forget(entries, durable=False)
 
     def unhold(self, entries: list[Entry], holder: Link | None, now: int) -> None:
         if holder is None:
-            self.settle(pb.RELEASE, [entry.message.uid for entry in entries], now)
+            self.settle(pb.ABANDON, uids_of(entries), now)
         for entry in entries:
             entry.holder = holder
 
@@ -315,7 +355,12 @@ class StandardQueue:
         while (head := self._ready.peek()) is not None and 0 < head.expires <= now:
             self._ready.pop()
             expired.append(head)
+        self._past(expired, now)
+
+    def _past(self, expired: list[Entry], now: int) -> None:
         if expired:
+            if self.record.on:
+                self.record.expired(uids_of(expired))
             self.discard(expired, EXPIRED, now)
 
     def deadline(self) -> int:

@@ -12,7 +12,7 @@ import pytest
 
 from services.common.clients.outbound import Refused, Run
 from services.common.clients.partition_table import PartitionTable
-from services.common.clients.publisher import Congestion, Publisher
+from services.common.clients.publisher import Congestion, Pressure, Publisher
 from services.common.uid import UidSource
 from services.rpc import queue_pb2 as pb
 from services.rpc import store_pb2
@@ -87,7 +87,20 @@ class RecordingTicket:
 
 
 def run_of(*bodies: bytes, queue_ids: tuple[int, ...] = (1,)) -> Run:
-    return Run("/", "", "q", queue_ids, "amqp-0-9", True, 0, None, False, [b"\0\0"] * len(bodies), list(bodies))
+    return Run(
+        "/",
+        "",
+        "q",
+        queue_ids,
+        "amqp-0-9",
+        True,
+        0,
+        None,
+        False,
+        [b"\0\0"] * len(bodies),
+        list(bodies),
+        sum(map(len, bodies)),
+    )
 
 
 def assign(table: PartitionTable, **owners: ScriptedQueue) -> None:
@@ -124,6 +137,10 @@ async def publisher(table: PartitionTable) -> AsyncIterator[Publisher]:
     await publisher.stop()
 
 
+def publish(publisher: Publisher, run: Run, ticket: RecordingTicket | None) -> Pressure | None:
+    return publisher.publish(run, publisher.uids.take(len(run.bodies)), ticket)
+
+
 async def answered(ticket: RecordingTicket) -> list[Refused]:
     return await asyncio.wait_for(ticket.answer, 5)
 
@@ -134,7 +151,7 @@ async def test_a_run_is_settled_when_its_owner_has_it(
     """A ticket hears once, without refusals, when the queue process said done."""
     assign(table, p0=queues[0])
     ticket = RecordingTicket()
-    publisher.publish(run_of(b"one", b"two"), ticket)
+    publish(publisher, run_of(b"one", b"two"), ticket)
     assert await answered(ticket) == []
     assert [bytes(body) for body in queues[0].batches[0].bodies] == [b"one", b"two"]
 
@@ -146,7 +163,7 @@ async def test_a_run_for_two_owners_waits_for_both(
     assign(table, p0=queues[0], p1=queues[1])
     queues[1].answering = False
     ticket = RecordingTicket()
-    publisher.publish(run_of(b"x", queue_ids=(1, 2)), ticket)
+    publish(publisher, run_of(b"x", queue_ids=(1, 2)), ticket)
     while not (queues[0].batches and queues[1].batches):
         await asyncio.sleep(0.01)
     assert not ticket.answer.done()
@@ -163,13 +180,13 @@ async def test_what_a_dead_owner_had_not_confirmed_goes_to_its_successor(
     queues[0].answering = False
     tickets = [RecordingTicket() for _ in range(3)]
     for number in range(2):
-        publisher.publish(run_of(f"{number}".encode()), tickets[number])
+        publish(publisher, run_of(f"{number}".encode()), tickets[number])
         while len(queues[0].batches) <= number:
             await asyncio.sleep(0.01)
     queues[0].break_streams()
     await queues[0].stop()
     assign(table, p0=queues[1])
-    publisher.publish(run_of(b"2"), tickets[2])
+    publish(publisher, run_of(b"2"), tickets[2])
     for ticket in tickets:
         assert await answered(ticket) == []
     bodies = [bytes(body) for batch in queues[1].batches for body in batch.bodies]
@@ -186,11 +203,11 @@ async def test_nothing_overtakes_what_a_former_owner_may_still_refuse(
     assign(table, p0=queues[0], p1=queues[1])
     queues[0].answering = False
     first, second = RecordingTicket(), RecordingTicket()
-    publisher.publish(run_of(b"1"), first)
+    publish(publisher, run_of(b"1"), first)
     while not queues[0].batches:
         await asyncio.sleep(0.01)
     assign(table, p0=queues[1], p1=queues[0])
-    publisher.publish(run_of(b"2"), second)
+    publish(publisher, run_of(b"2"), second)
     await asyncio.sleep(0.2)
     assert queues[1].batches == []
     queues[0].refuse = pb.NOT_OWNER
@@ -206,7 +223,7 @@ async def test_not_owner_is_tried_again_and_other_refusals_are_told(
     assign(table, p0=queues[0])
     queues[0].refuse = pb.NOT_OWNER
     ticket = RecordingTicket()
-    publisher.publish(run_of(b"x"), ticket)
+    publish(publisher, run_of(b"x"), ticket)
     while len(queues[0].batches) < 2:
         await asyncio.sleep(0.01)
     queues[0].refuse = pb.OVERFLOW
@@ -220,7 +237,7 @@ async def test_publishers_wait_while_a_queue_process_is_out_of_memory(
     assign(table, p0=queues[0])
     await answered(await _publish(publisher))
     queues[0].streams[0].put_nowait(pb.QueueFrame(blocked=True))
-    while (state := publisher.publish(run_of(b"x"), None)) is None or state.state is not Congestion.BLOCKED:
+    while (state := publish(publisher, run_of(b"x"), None)) is None or state.state is not Congestion.BLOCKED:
         await asyncio.sleep(0.01)
     relieved = asyncio.Event()
     publisher.when_relieved(state, relieved.set)
@@ -230,7 +247,7 @@ async def test_publishers_wait_while_a_queue_process_is_out_of_memory(
 
 async def _publish(publisher: Publisher) -> RecordingTicket:
     ticket = RecordingTicket()
-    publisher.publish(run_of(b"x"), ticket)
+    publish(publisher, run_of(b"x"), ticket)
     return ticket
 
 
@@ -242,7 +259,7 @@ async def test_what_waits_goes_out_in_frames_of_bearable_size(
     await answered(await _publish(publisher))
     tickets = [RecordingTicket() for _ in range(15)]
     for number, ticket in enumerate(tickets):
-        publisher.publish(run_of(b"%02d" % number * (2 << 20)), ticket)
+        publish(publisher, run_of(b"%02d" % number * (2 << 20)), ticket)
     for ticket in tickets:
         assert await answered(ticket) == []
     sizes = [sum(map(len, batch.bodies)) for batch in queues[0].batches[1:]]
@@ -259,12 +276,12 @@ async def test_a_full_process_holds_up_nobody_elses_publishers(
     assign(table, p0=queues[0], p1=queues[1])
     for queue_id in (1, 2):
         ticket = RecordingTicket()
-        publisher.publish(run_of(b"x", queue_ids=(queue_id,)), ticket)
+        publish(publisher, run_of(b"x", queue_ids=(queue_id,)), ticket)
         await answered(ticket)
     queues[0].answering = False
     relieved = {1: asyncio.Event(), 2: asyncio.Event()}
     for queue_id in (1, 2):
-        pressure = publisher.publish(run_of(b"x" * (9 << 20), queue_ids=(queue_id,)), None)
+        pressure = publish(publisher, run_of(b"x" * (9 << 20), queue_ids=(queue_id,)), None)
         assert pressure is not None
         assert pressure.state is Congestion.FULL
         publisher.when_relieved(pressure, relieved[queue_id].set)
@@ -279,7 +296,7 @@ async def test_what_is_unavailable_is_tried_again(
     assign(table, p0=queues[0])
     queues[0].refuse = pb.UNAVAILABLE
     ticket = RecordingTicket()
-    publisher.publish(run_of(b"x"), ticket)
+    publish(publisher, run_of(b"x"), ticket)
     while len(queues[0].batches) < 2:
         await asyncio.sleep(0.01)
     queues[0].refuse = pb.NONE
