@@ -177,8 +177,8 @@ class JournalWriter:
             for content, partitions, ticket in turn.contents:
                 _tell_persisted(content, partitions)
                 ticket.part_done()
-            for ticket in turn.waiters:
-                ticket.part_done()
+            for waiter in turn.waiters:
+                waiter.part_done()
             turn.end()
 
     def _write_rest(self, turn: _Turn, fenced: set[int]) -> None:

@@ -82,7 +82,7 @@ def _reordered(account: Account) -> Iterator[str]:
     """First deliveries to one consumer of what one producer published, in the order in which they came."""
     ways: dict[tuple[str, str], list[tuple[float, Message]]] = defaultdict(list)
     for message in account.messages.values():
-        for delivery in message.deliveries:
+        for delivery in message.deliveries[:1]:
             if not delivery.redelivered:
                 ways[message.id.producer, delivery.consumer].append((delivery.at, message))
     for (_, consumer), way in ways.items():
@@ -106,15 +106,12 @@ def _excuses(disturbance: Disturbance, gateway: str, at: float) -> bool:
 
 
 def _stale(writings: list[Writing]) -> Iterator[str]:
-    """A process writes under one number, and only to what it has the lease of: members and writers are pairs."""
-    known_writer: dict[str, Writing] = {}
-    known_member: dict[int, Writing] = {}
+    """A process writes only to what it has the lease of: a writer is one member's, who may have several in its life."""
+    known: dict[int, Writing] = {}
     for writing in sorted(writings, key=lambda writing: -writing.count):
         if not writing.member:  # given back, and nobody has it yet: its former holder is still the only one
             continue
-        usual = known_writer.setdefault(writing.member, writing)
-        owner = known_member.setdefault(writing.writer, writing)
-        if usual.writer != writing.writer or owner.member != writing.member:
+        if known.setdefault(writing.writer, writing).member != writing.member:
             yield (
                 f"writer {writing.writer} wrote {writing.count} times to partition {writing.partition}, "
                 f"which {writing.member} had in epoch {writing.epoch}"

@@ -87,9 +87,7 @@ def test_refused(account: Account) -> None:
 def test_duplicate(account: Account, redelivered: bool) -> None:
     """A message that comes again to a consumer that lives is a finding, whatever it is called."""
     deliver(account, message(account, 6), 30.0, redelivered=redelivered)
-    kinds = found(check(account))
-    assert kinds.pop("delivered again") == 1
-    assert kinds == ({} if redelivered else {"reordered": 1})
+    assert found(check(account)) == {"delivered again": 1}
 
 
 def test_duplicate_of_acknowledged(account: Account) -> None:
@@ -205,7 +203,7 @@ def test_stale_write() -> None:
             Writing(1, 2, "queue-b", 12, 400),
             Writing(2, 1, "queue-b", 12, 300),
             Writing(2, 2, "", 12, 1),
-            Writing(3, 4, "queue-a", 11, 1),
+            Writing(3, 4, "queue-a", 13, 1),
         ]
     )
     assert check(account).ok
