@@ -11,6 +11,8 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
 from services.common.runtime import CannotStart
+from services.common.telemetry.rpc import TracedCalls
+from services.common.telemetry.tracer import OFF, Tracer
 
 # A body of 100 MiB travels in one frame, with room for what surrounds it.
 _MAX_FRAME = 256 << 20
@@ -43,8 +45,9 @@ def connect(address: str) -> grpc.aio.Channel:
 class Server:
     """A gRPC server with health checking and reflection; NOT_SERVING until `ready`."""
 
-    def __init__(self, services: Iterable[str]) -> None:
-        self.grpc = grpc.aio.server(options=_OPTIONS)
+    def __init__(self, services: Iterable[str], tracer: Tracer = OFF) -> None:
+        """`tracer` gets a span of each call that comes with a trace context."""
+        self.grpc = grpc.aio.server(options=_OPTIONS, interceptors=[TracedCalls(tracer)] if tracer.on else None)
         self._names = [*services, ""]
         self._health = health.aio.HealthServicer()
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self.grpc)

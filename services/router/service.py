@@ -20,6 +20,8 @@ from services.common.config import Settings
 from services.common.errors import Fenced
 from services.common.grpc_channel import Server
 from services.common.runtime import Tasks
+from services.common.telemetry.status import report
+from services.common.telemetry.tracer import Tracer
 from services.common.uid import UidSource
 from services.router.follower import Follower
 from services.router.handler import Handler
@@ -49,7 +51,8 @@ class Service:
         self._address = settings.address_of(name)
         self._member = f"router-{uuid.uuid4().hex[:12]}"
         self._tasks = Tasks(self._failed)
-        self._server = Server([NAME])
+        self._tracer = Tracer.from_environment(settings, "router", self._member)
+        self._server = Server([NAME], self._tracer)
         self._handler = Handler()
         self._store = StoreClient(settings.address_of("store"))
         self._bus = EventBus(bus_address(settings), "router", self._member)
@@ -67,6 +70,7 @@ class Service:
         self._lease.on_lost = self._on_lost
         await self._lease.start()
         self._tasks.start(self._become(self._lease), "role")
+        self._tasks.start(report(self._tracer, "router", self._member, self._store.put_records), "spans status")
         await self._ready.wait()
         await self._server.ready()
 
@@ -82,6 +86,7 @@ class Service:
         if self._lease:
             await self._lease.stop()
         await self._bus.stop()
+        await asyncio.to_thread(self._tracer.stop)
         await self._store.close()
 
     async def _become(self, lease: Lease) -> None:

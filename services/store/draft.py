@@ -17,6 +17,8 @@ class Draft:
         self._live = live
         self._changes = Changes(at=at)
         self._dequeues: dict[int, list[bytes]] = {}
+        self.traced: list[bytes] = []
+        """Contexts of messages in it that get spans."""
 
     @property
     def changes(self) -> Changes:
@@ -39,6 +41,8 @@ class Draft:
 
     def add(self, frame: JournalFrame) -> None:
         """Puts in a frame without a fault."""
+        if frame.traced:
+            self.traced.extend(frame.traced)
         if frame.entries:
             self._add_entries(frame)
         for dequeue in frame.dequeues:

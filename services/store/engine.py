@@ -7,6 +7,7 @@ from collections.abc import Callable
 from services.common.bus.events import UNHEARD, Events
 from services.common.clock import Clock
 from services.common.runtime import Tasks
+from services.store.commit_spans import CommitSpans
 from services.store.committer import Committer
 from services.store.fencing import Epochs
 from services.store.housekeeping import Housekeeping
@@ -30,6 +31,7 @@ class Engine:
         epoch_ms: Callable[[], int],
         on_failure: Callable[[BaseException], None],
         events: Events = UNHEARD,
+        spans: CommitSpans | None = None,
     ) -> None:
         """`on_failure` is told when one of the loops ends, which is a bug: nothing would be answered any more."""
         self.provider = provider
@@ -37,7 +39,7 @@ class Engine:
         self.epochs = Epochs()
         self._live = Live()
         self._tasks = Tasks(on_failure)
-        self._committer = Committer(provider, self._live, epoch_ms)
+        self._committer = Committer(provider, self._live, epoch_ms, spans)
         self.leases = Leases(self._committer, self.epochs, clock, lease_ttl_ms, events)
         self.records = Records(self._committer, self.epochs)
         self.origins = Origins(self._committer)

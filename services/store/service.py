@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import signal
 import uuid
+from collections.abc import Sequence
 from pathlib import Path
 
 import structlog
@@ -13,7 +15,12 @@ from services.common.bus.address import bus_address
 from services.common.bus.event_bus import EventBus
 from services.common.config import Settings
 from services.common.grpc_channel import Server
+from services.common.runtime import Tasks
+from services.common.telemetry.status import report
+from services.common.telemetry.tracer import Tracer
+from services.rpc.store_pb2 import PutRecordsRequest, Record
 from services.rpc.store_pb2_grpc import add_StoreServicer_to_server
+from services.store.commit_spans import CommitSpans
 from services.store.engine import Engine
 from services.store.folder import DataFolder
 from services.store.handler import Handler
@@ -37,9 +44,20 @@ class Service:
         self._address = settings.address_of("store")
         self._folder = DataFolder(settings.data)
         provider = plugins.load("store_providers", settings.store_provider)(settings.data)
-        self._bus = EventBus(bus_address(settings), "store", f"store-{uuid.uuid4().hex[:12]}")
-        self._engine = Engine(provider, settings.lease_ttl_ms, clock.monotonic, clock.epoch_ms, _end_process, self._bus)
-        self._server = Server([NAME])
+        self._instance = f"store-{uuid.uuid4().hex[:12]}"
+        self._bus = EventBus(bus_address(settings), "store", self._instance)
+        self._tracer = Tracer.from_environment(settings, "store", self._instance)
+        self._engine = Engine(
+            provider,
+            settings.lease_ttl_ms,
+            clock.monotonic,
+            clock.epoch_ms,
+            _end_process,
+            self._bus,
+            CommitSpans(self._tracer, settings.store_provider),
+        )
+        self._server = Server([NAME], self._tracer)
+        self._tasks = Tasks()
 
     async def start(self) -> None:
         """Returns when everything is read back and calls are served; raises InternalError when it cannot be."""
@@ -54,6 +72,7 @@ class Service:
         add_StoreServicer_to_server(Handler(self._engine), self._server.grpc)
         await self._server.listen(self._address)
         self._bus.start()
+        self._tasks.start(report(self._tracer, "store", self._instance, self._put_records), "spans status")
         await self._server.ready()
         log.info("store ready", provider=self._settings.store_provider, address=self._address)
 
@@ -61,6 +80,11 @@ class Service:
         """Ends the streams, then closes the provider: what was acknowledged is on disk already."""
         # Journals and watches never end by themselves; what is being committed takes milliseconds.
         await self._server.stop(grace=0.2)
+        await self._tasks.stop()
         await self._engine.stop()
         await self._bus.stop()
+        await asyncio.to_thread(self._tracer.stop)
         self._folder.release()
+
+    async def _put_records(self, puts: Sequence[Record], deletes: Sequence[Record]) -> int:
+        return await self._engine.records.put(PutRecordsRequest(puts=puts, deletes=deletes))

@@ -1,0 +1,73 @@
+"""What each process has to say of its spans, as transient records of kind `tracing_status`: `hopline tracing`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+
+import structlog
+from pydantic import BaseModel, ConfigDict
+
+from services.common.clock import epoch_ms
+from services.common.errors import BrokerError
+from services.common.telemetry.tracer import Tracer
+from services.rpc.store_pb2 import Record
+
+RECORD_KIND = "tracing_status"
+
+_EVERY = 2.0  # seconds between looks; a record is put only when there is news
+
+log = structlog.get_logger()
+
+Put = Callable[[Sequence[Record], Sequence[Record]], Awaitable[int]]  # puts, deletes
+
+
+class Status(BaseModel):
+    """One process; the record's key is the instance, its value this as JSON."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    service: str
+    instance: str
+    time_ms: int
+    on: bool
+    ended: int
+    exported: int
+    dropped: int
+    untraced: int
+
+
+async def report(tracer: Tracer, service: str, instance: str, put: Put) -> None:
+    """Tells at once, and whenever the counts have changed, until it is cancelled; then the record is deleted."""
+    told: dict[str, int] = {}
+    try:
+        while True:
+            counts = tracer.counts
+            if counts != told and await _put(put, _record(tracer, service, instance, counts)):
+                told = counts
+            await asyncio.sleep(_EVERY)
+    finally:
+        await _delete(put, instance)
+
+
+def _record(tracer: Tracer, service: str, instance: str, counts: dict[str, int]) -> Record:
+    status = Status(service=service, instance=instance, time_ms=epoch_ms(), on=tracer.on, **counts)
+    return Record(kind=RECORD_KIND, key=instance, value=status.model_dump_json().encode(), transient=True)
+
+
+async def _put(put: Put, record: Record) -> bool:
+    try:
+        await put([record], [])
+    except BrokerError as error:
+        log.debug("status of spans not told", reason=error.text)
+        return False
+    return True
+
+
+async def _delete(put: Put, instance: str) -> None:
+    """A stopping process waits for nobody: where the store is away too, its records go with it."""
+    try:
+        async with asyncio.timeout(0.2):
+            await put([], [Record(kind=RECORD_KIND, key=instance)])
+    except (BrokerError, TimeoutError) as error:
+        log.debug("status of spans not deleted", reason=repr(error))

@@ -1,0 +1,180 @@
+"""Which messages get spans: those that their publishers trace, that a rule names, or that chance picks.
+
+Asked for every run of messages, so that what can be known of a run is known once: a plan is remembered for each
+combination of exchange, publisher and queues. Only rules about ids and headers look into messages, and only into those
+that everything else of the rule fits.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import structlog
+from pydantic import ValidationError
+
+from services.common.errors import BrokerError
+from services.common.message import MessageFormat, format_named
+from services.common.telemetry.context import SpanContext
+from services.common.telemetry.rules import Rule, matches
+from services.gateway.vocabulary import Publish
+from services.rpc import router_pb2, store_pb2
+
+log = structlog.get_logger()
+
+_PLANS = 10_000
+
+PARENT, RULE, RATIO = "parent", "rule", "ratio"
+
+
+class Publisher(NamedTuple):
+    """Who publishes; `names` are those that the connection and its user have."""
+
+    virtual_host: str
+    names: tuple[str, ...]
+
+
+class Pick(NamedTuple):
+    """A message that gets spans: where it stands in the run, what its publisher said, and why it was picked."""
+
+    at: int
+    parent: SpanContext | None
+    reason: str
+
+
+class Chance:
+    """Picks a share of all messages, and does nothing for those that it leaves out."""
+
+    def __init__(self, ratio: float) -> None:
+        self._ratio = ratio
+        self._skip = self._gap()
+
+    def pick(self, count: int) -> Sequence[int]:
+        """Indexes among the next `count` messages."""
+        if self._ratio >= 1:
+            return range(count)
+        picked: list[int] = []
+        while self._skip < count:
+            picked.append(self._skip)
+            self._skip += 1 + self._gap()
+        self._skip -= count
+        return picked
+
+    def _gap(self) -> int:
+        """Messages left out before the next that is picked: geometric."""
+        if not 0 < self._ratio < 1:
+            return 1 << 62
+        return int(math.log(1.0 - random.random()) / math.log1p(-self._ratio))  # noqa: S311 - statistics
+
+
+@dataclass(slots=True)
+class _Plan:
+    never: bool = False
+    chance: Chance | None = None  # of the rules that fit all of it
+    inside: list[tuple[Rule, Chance]] = field(default_factory=list)
+
+
+class Sampler:
+    """`active`: there is more to ask than whether the publisher traces a message."""
+
+    def __init__(self, ratio: float, queues: Mapping[int, router_pb2.QueueDefinition]) -> None:
+        self.active = ratio > 0
+        self._ratio = ratio
+        self._chance = Chance(ratio)
+        self._queues = queues
+        self._rules: dict[str, Rule] = {}
+        self._plans: dict[tuple[Publisher, str, tuple[int, ...]], _Plan] = {}
+
+    async def follow(self, records: AsyncIterator[store_pb2.Records]) -> None:
+        """Applies a watch of the records of kind `tracing_rule`; ends with it."""
+        snapshot: dict[str, Rule] = {}
+        async for batch in records:
+            rules = snapshot if batch.snapshot else dict(self._rules)
+            for record in batch.records:
+                _apply(record, rules)
+            if not batch.snapshot:
+                self.set_rules(rules.values())
+            elif batch.last:
+                self.set_rules(rules.values())
+                snapshot = {}
+
+    def set_rules(self, rules: Iterable[Rule]) -> None:
+        """These and no others, from now on."""
+        self._rules = {rule.name: rule for rule in rules}
+        self._plans.clear()
+        self.active = self._ratio > 0 or bool(self._rules)
+
+    def pick(self, publisher: Publisher, request: Publish, queue_ids: tuple[int, ...]) -> list[Pick]:
+        """The messages of a run that get spans, in their order."""
+        key = (publisher, request.exchange, queue_ids)
+        plan = self._plans.get(key) or self._make_plan(key)
+        if plan.never:
+            return []
+        message_format = format_named(request.format)
+        reasons = self._reasons(plan, request, message_format)
+        picks = []
+        for index in sorted(reasons):
+            reason, parent = reasons[index], message_format.trace_context(request.properties[index])
+            # A publisher that decided against it is overruled by rules only.
+            if reason == RULE or (parent is None if reason == RATIO else parent is not None and parent.sampled):
+                picks.append(Pick(index, parent, reason))
+        return picks
+
+    def _reasons(self, plan: _Plan, request: Publish, message_format: MessageFormat) -> dict[int, str]:
+        count = len(request.properties)
+        reasons = dict.fromkeys(self._chance.pick(count), RATIO)
+        if request.attributes.sampled:
+            reasons = dict.fromkeys(range(count), PARENT)
+        if plan.chance:
+            reasons.update(dict.fromkeys(plan.chance.pick(count), RULE))
+        for rule, chance in plan.inside:
+            found = [index for index, each in enumerate(request.properties) if _fits(rule, message_format, each)]
+            if not rule.ratio:
+                for index in found:
+                    reasons.pop(index, None)
+            for at in chance.pick(len(found)):
+                reasons[found[at]] = RULE
+        return reasons
+
+    def _make_plan(self, key: tuple[Publisher, str, tuple[int, ...]]) -> _Plan:
+        publisher, exchange, queue_ids = key
+        names = [self._queues[queue_id].name for queue_id in queue_ids if queue_id in self._queues]
+        fitting = [
+            rule
+            for rule in self._rules.values()
+            if rule.matches_run(publisher.virtual_host, exchange, names, list(publisher.names))
+        ]
+        whole = [rule.ratio for rule in fitting if not rule.looks_inside]
+        plan = _Plan(never=0 in whole, chance=Chance(max(whole)) if any(whole) else None)
+        # Those that forbid come last, so that they have the last word.
+        inside = sorted((rule for rule in fitting if rule.looks_inside), key=lambda rule: -rule.ratio)
+        plan.inside = [(rule, Chance(rule.ratio)) for rule in inside]
+        if len(self._plans) >= _PLANS:
+            self._plans.clear()
+        self._plans[key] = plan
+        return plan
+
+
+def _apply(record: store_pb2.Record, rules: dict[str, Rule]) -> None:
+    if record.deleted:
+        rules.pop(record.key, None)
+        return
+    try:
+        rules[record.key] = Rule.from_json(record.value)
+    except ValidationError:
+        log.warning("tracing rule is not understood and not followed", rule=record.key)
+
+
+def _fits(rule: Rule, message_format: MessageFormat, properties: bytes) -> bool:
+    try:
+        if rule.message_id is not None and not matches(rule.message_id, message_format.text(properties, "message-id")):
+            return False
+        if rule.header is None:
+            return True
+        headers = message_format.headers(properties)
+    except BrokerError:  # not readable: no rule is about it
+        return False
+    return rule.header in headers and matches(rule.header_value, headers[rule.header])
