@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -34,6 +34,7 @@ class Run:
     properties: list[bytes]
     bodies: list[bytes]
     size: int  # of all bodies
+    traces: dict[int, bytes] | None = None  # index → context, of those that get spans
 
 
 @dataclass(slots=True)
@@ -86,6 +87,13 @@ class Attempt:
         if properties.count(properties[0]) == len(properties):
             encoded.shared_properties = properties[0]
         return encoded
+
+    def traced(self, offset: int) -> Iterator[pb.Traced]:
+        """Its traced messages, in a batch where its first one is at `offset`."""
+        first = self.first
+        for index, context in (self.run.traces or {}).items():
+            if first <= index < first + len(self.bodies):
+                yield pb.Traced(index=offset + index - first, context=context)
 
     def part(self, first: int, count: int, queue_ids: Sequence[int]) -> Attempt:
         """The same for some of the messages and some of the queues, to be sent again."""

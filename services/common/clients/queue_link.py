@@ -343,6 +343,8 @@ def _encode(attempts: list[Attempt], sequence: int, transaction: int) -> bytes:
     batch = pb.PublishBatch(sequence=sequence, transaction=transaction, time_ms=attempts[0].time_ms if attempts else 0)
     uids, bodies, properties = batch.uids, batch.bodies, batch.properties
     for attempt in attempts:
+        if attempt.run.traces:
+            batch.traced.extend(attempt.traced(len(uids)))
         uids.extend(attempt.uids)
         bodies.extend(attempt.bodies)
         run = attempt.encode()
