@@ -64,6 +64,8 @@ class Broker:
         self._adrift = Adrift(self.publisher, topology.queues, self.sessions, self.new_handle, self._end)
         self.transactions = Coordinator(self.publisher, store, self._adrift)
         self._to_flush: set[Connection] = set()
+        self.close_virtual_host: Callable[[str], None] = _nobody_is_connected
+        """Ends the connections to a virtual host that is no more; set by whoever knows them."""
         topology.listeners.append(self)
 
     def _partition_of(self, queue_id: int) -> int | None:
@@ -319,6 +321,13 @@ class Broker:
     def on_reset(self) -> None:
         self.routes.forget_all()
         self.publisher.forget_routes()
+
+    def on_virtual_host_deleted(self, name: str) -> None:
+        self.close_virtual_host(name)
+
+
+def _nobody_is_connected(_virtual_host: str) -> None:
+    """Before there is a listener."""
 
 
 def _raise(attached: pb.Attached) -> None:

@@ -357,10 +357,11 @@ class Connection(asyncio.Protocol):
         if self._transport:
             self._transport.abort()
 
-    def shut_down(self) -> None:
-        """The gateway stops: tells the client so (connection.close 320)."""
+    def shut_down(self, reason: str) -> None:
+        """The broker ends the connection: tells the client so (connection.close 320)."""
         if self.virtual_host:
-            self.engine.close(ConnectionForced("broker is shutting down"))
+            self.engine.close(ConnectionForced(reason))
+            self._await_farewell()
             self.flush()
         elif self._transport:
             self._transport.close()

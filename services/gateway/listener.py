@@ -47,6 +47,7 @@ class Listener:
         self._connections: set[Connection] = set()
         self._server: asyncio.Server | None = None
         self._empty = asyncio.Event()
+        broker.close_virtual_host = self._close_virtual_host
 
     async def start(self) -> None:
         """Listens; raises OSError when the port is taken."""
@@ -60,7 +61,7 @@ class Listener:
         if self._server:
             self._server.close()
         for connection in list(self._connections):
-            connection.shut_down()
+            connection.shut_down("broker is shutting down")
         if self._connections:
             self._empty.clear()
             with contextlib.suppress(TimeoutError):
@@ -75,6 +76,11 @@ class Listener:
         self._connections.discard(connection)
         if not self._connections:
             self._empty.set()
+
+    def _close_virtual_host(self, name: str) -> None:
+        for connection in list(self._connections):
+            if connection.virtual_host == name:
+                connection.shut_down(f"vhost '{name}' is deleted")
 
     def _accept(self) -> Connection:
         connection = Connection(self, self._create_engine(), f"{self._prefix}{next(self._numbers)}")

@@ -27,3 +27,6 @@ class Definitions:
 
     def on_reset(self) -> None:
         """As above; queues that are gone are told one by one."""
+
+    def on_virtual_host_deleted(self, name: str) -> None:
+        """As above."""

@@ -7,6 +7,8 @@ from typing import NoReturn
 
 import structlog
 
+from services.common.bus.events import Events
+from services.common.bus.facts import GatewayLost
 from services.common.clock import monotonic
 from services.common.errors import Unavailable
 from services.router.changes import Changes
@@ -15,18 +17,23 @@ from services.router.topology.effects import Effects
 from services.router.topology.topology import Topology
 from services.router.watchers import Place, Watchers, place_key, place_record
 
+_SILENT = "silent"
+
 log = structlog.get_logger()
 
 
 class Places:
     """What happens when watchers come and go."""
 
-    def __init__(self, topology: Topology, changes: Changes, watchers: Watchers, lease: Lease, ttl: float) -> None:
+    def __init__(
+        self, topology: Topology, changes: Changes, watchers: Watchers, lease: Lease, ttl: float, events: Events
+    ) -> None:
         self._topology = topology
         self._changes = changes
         self._watchers = watchers
         self._lease = lease
         self._ttl = ttl
+        self._events = events
 
     async def take(self, member: str, role: str, connections: str) -> Place:
         """The place of a watcher that is known, or a new one as soon as it is kept; raises Unavailable."""
@@ -48,6 +55,8 @@ class Places:
         for place in places:
             log.info("watcher has no place any more", member=place.member, role=place.role, reason=reason)
             self._watchers.remove(place)
+            if place.role == "gateway" and reason == _SILENT:
+                self._events.publish(GatewayLost(gateway=place.member, connections=place.connections))
 
         def close(effects: Effects) -> None:
             for place in places:
@@ -66,7 +75,7 @@ class Places:
             if not await self._pause():
                 self._watchers.renew_all()
             elif self._lease.holds() and (overdue := self._watchers.overdue()):
-                await self.lose(overdue, "silent")
+                await self.lose(overdue, _SILENT)
 
     async def close_orphans(self) -> None:
         """Connections of gateways that went down together with the store are in nobody's record."""

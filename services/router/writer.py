@@ -46,7 +46,7 @@ class Writer:
         ttl = place_ttl_ms / 1000
         self._watchers = Watchers(ttl, monotonic)
         self._changes = Changes(topology, store, self._watchers, lease, lease.epoch << _EPOCH_SHIFT, events)
-        self._places = Places(topology, self._changes, self._watchers, lease, ttl)
+        self._places = Places(topology, self._changes, self._watchers, lease, ttl, events)
         self._watch = Watch(topology, self._changes, self._watchers, self._places, lease, place_ttl_ms)
         lease.on_store_restart = self._changes.restore_transient
         lease.on_regained = self._watchers.renew_all

@@ -36,6 +36,7 @@ class Stack:
         self.http_port = free_port()
         self.log = data.with_name(f"{data.name}.log")
         self._environment = environment or {}
+        self.gateway_pids: dict[BrokerAddress, int] = {}  # of those beside the supervisor's own
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
@@ -100,8 +101,10 @@ class Stack:
             )
         try:
             wait_until(lambda: _accepts(address), START_SECONDS, "second gateway")
+            self.gateway_pids[address] = process.pid
             yield address
         finally:
+            self.gateway_pids.pop(address, None)
             process.kill()
             process.wait()
 

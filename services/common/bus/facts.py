@@ -133,6 +133,14 @@ class ConnectionClosed(_Connection):
     kind: Literal["connection.closed"] = "connection.closed"
 
 
+class GatewayLost(_Facts):
+    """Told by the router: it was silent for so long that its connections count as gone. None of them is told alone."""
+
+    kind: Literal["gateway.lost"] = "gateway.lost"
+    gateway: str
+    connections: str  # what the names of its connections begin with
+
+
 # ------------------------------------------------------------------ leases, told by the store
 
 
@@ -187,6 +195,7 @@ Facts = Annotated[
     | ConsumerCancelled
     | ConnectionOpened
     | ConnectionClosed
+    | GatewayLost
     | LeaseAcquired
     | LeaseReleased
     | LeaseLost

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Protocol
 
 from services.rpc.router_pb2 import Forget, QueueDefinition, TopologyFrame
@@ -21,6 +22,9 @@ class TopologyListener(Protocol):
 
     def on_reset(self) -> None:
         """All routes must be forgotten."""
+
+    def on_virtual_host_deleted(self, name: str) -> None:
+        """A virtual host is gone, and its queues before it."""
 
 
 class TopologyMirror:
@@ -53,7 +57,6 @@ class TopologyMirror:
     def _update(self, frame: TopologyFrame) -> None:
         self.version = max(self.version, frame.version)
         self.virtual_hosts.update(frame.virtual_hosts)
-        self.virtual_hosts.difference_update(frame.deleted_virtual_hosts)
         # A name may have gone from one queue to another within the frame: the old one goes first.
         for queue_id in frame.deleted_queues:
             self._drop(queue_id)
@@ -62,11 +65,12 @@ class TopologyMirror:
         for forget in frame.forget:
             for listener in self.listeners:
                 listener.on_forget(forget)
+        self._drop_virtual_hosts(frame.deleted_virtual_hosts)
 
     def _replace(self, frames: list[TopologyFrame]) -> None:
         """What is in both is the same: a queue id is never used again."""
         self.version = frames[-1].version
-        self.virtual_hosts.clear()
+        former = set(self.virtual_hosts)
         for frame in frames:
             self.virtual_hosts.update(frame.virtual_hosts)
         for listener in self.listeners:
@@ -76,6 +80,13 @@ class TopologyMirror:
             self._drop(queue_id)
         for definition in there.values():
             self._add(definition)
+        self._drop_virtual_hosts(former - {name for frame in frames for name in frame.virtual_hosts})
+
+    def _drop_virtual_hosts(self, names: Iterable[str]) -> None:
+        for name in self.virtual_hosts.intersection(names):
+            self.virtual_hosts.discard(name)
+            for listener in self.listeners:
+                listener.on_virtual_host_deleted(name)
 
     def _add(self, definition: QueueDefinition) -> None:
         if definition.id in self.queues:

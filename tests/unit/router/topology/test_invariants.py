@@ -94,6 +94,9 @@ class _Gateway:
     def on_reset(self) -> None:
         self.routes.clear()
 
+    def on_virtual_host_deleted(self, name: str) -> None:
+        pass
+
     def on_forget(self, forget: Any) -> None:
         for exchange, key in list(self.routes):
             if exchange == forget.exchange and (forget.all_keys or key == forget.routing_key):
