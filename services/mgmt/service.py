@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import structlog
 
+from services.common.clients.dry_run import DryRunClient
 from services.common.clients.partition_table import ROLE, PartitionTable
 from services.common.clients.store import StoreClient
 from services.common.config import Settings
@@ -14,6 +15,7 @@ from services.mgmt.first_user import FirstUser, first_user
 from services.mgmt.handler import Handler
 from services.mgmt.http import HttpServer, application
 from services.mgmt.lookup.lookup import LookUp
+from services.mgmt.rest.route import dry_run_routes
 from services.mgmt.rest.trace import trace_routes
 from services.mgmt.stack_health import StackHealth
 from services.mgmt.users import Users
@@ -44,7 +46,9 @@ class Service:
         add_MgmtServicer_to_server(Handler(users, self._look_up), self._server.grpc)
         await self._server.listen(settings.address_of("mgmt"))
         self._tasks.start(table.follow(self._store.watch_leases(ROLE)), name="follow leases")
-        self._http.start(application(StackHealth(settings, table), users, [trace_routes(self._look_up)]))
+        self._dry_run = DryRunClient(settings.address_of("router"))
+        routers = [trace_routes(self._look_up), dry_run_routes(self._dry_run)]
+        self._http.start(application(StackHealth(settings, table), users, routers))
         await _seed(users, first)
         await self._server.ready()
         log.info("mgmt ready", http_port=self.http_port)
@@ -55,6 +59,7 @@ class Service:
         await self._server.stop()
         await self._tasks.stop()
         await self._look_up.stop()
+        await self._dry_run.close()
         await self._store.close()
 
     @property

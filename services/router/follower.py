@@ -9,6 +9,7 @@ from services.common.clients.store import StoreClient
 from services.common.clients.topology import TopologyClient
 from services.common.errors import Unavailable
 from services.router.evaluate import evaluate
+from services.router.explaining import explained
 from services.router.replica import Replica
 from services.router.topology.topology import Topology
 from services.router.wire import description
@@ -56,6 +57,11 @@ class Follower:
         """As every change that was answered has left it."""
         self._check()
         return description(self._replica.topology.virtual_hosts, virtual_host)
+
+    def explain(self, request: router_pb2.ExplainRequest) -> router_pb2.ExplainReply:
+        """As every change that was answered has left it."""
+        self._check()
+        return explained(self._replica.topology, request)
 
     def _check(self) -> None:
         if not self._client.has_place():

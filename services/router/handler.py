@@ -51,6 +51,13 @@ class Handler(router_pb2_grpc.RouterServicer):
         except BrokerError as error:
             await abort(context, error)
 
+    async def Explain(self, request: router_pb2.ExplainRequest, context: _Context) -> router_pb2.ExplainReply:  # noqa: N802
+        """Evaluates, and sends nothing."""
+        try:
+            return self._role().explain(request)
+        except BrokerError as error:
+            await abort(context, error)
+
     def _role(self) -> Role:
         if self.role is None:
             raise Unavailable("this router is not ready yet")

@@ -22,3 +22,6 @@ class Role(Protocol):
 
     def describe(self, virtual_host: str) -> router_pb2.DescribeReply:
         """Everything in one virtual host, or in all."""
+
+    def explain(self, request: router_pb2.ExplainRequest) -> router_pb2.ExplainReply:
+        """Where a message would go, and why."""

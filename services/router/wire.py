@@ -119,12 +119,13 @@ def _binding_messages(host: VirtualHost) -> Iterator[router_pb2.Binding]:
         for binding in source.bindings:
             yield router_pb2.Binding(
                 virtual_host=host.name,
-                bind=_bind_message(host, name, binding),
+                bind=bind_message(host, name, binding),
                 durable=host.is_durable(name, binding),
             )
 
 
-def _bind_message(host: VirtualHost, source: str, binding: Binding) -> router_pb2.Bind:
+def bind_message(host: VirtualHost, source: str, binding: Binding) -> router_pb2.Bind:
+    """A binding from `source` to what is there."""
     destination = binding.destination
     return router_pb2.Bind(
         source=source,

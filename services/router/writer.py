@@ -10,6 +10,7 @@ from services.common.errors import Unavailable
 from services.common.runtime import Tasks
 from services.router.changes import Changes
 from services.router.evaluate import evaluate
+from services.router.explaining import explained
 from services.router.lease import Lease
 from services.router.places import Places
 from services.router.record_store import RecordStore
@@ -101,6 +102,10 @@ class Writer:
     def describe(self, virtual_host: str) -> router_pb2.DescribeReply:
         """As it is now."""
         return description(self._topology.virtual_hosts, virtual_host)
+
+    def explain(self, request: router_pb2.ExplainRequest) -> router_pb2.ExplainReply:
+        """As it is now."""
+        return explained(self._topology, request)
 
     async def _create_first(self) -> None:
         virtual_host = router_pb2.CreateVirtualHost(name=_FIRST_VIRTUAL_HOST)

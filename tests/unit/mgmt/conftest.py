@@ -9,6 +9,7 @@ from services.common.clients.mgmt import MgmtClient
 from services.common.config import Settings
 from services.mgmt.service import Service
 from tests.support.fake_store import FakeStore
+from tests.support.rest import Get, asking
 
 
 @pytest.fixture
@@ -36,3 +37,9 @@ async def mgmt(settings: Settings, store: FakeStore) -> AsyncIterator[Service]:
 async def client(settings: Settings, mgmt: Service) -> AsyncIterator[MgmtClient]:
     async with MgmtClient(settings.address_of("mgmt")) as connected:
         yield connected
+
+
+@pytest.fixture
+def get(mgmt: Service) -> Get:
+    """Asks over HTTP."""
+    return asking(mgmt.http_port)

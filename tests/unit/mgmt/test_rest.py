@@ -1,12 +1,6 @@
 from __future__ import annotations
 
-import asyncio
 import base64
-import json
-import urllib.error
-import urllib.request
-from collections.abc import Awaitable, Callable
-from typing import Any
 from urllib.parse import quote
 
 import pytest
@@ -15,31 +9,8 @@ from services.common.clients.mgmt import MgmtClient
 from services.common.config import Settings
 from services.common.errors import SyntaxFault
 from services.common.trace import Trace
-from services.mgmt.service import Service
 from tests.support.ledger_files import MS, LedgerFiles, uid
-
-Get = Callable[..., Awaitable[tuple[int, Any, Any]]]
-
-GUEST = "guest:guest"
-
-
-@pytest.fixture
-def get(mgmt: Service) -> Get:
-    """(status, body, headers) of a path, asked for as a user."""
-
-    def ask(path: str, user: str | bytes | None = GUEST) -> tuple[int, Any, Any]:
-        request = urllib.request.Request(f"http://127.0.0.1:{mgmt.http_port}{path}")
-        if user is not None:
-            given = user if isinstance(user, bytes) else base64.b64encode(user.encode())
-            request.add_header("Authorization", f"Basic {given.decode()}")
-        try:
-            with urllib.request.urlopen(request, timeout=10) as answer:
-                return answer.status, json.load(answer), answer.headers
-        except urllib.error.HTTPError as failure:
-            with failure:
-                return failure.code, json.load(failure), failure.headers
-
-    return lambda *arguments: asyncio.to_thread(ask, *arguments)
+from tests.support.rest import Get
 
 
 @pytest.fixture

@@ -1,0 +1,33 @@
+"""Asking mgmt over HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import urllib.error
+import urllib.request
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+Get = Callable[..., Awaitable[tuple[int, Any, Any]]]
+
+_GUEST = "guest:guest"
+
+
+def asking(port: int) -> Get:
+    """(status, body, headers) of a path, asked for as a user: name:password, or bytes for the header as it is."""
+
+    def ask(path: str, user: str | bytes | None = _GUEST) -> tuple[int, Any, Any]:
+        request = urllib.request.Request(f"http://127.0.0.1:{port}{path}")
+        if user is not None:
+            given = user if isinstance(user, bytes) else base64.b64encode(user.encode())
+            request.add_header("Authorization", f"Basic {given.decode()}")
+        try:
+            with urllib.request.urlopen(request, timeout=10) as answer:
+                return answer.status, json.load(answer), answer.headers
+        except urllib.error.HTTPError as failure:
+            with failure:
+                return failure.code, json.load(failure), failure.headers
+
+    return lambda *arguments: asyncio.to_thread(ask, *arguments)
