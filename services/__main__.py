@@ -17,8 +17,10 @@ from pydantic import ValidationError
 from services.common import log, runtime
 from services.common.bus.address import bus_address
 from services.common.bus.subject import ALL
+from services.common.cli.tracing import commands as tracing_commands
 from services.common.clients.mgmt import MgmtClient
 from services.common.clients.placement import Placed, PlacementClient
+from services.common.clients.tracing import TracingClient
 from services.common.clients.virtual_hosts import VirtualHostsClient
 from services.common.config import Settings
 from services.common.errors import BrokerError, Unavailable
@@ -259,6 +261,17 @@ def events(
         raise typer.Exit(0) from None
 
 
+@app.command(
+    add_help_option=False,
+    context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
+)
+def analyse(context: typer.Context) -> None:
+    """Analyses the ledger with Apache Spark: hopline analyse --help."""
+    from spark.cli import app as analyses
+
+    analyses(context.args, prog_name="hopline analyse")
+
+
 @app.command()
 def version() -> None:
     """Says which Hopline this is."""
@@ -315,6 +328,16 @@ def _on_router(call: Callable[[VirtualHostsClient], Coroutine[Any, Any, _Result]
     return _run(talk(), address)
 
 
+def _on_tracing(call: Callable[[TracingClient], Coroutine[Any, Any, _Result]]) -> _Result:
+    address = _settings().address_of("store")
+
+    async def talk() -> _Result:
+        async with TracingClient(address) as client:
+            return await call(client)
+
+    return _run(talk(), address)
+
+
 def _on_placement(call: Callable[[PlacementClient], Coroutine[Any, Any, _Result]]) -> _Result:
     settings = _settings()
 
@@ -347,6 +370,9 @@ def _run(work: Coroutine[Any, Any, _Result], peer: str = "") -> _Result:
 def _fail(text: str, status: int = 1) -> NoReturn:
     typer.echo(text, err=True)
     raise typer.Exit(status)
+
+
+app.add_typer(tracing_commands(_on_tracing), name="tracing")
 
 
 if __name__ == "__main__":

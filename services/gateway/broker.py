@@ -14,11 +14,16 @@ from services.common.clients.publisher import Publisher
 from services.common.clients.queue_link import Settlement
 from services.common.errors import AccessRefused, NotFound, Unavailable
 from services.common.ledger.recorder import OFF
+from services.common.telemetry.tracer import OFF as NO_TRACER
+from services.common.telemetry.tracer import Tracer
 from services.gateway.adrift import Adrift
 from services.gateway.backlog import Arrived
 from services.gateway.consumer import Consumer, State
 from services.gateway.requests.consume import end
 from services.gateway.routes import RouteCache
+from services.gateway.tracing.publishing import Publishing
+from services.gateway.tracing.sampler import Sampler
+from services.gateway.tracing.sending import OUTCOMES, Sending
 from services.gateway.transaction import Coordinator
 from services.rpc import queue_pb2 as pb
 
@@ -52,8 +57,13 @@ class Broker:
         table: PartitionTable,
         events: Events = UNHEARD,
         recorder: Recorder = OFF,
+        tracer: Tracer = NO_TRACER,
+        trace_ratio: float = 0.0,
     ) -> None:
         self.topology = topology
+        self.sampler = Sampler(trace_ratio, topology.queues)
+        self.publishing = Publishing(tracer, self.sampler, topology.queues, table)
+        self.sending = Sending(tracer, topology.queues)
         self.events = events
         self.recorder = recorder
         self.routes = RouteCache(topology)
@@ -105,6 +115,8 @@ class Broker:
 
     def settle(self, queue_id: int, outcome: pb.Outcome.ValueType, uids: Sequence[int]) -> None:
         """Says what became of deliveries, now or when the queue has an owner again."""
+        if self.sending.open:
+            self.sending.ended(queue_id, OUTCOMES[outcome], uids)
         link = self._adrift.link_of(queue_id)
         if link:
             link.settle(queue_id, outcome, uids)
@@ -199,6 +211,10 @@ class Broker:
 
     def _deliver(self, link: QueueLink, batch: pb.DeliveryBatch) -> None:
         uids, properties, bodies = list(batch.uids), list(batch.properties), list(batch.bodies)
+        for traced in batch.traced:
+            receiver = self._consumers.get(traced.consumer)
+            if receiver and receiver.link is link:
+                self.sending.expect(traced, receiver.queue_id)
         at = own = 0
         for run in batch.runs:
             end_of_run = at + run.count

@@ -17,6 +17,9 @@ from services.common.config import Settings
 from services.common.grpc_channel import Server
 from services.common.ledger.ledger import Ledger
 from services.common.runtime import Tasks
+from services.common.telemetry.rules import RECORD_KIND as RULE_KIND
+from services.common.telemetry.status import report
+from services.common.telemetry.tracer import Tracer
 from services.common.uid import UidSource
 from services.common.users import RECORD_KIND
 from services.gateway.authentication import Authenticator
@@ -49,6 +52,7 @@ class Service:
         self._bus.start()
         self._ledger = Ledger(settings, "gateway", f"gateway-{origin}")
         self._ledger.start()
+        self._tracer = Tracer.from_environment(settings, "gateway", f"gateway-{origin}")
         self._topology = TopologyClient(self._store, f"gateway-{origin}", "gateway", prefix)
         table = PartitionTable()
         self._broker = Broker(
@@ -59,10 +63,15 @@ class Service:
             table,
             self._bus,
             self._ledger.recorder,
+            self._tracer,
+            settings.trace_ratio,
         )
         authenticator = Authenticator()
         self._tasks.start(table.follow(self._store.watch_leases(ROLE)), name="follow leases")
         self._tasks.start(authenticator.follow(self._store.watch_records([RECORD_KIND])), name="follow users")
+        rules = self._store.watch_records([RULE_KIND])
+        self._tasks.start(self._broker.sampler.follow(rules), name="follow tracing rules")
+        self._tasks.start(report(self._tracer, "gateway", f"gateway-{origin}", self._store.put_records), "spans status")
         await self._topology.start()
         self._broker.publisher.start()
         self._listener = Listener(settings, self._broker, authenticator, self._engine_factory(), prefix)
@@ -86,6 +95,7 @@ class Service:
         await self._broker.publisher.stop()
         await self._topology.stop()
         await self._tasks.stop()
+        await asyncio.to_thread(self._tracer.stop)
         await self._store.close()
         await self._server.stop()
         await asyncio.sleep(0)

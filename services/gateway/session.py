@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import structlog
 
 from services.common.errors import BrokerError, InternalError
+from services.common.telemetry.conventions import CONNECTION_LOST, SESSION_CLOSED
 from services.gateway.backlog import Arrived, Backlog
 from services.gateway.confirms import ConfirmTracker
 from services.gateway.consumer import Consumer, GetHolder
@@ -182,6 +183,8 @@ class Session:
         )
         if (record := self.connection.record).on:
             record.sent(consumer.place, arrived.uids)
+        if (sending := self.broker.sending).open:
+            sending.written(self, consumer.queue_id, arrived.uids, first, tag=consumer.tag, settled=consumer.settled)
         consumer.written(count, arrived.size)
         self.connection.wrote(consumer)
 
@@ -224,7 +227,10 @@ class Session:
         by_queue: dict[int, list[int]] = defaultdict(list)
         for holder, uid in self.holdings():
             by_queue[holder.queue_id].append(uid)
+        why = CONNECTION_LOST if self.connection.lost else SESSION_CLOSED
         for queue_id, uids in by_queue.items():
+            if self.broker.sending.open:
+                self.broker.sending.ended(queue_id, why, uids)
             self.broker.settle(queue_id, ABANDON, uids)
         self.unsettled.clear()
 

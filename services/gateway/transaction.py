@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from services.gateway.adrift import Adrift
     from services.gateway.consumer import Consumer, GetHolder
     from services.gateway.record import ClientRecord
+    from services.gateway.tracing.publishing import Reception
     from services.gateway.vocabulary import Publish
 
 log = structlog.get_logger()
@@ -55,6 +56,7 @@ class Publication:
     request: Publish
     run: Run
     uids: range
+    traced: Reception | None = None
 
 
 @dataclass(slots=True)
@@ -76,17 +78,21 @@ class Transaction:
         return [each for each in self.publications if not each.run.queue_ids]
 
     def committed(self, record: ClientRecord) -> None:
-        """Tells the ledger."""
+        """Tells the ledger, and ends spans."""
         for each in self.unrouted:
             tell = record.returned if each.request.mandatory else record.unroutable
             tell(each.request, each.uids)
         for each in self.publications:
             record.confirmed(each.request, each.uids)
+            if each.traced:
+                each.traced.committed(returned=each.request.mandatory)
 
     def rolled_back(self, record: ClientRecord) -> None:
-        """Tells the ledger."""
+        """Tells the ledger, and ends spans."""
         for each in self.publications:
             record.rolled_back(each.request, each.uids)
+            if each.traced:
+                each.traced.rolled_back()
 
 
 class _OwnerChanged(Exception):

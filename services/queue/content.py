@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from services.queue.journal_draft import ContentDraft, EntryDraft
 from services.rpc import store_pb2
-from services.rpc.queue_pb2 import PublishBatch, PublishRun
+from services.rpc.queue_pb2 import PublishBatch, PublishRun, Traced
 
 
 class Source:
@@ -28,6 +28,8 @@ def add_content(frame: store_pb2.JournalFrame, draft: ContentDraft, content_id: 
         columns = _subset(source.batch, kept).SerializeToString()
         places = {index: place for place, index in enumerate(kept)}
     frame.contents.add(id=content_id, columns=columns)
+    if source.batch.traced:
+        frame.traced.extend([one.context for one in source.batch.traced if one.index in wanted])
     for partition, entries in draft.entries.items():
         frame.entries.add(
             id=entries.id,
@@ -74,4 +76,8 @@ def _subset(batch: PublishBatch, kept: list[int]) -> PublishBatch:
                 subset.properties.extend([properties[own + index - start] for index in mine])
         start += run.count
         own += 0 if shared else run.count
+    places = {index: place for place, index in enumerate(kept)} if batch.traced else {}
+    subset.traced.extend(
+        Traced(index=places[one.index], context=one.context) for one in batch.traced if one.index in places
+    )
     return subset

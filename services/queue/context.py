@@ -8,9 +8,11 @@ from typing import Final, NamedTuple
 from services.common.ledger.recorder import OFF, Recorder
 from services.queue.entry import Entry
 from services.queue.journal_draft import PartitionDraft
+from services.queue.journeys import Journeys
 from services.queue.message import MemoryAccount
 from services.queue.options import QueueOptions
 from services.queue.record import QueueRecord
+from services.queue.traced_record import TracedRecord
 
 # Reasons as x-death names them.
 REJECTED: Final = "rejected"
@@ -31,7 +33,7 @@ class DeadLetter(NamedTuple):
 class QueueContext:
     """The process's memory account; the partition's journal draft, dead letters of this turn, queues with deadlines."""
 
-    __slots__ = ("account", "dead_letters", "draft", "epoch", "recorder", "timed", "wake")
+    __slots__ = ("account", "dead_letters", "draft", "epoch", "journeys", "recorder", "timed", "wake")
 
     def __init__(
         self,
@@ -40,18 +42,25 @@ class QueueContext:
         wake: Callable[[], None],
         recorder: Recorder = OFF,
         epoch: int = 0,
+        journeys: Journeys | None = None,
     ) -> None:
-        """`wake` is called when the first dead letter is left; `epoch` is the partition's, for the record."""
+        """`wake` is called when the first dead letter is left; `epoch` is the partition's, for the record.
+
+        `journeys` are the traced messages of the process, None where none ever are.
+        """
         self.account = account
         self.draft = draft
         self.wake = wake
         self.recorder = recorder
         self.epoch = epoch
+        self.journeys = journeys
         self.dead_letters: list[DeadLetter] = []
         self.timed: set[int] = set()  # queues that have something to do by the clock
 
     def record_of(self, options: QueueOptions) -> QueueRecord:
         """What a queue of the partition tells the ledger."""
+        if self.journeys is not None:
+            return TracedRecord(self.recorder, options, self.epoch, self.journeys)
         return QueueRecord(self.recorder, options, self.epoch)
 
     def bury(self, letters: list[DeadLetter]) -> None:

@@ -266,12 +266,25 @@ class DeadLetterOffice:
         uids = self._publisher.uids.take(len(letters))
         self._record.sent_on(_sources(letters), uids)
         self._record.routed(run, uids)
+        run.traces = self._traces(letters, exchange)
         self._under_way += len(letters)
         # A process that is out of memory gets them all the same: they make room where they were.
         pressure = self._publisher.publish(run, uids, _Sent(self, letters, targets))
         if pressure and pressure.state is Congestion.FULL:
             self._full = True
             self._publisher.when_relieved(pressure, self._relieved)
+
+    def _traces(self, letters: list[_Letter], exchange: str) -> dict[int, bytes] | None:
+        """Contexts of those that are traced, which what they go on as is a part of too."""
+        contexts: dict[int, bytes] = {}
+        for index, opened in enumerate(letters):
+            journeys, letter = opened.partition.context.journeys, opened.letter
+            if journeys is None or not journeys.live:
+                continue
+            uid, queue_id = letter.entry.message.uid, letter.queue.queue_id
+            if context := journeys.moving(uid, queue_id, letter.reason, exchange, letter.time_ms):
+                contexts[index] = context
+        return contexts or None
 
     def _relieved(self) -> None:
         self._full = False

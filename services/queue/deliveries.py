@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from services.queue.entry import Entry
 from services.queue.message import Run
+from services.rpc.queue_pb2 import TracedDelivery
 
 
 class DeliveryRun:
@@ -24,10 +25,11 @@ class DeliveryRun:
 class Deliveries:
     """Columns of the link's next DeliveryBatch. `wake` is called when it was empty."""
 
-    __slots__ = ("bodies", "properties", "runs", "uids", "wake")
+    __slots__ = ("bodies", "properties", "runs", "traced", "uids", "wake")
 
     def __init__(self, wake: Callable[[], None]) -> None:
         self.wake = wake
+        self.traced: list[TracedDelivery] = []  # what there is to say of messages that get spans
         self.reset()
 
     def reset(self) -> None:

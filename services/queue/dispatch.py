@@ -69,7 +69,7 @@ class Dispatcher:
         record.enqueued(arrival.span(first, end))
         for index, consumer in enumerate(ring[: end - first], first):
             uids = arrival.span(index, end - (end - 1 - index) % step, step)
-            record.delivered(consumer.places[0], uids)
+            record.delivered(consumer.places[0], uids, consumer)
         if settled:
             record.settled(arrival.span(first, end))
 
@@ -166,11 +166,11 @@ class Dispatcher:
     def _record_delivered(self, consumer: Consumer, entries: list[Entry], uids: list[int], *, again: bool) -> None:
         first, other = consumer.places
         if not again:
-            self._record.delivered(first, uids)
+            self._record.delivered(first, uids, consumer)
             return
-        self._record.delivered(other, uids_of(entry for entry in entries if entry.attempts))
+        self._record.delivered(other, uids_of(entry for entry in entries if entry.attempts), consumer)
         if new := uids_of(entry for entry in entries if not entry.attempts):
-            self._record.delivered(first, new)
+            self._record.delivered(first, new, consumer)
 
     def _browse(self) -> None:
         for browser in self._consumers.browsers:

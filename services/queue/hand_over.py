@@ -17,7 +17,7 @@ from services.queue.entry import ACQUIRED, Entry, Holder
 from services.queue.message import Message
 from services.queue.partition import Partition
 from services.queue.queue_type import Queue
-from services.rpc.queue_pb2 import PublishBatch, PublishRun
+from services.rpc.queue_pb2 import PublishBatch, PublishRun, Traced
 from services.rpc.store_pb2 import EntryColumns, JournalFrame
 
 _AT_ONCE = 2000
@@ -71,7 +71,11 @@ def _chunks(rows: Iterable[Row]) -> Iterator[list[Row]]:
 def _frame(partition: Partition, rows: list[Row], take_id: Callable[[], int]) -> JournalFrame:
     content, batch = take_id(), take_id()
     frame = JournalFrame(fences=[partition.fence])
-    frame.contents.add(id=content, columns=_content([row.entry.message for row in rows]).SerializeToString())
+    columns = _content([row.entry.message for row in rows])
+    if (journeys := partition.context.journeys) is not None and journeys.live:
+        contexts = ((index, journeys.context_of(row.entry.message.uid)) for index, row in enumerate(rows))
+        columns.traced.extend(Traced(index=index, context=context) for index, context in contexts if context)
+    frame.contents.add(id=content, columns=columns.SerializeToString())
     frame.entries.add(
         id=batch,
         partition=partition.number,

@@ -15,6 +15,7 @@ from services.common.ledger.recorder import OFF, Recorder
 from services.common.runtime import Tasks
 from services.common.uid import UidSource, origin_of
 from services.queue.journal_writer import JournalWriter
+from services.queue.journeys import Journeys
 from services.queue.message import Interned, MemoryAccount
 from services.queue.registry import Registry
 from services.rpc import store_pb2
@@ -64,6 +65,7 @@ class Host:
     leases_hold: Callable[[], bool] = field(default=bool)  # nothing holds before there are leases
     suspended: bool = False
     blocked: bool = False
+    journeys: Journeys = field(default_factory=Journeys)  # of traced messages
 
     def take_id(self) -> int:
         """An id for the journal."""

@@ -19,6 +19,7 @@ from services.queue.outbox import Outbox
 from services.queue.partition import Partition, State
 from services.queue.queue_type import Queue
 from services.queue.ticket import Receipt, Ticket
+from services.queue.traced_batch import TracedAnswers, TracedBatch
 from services.queue.transactions import Transactions
 from services.rpc import queue_pb2 as pb
 
@@ -142,7 +143,8 @@ class Link(Holder):
         if batch.transaction:
             self._transactions.publish(raw, batch)
         else:
-            publishing.accept(self._host, Ticket(self, batch.sequence), raw, batch, now)
+            answers = TracedAnswers(TracedBatch(self._host, batch), self) if batch.traced else self
+            publishing.accept(self._host, Ticket(answers, batch.sequence), raw, batch, now)
 
     def _attach_all(self, attaches: Sequence[pb.AttachConsumer], now: int) -> None:
         """All of them first: what one holds must not be delivered to another that came before it in the frame."""

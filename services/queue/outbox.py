@@ -69,6 +69,10 @@ def _encode_deliveries(deliveries: Deliveries, batch: pb.DeliveryBatch) -> None:
         deliveries.uids, deliveries.properties = uids[count:], properties[own:]
         deliveries.bodies, deliveries.runs = bodies[count:], later
         uids, properties, bodies, runs = uids[:count], properties[:own], bodies[:count], now
+    if deliveries.traced:
+        # All of them, whatever is left for the next frame: they may come early, and never late.
+        batch.traced.extend(deliveries.traced)
+        deliveries.traced.clear()
     batch.uids.extend(uids)
     batch.properties.extend(properties)
     batch.bodies.extend(bodies)

@@ -210,7 +210,12 @@ class Partitions:
         writer, office = self._host.writer, self._office
         draft = PartitionDraft(lambda: writer.touch(partition))
         context = QueueContext(
-            self._host.account, draft, lambda: office.collect_from(partition), self._host.recorder, epoch
+            self._host.account,
+            draft,
+            lambda: office.collect_from(partition),
+            self._host.recorder,
+            epoch,
+            self._host.journeys if self._host.journeys.tracer.on else None,
         )
         partition = Partition(number, epoch, context)
         return partition

@@ -11,6 +11,7 @@ from services.rpc import ledger_pb2 as ledger
 
 if TYPE_CHECKING:
     from services.common.ledger.recorder import Recorder
+    from services.queue.consumers import Consumer
     from services.queue.entry import Entry
     from services.queue.options import QueueOptions
 
@@ -43,8 +44,8 @@ class QueueRecord:
         """They are on disk."""
         self._recorder.record(ledger.PERSISTED, self.place, uids)
 
-    def delivered(self, place: Place, uids: Sequence[int]) -> None:
-        """They were handed out; `place` is one of `places_for`."""
+    def delivered(self, place: Place, uids: Sequence[int], _consumer: Consumer | None = None) -> None:
+        """They were handed out; `place` is one of `places_for`. For a get there is no consumer."""
         self._recorder.record(ledger.DELIVERED, place, uids)
 
     def settled(self, uids: Sequence[int], outcome: str = stages.ACCEPTED) -> None:

@@ -33,7 +33,11 @@ async def read_back(host: Host, store: Recoveries, partition: Partition) -> Reco
         definition = registry.definitions.get(queue_id)
         return registry.options(definition).ttl_ms if definition else None
 
-    recovery = Recovery(host.account, host.interned, partition.epoch, ttl_of)
+    def traced(uid: int, queue_id: int, context: bytes, time_ms: int, attempts: int) -> None:
+        if definition := registry.definitions.get(queue_id):
+            host.journeys.recovered(uid, definition, context, time_ms, attempts)
+
+    recovery = Recovery(host.account, host.interned, partition.epoch, ttl_of, traced)
     try:
         async for batch in store.recover(partition.number, partition.fence):
             recovery.add(batch)

@@ -17,8 +17,14 @@ class Recovery:
     """Collects the entries of each queue; `epoch` is the reader's, `ttl_of` tells a queue's x-message-ttl."""
 
     def __init__(
-        self, account: MemoryAccount, interned: Interned, epoch: int, ttl_of: Callable[[int], int | None]
+        self,
+        account: MemoryAccount,
+        interned: Interned,
+        epoch: int,
+        ttl_of: Callable[[int], int | None],
+        traced: Callable[[int, int, bytes, int, int], None],
     ) -> None:
+        """`traced` hears of messages that get spans: uid, queue id, context, when received (Unix, ms), attempts."""
         self.entries: dict[int, list[Entry]] = {}
         self.watermarks: dict[int, int] = {}
         self.highest = 0  # id of an entry batch
@@ -28,6 +34,7 @@ class Recovery:
         self._account = account
         self._interned = interned
         self._ttl_of = ttl_of
+        self._traced = traced
         self._next: dict[int, int] = {}  # queue → position behind all that was read
         self._mixed: set[int] = set()  # queues whose batches do not come in the order of positions
 
@@ -72,6 +79,13 @@ class Recovery:
         self.recovered.setdefault((queue_id, reason), []).extend(uids_of(entries))
         if entries:
             self.entries.setdefault(queue_id, []).extend(entries)
+            if reader.content.traced:
+                self._trace(reader.content, queue_id, entries)
+
+    def _trace(self, content: _Content, queue_id: int, entries: list[Entry]) -> None:
+        for entry in entries:
+            if context := content.traced.get(entry.message.uid):
+                self._traced(entry.message.uid, queue_id, context, content.time_ms, entry.attempts)
 
     def _expires(self, reader: _Reader, number: int, queue_id: int) -> int:
         ttls = (reader.content.ttl(reader.columns.first[number]), self._ttl_of(queue_id))
@@ -111,6 +125,7 @@ class _Content:
 
     def __init__(self, batch: PublishBatch, interned: Interned) -> None:
         self.time_ms = batch.time_ms
+        self.traced = {batch.uids[one.index]: one.context for one in batch.traced}
         self._uids = batch.uids
         self._bodies = batch.bodies
         self._messages: dict[int, Message] = {}

@@ -98,6 +98,8 @@ class Registry:
                 _tell_lost(queue)
             _end(queue, pb.NOT_OWNER)
             queue.end(durable=False)
+        if (journeys := partition.context.journeys) is not None and journeys.live:
+            journeys.forget(partition.queues)
         partition.queues.clear()
         for entries in partition.orphans.values():
             partition.context.forget(entries, durable=False)

@@ -30,7 +30,7 @@ def answer(host: Host, link: Link, request: pb.QueueRequest, queue: Queue, now: 
         _delete(host, link, request, queue, reply)
         return
     if kind == "get":
-        _get(link, request.get, queue, reply, now)
+        _get(host, link, request.get, queue, reply, now)
     elif kind == "purge":
         reply.message_count = queue.purge()
     else:
@@ -40,11 +40,13 @@ def answer(host: Host, link: Link, request: pb.QueueRequest, queue: Queue, now: 
     link.outbox.frame.replies.append(reply)
 
 
-def _get(link: Link, request: pb.GetRequest, queue: Queue, reply: pb.QueueReply, now: int) -> None:
+def _get(host: Host, link: Link, request: pb.GetRequest, queue: Queue, reply: pb.QueueReply, now: int) -> None:
     entry = queue.get(link, now, settled=request.settled)
     if entry is not None:
         link.holds_of(queue)
         _encode_entry(entry, reply.message)
+        if traced := host.journeys.taken(entry.message.uid, queue.options.queue_id, link):
+            reply.message.traced.append(traced)
     reply.message_count = queue.ready_count
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import uuid
 from pathlib import Path
 
@@ -20,12 +21,15 @@ from services.common.grpc_channel import Server
 from services.common.ledger.ledger import Ledger
 from services.common.placement import RECORD_KIND
 from services.common.runtime import Tasks
+from services.common.telemetry.status import report
+from services.common.telemetry.tracer import Tracer
 from services.common.uid import UidSource
 from services.queue.dead_letter_office import DeadLetterOffice
 from services.queue.definitions import Definitions
 from services.queue.handler import Handler
 from services.queue.host import Host
 from services.queue.journal_writer import JournalWriter
+from services.queue.journeys import Journeys
 from services.queue.partition import Partition
 from services.queue.partitions import Partitions
 from services.queue.pins import Pins
@@ -47,10 +51,11 @@ class Service:
         self._address = settings.address_of(name)
         self._store = StoreClient(settings.address_of("store"))
         self._journal = Journal(settings.address_of("store"), name)
-        self._server = Server([NAME])
         self._tasks = Tasks()
         # Another one at each start: what the former incarnation held must not be taken for this one's.
         self._member = f"{name}-{uuid.uuid4().hex[:12]}"
+        self._tracer = Tracer.from_environment(settings, "queue", self._member)
+        self._server = Server([NAME], self._tracer)
 
     async def start(self) -> None:
         """Returns when the partitions that were free are served; waits for store and router as long as it takes."""
@@ -78,6 +83,8 @@ class Service:
         self._publisher = self._create_publisher(uids)
         recorder, tasks = self._ledger.recorder, self._host.tasks
         office = DeadLetterOffice(registry, self._topology, self._publisher, tasks, recorder)
+        self._host.journeys = Journeys(self._tracer, self._settings.trace_link_after)
+        self._tasks.start(report(self._tracer, "queue", self._member, self._store.put_records), "spans status")
         self._partitions = Partitions(
             self._host, office, self._store, self._settings.partitions, self._settings.lease_ttl_ms / 2000
         )
@@ -103,6 +110,7 @@ class Service:
         await self._publisher.stop()
         await self._topology.stop()
         await self._journal.stop()
+        await asyncio.to_thread(self._tracer.stop)
         await self._store.close()
 
     async def _open(self, registry: Registry) -> None:

@@ -24,6 +24,7 @@ from services.queue.journal_draft import ContentDraft
 from services.queue.partition import Partition
 from services.queue.publishing import arrivals
 from services.queue.queue_type import Queue
+from services.queue.traced_batch import TracedBatch
 from services.rpc import queue_pb2 as pb
 from services.rpc import store_pb2
 
@@ -52,6 +53,7 @@ class _Transaction:
     publications: list[tuple[Queue, Arrival]] = field(default_factory=list)
     settlements: list[_Settlement] = field(default_factory=list)
     contents: list[ContentDraft] = field(default_factory=list)
+    traced: list[TracedBatch] = field(default_factory=list)
     partitions: set[Partition] = field(default_factory=set)
     prepared: bool = False
 
@@ -76,7 +78,10 @@ class Transactions:
 
     def publish(self, raw: bytes, batch: pb.PublishBatch) -> None:
         """Keeps a batch for its transaction."""
-        self._of(batch.transaction).batches.append((raw, batch))
+        transaction = self._of(batch.transaction)
+        transaction.batches.append((raw, batch))
+        if batch.traced:
+            transaction.traced.append(TracedBatch(self._host, batch))
 
     def settle(self, settle: pb.Settle) -> None:
         """Keeps a settlement for its transaction."""
@@ -222,12 +227,16 @@ class Transactions:
                 queue.publish(arrival, now, reserved=True)
                 if queue.record.on and queue.options.durable and arrival.run.persistent:
                     queue.record.persisted(arrival.span(0, len(arrival.uids)))
+        for traced in transaction.traced:
+            traced.done()
         for settlement in transaction.settlements:
             if self._is_served(settlement.queue):
                 settlement.queue.settle_held(settlement.outcome, settlement.entries, now, staged=settlement.staged)
 
     def _give_back(self, transaction: _Transaction, now: int) -> None:
         transaction.decided()
+        for traced in transaction.traced:
+            traced.aborted()
         for queue, arrival in transaction.publications:
             queue.unreserve(len(arrival.bodies), sum(map(len, arrival.bodies)))
         holder = None if self._link.broken else self._link

@@ -115,6 +115,9 @@ async def get(session: Session, request: v.Get) -> v.Got | None:
         session.unsettled[number] = (holder, batch.uids[0])
     if (record := session.connection.record).on:
         record.sent(record.consumer(definition.id, ""), list(batch.uids))
+    for traced in batch.traced:
+        session.broker.sending.expect(traced, definition.id)
+        session.broker.sending.written(session, definition.id, [traced.uid], number, tag="", settled=request.settled)
     properties = run.shared_properties if run.HasField("shared_properties") else batch.properties[0]
     return v.Got(
         number,

@@ -14,6 +14,7 @@ from services.common.message import format_named
 from services.gateway import vocabulary as v
 from services.gateway.routes import Route
 from services.gateway.session import Session
+from services.gateway.tracing.publishing import Asked, Reception, TracedTicket
 from services.gateway.transaction import Publication, Transaction
 from services.rpc import queue_pb2
 
@@ -51,12 +52,16 @@ def _check(session: Session, request: v.Publish) -> None:
 
 
 async def _ask_and_publish(session: Session, request: v.Publish) -> None:
+    asked = session.broker.publishing.ask(request)
+    metadata = asked.metadata if asked else ()
     try:
-        route = await session.broker.routes.ask(session.connection.virtual_host, request)
+        route = await session.broker.routes.ask(session.connection.virtual_host, request, metadata)
     except BrokerError as error:
         _failed(session, request, error)
         raise
-    _publish(session, request, route)
+    if asked:
+        asked.answered()
+    _publish(session, request, route, asked)
 
 
 def _failed(session: Session, request: v.Publish, error: BrokerError) -> None:
@@ -65,18 +70,19 @@ def _failed(session: Session, request: v.Publish, error: BrokerError) -> None:
         record.failed(request, session.broker.publisher.uids.take(len(request.bodies)), error)
 
 
-def _publish(session: Session, request: v.Publish, route: Route) -> None:
+def _publish(session: Session, request: v.Publish, route: Route, asked: Asked | None = None) -> None:
     if route.by_properties is None:
-        _publish_run(session, request, route.queue_ids)
+        _publish_run(session, request, route.queue_ids, asked)
         return
     queues = [route.by_properties[properties] for properties in request.properties]
     for queue_ids, group in groupby(range(len(queues)), queues.__getitem__):
         indexes = list(group)
-        _publish_run(session, _part(request, indexes[0], indexes[-1] + 1), queue_ids)
+        part = _part(request, indexes[0], indexes[-1] + 1)
+        _publish_run(session, part, queue_ids, None if indexes[0] else asked)
 
 
-def _publish_run(session: Session, request: v.Publish, queue_ids: tuple[int, ...]) -> None:
-    attributes = request.attributes
+def _publish_run(session: Session, request: v.Publish, queue_ids: tuple[int, ...], asked: Asked | None) -> None:
+    attributes, publishing = request.attributes, session.broker.publishing
     run = Run(
         session.connection.virtual_host,
         request.exchange,
@@ -96,18 +102,21 @@ def _publish_run(session: Session, request: v.Publish, queue_ids: tuple[int, ...
     if record.on:
         record.received(request, uids, run.size)
         record.routed(request, uids, queue_ids)
+    traced = publishing.begin(session, request, run, uids, asked) if publishing.concerns(request) else None
     if session.transaction:
-        _collect(session.transaction, Publication(request, run, uids))
+        _collect(session.transaction, Publication(request, run, uids, traced))
     elif queue_ids:
-        _send(session, request, run, uids)
+        _send(session, request, run, uids, traced)
     else:
+        if traced:
+            traced.unroutable(returned=request.mandatory)
         _give_up(session, request, uids)
 
 
-def _send(session: Session, request: v.Publish, run: Run, uids: range) -> None:
+def _send(session: Session, request: v.Publish, run: Run, uids: range, traced: Reception | None) -> None:
     first = session.confirms.number(len(uids)) if session.confirms else 0
     ticket = PublishTicket(session, request, uids, first, len(run.queue_ids)) if first or request.immediate else None
-    pressure = session.broker.publisher.publish(run, uids, ticket)
+    pressure = session.broker.publisher.publish(run, uids, TracedTicket(traced, ticket) if traced else ticket)
     if pressure:
         session.connection.congested(pressure)
 

@@ -9,7 +9,7 @@ from time import time_ns
 from typing import TYPE_CHECKING
 
 from services.common.clients.outbound import Refused, Run, Ticket
-from services.common.clients.partition_table import Owner
+from services.common.clients.partition_table import PartitionTable
 from services.common.errors import SyntaxFault
 from services.common.message import format_named
 from services.common.telemetry import conventions as c
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from services.gateway.session import Session
 
 _REASONS: dict[int, str] = {number: name.lower() for name, number in queue_pb2.Reason.items()}
-
-Owners = Mapping[int, Owner]
 
 
 @dataclass(slots=True)
@@ -53,7 +51,7 @@ class Reception:
 
     tracer: Tracer
     queues: Mapping[int, router_pb2.QueueDefinition]
-    owners: Owners
+    table: PartitionTable
     run: Run
     spans: dict[int, Span] = field(default_factory=dict)  # by index within the run
 
@@ -96,7 +94,7 @@ class Reception:
         event: Attributes = {c.QUEUE: name, c.OUTCOME: outcome}
         if definition:
             event[c.PARTITION] = str(definition.partition)
-            owner = self.owners.get(definition.partition)
+            owner = self.table.owners.get(definition.partition)
             event[c.EPOCH] = owner.epoch if owner else 0
         span.event(f"{name} {c.ENQUEUE}".strip(), event)
 
@@ -118,12 +116,12 @@ class Publishing:
     """Begins the spans of what a gateway receives."""
 
     def __init__(
-        self, tracer: Tracer, sampler: Sampler, queues: Mapping[int, router_pb2.QueueDefinition], owners: Owners
+        self, tracer: Tracer, sampler: Sampler, queues: Mapping[int, router_pb2.QueueDefinition], table: PartitionTable
     ) -> None:
         self._sampler = sampler
         self._tracer = tracer
         self._queues = queues
-        self._owners = owners
+        self._table = table
 
     def concerns(self, request: Publish) -> bool:
         """Whether any message of a run may be traced; asked for every run."""
@@ -146,7 +144,7 @@ class Publishing:
         picks = self._sampler.pick(publisher, request, queue_ids)
         if not picks:
             return None
-        reception = Reception(self._tracer, self._queues, self._owners, run)
+        reception = Reception(self._tracer, self._queues, self._table, run)
         of_run = _attributes(session, request, queue_ids, cached=asked is None)
         start = asked.span.start_ns if asked else time_ns()
         for pick in picks:
