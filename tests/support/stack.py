@@ -139,6 +139,10 @@ class Stack:
 
         wait_until(healthy, START_SECONDS, "a healthy stack")
 
+    def command_environment(self) -> dict[str, str]:
+        """What `hopline` needs to find this stack."""
+        return {**os.environ, **self._settings(), **self._environment}
+
     def log_tail(self) -> str:
         """The end of what the stack has logged."""
         return self.log.read_text(errors="replace")[-LOG_TAIL:]

@@ -1,0 +1,114 @@
+"""`hopline tracing`: what becomes of spans, and the rules that say which messages get them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Coroutine
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from services.common.cli.console import stdout_console
+from services.common.clients.tracing import TracingClient
+from services.common.telemetry.rules import Rule
+from services.common.telemetry.status import Status
+
+Pattern = Annotated[str | None, typer.Option(metavar="PATTERN", help="With * and ?.")]
+
+
+def commands(talk: Callable[[Callable[[TracingClient], Coroutine[Any, Any, Any]]], Any]) -> typer.Typer:
+    """The commands; `talk` makes a call to the running stack, and exits with a line when that fails."""
+    tracing = typer.Typer(invoke_without_command=True, help="Spans of the running stack.")
+    rules = typer.Typer(
+        no_args_is_help=True, help="Which messages get spans, beside those that their publishers trace."
+    )
+    tracing.add_typer(rules, name="rules")
+
+    @tracing.callback()
+    def processes(
+        context: typer.Context,
+        as_json: Annotated[bool, typer.Option("--json", help="One JSON object on each line.")] = False,
+    ) -> None:
+        """Says how many spans each process has made, exported and dropped."""
+        if not context.invoked_subcommand:
+            found = talk(lambda client: client.processes())
+            (show_processes_json if as_json else show_processes)(found, stdout_console())
+
+    @rules.command("add")
+    def add(
+        name: Annotated[str, typer.Argument(help="A rule of this name is replaced.")],
+        queue: Pattern = None,
+        exchange: Pattern = None,
+        client: Annotated[
+            str | None, typer.Option(metavar="PATTERN", help="Its user, connection, or what it calls itself.")
+        ] = None,
+        message_id: Pattern = None,
+        header: Annotated[str | None, typer.Option(metavar="NAME[=PATTERN]", help="A header that is there.")] = None,
+        vhost: Pattern = None,
+        ratio: Annotated[float, typer.Option(min=0, max=1, help="Share that is traced; 0: never any.")] = 1.0,
+    ) -> None:
+        """Has messages traced that fit all of the patterns; with ratio 0, none of them ever."""
+        header_name, equals, value = (header or "").partition("=")
+        rule = Rule(
+            name=name,
+            ratio=ratio,
+            virtual_host=vhost,
+            exchange=exchange,
+            queue=queue,
+            client=client,
+            message_id=message_id,
+            header=header_name or None,
+            header_value=value if equals else None,
+        )
+        talk(lambda client: client.put(rule))
+
+    @rules.command("remove")
+    def remove(name: str) -> None:
+        """Removes a rule."""
+        talk(lambda client: client.remove(name))
+
+    @rules.command("list")
+    def list_rules(
+        as_json: Annotated[bool, typer.Option("--json", help="One JSON object on each line.")] = False,
+    ) -> None:
+        """Lists the rules."""
+        found = talk(lambda client: client.rules())
+        (show_rules_json if as_json else show_rules)(found, stdout_console())
+
+    return tracing
+
+
+def show_processes(processes: list[Status], console: Console) -> None:
+    """As a table; losses stand out."""
+    table = Table(box=None, pad_edge=False)
+    for heading in ("service", "instance", "spans", "exported", "dropped", "messages not followed"):
+        table.add_column(heading, overflow="fold")
+    for one in processes:
+        numbers = [str(one.ended), str(one.exported), str(one.dropped), str(one.untraced)] if one.on else ["off"]
+        table.add_row(one.service, one.instance, *numbers, style="red" if one.dropped or one.untraced else None)
+    console.print(table)
+
+
+def show_processes_json(processes: list[Status], console: Console) -> None:
+    """As JSON lines."""
+    for one in processes:
+        console.out(one.model_dump_json(), highlight=False)
+
+
+def show_rules(rules: list[Rule], console: Console) -> None:
+    """As a table."""
+    table = Table(box=None, pad_edge=False)
+    for heading in ("rule", "ratio", "of messages with"):
+        table.add_column(heading, overflow="fold")
+    for rule in rules:
+        conditions = " ".join(f"{name}={value}" for name, value in rule.conditions.items())
+        table.add_row(rule.name, f"{rule.ratio:g}" if rule.ratio else "never", conditions or "anything")
+    console.print(table)
+
+
+def show_rules_json(rules: list[Rule], console: Console) -> None:
+    """As JSON lines."""
+    for rule in rules:
+        console.out(json.dumps({"name": rule.name, "ratio": rule.ratio, **rule.conditions}), highlight=False)
