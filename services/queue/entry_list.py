@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
+from operator import attrgetter
 
 from services.queue.entry import ACQUIRED, AVAILABLE, GONE, Entry
 
@@ -112,16 +113,30 @@ class EntryList:
         self.size -= bytes_taken + bytes_expired
 
     def acquire(self, uids: set[int]) -> list[Entry]:
-        """Acquires the available entries of these messages wherever they stand."""
-        found: list[Entry] = []
-        for entry in self.view(-1):
-            if entry.message.uid in uids:
-                found.append(entry)
-                if len(found) == len(uids):
-                    break
+        """Acquires the available entries of these messages wherever they stand, and takes them out."""
+        found = [entry for entry in self._returned if entry.state == AVAILABLE and entry.message.uid in uids]
         for entry in found:
             self._acquired(entry)
+        if found:
+            self._returned = [entry for entry in self._returned if entry.state == AVAILABLE]
+        found += self._take_out(uids, len(uids) - len(found))
+        found.sort(key=attrgetter("position"))
         return found
+
+    def _take_out(self, uids: set[int], most: int) -> list[Entry]:
+        """From the chain. What stayed in it would be there twice once it had come back."""
+        taken: list[Entry] = []
+        before, entry = None, self._head
+        while entry is not None and len(taken) < most:
+            following = entry.next
+            if entry.state == AVAILABLE and entry.message.uid in uids:
+                taken.append(entry)
+                self._acquired(entry)
+                self._unlink_after(before, entry)
+            else:
+                before = entry
+            entry = following
+        return taken
 
     def clear(self) -> list[Entry]:
         """Takes everything out, in order."""
@@ -153,6 +168,14 @@ class EntryList:
         entry.state = ACQUIRED
         self.count -= 1
         self.size -= len(entry.message.body)
+
+    def _unlink_after(self, before: Entry | None, entry: Entry) -> None:
+        if before is None:
+            self._unlink(entry)
+            return
+        before.next, entry.next = entry.next, None
+        if before.next is None:
+            self._tail = before
 
     def _unlink(self, head: Entry) -> Entry | None:
         self._head = head.next
