@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from services.common.ledger.stages import ACCEPTED, CONSUMER_GONE, HELD, NO_CONSUMERS, NOT_SENT, PURGED, RELEASED
+from services.common.ledger.stages import ACCEPTED, CONSUMER_GONE, NO_CONSUMERS, NOT_SENT, PURGED, RELEASED
 from services.queue.arrival import Arrival
+from services.queue.claims import Claims
 from services.queue.consumers import Consumer, Consumers, Link
 from services.queue.context import DELIVERY_LIMIT, EXPIRED, MAXLEN, REJECTED, DeadLetter, QueueContext
 from services.queue.dispatch import Dispatcher
-from services.queue.entry import ACQUIRED, AVAILABLE, GONE, Entry, Former
+from services.queue.entry import ACQUIRED, AVAILABLE, GONE, Entry
 from services.queue.entry_list import EntryList
 from services.queue.options import QueueOptions
 from services.queue.overflow import OverflowPolicy
@@ -33,6 +34,7 @@ class StandardQueue:
         self._ready = self.create_ready()
         self._dispatcher = Dispatcher(options, context, self._ready, self.consumers, self.record)
         self._unsettled = self._dispatcher.unsettled
+        self._claims = Claims(self._ready, self._unsettled, self.record)
         self._may_expire = False
         self._had_consumers = False
         self._used_at = now
@@ -54,6 +56,8 @@ class StandardQueue:
         if reserved:
             self.unreserve(len(arrival.bodies), sum(map(len, arrival.bodies)))
         expires, done = self._expires(arrival), 0
+        if self._claims and self._claims.among(arrival.uids, now):
+            return self._publish_claimed(arrival, expires, now)
         if not self._ready.count:
             done = self._dispatcher.direct(arrival, expires)
             if done == len(arrival.bodies):
@@ -61,6 +65,18 @@ class StandardQueue:
         if arrival.immediate:
             return self._immediate(arrival, done, expires, now)
         return self._store(arrival, done, expires, now, reserved=reserved)
+
+    def _publish_claimed(self, arrival: Arrival, expires: int, now: int) -> list[Refused]:
+        """Some of it clients have had already; a former owner took all of it, so that it is not refused now."""
+        self._append(arrival, 0, len(arrival.bodies), expires)
+        entries, outcomes = self._claims.arrived(arrival.uids)
+        if self._dispatcher.journalled:
+            self._context.draft.handed_out(entries)
+        for uid, outcome in outcomes.items():
+            self.settle(outcome, [uid], now)
+        self.dispatch(now)
+        self._trim(now)
+        return []
 
     def _expires(self, arrival: Arrival) -> int:
         own, queue = arrival.run.ttl_ms, self.options.ttl_ms
@@ -163,6 +179,8 @@ class StandardQueue:
         yield from self._unsettled.values()
 
     def settle(self, outcome: pb.Outcome.ValueType, uids: Sequence[int], now: int) -> None:
+        if self._claims:
+            self._claims.settled(outcome, uids)
         pop = self._unsettled.pop
         entries = [entry for uid in uids if (entry := pop(uid, None)) is not None]
         if outcome == pb.ACCEPT:
@@ -244,24 +262,8 @@ class StandardQueue:
         if self.record.on:
             consumer.places = self.record.places_for(consumer.connection, consumer.tag)
         if held:
-            self._claim(set(held), consumer.link)
+            self._claims.claim(held, consumer.link, now)
         return pb.NONE
-
-    def _claim(self, uids: set[int], link: Link) -> None:
-        """What `link` has held since before this process had the queue."""
-        for uid in list(uids):
-            if (entry := self._unsettled.get(uid)) is not None:
-                uids.discard(uid)
-                if isinstance(entry.holder, Former):
-                    entry.holder = link
-        claimed = self._ready.acquire(uids) if uids else []
-        if claimed:
-            self.record.recovered(uids_of(claimed), HELD)
-        for entry in claimed:
-            entry.holder = link
-            # Recovery counted an attempt that has not ended.
-            entry.attempts = max(entry.attempts - 1, 0)
-            self._unsettled[entry.message.uid] = entry
 
     def detach(self, consumer: Consumer, now: int) -> bool:
         self._used_at = now
@@ -286,6 +288,7 @@ class StandardQueue:
         self._past(expired, now)
 
     def release_held_by(self, holder: object, now: int) -> None:
+        self._claims.release(holder)
         uids = [uid for uid, entry in self._unsettled.items() if entry.holder is holder]
         self.settle(pb.ABANDON, uids, now)
 

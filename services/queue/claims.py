@@ -1,0 +1,89 @@
+"""What clients hold of a queue since before this process had it.
+
+An owner may deliver a message before that is on disk, and die: then the client has it, and the publisher's gateway
+sends it again, later than the client's gateway claims it or sooner. A claim for what is not here waits for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from services.common.ledger.stages import HELD
+from services.queue.consumers import Link
+from services.queue.entry import Entry, Former
+from services.queue.ready import Ready
+from services.queue.record import QueueRecord, uids_of
+from services.rpc import queue_pb2 as pb
+
+# By then a gateway that lives has sent again what it has. Most claims that wait are of messages that are done with.
+_KEPT_MS = 60_000
+
+Outcome = pb.Outcome.ValueType
+
+
+class Claims:
+    """`unsettled` are the acquired entries by uid; claims move entries there from `ready`."""
+
+    def __init__(self, ready: Ready, unsettled: dict[int, Entry], record: QueueRecord) -> None:
+        self._ready = ready
+        self._unsettled = unsettled
+        self._record = record
+        self._waiting: dict[int, tuple[Link, Outcome | None]] = {}  # by uid; what was settled already has an outcome
+        self._until = 0
+
+    def __bool__(self) -> bool:
+        return bool(self._waiting)
+
+    def claim(self, held: Sequence[int], link: Link, now: int) -> None:
+        """`link` holds these, whether they are here or not."""
+        uids = set(held)
+        for uid in held:
+            if (entry := self._unsettled.get(uid)) is not None:
+                uids.discard(uid)
+                if isinstance(entry.holder, Former):
+                    entry.holder = link
+        for entry in self._acquire(uids) if uids else ():
+            entry.holder = link
+            # Recovery counted an attempt that has not ended.
+            entry.attempts = max(entry.attempts - 1, 0)
+            uids.discard(entry.message.uid)
+        if uids:
+            self._forget_old(now)
+            self._until = now + _KEPT_MS
+            self._waiting.update(dict.fromkeys(uids, (link, None)))
+
+    def settled(self, outcome: Outcome, uids: Sequence[int]) -> None:
+        """What became of deliveries, some of which are perhaps not here."""
+        for uid in uids:
+            if (claim := self._waiting.pop(uid, None)) and outcome in (pb.ACCEPT, pb.REJECT):
+                self._waiting[uid] = (claim[0], outcome)
+
+    def release(self, holder: object) -> None:
+        """What `holder` had is anybody's, when it comes."""
+        self._waiting = {
+            uid: claim for uid, claim in self._waiting.items() if claim[0] is not holder or claim[1] is not None
+        }
+
+    def among(self, uids: Sequence[int], now: int) -> bool:
+        """Whether any of these is claimed."""
+        self._forget_old(now)
+        return not self._waiting.keys().isdisjoint(uids)
+
+    def arrived(self, uids: Sequence[int]) -> tuple[list[Entry], dict[int, Outcome]]:
+        """These are in the list now: gives those that are claimed, which leave it, and what they were settled as."""
+        claimed = {uid: claim for uid in uids if (claim := self._waiting.pop(uid, None))}
+        entries = self._acquire(set(claimed))
+        for entry in entries:
+            entry.holder = claimed[entry.message.uid][0]
+        return entries, {uid: outcome for uid, (_, outcome) in claimed.items() if outcome is not None}
+
+    def _acquire(self, uids: set[int]) -> list[Entry]:
+        entries = self._ready.acquire(uids)
+        if entries:
+            self._record.recovered(uids_of(entries), HELD)
+        self._unsettled.update((entry.message.uid, entry) for entry in entries)
+        return entries
+
+    def _forget_old(self, now: int) -> None:
+        if now > self._until:
+            self._waiting.clear()

@@ -1,0 +1,58 @@
+"""What clients hold of messages that come again after a change of owner."""
+
+from __future__ import annotations
+
+from services.rpc import queue_pb2 as pb
+from tests.support.queue_machine import FakeLink, Make
+
+
+def test_claim_before_the_message(make: Make) -> None:
+    """A message that a client has had is its own when the publisher sends it again, and nobody else gets it."""
+    machine = make()
+    machine.consumer(held=[2], again=True)
+    machine.publish(3)
+    assert machine.link.taken() == [(1, 1, False), (1, 3, False)]
+    machine.queue.settle(pb.RELEASE, [2], 0)
+    assert machine.link.taken() == [(1, 2, True)]
+
+
+def test_settled_before_the_message(make: Make) -> None:
+    """A message that a client has had and acknowledged is done with when it is sent again."""
+    machine = make(durable=True)
+    machine.consumer(held=[1, 2], again=True)
+    machine.queue.settle(pb.ACCEPT, [1, 2], 0)
+    machine.publish(3, persistent=True)
+    assert machine.link.uids() == [3]
+    assert machine.queue.ready_count == 0
+    assert sum(map(len, machine.draft.dequeues.values())) == 2
+    machine.queue.settle(pb.ACCEPT, [3], 0)
+    assert machine.account.used == 0
+
+
+def test_rejected_before_the_message(make: Make) -> None:
+    """A message that a client has rejected is a dead letter when it is sent again."""
+    machine = make(dead_letter_exchange="dlx")
+    machine.consumer(held=[1], again=True)
+    machine.queue.settle(pb.REJECT, [1], 0)
+    machine.publish(1)
+    assert machine.dead() == [(1, "rejected")]
+
+
+def test_given_back_before_the_message(make: Make) -> None:
+    """What was released, or whose holder has gone, is delivered as any other."""
+    machine = make()
+    gone = FakeLink()
+    machine.consumer(held=[1], again=True)
+    machine.consumer(held=[2], again=True, link=gone, messages=0)
+    machine.queue.settle(pb.RELEASE, [1], 0)
+    machine.queue.release_held_by(gone, 0)
+    machine.publish(2)
+    assert machine.link.uids() == [1, 2]
+
+
+def test_old_claims_are_forgotten(make: Make) -> None:
+    """A claim for a message that has not come in a minute is of no account."""
+    machine = make()
+    machine.consumer(held=[1], again=True)
+    machine.publish(1, now=60_001)
+    assert machine.link.uids() == [1]
