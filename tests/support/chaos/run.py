@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 QUEUES = 50
 CLIENTS = 10  # producers, and as many consumers; each has its share of the queues
-SECOND_CONSUMERS = 2  # of whose queues there are two consumers
+SECOND_CONSUMERS = 5  # of whose queues there are two consumers, through two gateways
 EVERY_SECONDS = 10.0
 SETTLE_SECONDS = 60.0
 QUIET_SECONDS = 1.0  # for what comes too often
@@ -66,7 +66,7 @@ class ChaosRun:
             self._producers.append(Producer(f"producer-{number}", queues, doors, self.account))
             self._consume(number, queues, self._doors(number // 2))
         for number in range(SECOND_CONSUMERS):
-            self._consume(CLIENTS + number, self._queues[number::CLIENTS], self._doors(number + 1))
+            self._consume(CLIENTS + number, self._queues[number::CLIENTS], self._doors(number // 2 + 1))
 
     def _consume(self, number: int, queues: list[str], doors: list[Door]) -> None:
         random = Random(self._plan.seed + number)
