@@ -8,22 +8,22 @@ from collections import Counter
 from collections.abc import Callable, Coroutine
 from importlib.metadata import version as version_of
 from socket import gethostname
-from typing import Annotated, Any, NoReturn, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import typer
-import uvloop
-from pydantic import ValidationError
 
 from services.common import log, runtime
 from services.common.bus.address import bus_address
 from services.common.bus.subject import ALL
+from services.common.cli import messages
+from services.common.cli.asking import fail, read_settings, run
 from services.common.cli.tracing import commands as tracing_commands
 from services.common.clients.mgmt import MgmtClient
 from services.common.clients.placement import Placed, PlacementClient
 from services.common.clients.tracing import TracingClient
 from services.common.clients.virtual_hosts import VirtualHostsClient
 from services.common.config import Settings
-from services.common.errors import BrokerError, Unavailable
+from services.common.errors import BrokerError
 from services.common.supervisor import healthz
 from services.common.supervisor.parent import die_with_parent
 from services.common.supervisor.up import up as run_stack
@@ -46,6 +46,7 @@ partitions = typer.Typer(invoke_without_command=True, help="Who owns which parti
 app.add_typer(partitions, name="partitions")
 vhosts = typer.Typer(no_args_is_help=True, help="Virtual hosts of the running stack.")
 app.add_typer(vhosts, name="vhosts")
+messages.add_to(app)
 
 
 # ------------------------------------------------------------------ the stack and its services
@@ -54,9 +55,9 @@ app.add_typer(vhosts, name="vhosts")
 @app.command()
 def up() -> None:
     """Runs the whole stack on this machine until Ctrl-C."""
-    settings = _settings()
+    settings = read_settings()
     log.configure("supervisor", settings.log_format, settings.log_level)
-    raise typer.Exit(_run(run_stack(settings, typer.echo)))
+    raise typer.Exit(run(run_stack(settings, typer.echo)))
 
 
 @app.command()
@@ -85,7 +86,7 @@ def router(
         return Service(settings, name)
 
     if name != "router" and not name.startswith("router-"):
-        _fail(f"--name {name}: a router is called router, or router-<something>", status=2)
+        fail(f"--name {name}: a router is called router, or router-<something>", status=2)
     _serve(name, create)
 
 
@@ -104,7 +105,7 @@ def queue(
         return Service(settings, name)
 
     if not name.startswith("queue-"):
-        _fail(f"--name {name}: a queue process is called queue-<something>", status=2)
+        fail(f"--name {name}: a queue process is called queue-<something>", status=2)
     _serve(name, create)
 
 
@@ -182,8 +183,8 @@ def list_virtual_hosts() -> None:
 @app.command()
 def health() -> None:
     """Says how each part of the running stack is; exit status 0 when all are well."""
-    settings = _settings()
-    status, body = _run(healthz.ask(settings.http_host, settings.http_port), f"HTTP port {settings.http_port}")
+    settings = read_settings()
+    status, body = run(healthz.ask(settings.http_host, settings.http_port), f"HTTP port {settings.http_port}")
     for name, state in body.get("services", {}).items():
         typer.echo(f"{name:<8} {state}")
     raise typer.Exit(0 if status == 200 else 1)
@@ -200,7 +201,7 @@ def list_partitions(
     from services.common.cli.console import stdout_console
     from services.common.cli.partitions import show, show_json
 
-    count = _settings().partitions
+    count = read_settings().partitions
 
     async def ask(client: PlacementClient) -> tuple[list[Placed], Counter[int] | None]:
         placed = await client.all(count)
@@ -232,7 +233,7 @@ def move_partitions(
 
     member = _on_placement(move)
     if member is None:
-        _fail(f"asked for, and not done within {_MOVE_SECONDS:.0f} seconds; see `hopline partitions`")
+        fail(f"asked for, and not done within {_MOVE_SECONDS:.0f} seconds; see `hopline partitions`")
     typer.echo(f"{len(found)} moved to {member}")
 
 
@@ -252,11 +253,11 @@ def events(
     from services.common.cli.console import stdout_console
     from services.common.cli.events import show, show_json
 
-    address = bus_address(_settings())
+    address = bus_address(read_settings())
     if not address:
-        _fail("no event bus is known; does Hopline run? HOPLINE_NATS_URL names a bus elsewhere")
+        fail("no event bus is known; does Hopline run? HOPLINE_NATS_URL names a bus elsewhere")
     try:
-        _run((show_json if as_json else show)(address, subject, stdout_console()), "the event bus")
+        run((show_json if as_json else show)(address, subject, stdout_console()), "the event bus")
     except KeyboardInterrupt:
         raise typer.Exit(0) from None
 
@@ -281,20 +282,9 @@ def version() -> None:
 # ------------------------------------------------------------------ what commands share
 
 
-def _settings() -> Settings:
-    """Exits with status 2 and a line for each variable that has no meaning."""
-    try:
-        return Settings()
-    except ValidationError as error:
-        for fault in error.errors():
-            variable = "HOPLINE_" + "_".join(str(part) for part in fault["loc"]).upper()
-            typer.echo(f"{variable}={fault['input']}: {fault['msg']}", err=True)
-        raise typer.Exit(2) from None
-
-
 def _serve(name: str, create: Callable[[Settings], runtime.Service]) -> None:
     die_with_parent()
-    settings = _settings()
+    settings = read_settings()
     log.configure(name, settings.log_format, settings.log_level)
 
     async def created() -> runtime.Service:
@@ -309,67 +299,52 @@ def _serve(name: str, create: Callable[[Settings], runtime.Service]) -> None:
 
 
 def _on_mgmt(call: Callable[[MgmtClient], Coroutine[Any, Any, _Result]]) -> _Result:
-    address = _settings().address_of("mgmt")
+    address = read_settings().address_of("mgmt")
 
     async def talk() -> _Result:
         async with MgmtClient(address) as client:
             return await call(client)
 
-    return _run(talk(), address)
+    return run(talk(), address)
 
 
 def _on_router(call: Callable[[VirtualHostsClient], Coroutine[Any, Any, _Result]]) -> _Result:
-    address = _settings().address_of("router")
+    address = read_settings().address_of("router")
 
     async def talk() -> _Result:
         async with VirtualHostsClient(address) as client:
             return await call(client)
 
-    return _run(talk(), address)
+    return run(talk(), address)
 
 
 def _on_tracing(call: Callable[[TracingClient], Coroutine[Any, Any, _Result]]) -> _Result:
-    address = _settings().address_of("store")
+    address = read_settings().address_of("store")
 
     async def talk() -> _Result:
         async with TracingClient(address) as client:
             return await call(client)
 
-    return _run(talk(), address)
+    return run(talk(), address)
 
 
 def _on_placement(call: Callable[[PlacementClient], Coroutine[Any, Any, _Result]]) -> _Result:
-    settings = _settings()
+    settings = read_settings()
 
     async def talk() -> _Result:
         async with PlacementClient(settings.address_of("store"), settings.address_of("router")) as client:
             return await call(client)
 
-    return _run(talk(), settings.address_of("store"))
+    return run(talk(), settings.address_of("store"))
 
 
 def _partitions(numbers: str) -> list[int]:
     from services.common.cli.partitions import parse
 
     try:
-        return parse(numbers, _settings().partitions)
+        return parse(numbers, read_settings().partitions)
     except ValueError as error:
-        _fail(str(error), status=2)
-
-
-def _run(work: Coroutine[Any, Any, _Result], peer: str = "") -> _Result:
-    try:
-        return uvloop.run(work)
-    except (OSError, Unavailable) as error:
-        asked = f"no answer from {peer}; does Hopline run? " if peer else ""
-        _fail(f"{asked}({str(error) or 'timeout'})")
-    except (BrokerError, runtime.CannotStart) as error:
-        _fail(str(error))
-
-
-def _fail(text: str, status: int = 1) -> NoReturn:
-    typer.echo(text, err=True)
-    raise typer.Exit(status)
+        fail(str(error), status=2)
 
 
 app.add_typer(tracing_commands(_on_tracing), name="tracing")

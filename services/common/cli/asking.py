@@ -1,0 +1,44 @@
+"""What all commands share: settings, calls that may find nobody, and how a command says that it failed."""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine
+from typing import Any, NoReturn, TypeVar
+
+import typer
+import uvloop
+from pydantic import ValidationError
+
+from services.common.config import Settings
+from services.common.errors import BrokerError, Unavailable
+from services.common.runtime import CannotStart
+
+_Result = TypeVar("_Result")
+
+
+def read_settings() -> Settings:
+    """Exits with status 2 and a line for each variable that has no meaning."""
+    try:
+        return Settings()
+    except ValidationError as error:
+        for fault in error.errors():
+            variable = "HOPLINE_" + "_".join(str(part) for part in fault["loc"]).upper()
+            typer.echo(f"{variable}={fault['input']}: {fault['msg']}", err=True)
+        raise typer.Exit(2) from None
+
+
+def run(work: Coroutine[Any, Any, _Result], peer: str = "") -> _Result:
+    """What `work` gives; exits with a line when `peer` does not answer, or answers with an error."""
+    try:
+        return uvloop.run(work)
+    except (OSError, Unavailable) as error:
+        asked = f"no answer from {peer}; does Hopline run? " if peer else ""
+        fail(f"{asked}({str(error) or 'timeout'})")
+    except (BrokerError, CannotStart) as error:
+        fail(str(error))
+
+
+def fail(text: str, status: int = 1) -> NoReturn:
+    """Exits."""
+    typer.echo(text, err=True)
+    raise typer.Exit(status)

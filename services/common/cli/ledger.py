@@ -1,0 +1,142 @@
+"""`hopline trace --follow`: what the ledger is told of one queue, live."""
+
+from __future__ import annotations
+
+import json
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
+from itertools import repeat
+
+import structlog
+from google.protobuf.message import DecodeError
+from rich.console import Console
+from rich.text import Text
+
+from services.common.bus.follow import follow
+from services.common.cli.durations import moment
+from services.common.cli.steps import COLOURS
+from services.common.errors import BrokerError
+from services.common.ledger.stages import NAMES
+from services.common.ledger.stream import SUBJECTS
+from services.common.message import format_named
+from services.rpc.ledger_pb2 import Identified, LedgerBatch
+
+_REMEMBERED = 10_000  # ids of messages, some of which are told of later
+_SHOWN = 3  # ids in a line
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A batch of messages at a stage."""
+
+    time_us: int
+    stage: str
+    service: str
+    instance: str
+    queue: str
+    partition: int
+    epoch: int
+    consumer: str
+    attempt: int
+    outcome: str
+    reason: str
+    count: int
+    uids: list[tuple[int, int]]
+    ids: list[str]
+
+
+class Following:
+    """Picks a queue's lines out of batches, and remembers which ids messages have."""
+
+    def __init__(self, virtual_host: str, queue: str) -> None:
+        self._virtual_host = virtual_host
+        self._queue = queue
+        self._ids: OrderedDict[int, str] = OrderedDict()
+
+    def lines(self, payload: bytes) -> Iterator[Line]:
+        """Those of a batch; raises DecodeError, IndexError or BrokerError for what is none."""
+        batch = LedgerBatch.FromString(payload)
+        for identified in batch.identified:
+            self._remember(identified)
+        begin = 0
+        for row, length in enumerate(batch.ranges):
+            ranges = range(begin, begin + length)
+            begin += length
+            place = batch.places[batch.place[row]]
+            if (place.virtual_host, place.queue) == (self._virtual_host, self._queue):
+                yield self._line(batch, row, ranges)
+
+    def _line(self, batch: LedgerBatch, row: int, ranges: Iterable[int]) -> Line:
+        place = batch.places[batch.place[row]]
+        uids = [(batch.firsts[one], batch.firsts[one] + batch.lengths[one] - 1) for one in ranges]
+        return Line(
+            time_us=batch.times_us[row],
+            stage=NAMES[batch.stages[row]] if batch.stages[row] < len(NAMES) else str(batch.stages[row]),
+            service=batch.service,
+            instance=batch.instance,
+            queue=place.queue,
+            partition=place.partition,
+            epoch=place.epoch,
+            consumer=place.consumer,
+            attempt=place.attempt,
+            outcome=batch.words[batch.outcome[row]],
+            reason=batch.words[batch.reason[row]],
+            count=sum(last - first + 1 for first, last in uids),
+            uids=uids,
+            ids=self._known(uids),
+        )
+
+    def _known(self, uids: list[tuple[int, int]]) -> list[str]:
+        if not self._ids:
+            return []
+        each = (uid for first, last in uids for uid in range(first, last + 1))
+        return [self._ids[uid] for uid in each if uid in self._ids]
+
+    def _remember(self, identified: Identified) -> None:
+        format_ = format_named(identified.format)
+        properties = identified.properties
+        each = repeat(properties[0]) if len(properties) == 1 else properties
+        for uid, its in zip(identified.uids, each, strict=False):
+            if name := format_.text(its, "message-id"):
+                self._ids[uid] = name
+        while len(self._ids) > _REMEMBERED:
+            self._ids.popitem(last=False)
+
+
+async def show(address: str, following: Following, console: Console, *, as_json: bool) -> None:
+    """Writes a line for each batch at each stage, for ever. Raises Unavailable when NATS is away at first."""
+    async for told in follow(address, SUBJECTS):
+        try:
+            lines = list(following.lines(told.payload))
+        except (DecodeError, IndexError, BrokerError) as error:  # of a newer Hopline
+            log.warning("a batch of the ledger cannot be read", subject=told.subject, reason=str(error))
+            continue
+        for line in lines:
+            if as_json:
+                console.out(json.dumps(asdict(line)), highlight=False)
+            else:
+                console.print(text(line), soft_wrap=True)
+
+
+def text(line: Line) -> Text:
+    """When, which stage, of which messages, how or why, and who says so."""
+    uids = str(line.uids[0][0]) if line.count == 1 else f"{line.uids[0][0]} and {line.count - 1} more"
+    how = [line.outcome, line.reason, "again" if line.attempt > 1 else ""]
+    how.append(f"consumer {line.consumer}" if line.consumer else "")
+    return Text.assemble(
+        (moment(line.time_us)[11:-3], "dim"),
+        "  ",
+        (f"{line.stage:<13}", COLOURS.get(line.stage, "")),
+        f"  {uids}",
+        (f"  {_ids(line.ids)}" if line.ids else "", "bold"),
+        f"  {', '.join(word for word in how if word)}",
+        (f"  {line.instance}", "dim"),
+    )
+
+
+def _ids(ids: list[str]) -> str:
+    more = f" and {len(ids) - _SHOWN} more" if len(ids) > _SHOWN else ""
+    return " ".join(ids[:_SHOWN]) + more

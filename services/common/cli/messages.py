@@ -1,0 +1,111 @@
+"""`hopline trace` and `hopline route`: where messages went, go, and would go."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from services.common import log
+from services.common.bus.address import bus_address
+from services.common.cli.asking import fail, read_settings, run
+from services.common.clients.dry_run import DryRunClient
+from services.common.clients.mgmt import MgmtClient
+from services.common.dry_run import DryRun, parse_headers
+from services.common.errors import SyntaxFault
+from services.common.trace import MOST_JOURNEYS, Trace
+
+# ruff: noqa: PLC0415 - what shows something is imported by the command that shows it: it takes time and memory
+
+_JSON = typer.Option("--json", help="As JSON.")
+_VirtualHost = Annotated[str, typer.Option("--vhost", help="Virtual host.")]
+
+
+def add_to(app: typer.Typer) -> None:
+    """The commands become `app`'s."""
+    app.command()(trace)
+    app.command()(route)
+
+
+def trace(
+    id: Annotated[  # noqa: A002 - as it is called on the command line
+        str, typer.Argument(help="Message id, correlation id, trace id or uid.", show_default=False)
+    ] = "",
+    every: Annotated[bool, typer.Option("--all", help="Every message that has the id, of all time.")] = False,
+    limit: Annotated[int, typer.Option(min=1, max=MOST_JOURNEYS, help="At most so many messages.")] = 10,
+    queue: Annotated[str, typer.Option("--follow", metavar="QUEUE", help="What happens in a queue, live.")] = "",
+    virtual_host: _VirtualHost = "/",
+    as_json: Annotated[bool, _JSON] = False,
+) -> None:
+    """Shows the way of a message, from the ledger: every stage, before and after every dead-lettering."""
+    if bool(id) == bool(queue):
+        fail("an id, or --follow QUEUE: one of them is wanted", status=2)
+    if queue:
+        _follow(virtual_host, queue, as_json=as_json)
+    else:
+        _trace(id, limit, every=every, as_json=as_json)
+
+
+def route(
+    exchange: Annotated[str, typer.Option(help="Empty: the default exchange.")] = "",
+    key: Annotated[str, typer.Option(help="Routing key.")] = "",
+    header: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=TEXT", help="A header; NAME:=JSON for a number, a boolean or null. Repeatable."),
+    ] = None,
+    virtual_host: _VirtualHost = "/",
+    as_json: Annotated[bool, _JSON] = False,
+) -> None:
+    """Shows where a message would go, and by which bindings, without sending it."""
+    from services.common.cli.console import stdout_console
+    from services.common.cli.route import show
+
+    try:
+        headers = parse_headers(header or ())
+    except SyntaxFault as error:
+        fail(error.text, status=2)
+    address = read_settings().address_of("router")
+
+    async def ask() -> DryRun:
+        async with DryRunClient(address) as client:
+            return await client.route(virtual_host, exchange, key, headers)
+
+    found = run(ask(), address)
+    if as_json:
+        typer.echo(found.model_dump_json(indent=2))
+    else:
+        show(found, stdout_console())
+
+
+def _trace(asked: str, limit: int, *, every: bool, as_json: bool) -> None:
+    from services.common.cli.console import stdout_console
+    from services.common.cli.trace import show
+
+    address = read_settings().address_of("mgmt")
+
+    async def ask() -> Trace:
+        async with MgmtClient(address) as client:
+            return await client.trace(asked, limit, everything=every)
+
+    found = run(ask(), address)
+    if as_json:
+        typer.echo(found.model_dump_json(indent=2))
+    elif found.journeys:
+        show(found, stdout_console(), every=every)
+    if not found.journeys:
+        fail(f"nothing is on record of '{asked}'")
+
+
+def _follow(virtual_host: str, queue: str, *, as_json: bool) -> None:
+    from services.common.cli.console import stdout_console
+    from services.common.cli.ledger import Following, show
+
+    configured = read_settings()
+    log.configure("trace", configured.log_format, configured.log_level)
+    address = bus_address(configured)
+    if not address:
+        fail("no event bus is known; does Hopline run? HOPLINE_NATS_URL names a bus elsewhere")
+    try:
+        run(show(address, Following(virtual_host, queue), stdout_console(), as_json=as_json), "the event bus")
+    except KeyboardInterrupt:
+        raise typer.Exit(0) from None

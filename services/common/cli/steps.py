@@ -1,0 +1,35 @@
+"""A step of a message's way in words: where, and how or why."""
+
+from __future__ import annotations
+
+from services.common.trace import Step
+
+COLOURS = {
+    "confirmed": "green", "settled": "green",
+    "requeued": "yellow", "recovered": "yellow", "expired": "yellow", "dead_lettered": "yellow",
+    "returned": "red", "refused": "red", "dropped": "red", "rolled_back": "red",
+}  # fmt: skip
+
+
+def place(step: Step) -> str:
+    """The queue with its partition and term of office, or nothing."""
+    parts = [step.queue]
+    if step.partition is not None:
+        parts.append(f"partition {step.partition}")
+    if step.epoch is not None:
+        parts.append(f"epoch {step.epoch}")
+    return " ".join(part for part in parts if part)
+
+
+def detail(step: Step) -> str:
+    """Outcome, reason, attempt, who, and with how many others."""
+    parts = [step.outcome, step.reason]
+    if step.target:
+        parts.append(f"to '{step.target}'")
+    if step.attempt > 1:
+        parts.append("again")
+    if step.consumer:
+        parts.append(f"consumer {step.consumer}")
+    if step.count > 1:
+        parts.append(f"with {step.count - 1} other{'s' * (step.count > 2)}")
+    return ", ".join(part for part in parts if part)

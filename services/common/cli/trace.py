@@ -1,0 +1,181 @@
+"""`hopline trace`: a message's way, as a waterfall."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from services.common.cli.durations import duration, moment
+from services.common.cli.steps import COLOURS, detail, place
+from services.common.trace import Copy, Gap, Journey, Message, Step, Trace
+
+_BAR = 24  # columns
+_NARROW_BAR = 12
+_NARROW = 120
+_EIGHTHS = " ▏▎▍▌▋▊▉█"
+
+
+def show(trace: Trace, console: Console, *, every: bool) -> None:
+    """The way of the message, or of every one; where there are several, and not all are wanted, what they are."""
+    if len(trace.journeys) > 1 and not every:
+        _list(trace, console)
+        return
+    for number, journey in enumerate(trace.journeys):
+        if number:
+            console.print()
+        _Waterfall(journey, console).show()
+    if every and trace.more:
+        _say(console, "more messages have this id: --limit tells more of them", "yellow")
+
+
+def _list(trace: Trace, console: Console) -> None:
+    table = Table(box=None, pad_edge=False)
+    for heading in ("uid", "is its", "time", "exchange", "key", "now"):
+        table.add_column(heading, no_wrap=heading == "uid", overflow="fold")
+    for journey in trace.journeys:
+        first = next((step for message in journey.messages for step in message.steps), None)
+        time_us = first.time_us if first else journey.match.time_us
+        table.add_row(
+            str(journey.match.uid),
+            journey.match.kind.replace("_", " "),
+            moment(time_us) if time_us else "-",
+            first.exchange if first else "-",
+            first.routing_key if first else "-",
+            "; ".join(_ends(journey)) or "-",
+        )
+    console.print(table)
+    older = "; there are older ones" if trace.more else ""
+    _say(console, f"{len(trace.journeys)} messages have this id{older}: ask for a uid, or for --all", "yellow")
+
+
+class _Waterfall:
+    """One journey: all its messages on one scale of time."""
+
+    def __init__(self, journey: Journey, console: Console) -> None:
+        self._journey = journey
+        self._console = console
+        self._bar = _NARROW_BAR if console.width < _NARROW else _BAR
+        steps = [step for message in journey.messages for step in message.steps]
+        self._begin = min((step.time_us for step in steps), default=0)
+        self._span = max((step.time_us for step in steps), default=0) - self._begin
+        self._stage = max((len(step.stage) for step in steps), default=0)
+        self._place = max((len(place(step)) for step in steps), default=0)
+        self._instance = max((len(step.instance) for step in steps), default=0)
+
+    def show(self) -> None:
+        journey = self._journey
+        children: dict[int | None, list[Message]] = {}
+        known = {message.uid for message in journey.messages}
+        for message in journey.messages:
+            children.setdefault(message.predecessor if message.predecessor in known else None, []).append(message)
+        # Without recursion: a circle of dead-lettering is a long line. Nothing twice: rows may contradict each other.
+        pending = [(message, 0) for message in reversed(children.pop(None, journey.messages[:1]))]
+        while pending:
+            message, depth = pending.pop()
+            self._message(message, depth)
+            pending.extend((child, depth + 1) for child in reversed(children.pop(message.uid, [])))
+        self._end()
+
+    def _message(self, message: Message, depth: int) -> None:
+        indent = "  " * min(depth, 8)
+        mark = f"{indent[2:]}└ " if depth else ""
+        _say(self._console, f"{mark}{self._title(message)}", "bold")
+        for step in message.steps:
+            self._console.print(self._line(step, indent, first=step is message.steps[0]), soft_wrap=True)
+
+    def _title(self, message: Message) -> str:
+        first = next((step for step in message.steps if step.stage == "received"), None)
+        if first is None:
+            return f"{message.uid}, {self._origin(message)}"
+        who = f" by {first.client or first.connection}" if first.client or first.connection else ""
+        over = f" over {first.protocol}" if first.protocol else ""
+        to = f"to {_exchange(first.exchange)} with key '{first.routing_key}'"
+        return f"{message.uid}, published {moment(first.time_us)} {to}{who}{over}"
+
+    def _origin(self, message: Message) -> str:
+        steps = (step for before in self._journey.messages for step in before.steps)
+        made = next((step for step in steps if message.uid in step.successors), None)
+        if made is None:
+            return "whose beginning is not on record"
+        known = "" if message.steps else "; nothing more of it is on record"
+        return f"dead-lettered from queue '{made.queue}' to {_exchange(made.target)}: {made.reason}{known}"
+
+    def _line(self, step: Step, indent: str, *, first: bool) -> Text:
+        wait = "" if first else f"+{duration(step.wait_us)}"
+        line = Text.assemble(
+            (f"{duration(step.time_us - self._begin):>10}", "dim"),
+            f"{wait:>10}  ",
+            (self._waterfall(step), "cyan"),
+            f"  {indent}",
+            (f"{step.stage:<{self._stage}}", COLOURS.get(step.stage, "")),
+            f"  {place(step):<{self._place}}  ",
+            (f"{step.instance:<{self._instance}}  ", "dim"),
+            (detail(step), COLOURS.get(step.stage, "")),
+        )
+        line.rstrip()
+        return line
+
+    def _waterfall(self, step: Step) -> str:
+        """The wait before the step, where it was on the scale."""
+        span = max(self._span, 1)
+        end = min(round((step.time_us - self._begin) * self._bar * 8 / span), self._bar * 8 - 1)
+        begin = max(min(round((step.time_us - step.wait_us - self._begin) * self._bar * 8 / span), end), 0)
+        blank, width = begin // 8, end // 8 - begin // 8
+        return f"{' ' * blank}{'█' * width}{_EIGHTHS[max(end % 8, 1)]}".ljust(self._bar)
+
+    def _end(self) -> None:
+        journey = self._journey
+        if not journey.messages:
+            _say(self._console, f"{journey.match.uid}: it was received, and nothing more is on record", "yellow")
+        for end in _ends(journey):
+            _say(self._console, end, "yellow" if end.startswith("not ended") else "green")
+        if journey.cut_short:
+            _say(self._console, "it goes on; a look-up follows no further", "yellow")
+        for gap in journey.gaps:
+            _say(self._console, _missing(gap), "red")
+
+
+def _exchange(name: str) -> str:
+    return f"exchange '{name}'" if name else "the default exchange"
+
+
+def _ends(journey: Journey) -> list[str]:
+    """What has become of the message, in each queue where it has not become another."""
+    found = []
+    for message in journey.messages:
+        own = [step for step in message.steps if not step.queue and step.stage in {"returned", "refused", "dropped"}]
+        found += [f"ended: {step.stage}{_because(step.reason)}" for step in own]
+        found += [_end_of(copy) for copy in message.copies if not _goes_on(message, copy)]
+        if any(step.stage == "rolled_back" for step in message.steps):
+            found.append("ended: its transaction was rolled back")
+    return found
+
+
+def _goes_on(message: Message, copy: Copy) -> bool:
+    return any(step.successors for step in message.steps if (step.virtual_host, step.queue) == _key(copy))
+
+
+def _key(copy: Copy) -> tuple[str, str]:
+    return copy.virtual_host, copy.queue
+
+
+def _end_of(copy: Copy) -> str:
+    what = copy.outcome or copy.state
+    ended = "ended" if copy.ended else "not ended"
+    return f"{ended}: {what} in queue '{copy.queue}'{_because(copy.reason)}"
+
+
+def _because(reason: str) -> str:
+    return f" ({reason})" if reason else ""
+
+
+def _missing(gap: Gap) -> str:
+    rows = "rows" if gap.count < 0 else f"{gap.count} row{'s' * (gap.count != 1)}"
+    return (
+        f"the record is not whole here: {rows} of {gap.instance} missing ({gap.reason}), noticed {moment(gap.time_us)}"
+    )
+
+
+def _say(console: Console, line: str, style: str) -> None:
+    console.print(Text(line, style), soft_wrap=True)
