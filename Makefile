@@ -19,7 +19,7 @@ $(BROKER): $(SOURCES)
 
 # What tests, checks and benchmarks need besides.
 $(TOOLS): $(BROKER)
-	$(PIP) --editable '.[test,check,bench]'
+	$(PIP) --editable '.[test,check,bench,analytics]'
 	touch $@
 
 run: $(BROKER)

@@ -1,0 +1,1 @@
+"""Analyses of the ledger and of traces on Apache Spark."""

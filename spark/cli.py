@@ -1,0 +1,174 @@
+"""The command line of the analyses: one command for each, found in the registry."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table as Grid
+
+from spark.errors import AnalysisError
+from spark.registry import job, names
+
+# ruff: noqa: PLC0415 - Spark is imported by the command that runs it: `--help` works without, and at once
+
+_ROWS_SHOWN = 40
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+
+@app.callback()
+def analyses() -> None:
+    """Analyses of the ledger on Apache Spark."""
+
+
+_Ledger = Annotated[str, typer.Option(help="Folder or URI of the ledger.")]
+_Out = Annotated[str, typer.Option(help="Folder or URI for results: <out>/<analysis>/<table>.parquet and .json.")]
+_Master = Annotated[
+    str | None, typer.Option(help="Spark master: local[*], spark://host:7077, …", show_default="local[*]")
+]
+_Since = Annotated[str | None, typer.Option(metavar="TIME", help="2026-01-31T12:00, UTC unless it says otherwise.")]
+_Until = Annotated[str | None, typer.Option(metavar="TIME", help="The first moment that is not looked at.")]
+_Memory = Annotated[str | None, typer.Option(help="Heap of the driver, which on local[*] does all work: 2g, 6g, …")]
+_Options = Annotated[
+    list[str] | None, typer.Option("--option", metavar="NAME=VALUE", help="An option of the analysis; repeatable.")
+]
+
+
+def _default_ledger() -> str:
+    return os.path.join(os.environ.get("HOPLINE_DATA", "data"), "ledger")  # noqa: PTH118 - may be a URI
+
+
+_DEFAULT_LEDGER = _default_ledger()
+
+
+def _add(name: str, summary: str) -> None:
+    def analyse(
+        ledger: _Ledger = _DEFAULT_LEDGER,
+        out: _Out = "analyses",
+        master: _Master = None,
+        since: _Since = None,
+        until: _Until = None,
+        memory: _Memory = None,
+        option: _Options = None,
+    ) -> None:
+        _failing_in_a_line(lambda: _analyse(name, ledger, out, master, since, until, memory, option or []))
+
+    app.command(name, help=summary)(analyse)
+
+
+for _name, _summary in sorted(names().items()):
+    _add(_name, _summary)
+
+
+@app.command()
+def generate(
+    out: Annotated[str, typer.Argument(help="Folder for the ledger.")],
+    rows: Annotated[int, typer.Option(help="About so many rows of stages.")] = 1_000_000,
+    batch: Annotated[float, typer.Option(help="Messages in a row, on average.")] = 10.0,
+    queues: Annotated[int, typer.Option(help="How many queues.")] = 40,
+    skew: Annotated[float, typer.Option(help="The share of messages that goes to one of them.")] = 0.0,
+    losses: Annotated[int, typer.Option(help="How many batches lose messages.")] = 10,
+    duplicates: Annotated[int, typer.Option(help="How many batches have messages twice.")] = 10,
+    gaps: Annotated[int, typer.Option(help="How many gaps the record has.")] = 0,
+    seed: Annotated[int, typer.Option()] = 1,
+) -> None:
+    """Makes a ledger of random journeys whose true fates are known: written beside it as truth.json."""
+    from spark.generate.files import write
+    from spark.generate.plan import Plan
+
+    plan = Plan(rows, batch, queues, skew, losses, duplicates, gaps, seed)
+    _failing_in_a_line(lambda: typer.echo(f"{write(plan, out).rows} rows"))
+
+
+def _analyse(
+    name: str,
+    ledger: str,
+    out: str,
+    master: str | None,
+    since: str | None,
+    until: str | None,
+    memory: str | None,
+    options: list[str],
+) -> None:
+    from spark.progress import progress
+    from spark.run import Sources, run
+    from spark.session import build_session
+
+    sources = Sources(ledger, _time(since), _time(until), dict(_pair(option) for option in options))
+    found = job(name)
+    spark = build_session(master, memory)
+    errors = Console(stderr=True)
+    with progress(spark.sparkContext, errors):
+        result = run(spark, found, sources, out)
+    for table, rows in result.tables.items():
+        _show(table, rows)
+    _show_reading(result.summary, errors)
+
+
+def _failing_in_a_line(work: Callable[[], None]) -> None:
+    try:
+        work()
+    except ModuleNotFoundError as error:
+        _fail(f"analyses need {error.name}, which is not installed: pip install 'hopline[analytics]'")
+    except AnalysisError as error:
+        _fail(str(error))
+
+
+def _fail(text: str) -> None:
+    typer.echo(text, err=True)
+    raise typer.Exit(1)
+
+
+def _time(text: str | None) -> datetime | None:
+    if text is None:
+        return None
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        raise AnalysisError(f"{text} is no time; 2026-01-31T12:00 is one") from None
+    return time if time.tzinfo else time.replace(tzinfo=UTC)
+
+
+def _pair(option: str) -> tuple[str, str]:
+    name, separator, value = option.partition("=")
+    if not separator:
+        raise AnalysisError(f"--option {option}: say it as NAME=VALUE")
+    return name, value
+
+
+def _show(table: str, rows: list[dict[str, Any]]) -> None:
+    if not rows:
+        return
+    grid = Grid(title=table, title_justify="left")
+    for column in rows[0]:
+        grid.add_column(column)
+    for row in rows[:_ROWS_SHOWN]:
+        grid.add_row(*(_cell(value) for value in row.values()))
+    console = Console()
+    console.print(grid)
+    if len(rows) > _ROWS_SHOWN:
+        console.print(f"… the first {_ROWS_SHOWN} rows; more in {table}.json")
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, float):
+        return f"{value:.3f}"
+    return value.isoformat(sep=" ") if isinstance(value, datetime) else str(value)
+
+
+def _show_reading(summary: dict[str, Any], console: Console) -> None:
+    for name, read in summary["inputs"].items():
+        for refused in read["refused"]:
+            console.print(f"not read: {refused['path']}: {refused['reason']}", soft_wrap=True)
+        if read["refused"]:
+            console.print(f"{name}: {len(read['refused'])} files were not read; the results are without them")
+    console.print(f"{summary['inputs']['stages']['rows']} rows of stages in {summary['seconds']:.1f} s")

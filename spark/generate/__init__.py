@@ -1,0 +1,1 @@
+"""Ledgers of random journeys, of any size, whose true fates are known."""

@@ -1,0 +1,48 @@
+"""What an analysis is: a pure transform with documented outputs. Plug-ins give a `Job`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from pyspark.sql import DataFrame
+from pyspark.sql.types import DataType, StructField, StructType
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """What a transform reads; lazy, so what it does not touch costs nothing."""
+
+    stages: DataFrame
+    gaps: DataFrame
+    ids: DataFrame
+    options: Mapping[str, str] = field(default_factory=dict)
+
+    def number(self, name: str, default: float) -> float:
+        """An option that is a number."""
+        return float(self.options.get(name, default))
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table that a job gives: its columns (with comments, which are its documentation) and its order for people."""
+
+    schema: StructType
+    order: tuple[str, ...] = ()  # columns; "-name" is descending
+    console_rows: int = 1000  # the JSON for the console has so many rows at the most
+
+
+def column(name: str, kind: DataType, comment: str) -> StructField:
+    """A column of a table that a job gives; the comment is filed with the data."""
+    return StructField(name, kind, True, {"comment": comment})
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """An analysis. `transform` gives the tables named in `outputs`, each with exactly the columns said there."""
+
+    name: str
+    outputs: Mapping[str, Table]
+    transform: Callable[[Inputs], dict[str, DataFrame]]
+    reads: frozenset[str] = frozenset({"stages", "gaps"})  # of stages, gaps, ids
+    options: Mapping[str, str] = field(default_factory=dict)  # name: what it means

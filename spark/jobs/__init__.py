@@ -1,0 +1,1 @@
+"""The analyses: each module has one, as `JOB`."""

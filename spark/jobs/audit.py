@@ -1,0 +1,181 @@
+"""Audit: what became of every message that its publisher was told is safe, and of dead letters; in each queue."""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import BooleanType, LongType, StringType, StructType, TimestampType
+
+from spark.job import Inputs, Job, Table, column
+from spark.jobs.audit_rules import duplicate, fate, origin, reason
+from spark.journeys import journeys, kinds, moment
+from spark.places import current_epochs, gaps_by_partition, names, places, record
+from spark.ranges import Measure
+from spark.schema import REASONS
+
+_ENDED = kinds("accepted", "rejected", "expired", "dead_lettered", "dropped")
+
+OF_COPIES = (
+    *(
+        Measure(name, kinds(name))
+        for name in ("enqueued", "accepted", "rejected", "expired", "dead_lettered", "dropped")
+    ),
+    Measure("recovered", kinds("recovered", "held")),
+    Measure("partition", kinds("routed", "enqueued", "recovered", "held"), "max", "partition"),
+    Measure("epoch", kinds("enqueued", "recovered", "held", "delivered"), "max", "epoch"),
+    Measure("first_enqueued_epoch", kinds("enqueued"), "min", "epoch"),
+    Measure("last_enqueued_epoch", kinds("enqueued"), "max", "epoch"),
+    Measure("recovered_epoch", kinds("recovered", "held"), "min", "epoch"),
+    Measure("delivered_at", kinds("delivered"), "max", "moment"),
+    Measure("returned_at", kinds("requeued", "recovered"), "max", "moment"),
+    Measure("ended_at", _ENDED, "min", "moment"),
+    Measure("end_reason", kinds("expired", "dropped"), "max", "reason"),
+    Measure("dead_reason", kinds("dead_lettered"), "max", "reason"),
+    Measure("last_time", (*kinds("routed", "enqueued", "delivered", "recovered", "held"), *_ENDED), "max", "time"),
+)
+OF_MESSAGES = (
+    *(Measure(name, kinds(name)) for name in ("received", "confirmed", "refused", "rolled_back", "successor")),
+    Measure("returned", kinds("returned")),
+    Measure("dropped_unrouted", kinds("dropped")),
+    Measure("message_reason", kinds("returned", "refused", "dropped"), "max", "reason"),
+    Measure("message_time", kinds("received", "confirmed", "successor"), "max", "time"),
+)
+
+_GRACE_SECONDS = 30.0
+_SUSPECT = ("lost", "unknown")
+
+FATES = Table(
+    StructType(
+        [
+            column("virtual_host", StringType(), ""),
+            column("queue", StringType(), '"" for messages that got into none'),
+            column("origin", StringType(), "confirmed, dead_letter, unconfirmed, refused, rolled_back, earlier"),
+            column(
+                "fate",
+                StringType(),
+                "settled, waiting, unsettled, expired, dead_lettered, dropped, rejected, returned, refused, "
+                "rolled_back, not_enqueued, in_flight (too young to judge), lost, unknown (a gap may hide their end)",
+            ),
+            column("reason", StringType(), "as in the ledger; of lost and unknown: never_routed, never_enqueued, …"),
+            column("duplicate", StringType(), "enqueued_twice, settled_twice, delivered_after_settled"),
+            column("messages", LongType(), ""),
+        ]
+    ),
+    ("virtual_host", "queue", "-messages"),
+)
+SUSPECTS = Table(
+    StructType(
+        [
+            *FATES.schema.fields[:2],
+            column("first_uid", LongType(), ""),
+            column("last_uid", LongType(), "inclusive"),
+            *FATES.schema.fields[2:],
+            column("last_time", TimestampType(), "when the ledger last tells of them"),
+        ]
+    ),
+    ("virtual_host", "queue", "first_uid"),
+)
+VERDICT = Table(
+    StructType(
+        [
+            column("whole", BooleanType(), "the record has no gap: what is not lost or duplicated here truly is not"),
+            column("promised", LongType(), "copies of confirmed messages and of dead letters"),
+            column("lost", LongType(), ""),
+            column("unknown", LongType(), "lost, or settled in a gap of the record"),
+            column("in_flight", LongType(), "too young to judge"),
+            column("duplicated", LongType(), ""),
+            column("gaps", LongType(), "of the record"),
+            column("missing_rows", LongType(), "in these gaps, as far as it is known"),
+            column("begin", TimestampType(), "of the record"),
+            column("end", TimestampType(), ""),
+        ]
+    )
+)
+
+
+def transform(inputs: Inputs) -> dict[str, DataFrame]:
+    """The account of every message."""
+    known = places(inputs.stages)
+    extent = record(known, inputs.gaps)
+    segments = journeys(inputs.stages, OF_COPIES, OF_MESSAGES, values())
+    judged = judge(segments, known, inputs.gaps, extent, inputs.number("grace", _GRACE_SECONDS))
+    # One pass over everything gives this small table, from which the others come.
+    accounts = account(judged, names(known)).cache()
+    columns = [field.name for field in FATES.schema]
+    fates = accounts.groupBy(*columns[:-1]).agg(F.sum("messages").alias("messages"))
+    suspects = accounts.where("first_uid is not null").withColumn("last_time", F.timestamp_micros("last_time"))
+    return {"fates": fates, "suspects": suspects, "verdict": verdict(accounts, inputs.gaps, extent)}
+
+
+def values() -> dict[str, Column]:
+    """What measures of the audit are of."""
+    codes = F.create_map(*(F.lit(part) for code, word in enumerate(REASONS) for part in (word, code)))
+    return {
+        "partition": F.col("partition"),
+        "epoch": F.col("epoch"),
+        "moment": moment(),
+        "time": F.unix_micros("time"),
+        "reason": F.when(F.col("reason") == "", 0).otherwise(
+            F.coalesce(F.element_at(codes, F.col("reason")), F.lit(REASONS.index("other")))
+        ),
+    }
+
+
+def judge(segments: DataFrame, known: DataFrame, gaps: DataFrame, extent: DataFrame, grace: float) -> DataFrame:
+    """Adds what became of each segment."""
+    return (
+        segments.join(F.broadcast(current_epochs(known)), "partition", "left")
+        .join(F.broadcast(gaps_by_partition(known, gaps)), "partition", "left")
+        .crossJoin(F.broadcast(extent))
+        .withColumn("grace", F.lit(int(grace * 1e6)))
+        .withColumn("origin", origin())
+        .withColumn("fate", fate())
+        .withColumn("reason", reason())
+        .withColumn("duplicate", duplicate())
+    )
+
+
+def account(judged: DataFrame, queues: DataFrame) -> DataFrame:
+    """Counts messages of one account, those under suspicion range by range."""
+    suspect = F.col("fate").isin(*_SUSPECT) | (F.col("duplicate") != "")
+    ranges = [
+        F.when(suspect, F.col(name)).alias(called)
+        for name, called in (("first", "first_uid"), ("last", "last_uid"), ("last_time", "last_time"))
+    ]
+    messages = F.sum(F.col("last") - F.col("first") + 1).alias("messages")
+    counted = judged.groupBy("place", "origin", "fate", "reason", "duplicate", *ranges).agg(messages)
+    named = counted.join(F.broadcast(queues), "place", "left")
+    return named.withColumns({name: F.coalesce(name, F.lit("")) for name in ("virtual_host", "queue")}).drop("place")
+
+
+def verdict(accounts: DataFrame, gaps: DataFrame, extent: DataFrame) -> DataFrame:
+    """The account in one row."""
+    promised = F.col("origin").isin("confirmed", "dead_letter")
+
+    def total(which: Column, name: str) -> Column:
+        return F.coalesce(F.sum(F.when(which, F.col("messages"))), F.lit(0)).alias(name)
+
+    counted = accounts.agg(
+        total(promised, "promised"),
+        *(total(F.col("fate") == name, name) for name in ("lost", "unknown", "in_flight")),
+        total(F.col("duplicate") != "", "duplicated"),
+    )
+    missing = gaps.agg(
+        F.count("*").alias("gaps"), F.coalesce(F.sum(F.greatest("count", F.lit(0))), F.lit(0)).alias("missing_rows")
+    )
+    return (
+        counted.crossJoin(missing)
+        .crossJoin(extent)
+        .withColumn("whole", F.col("gaps") == 0)
+        .withColumn("begin", F.timestamp_micros("record_begin"))
+        .withColumn("end", F.timestamp_micros("record_end"))
+    )
+
+
+JOB = Job(
+    "audit",
+    {"verdict": VERDICT, "fates": FATES, "suspects": SUSPECTS},
+    transform,
+    frozenset({"stages", "gaps"}),
+    {"grace": "seconds before the end of the record in which nothing is judged: 30"},
+)

@@ -1,0 +1,62 @@
+"""Reads tables of the ledger: only the hours that are asked for, only files that are whole."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
+
+from spark.ledger.files import files_of, place
+from spark.ledger.soundness import Refused, sort_out
+from spark.schema import TABLES, arrow_schema
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A table as far as it can be read."""
+
+    table: DataFrame
+    files: int
+    rows: int  # in the files; those outside the time range are among them
+    size: int  # of the files, in bytes
+    refused: list[Refused] = field(default_factory=list)
+
+
+def read_table(
+    spark: SparkSession, ledger: str, name: str, since: datetime | None = None, until: datetime | None = None
+) -> Reading:
+    """A table (`stages`, `ids`, `gaps`) of the ledger in the folder `ledger`, its rows of [since, until).
+
+    Files that are being written are passed over; those that are truncated or of another schema are in `refused`.
+    """
+    schema = TABLES[name]
+    folder = place(ledger)
+    sound, refused = sort_out(folder, files_of(folder, name, since, until), arrow_schema(schema))
+    paths = [folder.uri(file.path) for file in sound]
+    table = spark.read.schema(schema).parquet(*paths) if paths else _nothing(spark, schema)
+    return Reading(
+        within(table, since, until), len(sound), sum(one.rows for one in sound), sum(one.size for one in sound), refused
+    )
+
+
+def read_stages(
+    spark: SparkSession, ledger: str, since: datetime | None = None, until: datetime | None = None
+) -> Reading:
+    """The stages that messages reached in [since, until)."""
+    return read_table(spark, ledger, "stages", since, until)
+
+
+def within(table: DataFrame, since: datetime | None, until: datetime | None) -> DataFrame:
+    """The rows whose time is in [since, until)."""
+    if since is not None:
+        table = table.where(F.col("time") >= F.lit(since))
+    if until is not None:
+        table = table.where(F.col("time") < F.lit(until))
+    return table
+
+
+def _nothing(spark: SparkSession, schema: StructType) -> DataFrame:
+    return spark.createDataFrame([], schema)

@@ -1,0 +1,46 @@
+"""Shows how far Spark is, as bars on stderr, while a block runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Event, Thread
+
+from pyspark import SparkContext
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+
+_SECONDS_BETWEEN_LOOKS = 0.25
+
+
+@contextmanager
+def progress(context: SparkContext, console: Console) -> Iterator[None]:
+    """One bar for each stage of Spark's that runs; nothing where stderr is no terminal."""
+    if not console.is_terminal:
+        yield
+        return
+    ended = Event()
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True) as bars:
+        watcher = Thread(target=_watch, args=(context, bars, ended), daemon=True)
+        watcher.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            watcher.join()
+
+
+def _watch(context: SparkContext, bars: Progress, ended: Event) -> None:
+    tracker = context.statusTracker()
+    shown: dict[int, TaskID] = {}
+    while not ended.wait(_SECONDS_BETWEEN_LOOKS):
+        running = {stage: tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()}
+        for stage in shown.keys() - running.keys():
+            bars.remove_task(shown.pop(stage))
+        for stage, info in running.items():
+            if info is None:
+                continue
+            if stage not in shown:
+                shown[stage] = bars.add_task(f"stage {stage}", total=info.numTasks)
+            bars.update(shown[stage], completed=info.numCompletedTasks, total=info.numTasks)

@@ -1,0 +1,167 @@
+"""Interval arithmetic on ranges of message uids: what is known of messages, without looking at each of them.
+
+Rows say something of all messages of a range. Ranges of different rows overlap as they please: messages are received a
+thousand at a time, and acknowledged one by one. `cut` gives segments, ranges that no row divides, and for each what all
+rows that cover it say together. Rows are of copies (of messages, in a queue), or of messages wherever they are; the
+latter are told of every copy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+Columns = Mapping[str, Ints]
+
+# In the column of a `min` or `max` where no row has anything to say.
+NOTHING = np.iinfo(np.int64).min
+
+_MOST = np.iinfo(np.int64).max
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """What to know of a segment, from the rows that cover it and whose `kind` is among `kinds`."""
+
+    name: str
+    kinds: tuple[int, ...]
+    how: Literal["count", "min", "max"] = "count"  # how many rows, or the smallest or greatest value
+    of: str = ""  # the column of values
+
+
+class _Spans(NamedTuple):
+    """Rows as [begin, finish), in ranks of points; `base` keeps groups apart."""
+
+    begin: Ints
+    finish: Ints
+    base: Ints
+
+
+class _Segments(NamedTuple):
+    begin: Ints
+    finish: Ints
+    base: Ints
+    piece_row: Ints  # piece i is of this row,
+    piece_segment: Ints  # and in this segment
+
+
+def cut(
+    rows: Columns, of_copies: Sequence[Measure], of_messages: Sequence[Measure], *, message_group: int = 0
+) -> dict[str, Ints]:
+    """Segments in columns `group`, `first`, `last` and one for each measure.
+
+    `rows` has columns `group`, `kind`, `first`, `last` (inclusive) and those that measures are of. Rows whose group is
+    `message_group` are of messages; their segments that no copy covers are segments of that group, with nothing (0 in
+    counts) in measures of copies.
+    """
+    group, first, end = rows["group"], rows["first"], rows["last"] + 1
+    points = np.unique(np.concatenate([first, end]))
+    begin, finish = np.searchsorted(points, first), np.searchsorted(points, end)
+    is_copy = group != message_group
+    copies, messages = np.flatnonzero(is_copy), np.flatnonzero(~is_copy)
+    names, number = np.unique(group[copies], return_inverse=True)
+    stride = len(points) + 1
+    of_copy = _Spans(begin[copies], finish[copies], number * stride)
+    of_message = _Spans(begin[messages], finish[messages], np.zeros(len(messages), np.int64))
+
+    boundaries = np.unique(np.concatenate([of_message.begin, of_message.finish]))
+    copy_segments = _segments(of_copy, boundaries, stride)
+    covered = _covered(of_copy, stride)
+    message_segments = _segments(of_message, np.flatnonzero(np.diff(covered, prepend=False)), stride)
+
+    said_of_copies = _measure(rows, copies, copy_segments, of_copies)
+    said_of_messages = _measure(rows, messages, message_segments, of_messages)
+    apart = np.flatnonzero(~covered[message_segments.begin])
+    where = _overlay(copy_segments, message_segments)
+    begins = np.concatenate([copy_segments.begin, message_segments.begin[apart]])
+    finishes = np.concatenate([copy_segments.finish, message_segments.finish[apart]])
+    groups = np.concatenate([names[copy_segments.base // stride], np.full(len(apart), message_group)])
+    result = {"group": groups, "first": points[begins], "last": points[finishes] - 1}
+    for measure in of_copies:
+        absent = np.full(len(apart), _absent(measure))
+        result[measure.name] = np.concatenate([said_of_copies[measure.name], absent])
+    for measure in of_messages:
+        said = np.append(said_of_messages[measure.name], _absent(measure))  # the last is for `where` -1
+        result[measure.name] = np.concatenate([said[where], said[apart]])
+    return result
+
+
+def _segments(spans: _Spans, boundaries: Ints, stride: int) -> _Segments:
+    """Cuts spans where any of their group begins or ends, and at boundaries inside them."""
+    keys = np.unique(np.concatenate([spans.base + spans.begin, spans.base + spans.finish, _inside(spans, boundaries)]))
+    low = np.searchsorted(keys, spans.base + spans.begin)
+    high = np.searchsorted(keys, spans.base + spans.finish)
+    row, key = _expand(low, high - low)
+    used, segment = _dense(key, len(keys))
+    return _Segments(keys[used] % stride, keys[used + 1] % stride, keys[used] // stride * stride, row, segment)
+
+
+def _inside(spans: _Spans, boundaries: Ints) -> Ints:
+    low = np.searchsorted(boundaries, spans.begin, "right")
+    high = np.searchsorted(boundaries, spans.finish, "left")
+    row, which = _expand(low, np.maximum(high - low, 0))
+    return spans.base[row] + boundaries[which]
+
+
+def _expand(start: Ints, count: Ints) -> tuple[Ints, Ints]:
+    """For each i the numbers start[i], start[i] + 1, … (count[i] of them), and beside each its i."""
+    row = np.repeat(np.arange(len(start)), count)
+    before = np.cumsum(count) - count
+    return row, np.arange(len(row)) + (start - before)[row]
+
+
+def _dense(numbers: Ints, limit: int) -> tuple[Ints, Ints]:
+    """The numbers there are, ascending, and the place of each among them."""
+    there = np.zeros(limit, np.bool_)
+    there[numbers] = True
+    place = np.cumsum(there) - 1
+    return np.flatnonzero(there), place[numbers]
+
+
+def _covered(spans: _Spans, points: int) -> Bools:
+    """For each point whether a span covers what follows it."""
+    opened = np.bincount(spans.begin, minlength=points) - np.bincount(spans.finish, minlength=points)
+    covered: Bools = np.cumsum(opened) > 0
+    return covered
+
+
+def _overlay(copies: _Segments, messages: _Segments) -> Ints:
+    """For each segment of copies the place of the segment of messages that covers it, or -1."""
+    if not len(messages.begin):
+        return np.full(len(copies.begin), -1)
+    place = np.searchsorted(messages.begin, copies.begin, "right") - 1
+    covers: Bools = (place >= 0) & (messages.finish[place] > copies.begin)
+    return np.where(covers, place, -1)
+
+
+def _absent(measure: Measure) -> int:
+    return 0 if measure.how == "count" else NOTHING
+
+
+def _measure(rows: Columns, which: Ints, segments: _Segments, measures: Sequence[Measure]) -> dict[str, Ints]:
+    kind = rows["kind"][which][segments.piece_row]
+    size = len(segments.begin)
+    return {
+        measure.name: _said(measure, rows, which[segments.piece_row], kind, segments.piece_segment, size)
+        for measure in measures
+    }
+
+
+def _said(measure: Measure, rows: Columns, row: Ints, kind: Ints, segment: Ints, size: int) -> Ints:
+    pieces = np.flatnonzero(np.isin(kind, measure.kinds))
+    if measure.how == "count":
+        return np.bincount(segment[pieces], minlength=size)
+    values = rows[measure.of][row[pieces]]
+    if measure.how == "max":
+        greatest = np.full(size, NOTHING)
+        np.maximum.at(greatest, segment[pieces], values)
+        return greatest
+    smallest = np.full(size, _MOST)
+    np.minimum.at(smallest, segment[pieces], values)
+    return np.where(smallest == _MOST, NOTHING, smallest)

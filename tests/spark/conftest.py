@@ -1,0 +1,20 @@
+"""One Spark session for all tests: starting one takes longer than most of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+pytest.importorskip("pyspark", reason="pip install 'hopline[analytics]'")
+
+from pyspark.sql import SparkSession
+
+from spark.session import build_session
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    session = build_session("local[2]", "1g", {"spark.sql.shuffle.partitions": "4"})
+    yield session
+    session.stop()
