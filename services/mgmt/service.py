@@ -1,6 +1,8 @@
-"""mgmt as a process: users, the health of the stack, and the look-up of messages, over gRPC and HTTP."""
+"""mgmt as a process: users, the health of the stack, the record of messages and look-ups, over gRPC and HTTP."""
 
 from __future__ import annotations
+
+import uuid
 
 import structlog
 
@@ -14,6 +16,7 @@ from services.common.runtime import Tasks
 from services.mgmt.first_user import FirstUser, first_user
 from services.mgmt.handler import Handler
 from services.mgmt.http import HttpServer, application
+from services.mgmt.ledger.filer import Filer
 from services.mgmt.lookup.lookup import LookUp
 from services.mgmt.rest.route import dry_run_routes
 from services.mgmt.rest.trace import trace_routes
@@ -42,7 +45,9 @@ class Service:
         self._server = Server([NAME])
         self._store = StoreClient(settings.address_of("store"))
         users = Users(self._store)
-        self._look_up = LookUp(settings.data / "ledger")
+        self._filer = Filer(settings, self._store, f"mgmt-{uuid.uuid4().hex[:12]}")
+        self._filer.start()
+        self._look_up = LookUp(settings.data / "ledger", self._filer.pending)
         add_MgmtServicer_to_server(Handler(users, self._look_up), self._server.grpc)
         await self._server.listen(settings.address_of("mgmt"))
         self._tasks.start(table.follow(self._store.watch_leases(ROLE)), name="follow leases")
@@ -60,6 +65,7 @@ class Service:
         await self._tasks.stop()
         await self._look_up.stop()
         await self._dry_run.close()
+        await self._filer.stop()
         await self._store.close()
 
     @property

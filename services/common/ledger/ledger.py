@@ -62,7 +62,6 @@ class Ledger:
             with contextlib.suppress(TimeoutError, Away):
                 async with asyncio.timeout(_LAST_WORDS):
                     self._rows.seal()
-                    await self._tell_all(await self._connected())
                     await self._sign(last=True)
         if self._link:
             await self._link.close()
@@ -96,7 +95,10 @@ class Ledger:
             self._told = monotonic()
 
     async def _sign(self, *, last: bool = False) -> None:
+        """A batch without rows, after all that have any: it says that there are no others before it."""
         link = await self._connected()
+        while self._buffer:
+            await self._tell_all(link)
         await link.store(self._subject, self._rows.sign_of_life(last=last))
         self._told = monotonic()
 

@@ -1,0 +1,1 @@
+"""Files the record of every message. See README.md beside this file."""

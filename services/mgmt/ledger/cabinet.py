@@ -1,0 +1,160 @@
+"""The folder of files. What belongs together appears together: a crash leaves all of it, or nothing that is seen.
+
+Files are written under hidden names and synced; then the state says, in one rename, which of them are to be seen and
+which are to go. Who comes after a crash carries that out, and removes what nobody speaks of. Between the removals and
+the renames of a change, which take a moment, a reader finds less than there is, never anything twice.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from services.mgmt.ledger.schema import SORTED_BY, TABLES, plain
+
+ROW_GROUP = 65_536
+PART, HOUR = "part", "hour"  # how names of files begin: of a few seconds; merged
+_STATE = "_state.json"
+_HIDDEN = "."
+_HOUR_US = 3_600_000_000
+
+
+@dataclass(slots=True)
+class Change:
+    """Files to be seen (by the names under which they were written) and files to go, relative to the folder."""
+
+    add: list[str] = field(default_factory=list)
+    remove: list[str] = field(default_factory=list)
+
+
+class Cabinet:
+    """For one process and one thread at a time. Raises OSError when the disk does not do as it is told."""
+
+    def __init__(self, folder: Path, clock_ns: Callable[[], int] = time.time_ns) -> None:
+        self._folder = folder
+        self._clock_ns = clock_ns
+        self._last_name = 0
+        self._instances: dict[str, Any] = {}
+
+    def open(self) -> dict[str, Any]:
+        """Finishes what a crash interrupted; gives what is known of the instances."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        try:
+            state = json.loads((self._folder / _STATE).read_bytes())
+        except FileNotFoundError:
+            state = {"instances": {}, "add": [], "remove": []}
+        self._instances = state["instances"]
+        self._carry_out(Change(state["add"], state["remove"]))
+        for table in TABLES:
+            for path in self._folder.glob(f"{table}/date=*/hour=*/{_HIDDEN}*"):
+                path.unlink()
+        return self._instances
+
+    def file(self, tables: dict[str, pa.Table], instances: dict[str, Any]) -> None:
+        """Rows and what is then known of the instances."""
+        change = Change()
+        for name, table in tables.items():
+            for hour, rows in _by_hour(table):
+                change.add.append(self.write(rows, name, hour_folder(hour), PART))
+        self._instances = instances
+        self.commit(change)
+
+    def write(self, rows: pa.Table, table: str, folder: str, kind: str) -> str:
+        """Writes a file that is not seen yet; gives its name for a Change."""
+        target = self._folder / table / folder
+        if not target.exists():
+            target.mkdir(parents=True)
+            for parent in (self._folder / table, target.parent):
+                _sync(parent)
+        path = target / f"{_HIDDEN}{self._name(kind)}"
+        order = SORTED_BY[table]
+        pq.write_table(
+            rows.unify_dictionaries().sort_by(order).cast(plain(TABLES[table])),
+            path,
+            row_group_size=ROW_GROUP,
+            compression="zstd",
+            store_schema=False,
+        )
+        _sync(path)
+        _sync(target)
+        return str(path.relative_to(self._folder))
+
+    def commit(self, change: Change) -> None:
+        """From now on it is so."""
+        state = {"instances": self._instances, "add": change.add, "remove": change.remove}
+        written = self._folder / f"{_HIDDEN}{_STATE}"
+        written.write_text(json.dumps(state))
+        _sync(written)
+        written.replace(self._folder / _STATE)
+        _sync(self._folder)
+        self._carry_out(change)
+
+    def files(self, table: str) -> Iterator[Path]:
+        """The files that are seen, oldest hour first."""
+        return iter(sorted(self._folder.glob(f"{table}/date=*/hour=*/[!._]*.parquet")))
+
+    def relative(self, paths: Iterable[Path]) -> list[str]:
+        """Names for a Change."""
+        return [str(path.relative_to(self._folder)) for path in paths]
+
+    def _carry_out(self, change: Change) -> None:
+        touched = set()
+        for name in change.remove:
+            path = self._folder / name
+            path.unlink(missing_ok=True)
+            touched.add(path.parent)
+        for name in change.add:
+            hidden = self._folder / name
+            if hidden.exists():
+                hidden.rename(seen(hidden))
+            touched.add(hidden.parent)
+        for folder in touched:
+            if folder.exists():
+                _sync(folder)
+
+    def _name(self, kind: str) -> str:
+        """One that no other file ever had."""
+        self._last_name = max(self._clock_ns() // 1000, self._last_name + 1)
+        return f"{kind}-{self._last_name}.parquet"
+
+
+def seen(hidden: Path) -> Path:
+    """The name that a file has once it is seen."""
+    return hidden.with_name(hidden.name.removeprefix(_HIDDEN))
+
+
+def hour_folder(hour: int) -> str:
+    """Of an hour since the Unix epoch."""
+    return f"{datetime.fromtimestamp(hour * 3600, UTC):date=%Y-%m-%d/hour=%H}"
+
+
+def hour_of(path: Path) -> int:
+    """Of a file or folder below an hour's."""
+    date, hour = path.parts[-3:-1]
+    begins = datetime.strptime(f"{date}/{hour} +0000", "date=%Y-%m-%d/hour=%H %z")
+    return int(begins.timestamp()) // 3600
+
+
+def _by_hour(table: pa.Table) -> Iterator[tuple[int, pa.Table]]:
+    hours = pc.divide(table["time"].cast(pa.int64()), _HOUR_US)
+    found = pc.unique(hours).to_pylist()
+    for hour in found:
+        yield hour, table if len(found) == 1 else table.filter(pc.equal(hours, hour))
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,192 @@
+"""From a batch on the wire to rows of the tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
+from typing import NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from services.common.errors import SyntaxFault
+from services.common.ledger import stages
+from services.common.ledger.uid_ranges import compress
+from services.common.message import format_named
+from services.common.uid import SEQUENCE_BITS
+from services.mgmt.ledger.schema import IDS, REPEATED, STAGES, TIME, UIDS
+from services.rpc.ledger_pb2 import DEAD_LETTERED, Identified, LedgerBatch
+
+_TEXTS = ("virtual_host", "exchange", "routing_key", "queue", "protocol", "connection", "client", "consumer", "target")
+_STAGES = pa.array(stages.NAMES)
+
+
+class Rows(NamedTuple):
+    """What one batch has for the tables `stages` and `ids`."""
+
+    stages: pa.Table
+    ids: pa.Table
+
+
+def decode(batch: LedgerBatch) -> Rows:
+    """Raises ValueError, IndexError or pa.ArrowException for a batch that contradicts itself."""
+    return Rows(_Uids(batch).table(), _ids(batch))
+
+
+class _Uids:
+    """Builds the table of a batch's rows: most have one range; few are of several origins, and become several rows."""
+
+    def __init__(self, batch: LedgerBatch) -> None:
+        self._batch = batch
+        self._firsts = list(batch.firsts)
+        self._lengths = list(batch.lengths)
+        self._lasts = [first + length - 1 for first, length in zip(self._firsts, self._lengths, strict=True)]
+        counts = list(batch.ranges)
+        self._offsets = list(accumulate(counts, initial=0))
+        if self._offsets[-1] != len(self._firsts) or not all(counts):
+            raise ValueError("rows and ranges do not match")
+        self._rows: Sequence[int] = range(len(counts))
+        if len({first >> SEQUENCE_BITS for first in self._firsts}) > 1:
+            self._split()
+
+    def _split(self) -> None:
+        """A row for each origin."""
+        rows: list[int] = []
+        offsets = [0]
+        for row, (start, end) in enumerate(zip(self._offsets, self._offsets[1:], strict=False)):
+            for at in range(start + 1, end + 1):
+                if at == end or self._firsts[at] >> SEQUENCE_BITS != self._firsts[at - 1] >> SEQUENCE_BITS:
+                    rows.append(row)
+                    offsets.append(at)
+        self._rows, self._offsets = rows, offsets
+
+    def table(self) -> pa.Table:
+        batch, rows = self._batch, self._rows
+        first_row, whole = batch.first_row, len(rows)
+        columns = {
+            "time": pa.array(self._of(batch.times_us), TIME),
+            "stage": _repeated(self._of(batch.stages), _STAGES),
+            "service": _constant(batch.service, whole),
+            "instance": _constant(batch.instance, whole),
+            "row": pa.array([first_row + row for row in rows], pa.int64()),
+            **self._places(),
+            "outcome": _repeated(self._of(batch.outcome), pa.array(batch.words, pa.string())),
+            "reason": _repeated(self._of(batch.reason), pa.array(batch.words, pa.string())),
+            "bytes": pa.array(self._bytes(), pa.int64()),
+            **self._ranges(),
+        }
+        return pa.table([columns[name] for name in STAGES.names], schema=STAGES)
+
+    def _of(self, column: Sequence[int]) -> list[int]:
+        values = list(column)
+        return values if len(self._rows) == len(values) else [values[row] for row in self._rows]
+
+    def _bytes(self) -> list[int]:
+        """Of a row that became several, with the first."""
+        sizes = self._of(self._batch.bytes)
+        if len(sizes) == len(self._batch.stages):
+            return sizes
+        return [0 if index and row == self._rows[index - 1] else sizes[index] for index, row in enumerate(self._rows)]
+
+    def _places(self) -> dict[str, pa.Array]:
+        places, which = list(self._batch.places), self._of(self._batch.place)
+        columns = {
+            name: _repeated(which, pa.array([getattr(place, name) for place in places], pa.string())) for name in _TEXTS
+        }
+        index = pa.array(which, pa.int32())
+        for name, kind in (("partition", pa.int32()), ("epoch", pa.int64()), ("attempt", pa.int32())):
+            columns[name] = pa.array([getattr(place, name) for place in places], kind).take(index)
+        return columns
+
+    def _ranges(self) -> dict[str, pa.Array]:
+        offsets = self._offsets
+        firsts, lasts = pa.array(self._firsts, pa.int64()), pa.array(self._lasts, pa.int64())
+        if len(offsets) == len(self._firsts) + 1:
+            lowest, highest, counts = self._firsts, self._lasts, self._lengths
+        else:
+            totals = list(accumulate(self._lengths, initial=0))
+            counts = [totals[end] - totals[start] for start, end in self._parts()]
+            lowest = [self._lowest(start, end) for start, end in self._parts()]
+            highest = [self._highest(start, end) for start, end in self._parts()]
+        return {
+            "count": pa.array(counts, pa.int32()),
+            "first_uid": pa.array(lowest, pa.int64()),
+            "last_uid": pa.array(highest, pa.int64()),
+            "uids": _lists(offsets, firsts, lasts),
+            "successors": self._successors(),
+        }
+
+    def _parts(self) -> Iterator[tuple[int, int]]:
+        return zip(self._offsets, self._offsets[1:], strict=False)
+
+    def _lowest(self, start: int, end: int) -> int:
+        # Ranges ascend, but for dead letters.
+        return self._firsts[start] if end - start == 1 else min(self._firsts[start:end])
+
+    def _highest(self, start: int, end: int) -> int:
+        return self._lasts[start] if end - start == 1 else max(self._lasts[start:end])
+
+    def _successors(self) -> pa.Array:
+        """Range by range as long as those that they follow."""
+        follow = {each.row - self._batch.first_row: list(each.firsts) for each in self._batch.successions}
+        firsts: list[int] = []
+        lasts: list[int] = []
+        offsets = [0]
+        used: dict[int, int] = {}
+        for row, (start, end) in zip(self._rows, self._parts(), strict=True):
+            if row in follow and self._batch.stages[row] == DEAD_LETTERED:
+                begin = used.get(row, 0)
+                used[row] = begin + end - start
+                its = follow[row][begin : used[row]]
+                firsts += its
+                lasts += [first + length - 1 for first, length in zip(its, self._lengths[start:end], strict=True)]
+            offsets.append(len(firsts))
+        return _lists(offsets, pa.array(firsts, pa.int64()), pa.array(lasts, pa.int64()))
+
+
+def _lists(offsets: list[int], firsts: pa.Array, lasts: pa.Array) -> pa.Array:
+    structs = pa.StructArray.from_arrays([firsts, lasts], fields=list(UIDS.value_type))
+    return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), structs, type=UIDS)
+
+
+def _repeated(indices: list[int], values: pa.Array) -> pa.Array:
+    return pa.DictionaryArray.from_arrays(pa.array(indices, pa.int32()), values, safe=True)
+
+
+def _constant(value: str, count: int) -> pa.Array:
+    return _repeated([0] * count, pa.array([value]))
+
+
+def _ids(batch: LedgerBatch) -> pa.Table:
+    rows = [row for identified in batch.identified for row in _names(identified)]
+    if not rows:
+        return IDS.empty_table()
+    names, kinds, firsts, lasts = zip(*rows, strict=True)
+    columns = [
+        pa.array(names, pa.string()),
+        pc.dictionary_encode(pa.array(kinds, pa.string())).cast(REPEATED),
+        pa.array(firsts, pa.int64()),
+        pa.array(lasts, pa.int64()),
+        pa.array([max(batch.times_us)] * len(rows), TIME),
+    ]
+    return pa.table(columns, schema=IDS)
+
+
+def _names(identified: Identified) -> Iterator[tuple[str, str, int, int]]:
+    """(id, kind, first uid, last uid); what cannot be read has no names."""
+    message_format = format_named(identified.format)
+    if len(identified.properties) == 1:
+        ranges = list(zip(*compress(identified.uids), strict=True))
+    else:
+        ranges = []
+        if len(identified.properties) != len(identified.uids):
+            raise ValueError("uids and properties do not match")
+    for number, properties in enumerate(identified.properties):
+        try:
+            named = message_format.identities(properties)
+        except SyntaxFault:
+            continue
+        uid = identified.uids[number]
+        for kind, name in named:
+            for first, count in ranges or [(uid, 1)]:
+                yield name, kind, first, first + count - 1

@@ -1,0 +1,182 @@
+"""Files the ledger: takes batches from the bus, and acknowledges them when their rows are on disk.
+
+Everything that touches files happens in one thread of its own. Whatever goes wrong, filing begins anew with what is on
+disk: the bus gives again what was not acknowledged, and what was filed all the same is known by its row numbers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+import pyarrow as pa
+import structlog
+from google.protobuf.message import DecodeError
+from nats.aio.msg import Msg
+
+from services.common.bus.address import bus_address
+from services.common.bus.nats_link import Away
+from services.common.clients.store import StoreClient
+from services.common.clock import monotonic
+from services.common.config import Settings
+from services.common.plugins import UnknownPlugin
+from services.common.runtime import Tasks
+from services.mgmt.ledger.cabinet import Cabinet
+from services.mgmt.ledger.decode import Rows, decode
+from services.mgmt.ledger.drawer import Drawer, Tables
+from services.mgmt.ledger.feed import AT_ONCE, Feed
+from services.mgmt.ledger.instances import Gap, Instances
+from services.mgmt.ledger.lease import FilingLease
+from services.mgmt.ledger.tidying import Limits, Tidying
+from services.rpc.ledger_pb2 import LedgerBatch
+
+log = structlog.get_logger()
+
+T = TypeVar("T")
+
+_MANY = 200_000  # rows that are filed before their time
+_WAIT = 1.0  # seconds for batches
+_AGAIN = 1.0
+_TIDY_SECONDS = 10.0
+_LAST_WORDS = 5.0
+_UNREADABLE = (DecodeError, ValueError, LookupError, UnknownPlugin, pa.ArrowException)
+
+
+class Filer:
+    """One for each mgmt process; of several, one files."""
+
+    def __init__(self, settings: Settings, store: StoreClient, member: str) -> None:
+        """`member` is another one at each start."""
+        self._settings = settings
+        self._address = bus_address(settings) if settings.ledger else ""
+        self._lease = FilingLease(store, member, settings.lease_ttl_ms)
+        self._cabinet = Cabinet(settings.data / "ledger")
+        self._tidying = Tidying(self._cabinet, Limits(settings.ledger_days, settings.ledger_bytes))
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="ledger")
+        self._drawer = Drawer()
+        self._stopping = asyncio.Event()
+        self._tasks = Tasks()
+
+    def pending(self) -> Tables:
+        """Rows that are not in files yet, by table; none where another process files."""
+        return self._drawer.tables()
+
+    def start(self) -> None:
+        """Files from now on, whenever there is a bus and nobody else does."""
+        if self._address:
+            self._tasks.start(self._run(), "file the ledger")
+
+    async def stop(self) -> None:
+        """Files what has come."""
+        self._stopping.set()
+        await self._tasks.finish(_LAST_WORDS)
+        if self._address:
+            await self._lease.stop()
+        await asyncio.to_thread(self._thread.shutdown)
+
+    async def _run(self) -> None:
+        await self._lease.start()
+        said = ""
+        while not self._stopping.is_set():
+            await self._lease.held()
+            try:
+                await self._session()
+                said = ""
+            except (Away, OSError, pa.ArrowException) as failure:
+                if said != str(failure):
+                    said = str(failure)
+                    log.warning("the ledger is not filed at the moment", reason=said)
+                await asyncio.sleep(_AGAIN)
+            finally:
+                self._drawer = Drawer()
+
+    async def _session(self) -> None:
+        instances = Instances(await self._in_thread(self._cabinet.open))
+        async with await Feed.open(self._address, self._settings) as feed:
+            session = _Session(feed, self._drawer, instances)
+            instances.listen_again(monotonic())
+            began = tidied = monotonic()
+            while self._lease.holds():
+                last = self._stopping.is_set()
+                await self._receive(session, 0.1 if last else _WAIT)
+                if last or session.is_due(monotonic() - began, self._settings.ledger_seconds):
+                    began = monotonic()
+                    await self._file(session)
+                if last:
+                    return
+                if monotonic() - tidied >= _TIDY_SECONDS:
+                    tidied = monotonic() if not await self._in_thread(self._tidying.step, time.time()) else tidied
+
+    async def _receive(self, session: _Session, seconds: float) -> None:
+        messages = await session.feed.next(seconds)
+        read = await self._in_thread(lambda: [_read(message) for message in messages])
+        for message, batch in zip(messages, read, strict=True):
+            session.accept(message, batch)
+        if len(messages) < AT_ONCE:
+            session.listen()
+
+    async def _file(self, session: _Session) -> None:
+        tables, messages = self._drawer.take(), session.take_messages()
+        if tables:
+            await self._in_thread(self._cabinet.file, tables, session.instances.state)
+        self._drawer.done()
+        await session.feed.acknowledge(messages)
+
+    async def _in_thread(self, work: Callable[..., T], *arguments: object) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, work, *arguments)
+
+
+class _Session:
+    """What has come since the bus was found, and is not acknowledged."""
+
+    def __init__(self, feed: Feed, drawer: Drawer, instances: Instances) -> None:
+        self.feed = feed
+        self.instances = instances
+        self._drawer = drawer
+        self._messages: list[Msg] = []
+
+    def is_due(self, passed: float, seconds: float) -> bool:
+        """Whether there is something to be filed or acknowledged now."""
+        return bool(self._messages or self._drawer.rows) and (passed >= seconds or self._drawer.rows >= _MANY)
+
+    def accept(self, message: Msg, read: tuple[LedgerBatch, Rows] | None) -> None:
+        """A batch, or None for one that nobody understands."""
+        self._messages.append(message)
+        if read is None:
+            service, instance = message.subject.split(".")[-2:]
+            log.error("a batch of the ledger cannot be read", instance=instance)
+            self._drawer.put_gap(Gap(service, instance, 0, 0, -1, "unreadable"), _now_us())
+            return
+        batch, rows = read
+        is_new, gap = self.instances.heard(batch, monotonic(), time.time())
+        if gap:
+            log.warning("rows of the ledger are missing", instance=gap.instance, rows=gap.rows)
+            self._drawer.put_gap(gap, _now_us())
+        if is_new and rows.stages.num_rows:
+            self._drawer.put(rows)
+
+    def listen(self) -> None:
+        """Nothing else is on its way: who says nothing now has nothing to say."""
+        for gap in self.instances.silent(monotonic(), time.time()):
+            log.warning("an instance ended without a word to the ledger", instance=gap.instance)
+            self._drawer.put_gap(gap, _now_us())
+
+    def take_messages(self) -> list[Msg]:
+        """Those whose rows are filed now."""
+        messages, self._messages = self._messages, []
+        return messages
+
+
+def _read(message: Msg) -> tuple[LedgerBatch, Rows] | None:
+    try:
+        batch = LedgerBatch.FromString(message.data)
+        return batch, decode(batch)
+    except _UNREADABLE:
+        return None
+
+
+def _now_us() -> int:
+    return time.time_ns() // 1000

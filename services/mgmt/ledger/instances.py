@@ -1,0 +1,76 @@
+"""Who tells rows, and which of them arrived: gaps are noticed here, and what arrives twice. Pure.
+
+Rows of an instance are numbered and arrive in order, so that one number says what is known of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple
+
+from services.rpc.ledger_pb2 import LedgerBatch
+
+SILENT_AFTER = 30.0  # seconds without a word, while the bus could have brought one
+_REMEMBERED = 24 * 3600.0  # seconds for which the dead are, so that nothing of theirs is filed twice
+
+
+class Gap(NamedTuple):
+    """A row of the table `gaps`, but for its time."""
+
+    service: str
+    instance: str
+    first_row: int
+    last_row: int
+    rows: int
+    reason: str
+
+
+@dataclass(slots=True)
+class _Instance:
+    service: str
+    next_row: int = 1
+    ended: float = 0.0  # Unix time when it said that it ends, or was taken for dead; 0 while it lives
+
+
+class Instances:
+    """`state` is what has to survive; when somebody was last heard of does not."""
+
+    def __init__(self, state: dict[str, Any] | None = None) -> None:
+        self._all = {name: _Instance(**each) for name, each in (state or {}).items()}
+        self._heard: dict[str, float] = {}
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """To be given to the next one."""
+        return {name: asdict(each) for name, each in self._all.items()}
+
+    def heard(self, batch: LedgerBatch, now: float, time: float) -> tuple[bool, Gap | None]:
+        """A batch arrived: whether it is new, and what is missing before it. `now` is monotonic, `time` is Unix."""
+        instance = self._all.setdefault(batch.instance, _Instance(batch.service))
+        self._heard[batch.instance] = now
+        first, end = batch.first_row, batch.first_row + len(batch.stages)
+        if end <= instance.next_row and first < instance.next_row:
+            return False, None
+        missing = first - instance.next_row
+        gap = None
+        if missing > 0:
+            gap = Gap(batch.service, batch.instance, instance.next_row, first - 1, missing, "given_up")
+        instance.next_row = max(end, instance.next_row)
+        instance.ended = time if batch.last else 0.0
+        return True, gap
+
+    def listen_again(self, now: float) -> None:
+        """Nobody could be heard until now."""
+        self._heard = dict.fromkeys(self._all, now)
+
+    def silent(self, now: float, time: float) -> list[Gap]:
+        """Those that ended without a word, once; forgets who ended long ago."""
+        gaps = []
+        for name, instance in list(self._all.items()):
+            if instance.ended:
+                if time - instance.ended > _REMEMBERED:
+                    del self._all[name]
+            elif now - self._heard.setdefault(name, now) > SILENT_AFTER:
+                instance.ended = time
+                gaps.append(Gap(instance.service, name, instance.next_row, instance.next_row, -1, "silent"))
+        return gaps

@@ -1,0 +1,59 @@
+"""The lease "ledger": of several mgmt processes, one files."""
+
+from __future__ import annotations
+
+import asyncio
+
+from services.common.clients.leases import Leases
+from services.common.clients.store import StoreClient
+from services.rpc.store_pb2 import KeepAliveReply
+
+ROLE = "ledger"
+
+
+class FilingLease:
+    """Asked for again and again, for ever."""
+
+    def __init__(self, store: StoreClient, member: str, ttl_ms: int) -> None:
+        self._leases = Leases(store, store.address, member, ROLE, "", ttl_ms, self)
+        self._mine = False
+        self._held = asyncio.Event()
+        self._lost = asyncio.Event()
+
+    async def start(self) -> None:
+        """Returns when the store knows this process; waits for it as long as it takes."""
+        await self._leases.start()
+
+    async def stop(self) -> None:
+        """Lets another one file without waiting; best effort."""
+        await self._leases.stop()
+
+    def holds(self) -> bool:
+        """Whether nobody else can file at this moment."""
+        return self._mine and self._leases.check()
+
+    async def held(self) -> None:
+        """Returns when this process is the one that files."""
+        await self._held.wait()
+
+    async def lost(self) -> None:
+        """Returns when it is not, or when that is not certain."""
+        await self._lost.wait()
+
+    # -------------------------------------------------------------- the leases say
+
+    def renewed(self, held: dict[str, int], reply: KeepAliveReply) -> None:  # noqa: ARG002 - as LeaseListener says
+        """As LeaseListener says."""
+        # Also while it is held: a store that was restarted may have to give it again.
+        self._leases.acquire([ROLE])
+        self._mine = ROLE in held
+        self._tell(self._mine)
+
+    def validity_changed(self, *, valid: bool) -> None:
+        """As LeaseListener says."""
+        self._tell(valid and self._mine)
+
+    def _tell(self, held: bool) -> None:
+        yes, no = (self._held, self._lost) if held else (self._lost, self._held)
+        yes.set()
+        no.clear()

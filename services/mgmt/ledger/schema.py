@@ -1,0 +1,71 @@
+"""The tables of the ledger, as services/common/ledger/README.md describes them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import pyarrow as pa
+
+_TIME: Final = pa.timestamp("us", tz="UTC")
+_UIDS: Final = pa.list_(
+    pa.field(
+        "element",
+        pa.struct([pa.field("first", pa.int64(), nullable=False), pa.field("last", pa.int64(), nullable=False)]),
+        nullable=False,
+    )
+)
+_TEXT: Final = pa.string()
+REPEATED: Final = pa.dictionary(pa.int32(), _TEXT)
+"""Text as it is kept in memory where few values come again and again; files have plain text."""
+
+STAGES: Final = pa.schema(
+    {
+        "time": _TIME,
+        "stage": REPEATED,
+        "service": REPEATED,
+        "instance": REPEATED,
+        "row": pa.int64(),
+        "virtual_host": REPEATED,
+        "exchange": REPEATED,
+        "routing_key": REPEATED,
+        "queue": REPEATED,
+        "partition": pa.int32(),
+        "epoch": pa.int64(),
+        "protocol": REPEATED,
+        "connection": REPEATED,
+        "client": REPEATED,
+        "consumer": REPEATED,
+        "attempt": pa.int32(),
+        "outcome": REPEATED,
+        "reason": REPEATED,
+        "target": REPEATED,
+        "count": pa.int32(),
+        "bytes": pa.int64(),
+        "first_uid": pa.int64(),
+        "last_uid": pa.int64(),
+        "uids": _UIDS,
+        "successors": _UIDS,
+    }
+)
+IDS: Final = pa.schema({"id": _TEXT, "kind": REPEATED, "first_uid": pa.int64(), "last_uid": pa.int64(), "time": _TIME})
+GAPS: Final = pa.schema(
+    {
+        "time": _TIME,
+        "service": _TEXT,
+        "instance": _TEXT,
+        "first_row": pa.int64(),
+        "last_row": pa.int64(),
+        "count": pa.int64(),
+        "reason": _TEXT,
+    }
+)
+TABLES: Final[Mapping[str, pa.Schema]] = {"stages": STAGES, "ids": IDS, "gaps": GAPS}
+SORTED_BY: Final[Mapping[str, str]] = {"stages": "first_uid", "ids": "id", "gaps": "time"}
+UIDS: Final = _UIDS
+TIME: Final = _TIME
+
+
+def plain(schema: pa.Schema) -> pa.Schema:
+    """The same with all text as text: what files have."""
+    return pa.schema([field.with_type(_TEXT) if field.type == REPEATED else field for field in schema])

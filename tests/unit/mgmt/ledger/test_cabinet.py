@@ -1,0 +1,155 @@
+"""Files, crashes between any two steps, merging and retention."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from services.common.ledger.encoding import Sealed
+from services.common.ledger.place import Place
+from services.common.ledger.recorder import RowRecorder
+from services.mgmt.ledger import cabinet as module
+from services.mgmt.ledger.cabinet import Cabinet
+from services.mgmt.ledger.decode import decode
+from services.mgmt.ledger.schema import TABLES, plain
+from services.mgmt.ledger.tidying import Limits, Tidying
+from services.rpc.ledger_pb2 import ENQUEUED, LedgerBatch
+
+HOUR = 1_700_000 // 3600 * 3600
+FOREVER = Limits(1e6, 1 << 40)
+
+
+class Crash(BaseException):
+    """The process is gone."""
+
+
+def rows(uids: list[int], time_s: int = HOUR) -> pa.Table:
+    sealed: list[Sealed] = []
+    recorder = RowRecorder("queue", "a", sealed.append)
+    for uid in uids:
+        recorder.record(ENQUEUED, Place(queue=f"q{uid % 3}"), [uid])
+    recorder.seal()
+    batch = LedgerBatch.FromString(sealed[0].payload)
+    batch.times_us[:] = [time_s * 1_000_000] * len(uids)
+    return decode(batch).stages
+
+
+def opened(folder: Path) -> tuple[Cabinet, dict[str, Any]]:
+    cabinet = Cabinet(folder)
+    return cabinet, cabinet.open()
+
+
+def seen(folder: Path) -> list[int]:
+    found = [uid for path in Cabinet(folder).files("stages") for uid in pq.read_table(path)["first_uid"].to_pylist()]
+    return sorted(found)
+
+
+def crash_after(monkeypatch: pytest.MonkeyPatch, steps: int) -> None:
+    """Every sync, rename and removal is a step; the process ends before the next one."""
+    left = iter(range(steps))
+
+    def counted(function: Any) -> Any:
+        def step(*arguments: Any, **options: Any) -> Any:
+            if next(left, None) is None:
+                raise Crash
+            return function(*arguments, **options)
+
+        return step
+
+    for name in ("rename", "replace", "unlink"):
+        monkeypatch.setattr(Path, name, counted(getattr(Path, name)))
+    monkeypatch.setattr(module, "_sync", counted(module._sync))
+
+
+def test_files_have_the_columns_of_the_contract_sorted(tmp_path: Path) -> None:
+    """Text is text, rows are sorted by their first uid, and files stand in folders by date and hour."""
+    cabinet, _ = opened(tmp_path)
+    cabinet.file({"stages": rows([3, 1, 2])}, {})
+    (path,) = cabinet.files("stages")
+    assert pq.read_schema(path).equals(plain(TABLES["stages"]))
+    assert pq.read_table(path)["first_uid"].to_pylist() == [1, 2, 3]
+    assert path.relative_to(tmp_path).parts[:3] == ("stages", "date=1970-01-20", "hour=16")
+
+
+def test_rows_of_several_hours_go_to_their_folders(tmp_path: Path) -> None:
+    """Each row is filed by its own time."""
+    cabinet, _ = opened(tmp_path)
+    cabinet.file({"stages": pa.concat_tables([rows([1]), rows([2], HOUR + 3600)])}, {})
+    assert [path.parent.name for path in cabinet.files("stages")] == ["hour=16", "hour=17"]
+
+
+@pytest.mark.parametrize("steps", range(18))
+def test_a_crash_while_filing_files_all_or_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, steps: int) -> None:
+    """Wherever the process ends, the next one sees the rows and their numbers, or neither, and nothing half."""
+    cabinet, _ = opened(tmp_path)
+    cabinet.file({"stages": rows([1])}, {"a": 2})
+    with monkeypatch.context() as patch:
+        crash_after(patch, steps)
+        crashed = False
+        try:
+            cabinet.file({"stages": pa.concat_tables([rows([2]), rows([3], HOUR + 3600)])}, {"a": 4})
+        except Crash:
+            crashed = True
+    _, instances = opened(tmp_path)
+    assert (seen(tmp_path), instances) in (([1], {"a": 2}), ([1, 2, 3], {"a": 4}))
+    assert crashed or instances == {"a": 4}
+    assert not list(tmp_path.glob("stages/*/*/.*"))
+
+
+@pytest.mark.parametrize("steps", range(18))
+def test_a_crash_while_merging_loses_and_doubles_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, steps: int
+) -> None:
+    """Wherever the process ends, the next one sees every row of the hour once."""
+    cabinet, _ = opened(tmp_path)
+    for uid in (3, 1, 2):
+        cabinet.file({"stages": rows([uid])}, {})
+    with monkeypatch.context() as patch:
+        crash_after(patch, steps)
+        with suppress(Crash):
+            Tidying(cabinet, FOREVER).step(HOUR + 4000)
+    opened(tmp_path)
+    assert seen(tmp_path) == [1, 2, 3]
+
+
+def test_files_of_an_hour_that_is_over_become_one(tmp_path: Path) -> None:
+    """Merged rows are those that were filed, sorted, and the hour that runs is left alone."""
+    cabinet, _ = opened(tmp_path)
+    for uid in (3, 1, 2):
+        cabinet.file({"stages": rows([uid])}, {})
+        cabinet.file({"stages": rows([uid + 10], HOUR + 3600)}, {})
+    tidying = Tidying(cabinet, FOREVER)
+    while tidying.step(HOUR + 4000):
+        pass
+    first, *others = cabinet.files("stages")
+    assert pq.read_table(first)["first_uid"].to_pylist() == [1, 2, 3]
+    assert pq.read_table(first)["queue"].to_pylist() == ["q1", "q2", "q0"]
+    assert pq.read_schema(first).equals(plain(TABLES["stages"]))
+    assert len(others) == 3
+    assert seen(tmp_path) == [1, 2, 3, 11, 12, 13]
+
+
+def test_old_files_go_by_age_and_by_size(tmp_path: Path) -> None:
+    """Hours older than the limit go, then the oldest until what is left is small enough; the last hour stays."""
+    cabinet, _ = opened(tmp_path)
+    for hour in range(5):
+        cabinet.file({"stages": rows([hour], HOUR + hour * 3600)}, {})
+    now = HOUR + 4 * 3600
+    by_age = Tidying(cabinet, Limits(3.5 / 24, 1 << 40))
+    assert by_age.step(now)
+    assert not by_age.step(now)
+    assert seen(tmp_path) == [1, 2, 3, 4]
+    size = sum(path.stat().st_size for path in cabinet.files("stages"))
+    by_size = Tidying(cabinet, Limits(1e6, size // 2))
+    while by_size.step(now):
+        pass
+    assert seen(tmp_path) == [3, 4]
+    while Tidying(cabinet, Limits(1e6, 1)).step(now):
+        pass
+    assert seen(tmp_path) == [4]
+    assert len(list(tmp_path.glob("stages/*/*"))) == 1

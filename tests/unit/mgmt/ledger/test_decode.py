@@ -1,0 +1,152 @@
+"""From what was recorded to the rows of the tables."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from services.common.ledger.encoding import Sealed
+from services.common.ledger.place import Place
+from services.common.ledger.recorder import RowRecorder
+from services.common.ledger.stages import NAMES
+from services.common.message import field_table
+from services.common.message.amqp_0_9 import FORMAT
+from services.mgmt.ledger.decode import decode
+from services.mgmt.ledger.schema import TABLES, plain
+from services.rpc.ledger_pb2 import DEAD_LETTERED, RECEIVED, SETTLED, LedgerBatch
+
+TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+PLACE = Place("/", "ex", "key", "q", 3, 7, "AMQP 0-9-1", "1.1", "app", "tag", "dlx", 2)
+# Of three origins, so that rows are split.
+UIDS = st.lists(
+    st.builds(lambda origin, sequence: (origin << 39) + sequence, st.integers(1, 3), st.integers(1, 30)),
+    unique=True,
+    min_size=1,
+)
+
+
+def recorded(*rows: dict[str, Any]) -> LedgerBatch:
+    sealed: list[Sealed] = []
+    recorder = RowRecorder("queue", "queue-1-a", sealed.append)
+    for row in rows:
+        recorder.record(**row)
+    recorder.seal()
+    return LedgerBatch.FromString(sealed[0].payload)
+
+
+def uids_of(row: dict[str, Any], column: str = "uids") -> list[int]:
+    return [uid for one in row[column] for uid in range(one["first"], one["last"] + 1)]
+
+
+@given(st.lists(UIDS, min_size=1))
+def test_every_row_has_its_uids_one_row_for_each_origin(rows: list[list[int]]) -> None:
+    """What was recorded is filed: rows of several origins are split, share their number and count their bytes once."""
+    batch = recorded(*({"stage": SETTLED, "place": PLACE, "uids": uids, "size": 10} for uids in rows))
+    filed = decode(batch).stages.to_pylist()
+    for number, uids in enumerate(rows, 1):
+        mine = [row for row in filed if row["row"] == number]
+        assert sorted(uid for row in mine for uid in uids_of(row)) == sorted(uids)
+        assert sorted(row["first_uid"] >> 39 for row in mine) == sorted({uid >> 39 for uid in uids})
+        assert sum(row["bytes"] for row in mine) == 10
+        for row in mine:
+            its = uids_of(row)
+            assert its == sorted(its)
+            assert (row["count"], row["first_uid"], row["last_uid"]) == (len(its), min(its), max(its))
+
+
+@given(UIDS)
+def test_successors_follow_their_messages(uids: list[int]) -> None:
+    """Uid by uid, a dead-lettered message finds what it went on as."""
+    successors = range(9 << 39, (9 << 39) + len(uids))
+    batch = recorded({"stage": DEAD_LETTERED, "place": PLACE, "uids": uids, "successors": successors})
+    pairs = [
+        pair
+        for row in decode(batch).stages.to_pylist()
+        for pair in zip(uids_of(row), uids_of(row, "successors"), strict=True)
+    ]
+    assert pairs == list(zip(uids, successors, strict=True))
+
+
+def test_a_row_says_where_it_was_written() -> None:
+    """Every field of the place, outcome and reason arrive in their columns."""
+    batch = recorded({"stage": SETTLED, "place": PLACE, "uids": [5], "outcome": "rejected", "reason": "why"})
+    table = decode(batch).stages
+    (row,) = table.to_pylist()
+    assert {name: row[name] for name in Place._fields} == PLACE._asdict()
+    assert (row["stage"], row["service"], row["instance"]) == ("settled", "queue", "queue-1-a")
+    assert (row["outcome"], row["reason"], row["successors"]) == ("rejected", "why", [])
+    assert table.cast(plain(TABLES["stages"])).schema == plain(TABLES["stages"])
+
+
+def test_all_stages_have_names() -> None:
+    """The names are those of the contract, in its order."""
+    assert NAMES[RECEIVED] == "received"
+    assert NAMES[SETTLED] == "settled"
+
+
+def identified(properties: list[bytes], uids: list[int]) -> list[dict[str, Any]]:
+    batch = LedgerBatch(first_row=1, times_us=[17])
+    batch.identified.add(format="amqp-0-9", uids=uids, properties=[FORMAT.identifying(each) for each in properties])
+    return decode(batch).ids.to_pylist()
+
+
+def properties(message_id: bytes = b"", correlation_id: bytes = b"", headers: dict[str, Any] | None = None) -> bytes:
+    flags = 0x80 * bool(message_id) | 0x400 * bool(correlation_id) | 0x2000 * (headers is not None)
+    parts = [flags.to_bytes(2, "big")]
+    if headers is not None:
+        parts.append(field_table.encode(headers))
+    parts += [bytes((len(each),)) + each for each in (correlation_id, message_id) if each]
+    return b"".join(parts)
+
+
+def test_messages_are_found_by_what_names_them() -> None:
+    """Message id, correlation id and the id of the application's trace are filed, for each message."""
+    named = properties(b"m", b"c", {"traceparent": TRACE})
+    rows = {(row["kind"], row["id"]): row["first_uid"] for row in identified([named, properties(b"n")], [5, 6])}
+    assert rows == {
+        ("message_id", "m"): 5,
+        ("correlation_id", "c"): 5,
+        ("trace_id", "0af7651916cd43dd8448eb211c80319c"): 5,
+        ("message_id", "n"): 6,
+    }
+
+
+def test_one_id_of_many_messages_is_filed_in_ranges() -> None:
+    """Properties that all messages share say their ids once for each range."""
+    rows = identified([properties(b"m")], [5, 6, 7, 9])
+    assert [(row["id"], row["first_uid"], row["last_uid"]) for row in rows] == [("m", 5, 7), ("m", 9, 9)]
+
+
+@pytest.mark.parametrize("name", ["message_id", "correlation_id"])
+def test_long_properties_are_told_in_part(name: str) -> None:
+    """Of properties with long headers only what identifies the message travels, and it is found all the same."""
+    long = properties(**{name: b"id"}, headers={"x": "y" * 5000, "traceparent": TRACE})
+    assert len(FORMAT.identifying(long)) < 120
+    assert {row["kind"] for row in identified([long], [1])} == {name, "trace_id"}
+
+
+@pytest.mark.parametrize("header", ["", "x" * 3000, "00-" + "0" * 32 + "-0000000000000000-01", b"\xff\xfe", 7])
+def test_hostile_trace_headers_name_nothing(header: object) -> None:
+    """A traceparent that is none is no id, whatever it is, and does no harm."""
+    assert [row["kind"] for row in identified([properties(b"m", headers={"traceparent": header})], [1])] == [
+        "message_id"
+    ]
+
+
+def test_properties_without_names_are_not_told() -> None:
+    """Nothing travels for messages that nothing names."""
+    assert FORMAT.identifying(properties()) == b""
+    assert FORMAT.identifying(properties(headers={"a": 1})) == b""
+
+
+def test_a_batch_that_contradicts_itself_is_refused() -> None:
+    """Columns that do not match are an error, not rows."""
+    for batch in (
+        LedgerBatch(stages=[1], ranges=[2], firsts=[1], lengths=[1], times_us=[1]),
+        LedgerBatch(stages=[99], ranges=[1], firsts=[1], lengths=[1], times_us=[1], place=[4]),
+    ):
+        with pytest.raises((ValueError, LookupError)):
+            decode(batch)

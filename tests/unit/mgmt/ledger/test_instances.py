@@ -1,0 +1,62 @@
+"""Row numbers: what is new, what is missing, who is silent."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from services.mgmt.ledger.instances import SILENT_AFTER, Gap, Instances
+from services.rpc.ledger_pb2 import LedgerBatch
+
+
+def batch(first: int, rows: int, *, last: bool = False) -> LedgerBatch:
+    return LedgerBatch(service="queue", instance="a", first_row=first, stages=[1] * rows, last=last)
+
+
+def test_rows_in_order_are_new_and_nothing_is_missing() -> None:
+    """Batches that follow one another are taken without a gap."""
+    instances = Instances()
+    assert [instances.heard(batch(*each), 0, 0) for each in ((1, 3), (4, 2), (6, 0))] == [(True, None)] * 3
+
+
+def test_missing_numbers_are_a_gap() -> None:
+    """Numbers that never came are told, with how many they are."""
+    instances = Instances()
+    instances.heard(batch(1, 3), 0, 0)
+    assert instances.heard(batch(10, 1), 0, 0) == (True, Gap("queue", "a", 4, 9, 6, "given_up"))
+
+
+@given(st.lists(st.integers(1, 5), min_size=1), st.data())
+def test_what_comes_again_is_known(sizes: list[int], data: st.DataObject) -> None:
+    """Whatever was heard before, also by a process that is no more, is not new."""
+    batches, first = [], 1
+    for size in sizes:
+        batches.append((first, size))
+        first += size
+    kept = data.draw(st.integers(0, len(batches)))
+    instances = Instances()
+    for each in batches[:kept]:
+        assert instances.heard(batch(*each), 0, 0) == (True, None)
+    instances = Instances(instances.state)
+    assert [instances.heard(batch(*each), 0, 0)[0] for each in batches] == [
+        number >= kept for number in range(len(batches))
+    ]
+
+
+def test_silence_is_a_gap_of_unknown_size_once() -> None:
+    """An instance that ended without a word is told once; the time when nobody could be heard does not count."""
+    instances = Instances(Instances({"a": {"service": "queue", "next_row": 5, "ended": 0.0}}).state)
+    instances.listen_again(100.0)
+    assert instances.silent(100.0 + SILENT_AFTER, 1.0) == []
+    assert instances.silent(101.0 + SILENT_AFTER, 1.0) == [Gap("queue", "a", 5, 5, -1, "silent")]
+    assert instances.silent(200.0 + SILENT_AFTER, 2.0) == []
+
+
+def test_who_said_that_it_ends_is_not_silent() -> None:
+    """The last batch ends an instance; after a day it is forgotten."""
+    instances = Instances()
+    instances.heard(batch(1, 0, last=True), 0.0, 1000.0)
+    assert instances.silent(1e6, 1001.0) == []
+    assert instances.state
+    instances.silent(1e6, 1000.0 + 90_000)
+    assert not instances.state
