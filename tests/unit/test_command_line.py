@@ -49,6 +49,8 @@ def test_queue_needs_a_queue_s_name(hopline: CliRunner) -> None:
         ["vhosts", "list"],
         ["vhosts", "add", "a"],
         ["vhosts", "delete", "a"],
+        ["trace", "order-1"],
+        ["route", "--key", "q"],
     ],
 )
 def test_nothing_runs(hopline: CliRunner, command: list[str]) -> None:
@@ -80,4 +82,23 @@ def test_no_event_bus(hopline: CliRunner) -> None:
 def test_no_such_partition(hopline: CliRunner, command: list[str]) -> None:
     """A partition that cannot be is refused in one line, and nobody is asked."""
     result = hopline.invoke(app, ["partitions", *command])
+    assert (result.exit_code, result.stderr.count("\n")) == (2, 1)
+
+
+@pytest.mark.parametrize("arguments", [[], ["order-1", "--follow", "q"], ["order-1", "--limit", "0"]])
+def test_trace_of_nothing(hopline: CliRunner, arguments: list[str]) -> None:
+    """`hopline trace` wants an id or a queue, and a number of messages that can be told."""
+    assert hopline.invoke(app, ["trace", *arguments]).exit_code == 2
+
+
+def test_follow_without_a_bus(hopline: CliRunner) -> None:
+    """`hopline trace --follow` says in one line that there is nobody to follow."""
+    result = hopline.invoke(app, ["trace", "--follow", "q"])
+    assert (result.exit_code, result.stderr.count("\n")) == (1, 1)
+    assert "HOPLINE_NATS_URL" in result.stderr
+
+
+def test_route_with_a_bad_header(hopline: CliRunner) -> None:
+    """A header that cannot be read is refused before anybody is asked."""
+    result = hopline.invoke(app, ["route", "--header", "size:=big"])
     assert (result.exit_code, result.stderr.count("\n")) == (2, 1)

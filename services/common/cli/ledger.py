@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from itertools import repeat
 
@@ -57,10 +58,11 @@ class Following:
         self._ids: OrderedDict[int, str] = OrderedDict()
 
     def lines(self, payload: bytes) -> Iterator[Line]:
-        """Those of a batch; raises DecodeError, IndexError or BrokerError for what is none."""
+        """Those of a batch; raises DecodeError or IndexError for what is none."""
         batch = LedgerBatch.FromString(payload)
         for identified in batch.identified:
-            self._remember(identified)
+            with suppress(BrokerError):  # names are a help, no more
+                self._remember(identified)
         begin = 0
         for row, length in enumerate(batch.ranges):
             ranges = range(begin, begin + length)
@@ -100,7 +102,8 @@ class Following:
         properties = identified.properties
         each = repeat(properties[0]) if len(properties) == 1 else properties
         for uid, its in zip(identified.uids, each, strict=False):
-            if name := format_.text(its, "message-id"):
+            names = dict(format_.identities(its))
+            if name := names.get("message_id") or names.get("correlation_id"):
                 self._ids[uid] = name
         while len(self._ids) > _REMEMBERED:
             self._ids.popitem(last=False)
@@ -111,7 +114,7 @@ async def show(address: str, following: Following, console: Console, *, as_json:
     async for told in follow(address, SUBJECTS):
         try:
             lines = list(following.lines(told.payload))
-        except (DecodeError, IndexError, BrokerError) as error:  # of a newer Hopline
+        except (DecodeError, IndexError) as error:  # of a newer Hopline
             log.warning("a batch of the ledger cannot be read", subject=told.subject, reason=str(error))
             continue
         for line in lines:
@@ -124,15 +127,16 @@ async def show(address: str, following: Following, console: Console, *, as_json:
 def text(line: Line) -> Text:
     """When, which stage, of which messages, how or why, and who says so."""
     uids = str(line.uids[0][0]) if line.count == 1 else f"{line.uids[0][0]} and {line.count - 1} more"
-    how = [line.outcome, line.reason, "again" if line.attempt > 1 else ""]
-    how.append(f"consumer {line.consumer}" if line.consumer else "")
+    words = [line.outcome, line.reason, "again" if line.attempt > 1 else ""]
+    words.append(f"consumer {line.consumer}" if line.consumer else "")
+    how = ", ".join(word for word in words if word)
     return Text.assemble(
         (moment(line.time_us)[11:-3], "dim"),
         "  ",
         (f"{line.stage:<13}", COLOURS.get(line.stage, "")),
         f"  {uids}",
         (f"  {_ids(line.ids)}" if line.ids else "", "bold"),
-        f"  {', '.join(word for word in how if word)}",
+        f"  {how}" if how else "",
         (f"  {line.instance}", "dim"),
     )
 

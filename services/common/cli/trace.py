@@ -64,18 +64,26 @@ class _Waterfall:
         self._instance = max((len(step.instance) for step in steps), default=0)
 
     def show(self) -> None:
-        journey = self._journey
+        """Each message once: what was published, and below it what it went on as. Then what has become of it."""
         children: dict[int | None, list[Message]] = {}
-        known = {message.uid for message in journey.messages}
-        for message in journey.messages:
+        known = {message.uid for message in self._journey.messages}
+        for message in self._journey.messages:
             children.setdefault(message.predecessor if message.predecessor in known else None, []).append(message)
-        # Without recursion: a circle of dead-lettering is a long line. Nothing twice: rows may contradict each other.
-        pending = [(message, 0) for message in reversed(children.pop(None, journey.messages[:1]))]
+        shown: set[int] = set()
+        # Rows may contradict each other: then there is no beginning.
+        for root in [*children.pop(None, ()), *self._journey.messages]:
+            self._tree(root, children, shown)
+        self._end()
+
+    def _tree(self, root: Message, children: dict[int | None, list[Message]], shown: set[int]) -> None:
+        # Without recursion: a circle of dead-lettering is a long line.
+        pending = [(root, 0)]
         while pending:
             message, depth = pending.pop()
-            self._message(message, depth)
-            pending.extend((child, depth + 1) for child in reversed(children.pop(message.uid, [])))
-        self._end()
+            if message.uid not in shown:
+                shown.add(message.uid)
+                self._message(message, depth)
+                pending.extend((child, depth + 1) for child in reversed(children.get(message.uid, [])))
 
     def _message(self, message: Message, depth: int) -> None:
         indent = "  " * min(depth, 8)
@@ -122,7 +130,8 @@ class _Waterfall:
         end = min(round((step.time_us - self._begin) * self._bar * 8 / span), self._bar * 8 - 1)
         begin = max(min(round((step.time_us - step.wait_us - self._begin) * self._bar * 8 / span), end), 0)
         blank, width = begin // 8, end // 8 - begin // 8
-        return f"{' ' * blank}{'█' * width}{_EIGHTHS[max(end % 8, 1)]}".ljust(self._bar)
+        rest = _EIGHTHS[end % 8 if width else max(end % 8, 1)]
+        return f"{' ' * blank}{'█' * width}{rest}".ljust(self._bar)
 
     def _end(self) -> None:
         journey = self._journey

@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import AsyncIterator, Sequence
+
+import pytest
+from rich.console import Console
+
+from services.common.bus.follow import Told
+from services.common.cli import ledger
+from services.common.cli.ledger import Following, text
+from services.common.ledger.encoding import Identified, Row, seal
+from services.common.ledger.place import Place
+from services.rpc.ledger_pb2 import DELIVERED, RECEIVED, ROUTED, SETTLED, LedgerBatch
+
+TAKEN = Place(virtual_host="/", exchange="e", routing_key="k")
+WORK = Place(virtual_host="/", queue="work", partition=7, epoch=3, consumer="[c1]", attempt=2)
+OTHER = Place(virtual_host="/", queue="other")
+ELSEWHERE = Place(virtual_host="b", queue="work")
+
+
+def _row(stage: int, place: Place, uids: Sequence[int], outcome: str = "", reason: str = "") -> Row:
+    return Row(1_787_313_600_000_000, stage, place, uids, outcome, reason, 0, None)
+
+
+def _payload(*rows: Row, identified: Sequence[Identified] = ()) -> bytes:
+    [sealed] = seal(LedgerBatch(service="queue", instance="queue-1"), 1, rows, identified)
+    return sealed.payload
+
+
+def _named(*names: str) -> Identified:
+    """The messages 1, 2, … with message ids: flags, then a short string (AMQP 0-9-1, 4.2.6.1)."""
+    properties = [b"\x00\x80" + bytes([len(name)]) + name.encode() for name in names]
+    return Identified("amqp-0-9", range(1, len(names) + 1), properties)
+
+
+def test_one_queue() -> None:
+    """Of all that is told, the stages of the queue are picked, of its own virtual host alone."""
+    following = Following("/", "work")
+    lines = list(
+        following.lines(
+            _payload(
+                _row(ROUTED, OTHER, [1, 5]),
+                _row(DELIVERED, WORK, [1, 2, 3, 9]),
+                _row(ROUTED, ELSEWHERE, [4]),
+                _row(SETTLED, WORK, [2], "rejected"),
+            )
+        )
+    )
+    assert [(line.stage, line.uids, line.count) for line in lines] == [
+        ("delivered", [(1, 3), (9, 9)], 4),
+        ("settled", [(2, 2)], 1),
+    ]
+    assert (lines[0].partition, lines[0].epoch, lines[0].attempt, lines[1].outcome) == (7, 3, 2, "rejected")
+
+
+def test_ids() -> None:
+    """Messages are called by the ids that were told when they were received."""
+    following = Following("/", "work")
+    received = _payload(_row(RECEIVED, TAKEN, [1, 2]), identified=[_named("order-1", "order-2")])
+    assert list(following.lines(received)) == []
+    [line] = following.lines(_payload(_row(DELIVERED, WORK, [1, 2, 3])))
+    assert line.ids == ["order-1", "order-2"]
+
+
+def test_one_id_for_all() -> None:
+    """Properties that are told once are those of every message."""
+    following = Following("/", "work")
+    shared = Identified("amqp-0-9", [1, 2], _named("same").properties)
+    list(following.lines(_payload(_row(RECEIVED, TAKEN, [1, 2]), identified=[shared])))
+    [line] = following.lines(_payload(_row(DELIVERED, WORK, [2])))
+    assert line.ids == ["same"]
+
+
+def test_ids_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only so many ids are remembered: the newest."""
+    monkeypatch.setattr(ledger, "_REMEMBERED", 2)
+    following = Following("/", "work")
+    list(following.lines(_payload(_row(RECEIVED, TAKEN, [1]), identified=[_named("a", "b", "c")])))
+    [line] = following.lines(_payload(_row(DELIVERED, WORK, [1, 2, 3])))
+    assert line.ids == ["b", "c"]
+
+
+def test_text() -> None:
+    """A line says which stage, of which messages, how, and who says so; names are shown as they are."""
+    following = Following("/", "work")
+    names = ["[red]", "b", "c", "d"]
+    list(following.lines(_payload(_row(RECEIVED, TAKEN, [1]), identified=[_named(*names)])))
+    [many, one] = following.lines(
+        _payload(_row(DELIVERED, WORK, [1, 2, 3, 4]), _row(SETTLED, OTHER._replace(queue="work"), [9]))
+    )
+    assert text(many).plain[12:] == "  delivered      1 and 3 more  [red] b c and 1 more  again, consumer [c1]  queue-1"
+    assert text(one).plain[12:] == "  settled        9  queue-1"
+
+
+@pytest.fixture
+def told(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
+    """What a bus tells; it ends then, as no real one does."""
+    told: list[bytes] = []
+
+    async def follow(_address: str, subject: str) -> AsyncIterator[Told]:
+        for payload in told:
+            yield Told(subject, payload)
+
+    monkeypatch.setattr(ledger, "follow", follow)
+    return told
+
+
+@pytest.mark.parametrize("as_json", [True, False])
+async def test_show(told: list[bytes], as_json: bool) -> None:
+    """What cannot be read is passed over; for each batch and stage there is a line, or an object."""
+    unknown = Identified("of-tomorrow", [1], [b""])
+    broken = Identified("amqp-0-9", [1], [b"\xff\xff"])
+    told += [b"\xff", LedgerBatch(ranges=[1], place=[5]).SerializeToString()]
+    told += [_payload(_row(DELIVERED, WORK, [1]), identified=[each]) for each in (unknown, broken)]
+    told.append(_payload(_row(DELIVERED, WORK, [7, 8])))
+    written = io.StringIO()
+    await ledger.show("", Following("/", "work"), Console(file=written, width=200), as_json=as_json)
+    first, _, last = written.getvalue().splitlines()
+    if as_json:
+        assert (json.loads(first)["ids"], json.loads(last)["uids"]) == ([], [[7, 8]])
+    else:
+        assert "7 and 1 more" in last
