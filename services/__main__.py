@@ -273,17 +273,6 @@ def analyse(context: typer.Context) -> None:
     analyses(context.args, prog_name="hopline analyse")
 
 
-@app.command(
-    add_help_option=False,
-    context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
-)
-def analyse(context: typer.Context) -> None:
-    """Analyses the ledger with Apache Spark: hopline analyse --help."""
-    from spark.cli import app as analyses
-
-    analyses(context.args, prog_name="hopline analyse")
-
-
 @app.command()
 def version() -> None:
     """Says which Hopline this is."""
