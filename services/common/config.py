@@ -59,6 +59,7 @@ class Settings(BaseSettings):
     store_provider: str = "sqlite"
     partitions: Annotated[int, Field(ge=1, le=65536)] = 64
     queue_processes: Annotated[int, Field(ge=1, le=64)] = 2
+    placement: str = Field("fair", description="of partitions: fair, or load, which keeps the busiest apart")
     routers: Annotated[int, Field(ge=1, le=64)] = Field(1, description="that `hopline up` runs: one writes, all route")
     lease_ttl_ms: Annotated[int, Field(ge=200, le=600_000)] = 2000
     # By half longer than leases: when a router dies, watchers keep their places until its lease has run out.

@@ -33,7 +33,7 @@ class DeadLetter(NamedTuple):
 class QueueContext:
     """The process's memory account; the partition's journal draft, dead letters of this turn, queues with deadlines."""
 
-    __slots__ = ("account", "dead_letters", "draft", "epoch", "journeys", "recorder", "timed", "wake")
+    __slots__ = ("account", "dead_letters", "draft", "epoch", "journeys", "recorder", "timed", "traffic", "wake")
 
     def __init__(
         self,
@@ -55,6 +55,7 @@ class QueueContext:
         self.epoch = epoch
         self.journeys = journeys
         self.dead_letters: list[DeadLetter] = []
+        self.traffic = 0  # messages that came, and deliveries, ever
         self.timed: set[int] = set()  # queues that have something to do by the clock
 
     def record_of(self, options: QueueOptions) -> QueueRecord:

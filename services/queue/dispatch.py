@@ -62,6 +62,7 @@ class Dispatcher:
                 self._direct_entries(ring, arrival, done, end, expires)
             self._consumers.turn(ring, end - done)
             done = end
+        self._context.traffic += done
         return done
 
     def _record_direct(self, ring: list[Consumer], arrival: Arrival, first: int, end: int, *, settled: bool) -> None:
@@ -143,6 +144,7 @@ class Dispatcher:
                 if mine := taken if step == 1 else taken[index::step]:
                     self._hand_out(consumer, mine)
             consumers.turn(ring, len(taken))
+            self._context.traffic += len(taken)
 
     def _hand_out(self, consumer: Consumer, entries: list[Entry]) -> None:
         self._spend(consumer, entries)

@@ -17,9 +17,10 @@ from services.queue.dead_letter_office import DeadLetterOffice
 from services.queue.hand_over import frames, unwritten
 from services.queue.host import Host
 from services.queue.journal_draft import PartitionDraft
+from services.queue.loads import Loads
 from services.queue.partition import Partition, State
 from services.queue.recovering import Recoveries, read_back
-from services.queue.share import View, plan
+from services.queue.share import Placement, View
 from services.rpc import store_pb2
 
 log = structlog.get_logger()
@@ -37,12 +38,20 @@ class Partitions:
     """
 
     def __init__(
-        self, host: Host, office: DeadLetterOffice, store: Recoveries, partitions: int, patience: float
+        self,
+        host: Host,
+        office: DeadLetterOffice,
+        store: Recoveries,
+        partitions: int,
+        patience: float,
+        placement: Placement,
     ) -> None:
         self._host = host
         self._office = office
         self._store = store
         self._count = partitions
+        self._placement = placement
+        self._loads = Loads(host.registry.partitions, monotonic)
         # Enough that a share has moved within about a time to live, few enough that clients hardly notice.
         self._moves = max(1, partitions // 8)
         self._leases: Leases | None = None
@@ -59,6 +68,7 @@ class Partitions:
         """Returns when the others know that this process is coming."""
         self._leases = leases
         self._host.leases_hold = leases.check
+        leases.loads = self._loads.changed
         await leases.start()
 
     async def start(self, address: str) -> None:
@@ -76,7 +86,7 @@ class Partitions:
         serving = [partition for partition in partitions if partition.state is State.SERVING]
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_PATIENCE):
-                await self._hand_over(serving, _PATIENCE / 2)
+                _tell(await self._hand_over(serving, _PATIENCE / 2))
                 if self._moving:
                     await self._moving
         for partition in partitions:
@@ -137,12 +147,13 @@ class Partitions:
         members = {me, *(member.member for member in reply.members if member.address)}
         patient = monotonic() < self._patient_until
         joining = {member.member for member in reply.members if not member.address} - members if patient else set()
-        return View(self._count, owners, members, joining, self._pins)
+        loads = {number: lease.load.rate for lease in reply.leases if (number := partition_in(lease.name)) is not None}
+        return View(self._count, owners, members, joining, self._pins, loads)
 
     def _balance(self, reply: store_pb2.KeepAliveReply) -> None:
         assert self._leases is not None
         me = self._leases.member
-        acquire, release = plan(self._view(me, reply), me, self._moves)
+        acquire, release = self._placement.plan(self._view(me, reply), me, self._moves)
         self._wanting = bool(acquire)
         self._leases.acquire([lease_name(number) for number in acquire])
         self._check_settled()
@@ -152,21 +163,25 @@ class Partitions:
 
     async def _move(self, partitions: list[Partition]) -> None:
         """One after the other, so that each is away as short as can be."""
+        handed: list[int] = []
         for partition in partitions:
             if partition.state is State.SERVING and not self._leaving:
-                await self._hand_over([partition], _PATIENCE)
+                handed += await self._hand_over([partition], _PATIENCE)
                 assert self._leases is not None
                 self._leases.release([lease_name(partition.number)])
+        _tell(handed)
 
-    async def _hand_over(self, partitions: list[Partition], patience: float) -> None:
-        """Waits `patience` seconds for what was begun, then as long as it takes for the journal."""
+    async def _hand_over(self, partitions: list[Partition], patience: float) -> list[int]:
+        """Waits `patience` seconds for what was begun, then as long as it takes for the journal; gives what is done."""
+        handed: list[int] = []
         for partition in partitions:
             self._host.registry.suspend(partition)
         await self._ended(partitions, patience)
         for partition in partitions:
             if partition.state is State.LEAVING and await self._write_out(partition):
-                log.info("partition handed over", partition=partition.number)
+                handed.append(partition.number)
                 partition.replay()
+        return handed
 
     async def _ended(self, partitions: list[Partition], patience: float) -> None:
         """Returns when no transaction is undecided, no dead letter on its first way, no settlement on its way here.
@@ -253,3 +268,8 @@ class Partitions:
         for link in self._host.links:
             link.outbox.frame.lost_partitions.append(partition.number)
         partition.replay()
+
+
+def _tell(handed: list[int]) -> None:
+    if handed:
+        log.info("partitions handed over", partitions=handed)

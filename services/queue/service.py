@@ -8,6 +8,7 @@ from pathlib import Path
 
 import structlog
 
+from services.common import plugins
 from services.common.advertise import reachable_address
 from services.common.bus.address import bus_address
 from services.common.bus.event_bus import EventBus
@@ -86,7 +87,12 @@ class Service:
         self._host.journeys = Journeys(self._tracer, self._settings.trace_link_after)
         self._tasks.start(report(self._tracer, "queue", self._member, self._store.put_records), "spans status")
         self._partitions = Partitions(
-            self._host, office, self._store, self._settings.partitions, self._settings.lease_ttl_ms / 2000
+            self._host,
+            office,
+            self._store,
+            self._settings.partitions,
+            self._settings.lease_ttl_ms / 2000,
+            plugins.load("placements", self._settings.placement)(),
         )
         pins = self._store.watch_records([RECORD_KIND])
         self._tasks.start(Pins(self._partitions.pin).follow(pins), "pins")

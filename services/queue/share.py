@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from typing import Protocol
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,11 +20,30 @@ class View:
     members: Collection[str]
     joining: Collection[str] = ()
     pins: Mapping[int, str] = field(default_factory=dict)
+    loads: Mapping[int, float] = field(default_factory=dict)  # messages a second; none: 0
 
     def pinned(self, partition: int) -> str | None:
         """The member that shall have it."""
         member = self.pins.get(partition)
         return member if member in self.members else None
+
+
+class Placement(Protocol):
+    """Who shall have which partition: plug-ins of group `placements`, chosen by HOPLINE_PLACEMENT. Pure.
+
+    All members work it out by themselves, so it may depend on nothing but the view.
+    """
+
+    def plan(self, view: View, me: str, moves: int) -> tuple[list[int], list[int]]:
+        """What `me` should acquire and what it should let go of, `moves` at most."""
+
+
+class FairShare:
+    """The placement `fair`: everybody has as many as everybody else."""
+
+    def plan(self, view: View, me: str, moves: int) -> tuple[list[int], list[int]]:
+        """As Placement says."""
+        return plan(view, me, moves)
 
 
 def plan(view: View, me: str, moves: int) -> tuple[list[int], list[int]]:

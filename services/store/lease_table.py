@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from services.rpc.store_pb2 import KeepAliveReply, Lease, LeaseTable, Member
+from services.rpc.store_pb2 import KeepAliveReply, Lease, LeaseLoad, LeaseTable, Member
 from services.store.provider import LeaseRow
 
 
@@ -25,6 +25,7 @@ class Table:
         self.version = 0
         self._rows: dict[str, LeaseRow] = {}
         self._members: dict[str, Alive] = {}
+        self._loads: dict[str, LeaseLoad] = {}
 
     def restore(self, rows: Iterable[LeaseRow], version: int, deadline: float) -> None:
         """Believes every holder from before the start alive until `deadline`."""
@@ -40,6 +41,13 @@ class Table:
         self._members[member] = alive
         if known is None or (known.role, known.address) != (alive.role, alive.address):
             self.version += 1
+
+    def weigh(self, member: str, loads: Iterable[LeaseLoad]) -> None:
+        """What `member` says of leases that it holds; nobody is told for that alone."""
+        for load in loads:
+            row = self._rows.get(load.lease)
+            if row and row.member == member:
+                self._loads[load.lease] = load
 
     def remove(self, member: str) -> None:
         """`member` is gone; what it held is free."""
@@ -89,7 +97,10 @@ class Table:
         for row in self._rows.values():
             holder = self._members.get(row.member)
             if holder and holder.role == role:
-                leases.append(Lease(name=row.name, epoch=row.epoch, member=row.member, address=holder.address))
+                lease = Lease(name=row.name, epoch=row.epoch, member=row.member, address=holder.address)
+                if load := self._loads.get(row.name):
+                    lease.load.CopyFrom(load)
+                leases.append(lease)
         return leases
 
     def _alive(self, role: str) -> list[Member]:

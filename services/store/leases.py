@@ -109,6 +109,7 @@ class Leases:
             for row in held:
                 self._events.publish(acquired(row))
         self._table.renew(member, Alive(request.role, request.address, self._clock() + ttl_ms / 1000))
+        self._table.weigh(member, request.loads)
         self._release(row for row in held if row.name in request.release)
         wanted = [name for name in dict.fromkeys(request.acquire) if self._may_take(name)]
         if not wanted:

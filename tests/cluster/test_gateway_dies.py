@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 LOST_SECONDS = 5.0  # three of them until a silent gateway has lost its place
 
+
 @pytest.fixture
 def told(stack: Stack, tmp_path: Path) -> Iterator[Path]:
     """Events of the stack, one JSON object on each line."""

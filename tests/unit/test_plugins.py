@@ -15,6 +15,7 @@ from services.gateway.sasl import Mechanism
 from services.gateway.vocabulary import Engine
 from services.queue.overflow import OverflowPolicy
 from services.queue.queue_type import Queue
+from services.queue.share import Placement
 from services.router.exchanges.exchange_type import ExchangeType
 from services.store.provider import Provider
 
@@ -25,6 +26,7 @@ CONTRACTS: dict[str, type] = {
     "exchange_types": ExchangeType,
     "queue_types": Queue,
     "overflow_policies": OverflowPolicy,
+    "placements": Placement,
     "store_providers": Provider,
     "sasl_mechanisms": Mechanism,
 }

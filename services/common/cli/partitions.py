@@ -22,7 +22,7 @@ def parse(text: str, partitions: int) -> list[int]:
 def show(placed: Sequence[Placed], queues: Mapping[int, int] | None, console: Console) -> None:
     """As a table; `queues` is how many each has, or None when that is not known."""
     table = Table(box=None, pad_edge=False)
-    for heading in ("partition", "owner", "epoch", "address", "queues", "pinned to"):
+    for heading in ("partition", "owner", "epoch", "address", "queues", "messages", "per second", "pinned to"):
         table.add_column(heading, overflow="fold", no_wrap=heading == "partition")
     for one in placed:
         table.add_row(*(str(value) if value is not None else "-" for value in _row(one, queues).values()))
@@ -43,6 +43,8 @@ def _row(one: Placed, queues: Mapping[int, int] | None) -> dict[str, int | str |
         "epoch": owner.epoch if owner else None,
         "address": owner.address if owner else None,
         "queues": None if queues is None else queues.get(one.partition, 0),
+        "messages": owner.messages if owner else None,
+        "per_second": round(owner.rate) if owner else None,
         "pinned": one.pinned,
     }
 

@@ -71,6 +71,8 @@ class Leases:
         self._asked: set[str] = set()
         self._valid_until = 0.0
         self._valid = False
+        self.loads: Callable[[], list[pb.LeaseLoad]] = list
+        """Asked before each renewal for loads that have changed."""
         self._now = asyncio.Event()
         self._tasks = Tasks()
         self._watchdog: asyncio.TimerHandle | None = None
@@ -131,7 +133,7 @@ class Leases:
         release, self._release = self._release, set()
         request = pb.KeepAliveRequest(
             member=self.member, role=self._role, address=self._address, acquire=acquire, release=release,
-            ttl_ms=self._ttl_ms,
+            ttl_ms=self._ttl_ms, loads=self.loads(),
         )  # fmt: skip
         self._asked = acquire
         sent = self._clock()

@@ -18,6 +18,9 @@ class Owner:
     member: str
     address: str
     epoch: int
+    # When the table was told: messages a second, in and out, and how many were ready.
+    rate: float = field(default=0.0, compare=False)
+    messages: int = field(default=0, compare=False)
 
 
 @dataclass(slots=True)
@@ -38,7 +41,7 @@ class PartitionTable:
         # Who is joining has no address yet.
         self.members = {member.member: member.address for member in table.members if member.address}
         self.owners = {
-            partition: Owner(lease.member, lease.address, lease.epoch)
+            partition: Owner(lease.member, lease.address, lease.epoch, lease.load.rate, lease.load.messages)
             for lease in table.leases
             if (partition := partition_in(lease.name)) is not None
         }

@@ -55,6 +55,7 @@ class StandardQueue:
     def publish(self, arrival: Arrival, now: int, *, reserved: bool = False) -> list[Refused]:
         if reserved:
             self.unreserve(len(arrival.bodies), sum(map(len, arrival.bodies)))
+        self._context.traffic += len(arrival.bodies)
         expires, done = self._expires(arrival), 0
         if self._claims and self._claims.among(arrival.uids, now):
             return self._publish_claimed(arrival, expires, now)

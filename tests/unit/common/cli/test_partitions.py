@@ -24,7 +24,7 @@ def test_what_is_no_partition(text: str) -> None:
         parse(text, 8)
 
 
-_PLACED = [Placed(0, Owner("queue-1-ab", "unix:q", 7), "queue-1-ab"), Placed(1, None, None)]
+_PLACED = [Placed(0, Owner("queue-1-ab", "unix:q", 7, 1200.4, 15), "queue-1-ab"), Placed(1, None, None)]
 
 
 def test_table() -> None:
@@ -32,7 +32,7 @@ def test_table() -> None:
     written = io.StringIO()
     show(_PLACED, None, Console(file=written, width=120))
     rows = [line.split() for line in written.getvalue().splitlines()[1:]]
-    assert rows == [["0", "queue-1-ab", "7", "unix:q", "-", "queue-1-ab"], ["1", "-", "-", "-", "-", "-"]]
+    assert rows == [["0", "queue-1-ab", "7", "unix:q", "-", "15", "1200", "queue-1-ab"], ["1", *"-------"]]
 
 
 def test_json() -> None:
@@ -41,4 +41,5 @@ def test_json() -> None:
     show_json(_PLACED, {0: 3}, Console(file=written, width=20))
     first, second = map(json.loads, written.getvalue().splitlines())
     assert (first["owner"], first["epoch"], first["queues"]) == ("queue-1-ab", 7, 3)
+    assert (first["messages"], first["per_second"]) == (15, 1200)
     assert (second["partition"], second["owner"], second["queues"]) == (1, None, 0)
