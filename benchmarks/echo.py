@@ -47,7 +47,7 @@ async def _serve(address: str) -> None:
         async for request in requests:
             yield request
 
-    handler = grpc.stream_stream_rpc_method_handler(answer)
+    handler: grpc.RpcMethodHandler[bytes, bytes] = grpc.stream_stream_rpc_method_handler(answer)
     server = Server(())
     service = grpc.method_handlers_generic_handler("benchmarks.Echo", {"Echo": handler})
     server.grpc.add_generic_rpc_handlers((service,))

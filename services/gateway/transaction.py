@@ -13,7 +13,7 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import structlog
 
@@ -239,9 +239,10 @@ class Coordinator:
 
     def link_down(self, link: QueueLink) -> None:
         """What was not answered on a broken stream never will be."""
-        for (_, other), waiting in [*self._waiting.items(), *self._completing.items()]:
-            if other is link and not waiting.done():
-                waiting.set_exception(_OwnerChanged())
+        asked: list[tuple[tuple[int, QueueLink], asyncio.Future[Any]]] = [*self._waiting.items()]
+        for (_, other), answer in [*asked, *self._completing.items()]:
+            if other is link and not answer.done():
+                answer.set_exception(_OwnerChanged())
 
 
 def _check(answer: pb.Prepared) -> None:
