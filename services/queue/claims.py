@@ -7,6 +7,7 @@ sends it again, later than the client's gateway claims it or sooner. A claim for
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeAlias
 
 from services.common.ledger.stages import HELD
 from services.queue.consumers import Link
@@ -18,7 +19,7 @@ from services.rpc import queue_pb2 as pb
 # By then a gateway that lives has sent again what it has. Most claims that wait are of messages that are done with.
 _KEPT_MS = 60_000
 
-Outcome = pb.Outcome.ValueType
+Outcome: TypeAlias = pb.Outcome.ValueType
 
 
 class Claims:
