@@ -57,7 +57,13 @@ class HttpServer:
     def start(self, app: FastAPI) -> None:
         """Serves from now on."""
         config = uvicorn.Config(
-            app, log_config=None, access_log=False, lifespan="off", ws="none", timeout_graceful_shutdown=1
+            app,
+            log_config=None,
+            access_log=False,
+            lifespan="off",
+            ws="none",
+            timeout_graceful_shutdown=1,
+            date_header=False,
         )
         self._server = _Embedded(config)
         serving = self._server.serve(sockets=[self._socket])
@@ -66,12 +72,28 @@ class HttpServer:
     async def stop(self) -> None:
         """Lets requests under way end, for a second."""
         if self._server and self._serving:
-            self._server.should_exit = True
+            self._server.end()
             await self._serving
         self._socket.close()
 
 
 class _Embedded(uvicorn.Server):
+    """Without signal handlers, and without uvicorn's ten looks a second at whether it should end."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self._ended = asyncio.Event()
+
+    def end(self) -> None:
+        """Lets requests under way end."""
+        self.should_exit = True
+        self._ended.set()
+
+    async def main_loop(self) -> None:
+        """Until `end`. The date of answers, which uvicorn would keep up, is left to those who ask."""
+        await self.on_tick(0)
+        await self._ended.wait()
+
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield

@@ -33,7 +33,18 @@ class DeadLetter(NamedTuple):
 class QueueContext:
     """The process's memory account; the partition's journal draft, dead letters of this turn, queues with deadlines."""
 
-    __slots__ = ("account", "dead_letters", "draft", "epoch", "journeys", "recorder", "timed", "traffic", "wake")
+    __slots__ = (
+        "account",
+        "dead_letters",
+        "draft",
+        "epoch",
+        "journeys",
+        "on_timed",
+        "recorder",
+        "timed",
+        "traffic",
+        "wake",
+    )
 
     def __init__(
         self,
@@ -57,12 +68,18 @@ class QueueContext:
         self.dead_letters: list[DeadLetter] = []
         self.traffic = 0  # messages that came, and deliveries, ever
         self.timed: set[int] = set()  # queues that have something to do by the clock
+        self.on_timed: Callable[[], None] = _nobody_watches_the_clock
 
     def record_of(self, options: QueueOptions) -> QueueRecord:
         """What a queue of the partition tells the ledger."""
         if self.journeys is not None:
             return TracedRecord(self.recorder, options, self.epoch, self.journeys)
         return QueueRecord(self.recorder, options, self.epoch)
+
+    def expect(self, queue_id: int) -> None:
+        """A queue has something to do by the clock, sooner than it had perhaps."""
+        self.timed.add(queue_id)
+        self.on_timed()
 
     def bury(self, letters: list[DeadLetter]) -> None:
         """Leaves dead letters for the shell."""
@@ -82,3 +99,7 @@ class QueueContext:
         account.used -= freed
         if durable:
             self.draft.dequeue(entries)
+
+
+def _nobody_watches_the_clock() -> None:
+    """Of queues without a shell."""

@@ -63,6 +63,7 @@ class Host:
     links: set[Link] = field(default_factory=set)
     tasks: Tasks = field(default_factory=Tasks)
     leases_hold: Callable[[], bool] = field(default=bool)  # nothing holds before there are leases
+    timed: asyncio.Event = field(default_factory=asyncio.Event)  # a queue may have a sooner deadline than before
     suspended: bool = False
     blocked: bool = False
     journeys: Journeys = field(default_factory=Journeys)  # of traced messages

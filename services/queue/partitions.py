@@ -232,6 +232,7 @@ class Partitions:
             epoch,
             self._host.journeys if self._host.journeys.tracer.on else None,
         )
+        context.on_timed = self._host.timed.set
         partition = Partition(number, epoch, context)
         return partition
 

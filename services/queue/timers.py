@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable
 
 from services.common.clock import epoch_ms
@@ -14,7 +15,8 @@ from services.queue.partition import Partition, State
 from services.queue.record import uids_of
 from services.rpc.ledger_pb2 import DROPPED
 
-_TICK = 0.05
+_TICK = 0.05  # at least, between two looks
+_IDLE = 1.0  # at most
 
 
 class Timers:
@@ -31,8 +33,22 @@ class Timers:
     async def _run(self) -> None:
         while True:
             await asyncio.sleep(_TICK)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(self._idle_seconds(epoch_ms())):
+                    await self._host.timed.wait()
+            self._host.timed.clear()
             if self._host.leases_hold() and not self._host.suspended:
                 self.tick(epoch_ms())
+
+    def _idle_seconds(self, now: int) -> float:
+        """How long nothing is due."""
+        due = now + int(_IDLE * 1000)
+        for partition in self._host.registry.partitions.values():
+            deadlines = [
+                queue.deadline() for number in partition.context.timed if (queue := partition.queues.get(number))
+            ]
+            due = min([due, *(each for each in (*deadlines, partition.claimable_until) if each > 0)])
+        return max(due - now, 0) / 1000
 
     def tick(self, now: int) -> None:
         """Does what is due."""

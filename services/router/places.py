@@ -90,5 +90,5 @@ class Places:
     async def _pause(self) -> bool:
         """False when this process itself was held up: then others were not silent, it was deaf."""
         before = monotonic()
-        await asyncio.sleep(self._ttl / 8)
-        return monotonic() - before < self._ttl / 4
+        await asyncio.sleep(self._ttl / 4)
+        return monotonic() - before < self._ttl / 2

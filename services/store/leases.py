@@ -6,6 +6,8 @@ A release counts at once and is written behind: at worst a restarted store honou
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import math
 from collections.abc import AsyncIterator, Iterable
 
 import structlog
@@ -20,9 +22,6 @@ from services.store.fencing import Epochs
 from services.store.lease_events import acquired, lost, released
 from services.store.lease_table import Alive, Table
 from services.store.provider import LeaseRow
-
-# How late an expiry may be noticed by itself; a request always sees the exact time.
-_TICK = 0.1
 
 log = structlog.get_logger()
 
@@ -43,6 +42,8 @@ class Leases:
         self._taking: set[str] = set()
         self._seen = 0
         self._changed = asyncio.Event()
+        self._awake_at = 0.0  # when `run` looks next, unless it is told to look sooner
+        self._sooner = asyncio.Event()
 
     def restore(self, rows: Iterable[LeaseRow], incarnation: int) -> None:
         """Honours what is on disk for one time to live from now; table versions exceed all of former incarnations."""
@@ -87,11 +88,15 @@ class Leases:
         self._publish()
 
     async def run(self) -> None:
-        """Expires by the clock, for ever."""
+        """Expires by the clock, for ever; sleeps as long as nobody can expire."""
         while True:
             deadline = self._table.next_deadline()
-            wait = _TICK if deadline is None else min(_TICK, deadline - self._clock())
-            await asyncio.sleep(max(wait, 0.001))
+            self._awake_at = math.inf if deadline is None else deadline
+            wait = None if deadline is None else max(deadline - self._clock(), 0.001)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(wait):
+                    await self._sooner.wait()
+            self._sooner.clear()
             self.expire()
 
     def taken(self, rows: list[LeaseRow]) -> None:
@@ -108,7 +113,10 @@ class Leases:
         if not self._table.is_alive(member):  # it comes late, and nobody has taken what it held
             for row in held:
                 self._events.publish(acquired(row))
-        self._table.renew(member, Alive(request.role, request.address, self._clock() + ttl_ms / 1000))
+        deadline = self._clock() + ttl_ms / 1000
+        self._table.renew(member, Alive(request.role, request.address, deadline))
+        if deadline < self._awake_at:
+            self._sooner.set()
         self._table.weigh(member, request.loads)
         self._release(row for row in held if row.name in request.release)
         wanted = [name for name in dict.fromkeys(request.acquire) if self._may_take(name)]

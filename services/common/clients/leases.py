@@ -20,7 +20,7 @@ from services.common.errors import BrokerError
 from services.common.runtime import Tasks
 from services.rpc import store_pb2 as pb
 
-_BEATS = 4  # in one time to live
+_BEATS = 3  # in one time to live
 _RETRY_SECONDS = 0.05
 
 log = structlog.get_logger()

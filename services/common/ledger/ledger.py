@@ -21,6 +21,7 @@ log = structlog.get_logger()
 
 INTERVAL: Final = 0.25  # seconds in which rows collect
 SIGN_OF_LIFE: Final = 10.0  # seconds between batches, with rows or without
+_IDLE = 1.0  # while there are none
 _AGAIN = 0.5
 _LAST_WORDS = 2.0  # seconds to tell what is left when the service stops
 _SAY_AFTER = 4  # attempts: NATS may be starting just as we are
@@ -67,10 +68,10 @@ class Ledger:
             await self._link.close()
 
     async def _run(self) -> None:
-        failures = 0
+        failures, pause = 0, INTERVAL
         while True:
-            await asyncio.sleep(INTERVAL if not failures else _AGAIN)
-            self._rows.seal()
+            await asyncio.sleep(pause if not failures else _AGAIN)
+            pause = INTERVAL if self._rows.seal() else _IDLE
             try:
                 if self._buffer:
                     await self._tell_all(await self._connected())

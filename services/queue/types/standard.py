@@ -40,7 +40,7 @@ class StandardQueue:
         self._used_at = now
         self._reserved = [0, 0]  # messages and bytes that transactions will bring
         if options.unused_ms is not None:
-            context.timed.add(options.queue_id)
+            context.expect(options.queue_id)
 
     def create_ready(self) -> Ready:
         """What the available entries are kept in."""
@@ -88,7 +88,7 @@ class StandardQueue:
 
     def _expects_expiry(self) -> None:
         self._may_expire = True
-        self._context.timed.add(self.options.queue_id)
+        self._context.expect(self.options.queue_id)
 
     def _immediate(self, arrival: Arrival, first: int, expires: int, now: int) -> list[Refused]:
         """In no list but for the moment until a consumer has it."""
