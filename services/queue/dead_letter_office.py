@@ -198,6 +198,8 @@ class DeadLetterOffice:
         if not of_partition:
             self._open.pop(partition, None)
         entry = letter.letter.entry
+        if (journeys := partition.context.journeys) is not None and journeys.live:
+            journeys.gone(entry.message.uid, letter.letter.queue.queue_id)
         durable = entry.part is not None and partition.state in (State.SERVING, State.LEAVING)
         partition.context.forget([entry], durable=durable)
 

@@ -180,7 +180,7 @@ class Journeys:
         return copy.move.context.to_bytes()
 
     def gone(self, uid: int, queue_id: int, reason: str = "", target: str = "") -> None:
-        """The copy is no more; with a reason: nobody took it from the queue."""
+        """The copy is no more; with a reason, or after `moving`: nobody took it from the queue."""
         copies = self.live.get(uid)
         copy = copies.pop(queue_id, None) if copies else None
         if copy is None:
@@ -188,7 +188,7 @@ class Journeys:
         if not copies:
             del self.live[uid]
         self.enqueued(copy)
-        if reason:
+        if reason or copy.move:
             self.tracer.end(copy.move or self._move(copy, reason, target, 0))
 
     def _move(self, copy: Copy, reason: str, target: str, since_ns: int) -> Span:

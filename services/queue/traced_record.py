@@ -70,9 +70,3 @@ class TracedRecord(QueueRecord):
                 if not copy.entered:
                     self._journeys.enqueued(copy, reason)
                 self._journeys.gone(uid, self._queue_id, reason if copy.entered else "", target)
-
-    def dead_lettered(self, uids: Sequence[int], reason: str, target: str, successors: range) -> None:
-        super().dead_lettered(uids, reason, target, successors)
-        if self._journeys.live:
-            for uid, _ in list(self._journeys.copies(self._queue_id, uids)):
-                self._journeys.gone(uid, self._queue_id, reason, target)

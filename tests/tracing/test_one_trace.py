@@ -114,6 +114,7 @@ def test_router(stack: Stack, spans: Path, pika_application: Application, name: 
     with connected(stack.address) as connection:
         channel = connection.channel()
         channel.queue_declare(name)
+        channel.confirm_delivery()
         for _ in range(2):
             channel.basic_publish("", name, b"")
         channel.basic_get(name, auto_ack=True)
