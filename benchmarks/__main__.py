@@ -31,6 +31,7 @@ class BrokerName(StrEnum):
 
     hopline = "hopline"
     rabbitmq = "rabbitmq"
+    no_ledger = "no ledger"
 
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
@@ -49,7 +50,7 @@ def main(
     rate: Annotated[float, typer.Option(min=0, help="Messages/s for latency; 0: half of the peer's rate.")] = 0,
     plot: Annotated[Path | None, typer.Option(help="Draw the result to this file (svg, png).")] = None,
 ) -> None:
-    """The same load on Hopline and on RabbitMQ, in turns; a table, JSON in benchmarks/out, on request a plot."""
+    """The same load in turns on Hopline, RabbitMQ, and Hopline without its ledger: a table, JSON, a plot on request."""
     signal.signal(signal.SIGTERM, _end)
     session = Session(seconds, rate)
     try:
@@ -62,7 +63,7 @@ def main(
     print_table(session, names, console)
     console.print(f"written: {write_json(session, OUT)}")
     if plot:
-        draw(session, names, plot)
+        draw(session, [broker.name for broker in brokers if broker.measures is None], plot)
         console.print(f"drawn: {plot}")
 
 
@@ -77,7 +78,7 @@ def _brokers(only: BrokerName | None, address: str) -> list[Broker]:
         if only is None:
             raise BenchmarkError("--address needs --only: the name under which it is shown")
         return [Existing(only.value, address)]
-    every: list[Broker] = [Hopline(), RabbitMQ()]
+    every: list[Broker] = [Hopline(), RabbitMQ(), Hopline(ledger=False)]
     chosen = [broker for broker in every if only in {None, broker.name}]
     present = [broker for broker in chosen if not _skipped(broker)]
     if not present:

@@ -42,12 +42,12 @@ def print_table(session: Session, brokers: Sequence[str], console: Console) -> N
 
 def compares(brokers: Sequence[str]) -> bool:
     """Whether there is a ratio to show: another broker and the peer."""
-    return len(brokers) == 2 and brokers[1] == PEER
+    return len(brokers) > 1 and brokers[1] == PEER
 
 
 def ratio(session: Session, scenario: str, figure: str, brokers: Sequence[str]) -> float | None:
     """How many times better the first broker is than the second, by the direction of the scenario."""
-    ours, theirs = (session.figure(scenario, broker, figure) for broker in brokers)
+    ours, theirs = (session.figure(scenario, broker, figure) for broker in brokers[:2])
     if not ours or not theirs:
         return None
     return ours / theirs if SCENARIOS[scenario].better == "more" else theirs / ours
@@ -89,7 +89,8 @@ def _rows(
 
 
 def _noted(results: list[Result], name: str) -> float | None:
-    return median([result.notes[name] for result in results]) if results else None
+    values = [result.notes[name] for result in results if name in result.notes]
+    return median(values) if values else None
 
 
 def _median(results: list[Result], attribute: str) -> float | None:

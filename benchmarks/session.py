@@ -43,8 +43,11 @@ class Session:
             self.rate = self._rate_for_latency(brokers, console)
         for number in range(1, rounds + 1):
             for broker in brokers:
+                mine = [name for name in scenarios if broker.measures is None or name in broker.measures]
+                if not mine:
+                    continue
                 with _serving(broker) as address:
-                    for scenario in scenarios:
+                    for scenario in mine:
                         self._measure(scenario, broker, address, console, f"round {number}/{rounds}")
 
     def figure(self, scenario: str, broker: str, figure: str) -> float | None:
@@ -78,7 +81,7 @@ class Session:
 def _serving(broker: Broker) -> Iterator[Address]:
     # Not in the system's temporary folder, which may be memory: what persistent messages cost is a disk's syncs.
     OUT.mkdir(exist_ok=True)
-    folder = Path(tempfile.mkdtemp(prefix=f"{broker.name}-", dir=OUT))
+    folder = Path(tempfile.mkdtemp(prefix=f"{broker.name.replace(' ', '-')}-", dir=OUT))
     try:
         yield broker.start(folder)
     finally:

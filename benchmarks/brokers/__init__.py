@@ -14,6 +14,8 @@ class Broker(Protocol):
     """A broker of its own for a while."""
 
     name: str
+    measures: frozenset[str] | None
+    """The scenarios that it is for, None for all."""
 
     def missing(self) -> str | None:
         """Why it cannot run here, or None when it can."""

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 class Existing:
     """Nothing is started or stopped; memory and CPU time of it are not known."""
 
+    measures: frozenset[str] | None = None
+
     def __init__(self, name: str, address: str) -> None:
         host, _, port = address.rpartition(":")
         if not port.isdigit() or not _is_loopback(host):

@@ -12,11 +12,13 @@ from benchmarks.wire import Address
 
 
 class Hopline:
-    """Five services and their supervisor, with durable data in the given folder."""
+    """Five services and their supervisor, with durable data in the given folder; messages are on record or not."""
 
-    name = "hopline"
-
-    def __init__(self) -> None:
+    def __init__(self, *, ledger: bool = True) -> None:
+        self.name = "hopline" if ledger else "no ledger"
+        # Enough to see what the record costs.
+        self.measures: frozenset[str] | None = None if ledger else frozenset({"transient", "acked"})
+        self._ledger = ledger
         self._command = Path(sys.executable).with_name("hopline")
         self._group: ProcessGroup | None = None
 
@@ -32,6 +34,7 @@ class Hopline:
             "HOPLINE_HTTP_PORT": str(http_port),
             "HOPLINE_DATA": str(folder / "data"),
             "HOPLINE_LOG_LEVEL": "warning",
+            "HOPLINE_LEDGER": str(self._ledger),
         }
         self._group = ProcessGroup([str(self._command), "up"], environment, folder / "hopline.log")
         self._group.wait_until(lambda: _healthy(http_port))

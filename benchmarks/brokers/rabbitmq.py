@@ -22,6 +22,7 @@ class RabbitMQ:
     """RabbitMQ without plug-ins and with its default settings."""
 
     name = "rabbitmq"
+    measures: frozenset[str] | None = None
 
     def __init__(self) -> None:
         self._groups: list[ProcessGroup] = []

@@ -117,6 +117,8 @@ class Filer:
             session.accept(message, batch)
         if len(messages) < AT_ONCE:
             session.listen()
+            # What comes in a second is taken at once: asking costs more than what a batch does.
+            await asyncio.sleep(seconds if messages else 0)
 
     async def _file(self, session: _Session) -> None:
         tables, messages = self._drawer.take(), session.take_messages()
