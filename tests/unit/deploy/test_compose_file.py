@@ -36,21 +36,34 @@ def test_order(service: str) -> None:
 
 
 def test_queue_scales() -> None:
-    """Queue processes have nothing that there is only one of: a name, a port, a disk."""
-    assert not {"container_name", "hostname", "ports", "volumes"} & set(SERVICES["queue"])
+    """Queue processes have nothing that there is only one of: a name, a port, a disk of their own."""
+    assert not {"container_name", "hostname", "ports"} & set(SERVICES["queue"])
+    assert SERVICES["queue"]["volumes"] == ["spans:/var/lib/hopline-spans"]
 
 
 def test_ports_are_loopback_by_default() -> None:
     """Nothing is published to the network unless that was asked for: the default password is known to all."""
     ports = [port for said in SERVICES.values() for port in said.get("ports", ())]
-    assert len(ports) == 3
+    assert len(ports) == 4
     assert all(port.startswith("${HOPLINE_PUBLISH:-127.0.0.1}:") for port in ports)
 
 
 def test_settings_exist() -> None:
     """Every variable that a container is given is one that Hopline reads."""
     known = {f"HOPLINE_{field.upper()}" for field in Settings.model_fields}
-    assert {name for said in SERVICES.values() for name in said.get("environment", ())} <= known
+    given = {name for said in SERVICES.values() for name in said.get("environment", ())}
+    assert {name for name in given if name.startswith("HOPLINE_")} <= known
+
+
+def test_spans() -> None:
+    """Whoever makes spans can be told where they go, and keeps them in the volume for them otherwise."""
+    for name in ("store", "router", "queue", "gateway", "gateway-2"):
+        said = SERVICES[name]
+        assert "spans:/var/lib/hopline-spans" in said["volumes"]
+        assert said["environment"]["HOPLINE_SPANS"] == "/var/lib/hopline-spans"
+        assert said["environment"]["OTEL_EXPORTER_OTLP_ENDPOINT"] == "${OTEL_EXPORTER_OTLP_ENDPOINT:-}"
+    images = [SERVICES[name]["image"] for name in ("collector", "jaeger")]
+    assert all(re.fullmatch(r"\$\{HOPLINE_\w+_IMAGE:-[\w./-]+:[\w.]+\}", image) for image in images)
 
 
 def test_common_subset() -> None:
