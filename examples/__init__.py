@@ -1,0 +1,1 @@
+"""Programs that use Hopline as anybody can."""

@@ -1,0 +1,1 @@
+"""Two applications and the trace that runs through both, and through the broker between them."""
