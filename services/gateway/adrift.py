@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from services.gateway.told import Told
 from services.rpc import queue_pb2 as pb
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ class Adrift:
         self._end = end
         self._places: dict[int, _Place] = defaultdict(_Place)
         self._handles: dict[int, int] = {}  # asked → queue
+        self._told = Told(publisher)
         self._retry: asyncio.TimerHandle | None = None
 
     def exists(self, queue_id: int) -> bool:
@@ -116,7 +118,18 @@ class Adrift:
         place.asked.discard(handle)
         self._handles.pop(handle, None)
 
+    def link_up(self, link: QueueLink) -> None:
+        """A stream begins, on which nothing has been told."""
+        self._told.forget_link(link)
+        self.look_soon()
+
     # -------------------------------------------------------------- asking
+
+    def look_soon(self) -> None:
+        """Looks for owners in the next turn: they wait to hear what is held, or that it is nothing."""
+        if self._retry:
+            self._retry.cancel()
+        self._retry = asyncio.get_running_loop().call_later(0, self._look)
 
     def retry_soon(self) -> None:
         """Looks for owners shortly, while anything waits for one."""
@@ -135,7 +148,16 @@ class Adrift:
             held = self._held_of(found)
             for queue_id, link in found.items():
                 self._ask(queue_id, link, held[queue_id])
+        self._told.tell({self._partition_of(queue_id) for queue_id in self._places if not self._is_asked(queue_id)})
         self.retry_soon()
+
+    def _is_asked(self, queue_id: int) -> bool:
+        place = self._places[queue_id]
+        return bool(place.asked) and place.link is self._publisher.link_of(queue_id)
+
+    def _partition_of(self, queue_id: int) -> int | None:
+        definition = self._queues.get(queue_id)
+        return definition.partition if definition else None
 
     def _drop(self, queue_id: int) -> None:
         for consumer in list(self._places.pop(queue_id).consumers):
@@ -184,6 +206,8 @@ class Adrift:
     def answered(self, handle: int, *, agreed: bool) -> None:
         """An owner has answered an attachment; when it agreed to all, it is told what was settled meanwhile."""
         queue_id = self._handles.pop(handle, 0)
+        if not agreed:
+            self._told.forget(self._partition_of(queue_id))
         place = self._places.get(queue_id)
         if place is None:
             return

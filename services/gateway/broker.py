@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 from collections.abc import Callable, Sequence
+from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Any
 
 import structlog
@@ -191,13 +192,13 @@ class Broker:
 
     def received(self, link: QueueLink, frame: pb.QueueFrame) -> None:
         for attached in frame.attached:
-            self._attached(attached)
+            self._attached(link, attached)
         if frame.HasField("deliveries"):
             self._deliver(link, frame.deliveries)
         for handle in frame.detached:
             self._detached(handle)
         for cancelled in frame.cancelled:
-            self._cancelled(cancelled)
+            self._cancelled(link, cancelled)
         for prepared in frame.prepared:
             self.transactions.prepared(link, prepared)
         for transaction in frame.completed:
@@ -241,8 +242,10 @@ class Broker:
                 )
             at = end_of_run
 
-    def _attached(self, attached: pb.Attached) -> None:
+    def _attached(self, link: QueueLink, attached: pb.Attached) -> None:
         consumer = self._consumers.get(attached.consumer)
+        if consumer and consumer.link is not link:
+            return  # it has asked the next owner since
         self._adrift.answered(attached.consumer, agreed=attached.reason == pb.NONE)
         if consumer is None:
             return
@@ -266,12 +269,13 @@ class Broker:
         elif consumer.ended and not consumer.ended.done():
             consumer.ended.set_result(None)
 
-    def _cancelled(self, cancelled: pb.Cancelled) -> None:
+    def _cancelled(self, link: QueueLink, cancelled: pb.Cancelled) -> None:
         consumer = self._consumers.get(cancelled.consumer)
         if consumer is None:
             return
         if cancelled.reason == pb.NOT_OWNER:
-            self._drift(consumer)
+            if consumer.link is link:
+                self._drift(consumer)
         else:
             self._end(consumer)
 
@@ -290,19 +294,23 @@ class Broker:
 
     # -------------------------------------------------------------- owners change
 
-    def link_up(self, _link: QueueLink) -> None:
-        self._adrift.retry_soon()
+    def link_up(self, link: QueueLink) -> None:
+        self._adrift.link_up(link)
 
     def link_down(self, link: QueueLink) -> None:
         self.transactions.link_down(link)
         self._owner_gone(link, lambda _: True)
 
-    def assignment_changed(self) -> None:
-        self._adrift.retry_soon()
+    def moved(self, link: QueueLink, partitions: AbstractSet[int]) -> None:
+        # The next owner waits to hear what is held. A consumer that holds nothing stays for what is on its way here.
+        self._owner_gone(link, lambda queue_id: self._partition_of(queue_id) in partitions, but_settled=True)
 
-    def _owner_gone(self, link: QueueLink, is_lost: Callable[[int], bool]) -> None:
+    def assignment_changed(self) -> None:
+        self._adrift.look_soon()
+
+    def _owner_gone(self, link: QueueLink, is_lost: Callable[[int], bool], *, but_settled: bool = False) -> None:
         for consumer in list(self._consumers.values()):
-            if consumer.link is link and is_lost(consumer.queue_id):
+            if consumer.link is link and is_lost(consumer.queue_id) and not (but_settled and consumer.settled):
                 self._drift(consumer)
         self._adrift.link_down(link, is_lost)
         self._adrift.give_back(link.take_unsettled(is_lost))

@@ -42,12 +42,15 @@ class Link(Holder):
         self._transactions = Transactions(host, self)
         self._suspended: list[pb.LinkFrame] = []
         self._settling = 0  # frames with settlements, so far
+        self._tells = False
+        self._told: dict[int, int] = {}  # partition → epoch whose owner has heard everything
+        self._unheard: set[int] = set()  # partitions that the frame at hand speaks of, and that are not here yet
         self._receiving = False
         self._broken = False
 
     def hello(self, hello: pb.Hello) -> None:
         """The first frame said who it is."""
-        self.name, self.origin = hello.name, hello.origin
+        self.name, self.origin, self._tells = hello.name, hello.origin, hello.tells
         self._host.links.add(self)
         if self._host.blocked:
             self.outbox.frame.blocked = True
@@ -60,6 +63,7 @@ class Link(Holder):
             self._suspended.append(frame)
             return
         self._receiving = True
+        self._unheard.clear()
         now = epoch_ms()
         if frame.attaches:
             self._attach_all(frame.attaches, now)
@@ -75,6 +79,8 @@ class Link(Holder):
             self._detach(handle, now)
         for step in frame.transactions:
             self._transactions.step(step, now)
+        if frame.told:
+            self._hear(frame.told)
         self._host.check_memory()
         self._receiving = False
 
@@ -110,6 +116,10 @@ class Link(Holder):
     def broken(self) -> bool:
         """Whether nobody listens any more."""
         return self._broken
+
+    def has_told(self, partition: Partition) -> bool:
+        """Whether the peer has said all that its consumers hold of a partition, if it ever does."""
+        return not self._tells or self._told.get(partition.number) == partition.epoch
 
     # -------------------------------------------------------------- answers
 
@@ -165,11 +175,13 @@ class Link(Holder):
         if queue is None and (partition := registry.awaited(queue_id)):
             self._awaiting[handle] = (partition, attach)
             partition.recalled.discard((self, queue_id))
-            partition.waiting.append(partial(self._attach_later, attach))
+            partition.claiming.append(partial(self._attach_later, attach))
             return None
         if queue is None or queue_id in registry.deleting:
             reason = registry.missing(queue_id) if queue is None else pb.UNKNOWN_QUEUE
             self.outbox.frame.attached.add(consumer=handle, reason=reason)
+            if reason == pb.NOT_OWNER and attach.again:
+                self._not_heard(registry.definitions[queue_id].partition)
             return None
         if before := self._consumers.pop(handle, None):
             # It asks again because it has not heard the answer.
@@ -195,6 +207,16 @@ class Link(Holder):
         if queue is not None:
             # After every other consumer that waits, for the same reason as in a frame.
             partition.waiting.append(partial(self._begin, queue, now))
+
+    def _hear(self, told: Sequence[pb.Told]) -> None:
+        for each in told:
+            if each.partition not in self._unheard:
+                self._told[each.partition] = each.epoch
+
+    def _not_heard(self, partition: int) -> None:
+        # The peer may know sooner than this process that the partition is here. It is told, and says everything again.
+        self._told.pop(partition, None)
+        self._unheard.add(partition)
 
     def _settle_all(self, settles: Sequence[pb.Settle], now: int) -> None:
         self._settling += 1

@@ -35,7 +35,8 @@ class Partition:
     queues: dict[int, Queue] = field(default_factory=dict)
     watermarks: dict[int, int] = field(default_factory=dict)  # origin → highest uid that was journalled
     orphans: dict[int, list[Entry]] = field(default_factory=dict)  # of queues that the topology does not know
-    waiting: list[Callable[[], None]] = field(default_factory=list)
+    claiming: list[Callable[[], None]] = field(default_factory=list)  # consumers that wait for it, with what they hold
+    waiting: list[Callable[[], None]] = field(default_factory=list)  # all else that does
     undecided: set[object] = field(default_factory=set)  # transactions that are prepared here
     recalled: set[tuple[object, int]] = field(default_factory=set)  # links that have not heard yet that a queue leaves
     formers: dict[int, Former] = field(default_factory=dict)  # by origin: who had something from the former owner …
@@ -59,8 +60,8 @@ class Partition:
             self.context.draft.passed(origin, uid)
 
     def replay(self) -> None:
-        """Carries out, or refuses, what has waited."""
-        while self.waiting:
-            waiting, self.waiting = self.waiting, []
+        """Carries out, or refuses, what has waited: first what is held, so that it is not given to others."""
+        while self.claiming or self.waiting:
+            waiting, self.claiming, self.waiting = [*self.claiming, *self.waiting], [], []
             for action in waiting:
                 action()

@@ -246,7 +246,16 @@ class Partitions:
                 log.warning("partition not read back, trying again", partition=partition.number, reason=failure.text)
                 await asyncio.sleep(_RETRY_SECONDS)
             else:
+                await self._heard(partition)
                 self._serve(partition, recovery.watermarks)
+
+    async def _heard(self, partition: Partition) -> None:
+        """Returns when every gateway has said what its consumers hold from the former owner; waits a moment at most."""
+        give_up = monotonic() + _SHORTLY
+        while partition.epoch > 1 and partition.state is State.RECOVERING and monotonic() < give_up:
+            if all(link.has_told(partition) for link in self._host.links):
+                return
+            await asyncio.sleep(_LOOK_SECONDS / 2)
 
     def _serve(self, partition: Partition, watermarks: dict[int, int]) -> None:
         if partition.state is not State.RECOVERING:

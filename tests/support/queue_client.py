@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ from services.common.clients.partition_table import ROLE, PartitionTable
 from services.common.clients.publisher import Publisher
 from services.common.clients.store import StoreClient
 from services.common.uid import UidSource
+from services.gateway.told import Told
 from services.rpc import queue_pb2 as pb
 
 if TYPE_CHECKING:
@@ -63,17 +65,21 @@ class Client:
     async def start(self) -> None:
         origin, _ = await self._store.allocate_origin(self._name)
         table = PartitionTable()
-        queues = self._house.topology.queues
         self.publisher = Publisher(
             self._name,
             UidSource(origin),
             table,
-            lambda number: queues[number].partition if number in queues else None,
+            self._partition_of,
             self,
         )
+        self._told = Told(self.publisher)
         for work in (table.follow(self._store.watch_leases(ROLE)), self._attach_for_ever(), self._settle_for_ever()):
             self._tasks.append(asyncio.create_task(work))
         self.publisher.start()
+
+    def _partition_of(self, queue_id: int) -> int | None:
+        queues = self._house.topology.queues
+        return queues[queue_id].partition if queue_id in queues else None
 
     async def stop(self) -> None:
         for task in self._tasks:
@@ -110,6 +116,8 @@ class Client:
                             again=True,
                         )
                     )
+            # Those of former owners that still talk hold nothing up but their own.
+            self._told.tell({self._partition_of(each.queue_id) for each in self._consumers.values() if not each.link})
             await asyncio.sleep(RETRY_SECONDS)
 
     async def _settle_for_ever(self) -> None:
@@ -145,11 +153,15 @@ class Client:
 
     def link_up(self, link: QueueLink) -> None:
         """Consumers are attached by the clock."""
+        self._told.forget_link(link)
 
     def link_down(self, link: QueueLink) -> None:
         for consumer in self._consumers.values():
             if consumer.link is link:
                 consumer.link, consumer.attached = None, False
+
+    def moved(self, link: QueueLink, partitions: AbstractSet[int]) -> None:
+        """Consumers hear it from the former owner."""
 
     def assignment_changed(self) -> None:
         """As above."""

@@ -72,8 +72,8 @@ class House:
         bind = Bind(source=name, destination=queue, routing_key=key)
         await self.topology.change(ChangeRequest(virtual_host="/", bind=bind))
 
-    async def link(self, name: str = "queue-1", origin: int = 1000) -> RawLink:
-        link = RawLink(self.settings.address_of(name), origin)
+    async def link(self, name: str = "queue-1", origin: int = 1000, *, tells: bool = False) -> RawLink:
+        link = RawLink(self.settings.address_of(name), origin, tells=tells)
         self.links.append(link)
         await link.open()
         return link
@@ -82,9 +82,10 @@ class House:
 class RawLink:
     """A gateway's end of a stream; everything received is kept."""
 
-    def __init__(self, address: str, origin: int) -> None:
+    def __init__(self, address: str, origin: int, *, tells: bool = False) -> None:
         self._channel = connect(address)
         self._origin = origin
+        self._tells = tells
         self._sequence = 0
         self._uid = origin << 39
         self.frames: list[pb.QueueFrame] = []
@@ -95,7 +96,7 @@ class RawLink:
 
     async def open(self) -> None:
         self._call = QueueStub(self._channel).Attach(wait_for_ready=True)
-        await self._call.write(pb.LinkFrame(hello=pb.Hello(origin=self._origin, name="test")))
+        await self._call.write(pb.LinkFrame(hello=pb.Hello(origin=self._origin, name="test", tells=self._tells)))
         self._reader = asyncio.get_running_loop().create_task(self._read())
 
     async def close(self) -> None:

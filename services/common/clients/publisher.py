@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import enum
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -53,6 +54,9 @@ class FrameListener(Protocol):
 
     def link_down(self, link: QueueLink) -> None: ...
 
+    def moved(self, link: QueueLink, partitions: AbstractSet[int]) -> None:
+        """These are no longer the process's at the other end, whatever it still says."""
+
     def received(self, link: QueueLink, frame: pb.QueueFrame) -> None: ...
 
     def assignment_changed(self) -> None: ...
@@ -69,9 +73,12 @@ class Publisher:
         partition_of: Callable[[int], int | None],
         listener: FrameListener | None = None,
     ) -> None:
-        """`partition_of` tells a queue's partition by its id, or None when the queue is gone."""
+        """`partition_of` tells a queue's partition by its id, or None when the queue is gone.
+
+        A `listener` has consumers, and says to new owners of partitions when it has told what they hold.
+        """
         self.uids = uids
-        self._hello = pb.Hello(origin=uids.origin, name=name)
+        self._hello = pb.Hello(origin=uids.origin, name=name, tells=listener is not None)
         self._table = table
         self._partition_of = partition_of
         self._listener = listener
@@ -139,6 +146,13 @@ class Publisher:
         owner = None if partition is None else self._table.owners.get(partition)
         link = self._links.get(owner.member) if owner else None
         return link if link and link.up else None
+
+    def owners(self) -> Iterator[tuple[int, int, QueueLink]]:
+        """Partition, epoch and link of every owner that can be reached."""
+        for partition, owner in self._table.owners.items():
+            link = self._links.get(owner.member)
+            if link and link.up:
+                yield partition, owner.epoch, link
 
     def group(self, queue_ids: Sequence[int]) -> Groups:
         """Queues by the link to their owner; those that are out of reach by partition, with None."""
@@ -286,11 +300,16 @@ class Publisher:
             self._listener.assignment_changed()
 
     def _note_moves(self) -> None:
+        moved: dict[QueueLink, set[int]] = defaultdict(set)
         for partition, owner in self._table.owners.items():
             former = self._links.get(self._last_owners.get(partition, owner.member))
             if former and former.member != owner.member and former.up:
                 self._moving[partition] = (former, former.mark())
+                moved[former].add(partition)
             self._last_owners[partition] = owner.member
+        for former, partitions in moved.items():
+            if self._listener:
+                self._listener.moved(former, partitions)
 
     def _drop(self, link: QueueLink) -> None:
         # A member that is no longer believed alive owns nothing, whatever it still says. What it had is parked at once,

@@ -161,6 +161,11 @@ class QueueLink:
         self._frame.attaches.append(consumer)
         self._wake.set()
 
+    def told(self, partition: int, epoch: int) -> None:
+        """Says that everything was said that is held of a partition."""
+        self._frame.told.add(partition=partition, epoch=epoch)
+        self._wake.set()
+
     def credit(self, consumer: int, messages: int, size: int) -> None:
         """Adds to what a consumer may be sent."""
         self._frame.credits.add(consumer=consumer, messages=messages, bytes=size)

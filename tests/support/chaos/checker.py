@@ -62,7 +62,7 @@ def _check_redelivery(account: Account, message: Message, first: Delivery, secon
         return
     acknowledged = ", acknowledged" if message.id in account.acknowledged else ""
     verdict.findings["delivered again"].append(
-        f"{_name(message)} at {second.at:.3f} to {second.consumer}, "
+        f"{_name(message)} at {second.at:.3f} to {second.consumer}{' (redelivered)' if second.redelivered else ''}, "
         f"and at {first.at:.3f} to {first.consumer}, which lives{acknowledged}"
     )
 

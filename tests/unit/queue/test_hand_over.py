@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 
 import pytest
 
-from services.common.clock import epoch_ms
-from services.queue import recovering
+from services.common.clock import epoch_ms, monotonic
+from services.queue import partitions, recovering
+from services.queue.partition import Partition, State
 from services.rpc import queue_pb2 as pb
 from tests.support.queue_house import House, RawLink
 
@@ -53,6 +55,54 @@ async def test_what_was_handed_over_can_be_settled(house: House, durable: bool) 
     await link.close()
     await another_owner(house)
     assert await (await house.link(origin=1002)).ready(queue_id, 1) == 1
+
+
+async def orphaned(house: House) -> tuple[int, Partition]:
+    """A queue of queue-1, which has ended; queue-2 has read its partition back, and waits for its links."""
+    heir = house.queues["queue-2"]
+    owned = house.queues["queue-1"]._host.registry.queues
+    names = (f"q{number}" for number in itertools.count())
+    while (queue_id := await house.declare(next(names))) not in owned:
+        pass
+    await house.queues.pop("queue-1").stop()
+    number = house.topology.queues[queue_id].partition
+    async with asyncio.timeout(5):
+        while not (partition := heir._host.registry.partitions.get(number)):
+            await asyncio.sleep(0.005)
+    return queue_id, partition
+
+
+async def test_everybody_is_heard(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A new owner delivers nothing before every gateway has said what it holds, even of what comes again later."""
+    monkeypatch.setattr(partitions, "_SHORTLY", 30.0)
+    await house.start_queue("queue-2")
+    one = await house.link("queue-2", origin=1001, tells=True)
+    other = await house.link("queue-2", origin=1002, tells=True)
+    queue_id, partition = await orphaned(house)
+    told = [pb.Told(partition=partition.number, epoch=partition.epoch)]
+    raw = one.batch(queue_id, [b"held", b"new"], resent=True)
+    held = pb.PublishBatch.FromString(raw).uids[:1]
+    consumer = pb.AttachConsumer(consumer=1, queue_id=queue_id, messages=10, bytes=1 << 30)
+    await one.send(attaches=[consumer], publishes=[raw], told=told)
+    await asyncio.sleep(0.1)
+    assert partition.state is State.RECOVERING
+    await other.send(attaches=[pb.AttachConsumer(consumer=2, queue_id=queue_id, held=held, again=True)], told=told)
+    await one.until(lambda: one.bodies)
+    assert one.bodies == [b"new"]
+    await other.send(settles=[pb.Settle(queue_id=queue_id, outcome=pb.RELEASE, uids=held)])
+    await one.until(lambda: one.bodies == [b"new", b"held"])
+
+
+async def test_nobody_is_waited_for_long(house: House) -> None:
+    """A gateway that says nothing, or that it knew too early, holds a new owner up for a moment only."""
+    await house.start_queue("queue-2")
+    link = await house.link("queue-2", origin=1001, tells=True)
+    queue_id, partition = await orphaned(house)
+    await link.send(told=[pb.Told(partition=partition.number, epoch=partition.epoch - 1)])
+    begun = monotonic()
+    await link.attach(queue_id)
+    assert partition.state is State.SERVING
+    assert monotonic() - begun < 5
 
 
 async def test_requeued_keeps_its_place(house: House) -> None:
