@@ -9,7 +9,7 @@ import statistics
 import tempfile
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import typer
 
@@ -23,7 +23,6 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 @app.command()
 def main(
     rows: Annotated[int, typer.Option(help="Of the table `stages`.")] = 100_000_000,
-    row_group: Annotated[int, typer.Option(help="Rows in a row group.")] = 65_536,
     questions: Annotated[int, typer.Option(help="Messages that are looked up, by id and by uid.")] = 50,
     keep: Annotated[Path | None, typer.Option(help="Folder to leave the files in, or to find them in.")] = None,
 ) -> None:
@@ -32,7 +31,7 @@ def main(
     try:
         if not (folder / "stages").exists():
             started = time.monotonic()
-            generate(folder, rows, row_group=row_group)
+            generate(folder, rows)
             typer.echo(f"filed {rows:,} rows in {time.monotonic() - started:.0f} s")
         asyncio.run(_measure(folder, rows, questions))
     finally:
@@ -45,21 +44,29 @@ async def _measure(folder: Path, rows: int, questions: int) -> None:
     newest = rows * 2.5 / 8 / 2 * 0.99
     uids = [(1 << SEQUENCE_BITS) + random.randrange(1, int(newest)) for _ in range(questions)]
     look_up = LookUp(folder)
-    _report("first", [await _seconds(look_up, message_id(uids[0]))])
-    _report("by message id", [await _seconds(look_up, message_id(uid)) for uid in uids])
-    _report("by uid", [await _seconds(look_up, str(uid)) for uid in uids])
+    _report("first", [await _cost(look_up, message_id(uids[0]))])
+    _report("by message id", [await _cost(look_up, message_id(uid)) for uid in uids])
+    _report("by uid", [await _cost(look_up, str(uid)) for uid in uids])
     await look_up.stop()
 
 
-async def _seconds(look_up: LookUp, asked: str) -> float:
-    started = time.monotonic()
+class _Cost(NamedTuple):
+    elapsed: float  # seconds
+    cpu: float  # of all threads; what elapses on a machine that does nothing else is less
+
+
+async def _cost(look_up: LookUp, asked: str) -> _Cost:
+    started, used = time.monotonic(), time.process_time()
     trace = await look_up.trace(asked)
     assert len(trace.journeys[0].messages[0].steps) >= 5, "a message of the day is found"
-    return time.monotonic() - started
+    return _Cost(time.monotonic() - started, time.process_time() - used)
 
 
-def _report(what: str, seconds: list[float]) -> None:
-    typer.echo(f"{what:<14} median {statistics.median(seconds) * 1000:.0f} ms, slowest {max(seconds) * 1000:.0f} ms")
+def _report(what: str, costs: list[_Cost]) -> None:
+    elapsed, cpu = zip(*costs, strict=True)
+    figures = (statistics.median(elapsed), max(elapsed), statistics.median(cpu))
+    median, slowest, used = (f"{seconds * 1000:.0f} ms" for seconds in figures)
+    typer.echo(f"{what:<14} median {median}, slowest {slowest}, processor {used}")
 
 
 app()

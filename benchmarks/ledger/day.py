@@ -45,7 +45,8 @@ class Rows:
     first_uid: Ints
     last_uid: Ints
 
-    def where(self, chosen: NDArray[np.bool_]) -> Rows:
+    def where(self, chosen: NDArray[np.bool_] | Ints) -> Rows:
+        """Those that a mask says, or indexes."""
         return Rows(*(getattr(self, name)[chosen] for name in self.__slots__))
 
     @classmethod
@@ -65,15 +66,14 @@ class Day:
         self._row = 1
         self._late: list[Rows] = []
 
-    def hour(self) -> tuple[Rows, Rows]:
-        """All rows of the next hour, sorted as they are filed; and those that say `received`, one for each batch."""
+    def hour(self) -> Rows:
+        """All rows of the next hour, sorted as they are filed."""
         starts, ends = self._hour_starts_us, self._hour_starts_us + HOUR_US
         self._hour_starts_us = ends
         rows = Rows.joined([*(self._of(origin, starts) for origin in ORIGINS), *self._late])
         self._late = [rows.where(rows.time >= ends)]
         rows = rows.where(rows.time < ends)
-        rows = rows.where(np.argsort(rows.first_uid, kind="stable"))  # type: ignore[arg-type]  # indexes do as well
-        return rows, rows.where(rows.stage == 0)
+        return rows.where(np.argsort(rows.first_uid, kind="stable"))
 
     def _of(self, origin: int, starts: int) -> Rows:
         batches, many = self._batches, len(STAGES)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -13,10 +14,23 @@ import pyarrow.parquet as pq
 from benchmarks.ledger.day import STAGES, Day, Ints, Rows
 
 _PARTITIONS = 64
+_MOST_ROWS = 1_000_000  # in a file of an hour that is over
+ROW_GROUP = {"stages": 65_536, "ids": 8_192}
 
 
-def generate(folder: Path, rows: int, *, hours: int = 24, queues: int = 40, row_group: int = 65_536) -> int:
-    """Makes `folder`, with `rows` rows in the `hours` before this one; gives how many ids it filed."""
+def generate(
+    folder: Path,
+    rows: int,
+    *,
+    hours: int = 24,
+    queues: int = 40,
+    row_group: Mapping[str, int] = ROW_GROUP,
+    parts: int = 360,
+) -> int:
+    """Makes `folder`, with `rows` rows in the `hours` before this one; gives how many ids it filed.
+
+    The newest hour is in `parts` files, as one that is not over: there is one every ten seconds.
+    """
     shutil.rmtree(folder, ignore_errors=True)
     now = datetime.now(UTC).replace(minute=0, second=0, microsecond=0)
     starts = now - timedelta(hours=hours)
@@ -24,12 +38,20 @@ def generate(folder: Path, rows: int, *, hours: int = 24, queues: int = 40, row_
     filed = 0
     for number in range(hours):
         hour = starts + timedelta(hours=number)
-        seen, received = day.hour()
-        ids = _ids(received)
-        _write(_stages(seen, queues), folder / "stages", hour, row_group)
-        _write(ids, folder / "ids", hour, row_group)
-        filed += ids.num_rows
+        seen = day.hour()
+        count = parts if number == hours - 1 else -(-len(seen.time) // _MOST_ROWS)
+        for name, piece in enumerate(_pieces(seen, count)):
+            ids = _ids(piece.where(piece.stage == 0))
+            _write(_stages(piece, queues), folder / "stages", hour, str(name), row_group["stages"])
+            _write(ids, folder / "ids", hour, str(name), row_group["ids"])
+            filed += ids.num_rows
     return filed
+
+
+def _pieces(rows: Rows, count: int) -> Iterator[Rows]:
+    """What was filed together: one time after the other, each sorted as the whole is."""
+    for indexes in np.array_split(np.argsort(rows.time, kind="stable"), count):
+        yield rows.where(np.sort(indexes))
 
 
 def message_id(uid: int) -> str:
@@ -126,7 +148,7 @@ def _ranges(firsts: Ints, lasts: Ints, offsets: Ints) -> pa.ListArray:
     return pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), pairs)
 
 
-def _write(table: pa.Table, folder: Path, hour: datetime, row_group: int) -> None:
+def _write(table: pa.Table, folder: Path, hour: datetime, name: str, row_group: int) -> None:
     place = folder / f"date={hour:%Y-%m-%d}" / f"hour={hour:%H}"
-    place.mkdir(parents=True)
-    pq.write_table(table, place / "merged.parquet", row_group_size=row_group, compression="zstd")
+    place.mkdir(parents=True, exist_ok=True)
+    pq.write_table(table, place / f"{name}.parquet", row_group_size=row_group, compression="zstd")

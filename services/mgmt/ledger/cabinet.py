@@ -20,9 +20,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from services.mgmt.ledger.schema import SORTED_BY, TABLES, plain
+from services.mgmt.ledger.schema import ROW_GROUP, SORTED_BY, TABLES, plain
 
-ROW_GROUP = 65_536
 PART, HOUR = "part", "hour"  # how names of files begin: of a few seconds; merged
 _STATE = "_state.json"
 _HIDDEN = "."
@@ -81,7 +80,7 @@ class Cabinet:
         pq.write_table(
             rows.unify_dictionaries().sort_by(order).cast(plain(TABLES[table])),
             path,
-            row_group_size=ROW_GROUP,
+            row_group_size=ROW_GROUP[table],
             compression="zstd",
             store_schema=False,
         )

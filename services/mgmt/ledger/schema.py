@@ -62,6 +62,8 @@ GAPS: Final = pa.schema(
 )
 TABLES: Final[Mapping[str, pa.Schema]] = {"stages": STAGES, "ids": IDS, "gaps": GAPS}
 SORTED_BY: Final[Mapping[str, str]] = {"stages": "first_uid", "ids": "id", "gaps": "time"}
+ROW_GROUP: Final[Mapping[str, int]] = {"stages": 65_536, "ids": 8_192, "gaps": 65_536}
+"""Rows that are read at least. Ids lie in no order of time: every file may have one, and has to be looked into."""
 UIDS: Final = _UIDS
 TIME: Final = _TIME
 

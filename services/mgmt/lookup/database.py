@@ -11,7 +11,8 @@ import pyarrow as pa
 import structlog
 
 from services.common.errors import ResourceError, Unavailable
-from services.mgmt.lookup.hours import filed, filed_hours, literal
+from services.mgmt.lookup.hours import filed, filed_hours
+from services.mgmt.lookup.spans import Spans
 
 log = structlog.get_logger()
 
@@ -29,6 +30,7 @@ class Database:
         self._folder = folder.absolute()
         self._connection = duckdb.connect(":memory:", config={"threads": _THREADS, "memory_limit": _MEMORY})
         self._unreadable: set[str] = set()
+        self._spans = Spans()
         self._offered: frozenset[str] = frozenset()
         self._interrupted = False
         self._confine()
@@ -50,27 +52,34 @@ class Database:
         self._offered = frozenset(tables)
 
     def select(
-        self, table: str, columns: str, condition: str, parameters: Mapping[str, Any], hours: list[int]
+        self,
+        table: str,
+        columns: str,
+        condition: str,
+        parameters: Mapping[str, Any],
+        hours: list[int],
+        *,
+        having: int | None = None,
     ) -> list[Row]:
         """Rows of these hours, and all that were offered, in no order; a row may come twice.
 
+        `having`: the uid that all rows which fulfil the condition have between `first_uid` and `last_uid`.
         Raises Unavailable when the files cannot be read, ResourceError when that takes too much or is interrupted.
         """
         for _ in range(_ATTEMPTS):
             if self._interrupted:
                 raise ResourceError("the look-up was broken off")
-            files = [file for file in filed(self._folder / table, hours) if file not in self._unreadable]
-            sql = " union all ".join(
-                f"(select {columns} from {source} where {condition})"  # noqa: S608 - none of it comes from outside
-                for source in self._sources(table, files)
-            )
-            if not sql:
-                return []
+            files = self._files(table, hours)
+            chosen = files if having is None else self._spans.with_uid(files, having)
             try:
-                return self._run(sql, {**parameters, "files": files} if files else parameters)
+                rows = self._read(table, columns, condition, parameters, chosen)
             except (duckdb.IOException, duckdb.InvalidInputException) as failure:
-                self._set_aside(files, failure)
-        raise Unavailable("the ledger's files cannot be read, see the log")
+                self._set_aside(chosen, failure)
+                continue
+            # While files are replaced, for a moment there is less to be seen than there is.
+            if self._files(table, hours) == files:
+                return rows
+        raise Unavailable("the ledger's files cannot be read, or change too fast; see the log")
 
     def interrupt(self) -> None:
         """Ends the `select` that is under way, and those that follow until rows are offered again."""
@@ -80,6 +89,19 @@ class Database:
     def close(self) -> None:
         """Frees what it holds."""
         self._connection.close()
+
+    def _files(self, table: str, hours: list[int]) -> list[str]:
+        return sorted(set(filed(self._folder / table, hours)) - self._unreadable)
+
+    def _read(
+        self, table: str, columns: str, condition: str, parameters: Mapping[str, Any], files: list[str]
+    ) -> list[Row]:
+        sql = " union all ".join(
+            f"(select {columns} from {source} where {condition})"  # noqa: S608 - none of it comes from outside
+            for source in self._sources(table, files)
+        )
+        patterns = {"files": [_pattern(path) for path in files]} if files else {}
+        return self._run(sql, {**parameters, **patterns}) if sql else []
 
     def _run(self, sql: str, parameters: Mapping[str, Any]) -> list[Row]:
         try:
@@ -95,11 +117,11 @@ class Database:
         """Files that are gone are not listed again; one that is damaged must not hide all others."""
         for file in files:
             try:
-                self._connection.execute("select count(*) from parquet_file_metadata($file)", {"file": file})
+                self._connection.execute("select count(*) from parquet_file_metadata($file)", {"file": _pattern(file)})
             except duckdb.Error:
-                if _path(file).exists():
+                if Path(file).exists():
                     self._unreadable.add(file)
-                    log.warning("a file of the ledger is damaged", file=str(_path(file)), reason=str(failure))
+                    log.warning("a file of the ledger is damaged", file=file, reason=str(failure))
 
     def _confine(self) -> None:
         run = self._connection.execute
@@ -108,7 +130,7 @@ class Database:
         run("set autoinstall_known_extensions = false")
         run("set autoload_known_extensions = false")
         # Files are named as patterns, and both the pattern and what it means are checked.
-        run("set allowed_directories = $folders", {"folders": [f"{self._folder}/", f"{literal(self._folder)}/"]})
+        run("set allowed_directories = $folders", {"folders": [f"{self._folder}/", f"{_pattern(str(self._folder))}/"]})
         run("set enable_external_access = false")
         run("set lock_configuration = true")
 
@@ -117,5 +139,9 @@ class Database:
 _FILES = "read_parquet($files, union_by_name = true, hive_partitioning = false)"
 
 
-def _path(pattern: str) -> Path:
-    return Path(pattern.replace("[[]", "[").replace("[*]", "*").replace("[?]", "?"))
+_PATTERNS = str.maketrans({character: f"[{character}]" for character in "*?["})
+
+
+def _pattern(path: str) -> str:
+    """The one that means `path` and nothing else."""
+    return path.translate(_PATTERNS)

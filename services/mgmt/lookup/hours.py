@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from itertools import groupby
@@ -22,9 +23,9 @@ def filed_hours(table: Path) -> list[int]:
 
 
 def filed(table: Path, hours: Iterable[int]) -> list[str]:
-    """The Parquet files of these hours that are whole, as glob patterns of which each means one file."""
+    """The Parquet files of these hours that are whole."""
     folders = (table / f"{datetime.fromtimestamp(hour * 3600, UTC):date=%Y-%m-%d/hour=%H}" for hour in hours)
-    return [literal(folder / name) for folder in folders for name in _names(folder) if name.endswith(".parquet")]
+    return [f"{folder}/{name}" for folder in folders for name in _names(folder) if name.endswith(".parquet")]
 
 
 def windows(hours: list[int], size: int) -> Iterator[list[int]]:
@@ -38,7 +39,7 @@ def windows(hours: list[int], size: int) -> Iterator[list[int]]:
 def _names(folder: Path) -> list[str]:
     try:
         # What begins so is being written.
-        return [path.name for path in folder.iterdir() if not path.name.startswith((".", "_"))]
+        return [name for name in os.listdir(folder) if not name.startswith((".", "_"))]  # noqa: PTH208 - names are wanted
     except (FileNotFoundError, NotADirectoryError):
         return []
 
@@ -49,8 +50,3 @@ def _parse(date: str, hour: str) -> int | None:
     except ValueError:
         return None
     return int(begins.timestamp()) // 3600
-
-
-def literal(path: Path) -> str:
-    """The glob pattern that means `path` and nothing else."""
-    return "".join(f"[{character}]" if character in "*?[" else character for character in str(path))

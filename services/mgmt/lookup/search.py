@@ -61,10 +61,10 @@ class Search:
         """Everything that is said of a message, once and by time; `since_us` is when it cannot have begun later."""
         hours = self._database.hours("stages")
         if since_us is not None:
-            return _tidy(self._select(_SPEAKS_OF, uid, _from(hours, since_us)))
+            return _tidy(self._speaking_of(uid, _from(hours, since_us)))
         rows: list[StageRow] = []
         for window in windows(hours, _WINDOW):
-            rows += self._select(_SPEAKS_OF, uid, window)
+            rows += self._speaking_of(uid, window)
             if rows and window and _begins_in(rows, window):
                 break
         return _tidy(rows)
@@ -73,7 +73,8 @@ class Search:
         """Rows that say that something went on as `uid`, which began at `time_us`."""
         begin, end = hour_of(time_us - _SLACK_US), hour_of(time_us + _SLACK_US)
         hours = [hour for hour in self._database.hours("stages") if begin <= hour <= end]
-        return _tidy(self._select(_LEADS_TO, uid, hours))
+        rows = self._database.select("stages", COLUMNS, _LEADS_TO, {"uid": uid}, hours)
+        return _tidy([StageRow(*row) for row in rows])
 
     def gaps(self, since_us: int) -> list[Gap]:
         """Those that were noticed later than that, by time."""
@@ -93,8 +94,9 @@ class Search:
                 found.setdefault(uid, Match(uid=uid, kind=kind, time_us=time_us))
         return list(found.values())
 
-    def _select(self, condition: str, uid: int, hours: list[int]) -> list[StageRow]:
-        return [StageRow(*row) for row in self._database.select("stages", COLUMNS, condition, {"uid": uid}, hours)]
+    def _speaking_of(self, uid: int, hours: list[int]) -> list[StageRow]:
+        rows = self._database.select("stages", COLUMNS, _SPEAKS_OF, {"uid": uid}, hours, having=uid)
+        return [StageRow(*row) for row in rows]
 
 
 def _from(hours: list[int], since_us: int) -> list[int]:

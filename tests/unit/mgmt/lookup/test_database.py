@@ -84,7 +84,22 @@ def test_files_are_merged_meanwhile(ledger: LedgerFiles, monkeypatch: pytest.Mon
 
     monkeypatch.setattr(database, "filed", list_then_merge)
     assert _uids(opened) == [uid(ord("a")), uid(ord("b"))]
-    assert [len(files) for files in listed] == [2, 1]
+    assert [len(files) for files in listed] == [2, 1, 1]
+
+
+def test_files_are_replaced_meanwhile(ledger: LedgerFiles, monkeypatch: pytest.MonkeyPatch) -> None:
+    """When there is more after the reading than was listed before it, everything is read again."""
+    ledger.stage("received", uid(1))
+    ledger.file()
+    opened = Database(ledger.folder)
+    listed = []
+
+    def list_in_between(table: Path, hours: list[int]) -> list[str]:
+        listed.append(filed(table, hours))
+        return listed[-1] if len(listed) > 1 else []
+
+    monkeypatch.setattr(database, "filed", list_in_between)
+    assert _uids(opened) == [uid(1)]
 
 
 def test_damaged_file(ledger: LedgerFiles) -> None:

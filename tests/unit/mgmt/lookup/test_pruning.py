@@ -19,7 +19,7 @@ HOURS = 4
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A million rows in some large files, in row groups as small beside the whole as those of a hundred million."""
     place = tmp_path_factory.mktemp("day") / "ledger"
-    generate(place, ROWS, hours=HOURS, row_group=4096)
+    generate(place, ROWS, hours=HOURS, row_group={"stages": 4096, "ids": 4096}, parts=1)
     return place
 
 
