@@ -122,8 +122,7 @@ class Session:
     def deliver(self, consumer: Consumer, arrived: Arrived) -> None:
         """Writes deliveries, or keeps them while the socket or the client's flow holds them back."""
         if self.closed:
-            if not consumer.settled:
-                self.broker.settle(consumer.queue_id, RESTORE, arrived.uids)
+            self._give_back(consumer, arrived)
         elif self._backlog or not self.flowing or not self.connection.writable:
             self._backlog.add(consumer, arrived)
             self.connection.wants_to_write(self)
@@ -215,13 +214,19 @@ class Session:
         self._waiting.clear()
         self.broker.sessions.discard(self)
         for consumer, arrived in self._backlog.take_all():
-            if not consumer.settled:
-                self.broker.settle(consumer.queue_id, RESTORE, arrived.uids)
+            self._give_back(consumer, arrived)
         self._release_unsettled()
         self._roll_back()
         for consumer in list(self.consumers.values()):
             self.broker.abandon(consumer)
         self.consumers.clear()
+
+    def _give_back(self, consumer: Consumer, arrived: Arrived) -> None:
+        """Nobody will see these; what is settled by being sent is lost."""
+        if not consumer.settled:
+            self.broker.settle(consumer.queue_id, RESTORE, arrived.uids)
+        elif self.broker.sending.open:
+            self.broker.sending.ended(consumer.queue_id, CONNECTION_LOST, arrived.uids)
 
     def _release_unsettled(self) -> None:
         by_queue: dict[int, list[int]] = defaultdict(list)

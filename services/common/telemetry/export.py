@@ -47,7 +47,8 @@ class ExportQueue:
         self._delay = delay
         self._spans: deque[Span] = deque()
         self._thread: threading.Thread | None = None
-        self._wake = threading.Event()
+        self._some = threading.Event()
+        self._many = threading.Event()
         self._stopping = False
         self._told = 0  # drops that a span has told of
         self._said_at = 0.0
@@ -64,17 +65,19 @@ class ExportQueue:
             self._refused += 1
             return
         self._spans.append(span)
+        self._some.set()
+        if len(self._spans) >= self._batch:
+            self._many.set()
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, name="spans", daemon=True)
             self._thread.start()
-        elif len(self._spans) >= self._batch:
-            self._wake.set()
 
     def stop(self, seconds: float) -> None:
         """Exports what is left, for so long at most; what is left then is dropped."""
         self._stopping = True
         if self._thread:
-            self._wake.set()
+            self._some.set()
+            self._many.set()
             self._thread.join(seconds)
         if self._spans:
             self._refused += len(self._spans)
@@ -87,8 +90,10 @@ class ExportQueue:
         while True:
             stopping = self._stopping
             if not stopping:
-                self._wake.wait(self._delay)
-                self._wake.clear()
+                self._some.wait()
+                self._many.wait(self._delay)
+                self._some.clear()
+                self._many.clear()
             while self._spans:
                 exporter = self._export(exporter)
             if stopping:

@@ -15,7 +15,7 @@ from services.rpc.store_pb2 import Record
 
 RECORD_KIND = "tracing_status"
 
-_EVERY = 2.0  # seconds between looks; a record is put only when there is news
+_EVERY = 2.0  # seconds between records while there is news
 
 log = structlog.get_logger()
 
@@ -42,9 +42,13 @@ async def report(tracer: Tracer, service: str, instance: str, put: Put) -> None:
     told: dict[str, int] = {}
     try:
         while True:
+            tracer.busy.clear()
             counts = tracer.counts
             if counts != told and await _put(put, _record(tracer, service, instance, counts)):
                 told = counts
+            # An idle process sleeps, once all of its spans are accounted for and that has been told.
+            if told == counts and counts["ended"] == counts["exported"] + counts["dropped"]:
+                await tracer.busy.wait()
             await asyncio.sleep(_EVERY)
     finally:
         await _delete(put, instance)

@@ -7,6 +7,7 @@ files in the data folder otherwise.
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 from collections.abc import Callable, Mapping
@@ -34,6 +35,8 @@ class Tracer:
 
     def __init__(self, queue: ExportQueue | None = None) -> None:
         self.on = queue is not None
+        self.busy = asyncio.Event()
+        """Set with every span that ends; for whoever reports."""
         self.untraced = 0
         """Sampled messages that were followed no further, because too many were under way."""
         self._queue = queue
@@ -74,6 +77,7 @@ class Tracer:
         span.end_ns = max(end_ns or time_ns(), span.start_ns)
         if self._queue:
             self._queue.add(span)
+            self.busy.set()
 
     def stop(self) -> None:
         """Exports what is left, for as long as is bearable for a process that was asked to stop."""
