@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
     Holdings = Mapping[Consumer | GetHolder, list[int]]
 
-_AGAIN = 0.05
+_SOON = 0.005  # seconds, in which what happens together is looked at together: clients wait
+_AGAIN = 0.05  # while nothing happens
 
 
 @dataclass(slots=True)
@@ -75,7 +76,7 @@ class Adrift:
         """A settlement for when the queue has an owner."""
         if uids:
             self._places[queue_id].kept.append((outcome, uids))
-            self.retry_soon()
+            self._look_within(_AGAIN)
 
     def give_back(self, settlements: Iterable[Settlement]) -> None:
         """What a former owner was told, and may not have carried out.
@@ -86,7 +87,7 @@ class Adrift:
             if outcome in (pb.ACCEPT, pb.REJECT) and queue_id in self._queues:
                 place = self._places[queue_id]
                 (place.late if place.asked else place.kept).append((outcome, uids))
-        self.retry_soon()
+        self._look_within(_AGAIN)
 
     def add(self, consumer: Consumer) -> None:
         """A consumer to be attached again."""
@@ -133,8 +134,15 @@ class Adrift:
 
     def retry_soon(self) -> None:
         """Looks for owners shortly, while anything waits for one."""
-        if self._retry is None and self._places:
-            self._retry = asyncio.get_running_loop().call_later(_AGAIN, self._look)
+        self._look_within(_SOON)
+
+    def _look_within(self, seconds: float) -> None:
+        loop = asyncio.get_running_loop()
+        if not self._places or (self._retry and self._retry.when() <= loop.time() + seconds):
+            return
+        if self._retry:
+            self._retry.cancel()
+        self._retry = loop.call_later(seconds, self._look)
 
     def _look(self) -> None:
         self._retry = None
@@ -149,7 +157,7 @@ class Adrift:
             for queue_id, link in found.items():
                 self._ask(queue_id, link, held[queue_id])
         self._told.tell({self._partition_of(queue_id) for queue_id in self._places if not self._is_asked(queue_id)})
-        self.retry_soon()
+        self._look_within(_AGAIN)
 
     def _is_asked(self, queue_id: int) -> bool:
         place = self._places[queue_id]

@@ -28,7 +28,7 @@ log = structlog.get_logger()
 _RETRY_SECONDS = 0.2
 _PATIENCE = 5.0  # with a store that does not answer, when this process is to stop; with transactions
 _SHORTLY = 1.0  # for gateways and dead letters, when a partition is to leave
-_LOOK_SECONDS = 0.02
+_LOOK_SECONDS = 0.005
 _LAST_WORDS = 0.1  # for answers on their way to gateways
 
 

@@ -28,6 +28,7 @@ log = structlog.get_logger()
 _HIGH = 8 << 20  # bytes not done on a link above which its publishers wait …
 _LOW = 4 << 20  # … and below which they go on
 _RETRY_SECONDS = 0.05
+_MOVING_SECONDS = 0.005
 
 Groups = list[tuple[QueueLink | None, int, tuple[int, ...]]]  # link (None: nobody now), partition or -1, queue ids
 
@@ -203,7 +204,9 @@ class Publisher:
         self._parked_bytes += attempt.size
         self._groups.clear()
         if self._retry is None:
-            self._retry = asyncio.get_running_loop().call_later(_RETRY_SECONDS, self._unpark)
+            # A former owner answers at once, a next one may take its time.
+            delay = _MOVING_SECONDS if partition in self._moving else _RETRY_SECONDS
+            self._retry = asyncio.get_running_loop().call_later(delay, self._unpark)
 
     def _unpark(self) -> None:
         self._retry = None
@@ -282,7 +285,9 @@ class Publisher:
         return link.up and (link.blocked if pressure.state is Congestion.BLOCKED else link.outstanding > _LOW)
 
     def _unpark_soon(self) -> None:
-        if self._parked and self._retry is None:
+        if self._parked:
+            if self._retry:
+                self._retry.cancel()
             self._retry = asyncio.get_running_loop().call_later(0, self._unpark)
 
     def _assignment_changed(self) -> None:
