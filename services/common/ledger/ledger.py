@@ -21,7 +21,6 @@ log = structlog.get_logger()
 
 INTERVAL: Final = 0.25  # seconds in which rows collect
 SIGN_OF_LIFE: Final = 10.0  # seconds between batches, with rows or without
-_IDLE = 1.0  # while there are none
 _AGAIN = 0.5
 _LAST_WORDS = 2.0  # seconds to tell what is left when the service stops
 _SAY_AFTER = 4  # attempts: NATS may be starting just as we are
@@ -40,7 +39,8 @@ class Ledger:
         self._subject = stream.subject_of(service, instance)
         self._address = bus_address(settings) if settings.ledger else ""
         self._buffer = Buffer(settings.ledger_buffer)
-        self._rows = RowRecorder(service, instance, self._buffer.append)
+        self._more = asyncio.Event()
+        self._rows = RowRecorder(service, instance, self._buffer.append, self._more.set)
         self.recorder: Recorder = self._rows if self._address else OFF
         self._link: NatsLink | None = None
         self._told = 0.0
@@ -68,14 +68,17 @@ class Ledger:
             await self._link.close()
 
     async def _run(self) -> None:
-        failures, pause = 0, INTERVAL
+        failures = 0
         while True:
-            await asyncio.sleep(pause if not failures else _AGAIN)
-            pause = INTERVAL if self._rows.seal() else _IDLE
+            if not failures:
+                await self._row_or_silence()
+            await asyncio.sleep(_AGAIN if failures else INTERVAL)
+            self._more.clear()
+            self._rows.seal()
             try:
                 if self._buffer:
                     await self._tell_all(await self._connected())
-                elif monotonic() - self._told >= SIGN_OF_LIFE:
+                else:
                     await self._sign()
             except Away as failure:
                 failures += 1
@@ -86,6 +89,12 @@ class Ledger:
                 if failures >= _SAY_AFTER:
                     log.info("the ledger goes on", given_up=self.given_up)
                 failures = 0
+
+    async def _row_or_silence(self) -> None:
+        """Returns when there is something to tell, or when nothing was told for so long that this has to be said."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(SIGN_OF_LIFE + self._told - monotonic()):
+                await self._more.wait()
 
     async def _tell_all(self, link: NatsLink) -> None:
         buffer = self._buffer

@@ -61,12 +61,19 @@ class NoRecorder:
 OFF: Recorder = NoRecorder()
 
 
+def _nothing() -> None:
+    """Nobody waits for rows."""
+
+
 class RowRecorder:
-    """Numbers the rows of one instance, and gives them to `sink` in batches."""
+    """Numbers the rows of one instance, and gives them to `sink` in batches; `wake` is called for the first of each."""
 
     on = True
 
-    def __init__(self, service: str, instance: str, sink: Callable[[Sealed], None]) -> None:
+    def __init__(
+        self, service: str, instance: str, sink: Callable[[Sealed], None], wake: Callable[[], None] = _nothing
+    ) -> None:
+        self._wake = wake
         self._header = LedgerBatch(service=service, instance=instance)
         self._sink = sink
         self._rows: list[Row] = []
@@ -89,7 +96,10 @@ class RowRecorder:
         rows = self._rows
         # A plain tuple in the shape of a Row: making the named one takes several times as long.
         rows.append((time_ns() // 1000, stage, place, uids, outcome, reason, size, successors))  # type: ignore[arg-type]
-        if len(rows) >= _ROWS_AT_ONCE:
+        count = len(rows)
+        if count == 1:
+            self._wake()
+        elif count >= _ROWS_AT_ONCE:
             self.seal()
 
     def identify(self, message_format: str, uids: Sequence[int], properties: Sequence[bytes]) -> None:

@@ -38,10 +38,12 @@ log = structlog.get_logger()
 T = TypeVar("T")
 
 _MANY = 200_000  # rows that are filed before their time
-_WAIT = 1.0  # seconds for batches
+_WAIT = 2.0  # seconds for batches
+_GATHER = 1.0  # seconds in which batches come together
 _AGAIN = 1.0
 _TIDY_SECONDS = 10.0
 _LAST_WORDS = 5.0
+_LEASE_MS = 5000  # nobody waits for files, so that the lease need not be renewed often
 _UNREADABLE = (DecodeError, ValueError, LookupError, UnknownPlugin, pa.ArrowException)
 
 
@@ -52,7 +54,7 @@ class Filer:
         """`member` is another one at each start."""
         self._settings = settings
         self._address = bus_address(settings) if settings.ledger else ""
-        self._lease = FilingLease(store, member, settings.lease_ttl_ms)
+        self._lease = FilingLease(store, member, max(settings.lease_ttl_ms, _LEASE_MS))
         self._cabinet = Cabinet(settings.data / "ledger")
         self._tidying = Tidying(self._cabinet, Limits(settings.ledger_days, settings.ledger_bytes))
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="ledger")
@@ -118,7 +120,7 @@ class Filer:
         if len(messages) < AT_ONCE:
             session.listen()
             # What comes in a second is taken at once: asking costs more than what a batch does.
-            await asyncio.sleep(seconds if messages else 0)
+            await asyncio.sleep(_GATHER if messages and seconds > _GATHER else 0)
 
     async def _file(self, session: _Session) -> None:
         tables, messages = self._drawer.take(), session.take_messages()
