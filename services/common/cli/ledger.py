@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator
+from collections.abc import AsyncGenerator, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from itertools import repeat
+from math import inf
 
 import structlog
 from google.protobuf.message import DecodeError
@@ -17,6 +19,7 @@ from rich.text import Text
 from services.common.bus.follow import follow
 from services.common.cli.durations import moment
 from services.common.cli.steps import COLOURS
+from services.common.clock import monotonic
 from services.common.errors import BrokerError
 from services.common.ledger.stages import NAMES
 from services.common.ledger.stream import SUBJECTS
@@ -25,6 +28,7 @@ from services.rpc.ledger_pb2 import Identified, LedgerBatch
 
 _REMEMBERED = 10_000  # ids of messages, some of which are told of later
 _SHOWN = 3  # ids in a line
+_HELD = 1.0  # seconds in which what belongs together comes from all services
 
 log = structlog.get_logger()
 
@@ -46,7 +50,7 @@ class Line:
     reason: str
     count: int
     uids: list[tuple[int, int]]
-    ids: list[str]
+    number: int  # of the row in the instance
 
 
 class Following:
@@ -71,6 +75,13 @@ class Following:
             if (place.virtual_host, place.queue) == (self._virtual_host, self._queue):
                 yield self._line(batch, row, ranges)
 
+    def ids_of(self, line: Line) -> list[str]:
+        """What is known by now of what its messages are called."""
+        if not self._ids:
+            return []
+        each = (uid for first, last in line.uids for uid in range(first, last + 1))
+        return [self._ids[uid] for uid in each if uid in self._ids]
+
     def _line(self, batch: LedgerBatch, row: int, ranges: Iterable[int]) -> Line:
         place = batch.places[batch.place[row]]
         uids = [(batch.firsts[one], batch.firsts[one] + batch.lengths[one] - 1) for one in ranges]
@@ -88,14 +99,8 @@ class Following:
             reason=batch.words[batch.reason[row]],
             count=sum(last - first + 1 for first, last in uids),
             uids=uids,
-            ids=self._known(uids),
+            number=batch.first_row + row,
         )
-
-    def _known(self, uids: list[tuple[int, int]]) -> list[str]:
-        if not self._ids:
-            return []
-        each = (uid for first, last in uids for uid in range(first, last + 1))
-        return [self._ids[uid] for uid in each if uid in self._ids]
 
     def _remember(self, identified: Identified) -> None:
         format_ = format_named(identified.format)
@@ -110,21 +115,51 @@ class Following:
 
 
 async def show(address: str, following: Following, console: Console, *, as_json: bool) -> None:
-    """Writes a line for each batch at each stage, for ever. Raises Unavailable when NATS is away at first."""
+    """Writes a line for each batch at each stage, for ever. Raises Unavailable when NATS is away at first.
+
+    Services tell their rows a few times a second, each its own: lines wait until they can be sorted by time.
+    """
+    held: list[Line] = []
+    batches = _batches(address)
+    batch = asyncio.ensure_future(anext(batches, None))
+    due = inf
+    while True:
+        await asyncio.wait({batch}, timeout=None if due == inf else max(due - monotonic(), 0))
+        if batch.done():
+            if (payload := batch.result()) is None:
+                break
+            held += _lines(following, payload)
+            due = min(due, monotonic() + _HELD) if held else inf
+            batch = asyncio.ensure_future(anext(batches, None))
+        if monotonic() >= due:
+            _write(held, following, console, as_json=as_json)
+            held, due = [], inf
+    _write(held, following, console, as_json=as_json)
+
+
+async def _batches(address: str) -> AsyncGenerator[bytes, None]:
     async for told in follow(address, SUBJECTS):
-        try:
-            lines = list(following.lines(told.payload))
-        except (DecodeError, IndexError) as error:  # of a newer Hopline
-            log.warning("a batch of the ledger cannot be read", subject=told.subject, reason=str(error))
-            continue
-        for line in lines:
-            if as_json:
-                console.out(json.dumps(asdict(line)), highlight=False)
-            else:
-                console.print(text(line), soft_wrap=True)
+        yield told.payload
 
 
-def text(line: Line) -> Text:
+def _lines(following: Following, payload: bytes) -> list[Line]:
+    try:
+        return list(following.lines(payload))
+    except (DecodeError, IndexError) as error:  # of a newer Hopline
+        log.warning("a batch of the ledger cannot be read", reason=str(error))
+        return []
+
+
+def _write(lines: list[Line], following: Following, console: Console, *, as_json: bool) -> None:
+    for line in sorted(lines, key=lambda line: (line.time_us, line.number)):
+        ids = following.ids_of(line)
+        if as_json:
+            console.out(json.dumps({**asdict(line), "ids": ids}), highlight=False)
+        else:
+            console.print(text(line, ids), soft_wrap=True)
+
+
+def text(line: Line, ids: list[str]) -> Text:
     """When, which stage, of which messages, how or why, and who says so."""
     uids = str(line.uids[0][0]) if line.count == 1 else f"{line.uids[0][0]} and {line.count - 1} more"
     words = [line.outcome, line.reason, "again" if line.attempt > 1 else ""]
@@ -135,7 +170,7 @@ def text(line: Line) -> Text:
         "  ",
         (f"{line.stage:<13}", COLOURS.get(line.stage, "")),
         f"  {uids}",
-        (f"  {_ids(line.ids)}" if line.ids else "", "bold"),
+        (f"  {_ids(ids)}" if ids else "", "bold"),
         f"  {how}" if how else "",
         (f"  {line.instance}", "dim"),
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -59,34 +61,20 @@ class _Waterfall:
         steps = [step for message in journey.messages for step in message.steps]
         self._begin = min((step.time_us for step in steps), default=0)
         self._span = max((step.time_us for step in steps), default=0) - self._begin
-        self._stage = max((len(step.stage) for step in steps), default=0)
+        self._ordered = list(_ordered(journey.messages))
+        deepest = max((depth for _, depth in self._ordered), default=0)
+        self._stage = max((len(step.stage) for step in steps), default=0) + len(_indent(deepest))
         self._place = max((len(place(step)) for step in steps), default=0)
         self._instance = max((len(step.instance) for step in steps), default=0)
 
     def show(self) -> None:
         """Each message once: what was published, and below it what it went on as. Then what has become of it."""
-        children: dict[int | None, list[Message]] = {}
-        known = {message.uid for message in self._journey.messages}
-        for message in self._journey.messages:
-            children.setdefault(message.predecessor if message.predecessor in known else None, []).append(message)
-        shown: set[int] = set()
-        # Rows may contradict each other: then there is no beginning.
-        for root in [*children.pop(None, ()), *self._journey.messages]:
-            self._tree(root, children, shown)
+        for message, depth in self._ordered:
+            self._message(message, depth)
         self._end()
 
-    def _tree(self, root: Message, children: dict[int | None, list[Message]], shown: set[int]) -> None:
-        # Without recursion: a circle of dead-lettering is a long line.
-        pending = [(root, 0)]
-        while pending:
-            message, depth = pending.pop()
-            if message.uid not in shown:
-                shown.add(message.uid)
-                self._message(message, depth)
-                pending.extend((child, depth + 1) for child in reversed(children.get(message.uid, [])))
-
     def _message(self, message: Message, depth: int) -> None:
-        indent = "  " * min(depth, 8)
+        indent = _indent(depth)
         mark = f"{indent[2:]}└ " if depth else ""
         _say(self._console, f"{mark}{self._title(message)}", "bold")
         for step in message.steps:
@@ -116,7 +104,7 @@ class _Waterfall:
             f"{wait:>10}  ",
             (self._waterfall(step), "cyan"),
             f"  {indent}",
-            (f"{step.stage:<{self._stage}}", COLOURS.get(step.stage, "")),
+            (f"{step.stage:<{self._stage - len(indent)}}", COLOURS.get(step.stage, "")),
             f"  {place(step):<{self._place}}  ",
             (f"{step.instance:<{self._instance}}  ", "dim"),
             (detail(step), COLOURS.get(step.stage, "")),
@@ -143,6 +131,27 @@ class _Waterfall:
             _say(self._console, "it goes on; a look-up follows no further", "yellow")
         for gap in journey.gaps:
             _say(self._console, _missing(gap), "red")
+
+
+def _ordered(messages: list[Message]) -> Iterator[tuple[Message, int]]:
+    """Each once, with its depth: after the one that it was before."""
+    children: dict[int | None, list[Message]] = {}
+    known = {message.uid for message in messages}
+    for message in messages:
+        children.setdefault(message.predecessor if message.predecessor in known else None, []).append(message)
+    shown: set[int] = set()
+    # Rows may contradict each other: then there is no beginning. A circle of dead-lettering is a long line.
+    pending = [(root, 0) for root in reversed([*children.pop(None, ()), *messages])]
+    while pending:
+        message, depth = pending.pop()
+        if message.uid not in shown:
+            shown.add(message.uid)
+            yield message, depth
+            pending.extend((child, depth + 1) for child in reversed(children.get(message.uid, [])))
+
+
+def _indent(depth: int) -> str:
+    return "  " * min(depth, 8)
 
 
 def _exchange(name: str) -> str:

@@ -6,18 +6,17 @@ import asyncio
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from services.common.clock import Clock, monotonic
 from services.common.errors import ResourceError, SyntaxFault
-from services.common.trace import LONGEST_ID, MOST_JOURNEYS, Journey, Match, Trace
-from services.mgmt.lookup.assemble import assemble, begin_of
-from services.mgmt.lookup.database import Database
-from services.mgmt.lookup.search import Search
-from services.mgmt.lookup.way import follow
+from services.common.trace import LONGEST_ID, MOST_JOURNEYS, Trace
 
-_SECONDS = 10.0  # after which no further step of a way is looked for
+if TYPE_CHECKING:
+    from services.mgmt.lookup.answers import Answers
+
 _HARD_SECONDS = 20.0  # after which a question is broken off
 _MOST_WAITING = 16
 
@@ -34,10 +33,10 @@ class LookUp:
     """Answers from the ledger in `folder`, and from what `unfiled` gives."""
 
     def __init__(self, folder: Path, unfiled: Unfiled = nothing_unfiled, clock: Clock = monotonic) -> None:
-        self._database = Database(folder)
-        self._search = Search(self._database)
+        self._folder = folder
         self._unfiled = unfiled
         self._clock = clock
+        self._answers: Answers | None = None
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="look-up")
         self._turn = asyncio.Lock()
         self._waiting = 0
@@ -61,9 +60,10 @@ class LookUp:
 
     async def stop(self) -> None:
         """Breaks off what is under way."""
-        self._database.interrupt()
+        self._interrupt()
         await asyncio.to_thread(self._thread.shutdown)
-        self._database.close()
+        if self._answers:
+            self._answers.close()
 
     async def _bounded(self, asked: str, journeys: int, everything: bool) -> Trace:
         # Taken before the files are listed: what is filed meanwhile is found twice rather than never.
@@ -76,21 +76,20 @@ class LookUp:
                 return await asyncio.shield(work)
         except (TimeoutError, asyncio.CancelledError) as end:
             # The thread is free again before anyone else has a turn.
-            self._database.interrupt()
+            self._interrupt()
             await asyncio.wait([work])
             if isinstance(end, TimeoutError):
                 raise ResourceError(f"the look-up takes longer than {_HARD_SECONDS:.0f} seconds") from None
             raise
 
     def _answer(self, asked: str, journeys: int, everything: bool, unfiled: Mapping[str, pa.Table]) -> Trace:
-        until = self._clock() + _SECONDS
-        self._database.offer(unfiled)
-        found, more = self._search.matches(asked, journeys, everything=everything)
-        told = [journey for match in found if (journey := self._journey(match, until))]
-        return Trace(id=asked, journeys=told, more=more)
+        if self._answers is None:
+            # DuckDB takes time and memory that nobody has to spend who never asks.
+            from services.mgmt.lookup.answers import Answers  # noqa: PLC0415
 
-    def _journey(self, match: Match, until: float) -> Journey | None:
-        way = follow(self._search, match.uid, match.time_us, lambda: self._clock() >= until)
-        if not way.rows and match.kind == "uid":
-            return None
-        return assemble(match, way, self._search.gaps(begin_of(way, match)))
+            self._answers = Answers(self._folder, self._clock)
+        return self._answers.trace(asked, journeys, everything, unfiled)
+
+    def _interrupt(self) -> None:
+        if self._answers:
+            self._answers.interrupt()

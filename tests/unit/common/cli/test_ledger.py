@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import io
 import json
 from collections.abc import AsyncIterator, Sequence
@@ -61,7 +62,7 @@ def test_ids() -> None:
     received = _payload(_row(RECEIVED, TAKEN, [1, 2]), identified=[_named("order-1", "order-2")])
     assert list(following.lines(received)) == []
     [line] = following.lines(_payload(_row(DELIVERED, WORK, [1, 2, 3])))
-    assert line.ids == ["order-1", "order-2"]
+    assert following.ids_of(line) == ["order-1", "order-2"]
 
 
 def test_one_id_for_all() -> None:
@@ -70,7 +71,7 @@ def test_one_id_for_all() -> None:
     shared = Identified("amqp-0-9", [1, 2], _named("same").properties)
     list(following.lines(_payload(_row(RECEIVED, TAKEN, [1, 2]), identified=[shared])))
     [line] = following.lines(_payload(_row(DELIVERED, WORK, [2])))
-    assert line.ids == ["same"]
+    assert following.ids_of(line) == ["same"]
 
 
 def test_ids_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -79,7 +80,7 @@ def test_ids_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     following = Following("/", "work")
     list(following.lines(_payload(_row(RECEIVED, TAKEN, [1]), identified=[_named("a", "b", "c")])))
     [line] = following.lines(_payload(_row(DELIVERED, WORK, [1, 2, 3])))
-    assert line.ids == ["b", "c"]
+    assert following.ids_of(line) == ["b", "c"]
 
 
 def test_text() -> None:
@@ -90,8 +91,11 @@ def test_text() -> None:
     [many, one] = following.lines(
         _payload(_row(DELIVERED, WORK, [1, 2, 3, 4]), _row(SETTLED, OTHER._replace(queue="work"), [9]))
     )
-    assert text(many).plain[12:] == "  delivered      1 and 3 more  [red] b c and 1 more  again, consumer [c1]  queue-1"
-    assert text(one).plain[12:] == "  settled        9  queue-1"
+    assert (
+        text(many, following.ids_of(many)).plain[12:]
+        == "  delivered      1 and 3 more  [red] b c and 1 more  again, consumer [c1]  queue-1"
+    )
+    assert text(one, []).plain[12:] == "  settled        9  queue-1"
 
 
 @pytest.fixture
@@ -122,3 +126,32 @@ async def test_show(told: list[bytes], as_json: bool) -> None:
         assert (json.loads(first)["ids"], json.loads(last)["uids"]) == ([], [[7, 8]])
     else:
         assert "7 and 1 more" in last
+
+
+async def test_sorted(told: list[bytes]) -> None:
+    """What services tell one after the other is written in the order in which it happened, with ids told later."""
+    late = _row(SETTLED, WORK, [1], "accepted")
+    told += [
+        _payload(late._replace(time_us=late.time_us + 5)),
+        _payload(_row(DELIVERED, WORK, [1]), identified=[_named("order-1")]),
+    ]
+    written = io.StringIO()
+    await ledger.show("", Following("/", "work"), Console(file=written, width=200), as_json=True)
+    lines = [json.loads(line) for line in written.getvalue().splitlines()]
+    assert [(line["stage"], line["ids"]) for line in lines] == [("delivered", ["order-1"]), ("settled", ["order-1"])]
+
+
+async def test_written_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lines are written soon, whether others follow or not."""
+    monkeypatch.setattr(ledger, "_HELD", 0.01)
+    written = io.StringIO()
+
+    async def follow(_address: str, subject: str) -> AsyncIterator[Told]:
+        yield Told(subject, _payload(_row(DELIVERED, WORK, [7])))
+        async with asyncio.timeout(5):
+            while not written.getvalue():
+                await asyncio.sleep(0.01)
+
+    monkeypatch.setattr(ledger, "follow", follow)
+    await ledger.show("", Following("/", "work"), Console(file=written, width=200), as_json=False)
+    assert written.getvalue().count("\n") == 1
