@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-OURS = ("services", "spark", "tests", "benchmarks")
+OURS = ("examples", "services", "spark", "tests", "benchmarks")
 LONGEST_FILE = 400
 LONGEST_FUNCTION = 50
 WITH_README = [
@@ -16,6 +16,8 @@ WITH_README = [
     "tests",
     "benchmarks",
     "deploy",
+    "examples",
+    "examples/tracing",
     "spark",
     *(f"services/{name}" for name in ("gateway", "router", "queue", "store", "mgmt", "common")),
 ]
