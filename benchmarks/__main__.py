@@ -16,8 +16,8 @@ from benchmarks.brokers.hopline import Hopline
 from benchmarks.brokers.rabbitmq import RabbitMQ
 from benchmarks.failure import BenchmarkError
 from benchmarks.plot import draw
-from benchmarks.report import print_table, write_json
-from benchmarks.scenarios import SCENARIOS
+from benchmarks.report import print_scaling, print_table, write_json
+from benchmarks.scenarios import SCENARIOS, SPREAD
 from benchmarks.session import OUT, Session
 
 if TYPE_CHECKING:
@@ -33,6 +33,8 @@ class BrokerName(StrEnum):
     rabbitmq = "rabbitmq"
     no_ledger = "no ledger"
 
+
+QUEUE_PROCESSES = (1, 2, 4)
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 console = Console()
@@ -52,16 +54,20 @@ def main(
 ) -> None:
     """The same load in turns on Hopline, RabbitMQ, and Hopline without its ledger: a table, JSON, a plot on request."""
     signal.signal(signal.SIGTERM, _end)
-    session = Session(seconds, rate)
+    session, scaling = Session(seconds, rate), Session(seconds)
     try:
         scenarios = _scenarios(scenario or list(SCENARIOS))
         brokers = _brokers(only, address)
-        session.run(brokers, scenarios, rounds, console)
+        stacks = _stacks(brokers) if SPREAD in scenarios else []
+        session.run(brokers, [name for name in scenarios if name != SPREAD], rounds, console)
+        scaling.run(stacks, [SPREAD], rounds, console)
     except BenchmarkError as failure:
         _fail(str(failure))
-    names = [broker.name for broker in brokers]
-    print_table(session, names, console)
-    console.print(f"written: {write_json(session, OUT)}")
+    if session.results:
+        print_table(session, [broker.name for broker in brokers], console)
+    if scaling.results:
+        print_scaling(scaling, [stack.name for stack in stacks], console)
+    console.print(f"written: {write_json(session, scaling, OUT)}")
     if plot:
         draw(session, [broker.name for broker in brokers if broker.measures is None], plot)
         console.print(f"drawn: {plot}")
@@ -84,6 +90,13 @@ def _brokers(only: BrokerName | None, address: str) -> list[Broker]:
     if not present:
         raise BenchmarkError("no broker to measure")
     return present
+
+
+def _stacks(brokers: Sequence[Broker]) -> list[Broker]:
+    """Hopline with few and with many queue processes, where Hopline itself is measured."""
+    if not any(isinstance(broker, Hopline) and broker.measures is None for broker in brokers):
+        return []
+    return [Hopline(queue_processes=count) for count in QUEUE_PROCESSES]
 
 
 def _skipped(broker: Broker) -> bool:

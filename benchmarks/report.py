@@ -24,9 +24,11 @@ if TYPE_CHECKING:
     from benchmarks.result import Result
 
 
-def print_table(session: Session, brokers: Sequence[str], console: Console) -> None:
+def print_table(
+    session: Session, brokers: Sequence[str], console: Console, title: str = "256-byte messages, medians"
+) -> None:
     """Every figure of every broker, and how many times better the first is than the peer."""
-    table = Table(title="256-byte messages, medians")
+    table = Table(title=title)
     table.add_column("scenario")
     table.add_column("figure")
     for broker in brokers:
@@ -53,14 +55,23 @@ def ratio(session: Session, scenario: str, figure: str, brokers: Sequence[str]) 
     return ours / theirs if SCENARIOS[scenario].better == "more" else theirs / ours
 
 
-def write_json(session: Session, folder: Path) -> Path:
+def print_scaling(session: Session, stacks: Sequence[str], console: Console) -> None:
+    """The same load on the same stack, but for the number of its queue processes."""
+    print_table(session, stacks, console, "Hopline by queue processes, 256-byte messages, medians")
+    console.print(
+        f"[dim]One gateway, the store and the load generator share the machine's {os.cpu_count()} cores with the queue "
+        "processes: more of these help only while cores are idle and the one gateway is not the limit.[/]"
+    )
+
+
+def write_json(session: Session, scaling: Session, folder: Path) -> Path:
     """All results of all rounds and where they were measured; gives the file's path."""
     folder.mkdir(exist_ok=True)
     now = datetime.now(UTC)
     path = folder / f"{now:%Y%m%d-%H%M%S}.json"
     results = {
         scenario: {broker: [asdict(result) for result in rounds] for broker, rounds in measured.items()}
-        for scenario, measured in session.results.items()
+        for scenario, measured in (*session.results.items(), *scaling.results.items())
     }
     machine = {"cores": os.cpu_count(), "python": platform.python_version(), "system": platform.platform()}
     document = {"at": now.isoformat(), "machine": machine, "seconds": session.seconds, "results": results}

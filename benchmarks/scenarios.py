@@ -51,6 +51,9 @@ def _run_throughput(load: Load, context: Context) -> Result:
     return throughput(load, context.broker, context.address, context.seconds)
 
 
+SPREAD = "spread"
+"""Measured on Hopline alone, with few and with many queue processes."""
+
 SCENARIOS: dict[str, Scenario] = {
     "transient": _throughput("transient, no acks", Load()),
     "acked": _throughput("transient, confirms and acks", ACKED),
@@ -59,6 +62,7 @@ SCENARIOS: dict[str, Scenario] = {
         "fan-out to 10 queues, confirms and acks", Load(10, 1, confirms=True, acks=True, fanout=True)
     ),
     "many": _throughput("100 queues, 100 producers, 100 consumers", Load(100, 100, confirms=True, acks=True)),
+    SPREAD: _throughput("64 queues, 64 producers, 64 consumers", Load(64, 64, confirms=True, acks=True)),
     "latency": Scenario(
         "latency at half of the peer's rate",
         lambda context: latency(context.rate, context.broker, context.address, context.seconds),

@@ -12,13 +12,19 @@ from benchmarks.wire import Address
 
 
 class Hopline:
-    """Five services and their supervisor, with durable data in the given folder; messages are on record or not."""
+    """Five services and their supervisor, with durable data in the given folder.
 
-    def __init__(self, *, ledger: bool = True) -> None:
+    Messages are on record or not; there are as many queue processes as by default, or so many.
+    """
+
+    def __init__(self, *, ledger: bool = True, queue_processes: int = 0) -> None:
         self.name = "hopline" if ledger else "no ledger"
         # Enough to see what the record costs.
         self.measures: frozenset[str] | None = None if ledger else frozenset({"transient", "acked"})
-        self._ledger = ledger
+        self._settings = {"HOPLINE_LEDGER": str(ledger)}
+        if queue_processes:
+            self.name = f"{queue_processes} queue process{'es' if queue_processes > 1 else ''}"
+            self._settings["HOPLINE_QUEUE_PROCESSES"] = str(queue_processes)
         self._command = Path(sys.executable).with_name("hopline")
         self._group: ProcessGroup | None = None
 
@@ -34,7 +40,7 @@ class Hopline:
             "HOPLINE_HTTP_PORT": str(http_port),
             "HOPLINE_DATA": str(folder / "data"),
             "HOPLINE_LOG_LEVEL": "warning",
-            "HOPLINE_LEDGER": str(self._ledger),
+            **self._settings,
         }
         self._group = ProcessGroup([str(self._command), "up"], environment, folder / "hopline.log")
         self._group.wait_until(lambda: _healthy(http_port))
