@@ -17,6 +17,7 @@ GROUP = "hopline.analyses"
 # nothing, so that the command line can list them without Spark.
 BUILT_IN = {
     "audit": ("spark.jobs.audit:JOB", "What became of every confirmed message; what was lost, or came twice."),
+    "partitions": ("spark.jobs.partitions:JOB", "Hot partitions, skew, and which partitions to move where."),
 }
 
 
