@@ -15,16 +15,13 @@ from services.common.clients.tracing import TracingClient
 from services.common.telemetry.rules import Rule
 from services.common.telemetry.status import Status
 
+Talk = Callable[[Callable[[TracingClient], Coroutine[Any, Any, Any]]], Any]
 Pattern = Annotated[str | None, typer.Option(metavar="PATTERN", help="With * and ?.")]
 
 
-def commands(talk: Callable[[Callable[[TracingClient], Coroutine[Any, Any, Any]]], Any]) -> typer.Typer:
+def commands(talk: Talk) -> typer.Typer:
     """The commands; `talk` makes a call to the running stack, and exits with a line when that fails."""
     tracing = typer.Typer(invoke_without_command=True, help="Spans of the running stack.")
-    rules = typer.Typer(
-        no_args_is_help=True, help="Which messages get spans, beside those that their publishers trace."
-    )
-    tracing.add_typer(rules, name="rules")
 
     @tracing.callback()
     def processes(
@@ -36,6 +33,31 @@ def commands(talk: Callable[[Callable[[TracingClient], Coroutine[Any, Any, Any]]
             found = talk(lambda client: client.processes())
             (show_processes_json if as_json else show_processes)(found, stdout_console())
 
+    tracing.add_typer(_rules(talk), name="rules")
+    return tracing
+
+
+def _rules(talk: Talk) -> typer.Typer:
+    rules = typer.Typer(no_args_is_help=True, help="Which messages get spans besides those traced by publishers.")
+
+    @rules.command("remove")
+    def remove(name: str) -> None:
+        """Removes a rule."""
+        talk(lambda client: client.remove(name))
+
+    @rules.command("list")
+    def list_rules(
+        as_json: Annotated[bool, typer.Option("--json", help="One JSON object on each line.")] = False,
+    ) -> None:
+        """Lists the rules."""
+        found = talk(lambda client: client.rules())
+        (show_rules_json if as_json else show_rules)(found, stdout_console())
+
+    _add_command(rules, talk)
+    return rules
+
+
+def _add_command(rules: typer.Typer, talk: Talk) -> None:
     @rules.command("add")
     def add(
         name: Annotated[str, typer.Argument(help="A rule of this name is replaced.")],
@@ -63,21 +85,6 @@ def commands(talk: Callable[[Callable[[TracingClient], Coroutine[Any, Any, Any]]
             header_value=value if equals else None,
         )
         talk(lambda client: client.put(rule))
-
-    @rules.command("remove")
-    def remove(name: str) -> None:
-        """Removes a rule."""
-        talk(lambda client: client.remove(name))
-
-    @rules.command("list")
-    def list_rules(
-        as_json: Annotated[bool, typer.Option("--json", help="One JSON object on each line.")] = False,
-    ) -> None:
-        """Lists the rules."""
-        found = talk(lambda client: client.rules())
-        (show_rules_json if as_json else show_rules)(found, stdout_console())
-
-    return tracing
 
 
 def show_processes(processes: list[Status], console: Console) -> None:
