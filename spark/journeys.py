@@ -7,13 +7,15 @@ Every analysis of messages begins here: it says which measures it wants, and get
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import reduce
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from spark.ranges import NOTHING, Ints, Measure, cut
+from spark.packing import packed_what, unpacked
+from spark.ranges import NOTHING, Bools, Ints, Measure, cut
 from spark.schema import STAGE_NAMES
 
 # What a row says: its stage, but for stages that mean two things.
@@ -21,7 +23,10 @@ KINDS = (*(name for name in STAGE_NAMES if name != "settled"), "accepted", "reje
 
 # Said of messages, in whichever queue they are; so is what gateways say of those that got into none.
 _OF_MESSAGES = ("received", "returned", "confirmed", "refused", "rolled_back")
-_MESSAGES = 0  # the group of messages; no queue hashes to it in practice
+
+# Journeys are cut in parts of so many uids, whole and in memory: a queue that has nearly all messages is many parts.
+_BUCKET_BITS = 12
+_ROWS_OF_BATCH = 100_000
 
 
 def kinds(*names: str) -> tuple[int, ...]:
@@ -29,21 +34,16 @@ def kinds(*names: str) -> tuple[int, ...]:
     return tuple(KINDS.index(name) for name in names)
 
 
-# Messages that got into no queue have a virtual host all the same.
-_HOST = Measure("host", kinds(*_OF_MESSAGES, "dropped"), "max", "host")
+@dataclass(frozen=True, slots=True)
+class Plain:
+    """Segments that are alike, and of which nothing but their number matters, are counted together: one row for all.
 
-# Journeys are cut in parts of so many uids, whole and in memory: a queue that has nearly all messages is many parts.
-_BUCKET_BITS = 12
-_ROWS_OF_BATCH = 100_000
-
-
-def moment() -> Column:
-    """When something happened to a copy in a queue, as a number that grows.
-
-    Epochs of the partition come first, for the clocks of owners disagree; then 16 µs steps since 2020.
+    `which` says which those are. They are alike if they are so in all columns but `first`, `last` and those to forget;
+    which then are null.
     """
-    steps = F.shiftright(F.unix_micros("time"), 4) - (1_577_836_800_000_000 >> 4)
-    return F.shiftleft(F.col("epoch"), 46) + steps
+
+    which: Callable[[Mapping[str, Ints]], Bools]
+    forget: tuple[str, ...]
 
 
 def place() -> Column:
@@ -55,43 +55,54 @@ def journeys(
     stages: DataFrame,
     of_copies: Sequence[Measure],
     of_messages: Sequence[Measure],
-    values: Mapping[str, Column],
+    values: Mapping[str, Column] | None = None,
+    plain: Plain | None = None,
 ) -> DataFrame:
-    """Segments in columns `place`, `copy`, `first`, `last`, and one for each measure, null where unknown.
+    """Segments in columns `place`, `copy`, `first`, `last`, `messages`, and one for each measure, null where unknown.
 
     A segment is of uids `first` to `last`, inclusive. `place` is the queue, or where `copy` is false the virtual host
-    of messages that got into none (see `spark.places.names`). `values` are what measures are of, by name: expressions
-    over a row of `stages`, made whole numbers. Measures of messages hold for each of their copies.
+    of messages that got into none (see `spark.places.names`). Measures of messages hold for each of their copies.
+
+    Measures can be of `time` (µs), `epoch`, `moment` (grows with epoch and time), `partition`, `reason` (place in
+    REASONS), and of what else `values` says, by name: expressions over a row of `stages`, made whole numbers.
     """
-    of_messages = (*of_messages, _HOST)
     measures = (*of_copies, *of_messages)
-    wanted = {KINDS[kind] for measure in measures for kind in measure.kinds}
-    rows = _ranges(stages, wanted, {**values, _HOST.of: F.xxhash64("virtual_host", F.lit(""))})
-    schema = ", ".join(f"`{name}` long" for name in ("group", "first", "last", *(one.name for one in measures)))
-    parts = _in_buckets(rows).repartition("bucket").drop("bucket")
-    segments = parts.mapInArrow(_cutter(of_copies, of_messages), schema)
-    copy = F.col("group") != _MESSAGES
-    where = F.when(copy, F.col("group")).otherwise(F.col(_HOST.name))
-    return segments.select("*", copy.alias("copy"), where.alias("place")).drop("group", _HOST.name)
+    rows = told(stages, {KINDS[kind] for measure in measures for kind in measure.kinds}, values or {})
+    columns = ("place", "copy", "first", "last", *(measure.name for measure in measures), "messages")
+    schema = ", ".join(f"`{name}` long" for name in columns)
+    segments = (
+        in_buckets(rows).repartition("bucket").drop("bucket").mapInArrow(_cutter(of_copies, of_messages, plain), schema)
+    )
+    return segments.withColumn("copy", F.col("copy") != 0)
 
 
-def _group() -> Column:
-    """The queue that a row is about, or that it is about messages."""
-    of_messages = (F.col("queue") == "") | F.col("stage").isin(*_OF_MESSAGES)
-    return F.when(of_messages, _MESSAGES).otherwise(place())
-
-
-def _ranges(stages: DataFrame, wanted: set[str], values: Mapping[str, Column]) -> DataFrame:
-    """A row for each range of uids."""
+def told(stages: DataFrame, wanted: set[str], values: Mapping[str, Column]) -> DataFrame:
+    """A row for each range of uids, in few columns: `place`, `what`, `time`, `first`, `last` and `values`."""
     numbers = [F.coalesce(value.cast("long"), F.lit(0)).alias(name) for name, value in values.items()]
+    time = F.unix_micros("time").alias("time")
+    of_message = (F.col("queue") == "") | F.col("stage").isin(*_OF_MESSAGES)
+    where = F.xxhash64("virtual_host", F.when(of_message, "").otherwise(F.col("queue"))).alias("place")
+    what = packed_what(_kind(), ~of_message).alias("what")
     rows = stages.where(F.col("stage").isin(*_stages(wanted)))
-    told = rows.select(_group().alias("group"), _kind().alias("kind"), *numbers, F.inline("uids"))
+    ranges = rows.select(where, what, time, *numbers, F.inline("uids"))
     if "successor" not in wanted:
-        return told
+        return ranges
+    host = F.xxhash64("virtual_host", F.lit("")).alias("place")
+    successor = packed_what(F.lit(KINDS.index("successor")), F.lit(False)).alias("what")
     dead = stages.where(F.col("stage") == "dead_lettered")
-    successor = F.lit(KINDS.index("successor")).alias("kind")
-    return told.unionByName(
-        dead.select(F.lit(_MESSAGES).cast("long").alias("group"), successor, *numbers, F.inline("successors"))
+    return ranges.unionByName(dead.select(host, successor, time, *numbers, F.inline("successors")))
+
+
+def in_buckets(rows: DataFrame) -> DataFrame:
+    """Divides ranges that reach over several buckets, and says which each is in: `bucket`."""
+    first, last = (F.shiftright(name, _BUCKET_BITS) for name in ("first", "last"))
+    buckets = F.when(first == last, F.array(first)).otherwise(F.sequence(first, last))
+    begin = F.shiftleft("bucket", _BUCKET_BITS)
+    end = begin + ((1 << _BUCKET_BITS) - 1)
+    return (
+        rows.withColumn("bucket", F.explode(buckets))
+        .withColumn("first", F.greatest("first", begin))
+        .withColumn("last", F.least("last", end))
     )
 
 
@@ -114,32 +125,30 @@ def _kind() -> Column:
     return reduce(lambda so_far, case: so_far.when(*case), plain, first).otherwise(special)
 
 
-def _in_buckets(rows: DataFrame) -> DataFrame:
-    """Divides ranges that reach over several buckets."""
-    first, last = (F.shiftright(name, _BUCKET_BITS) for name in ("first", "last"))
-    buckets = F.when(first == last, F.array(first)).otherwise(F.sequence(first, last))
-    begin = F.shiftleft("bucket", _BUCKET_BITS)
-    end = begin + ((1 << _BUCKET_BITS) - 1)
-    return (
-        rows.withColumn("bucket", F.explode(buckets))
-        .withColumn("first", F.greatest("first", begin))
-        .withColumn("last", F.least("last", end))
-    )
-
-
 def _cutter(
-    of_copies: Sequence[Measure], of_messages: Sequence[Measure]
+    of_copies: Sequence[Measure], of_messages: Sequence[Measure], plain: Plain | None
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def cut_partition(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         filled = [batch for batch in batches if batch.num_rows]
         if filled:
             table = pa.Table.from_batches(filled)
-            rows = {name: table[name].to_numpy() for name in table.column_names}
-            yield from _arrow(cut(rows, of_copies, of_messages, message_group=_MESSAGES))
+            rows = unpacked({name: table[name].to_numpy() for name in table.column_names})
+            segments = cut(rows, of_copies, of_messages)
+            yield from _fold(segments, plain).to_batches(max_chunksize=_ROWS_OF_BATCH)
 
     return cut_partition
 
 
-def _arrow(segments: Mapping[str, Ints]) -> Iterator[pa.RecordBatch]:
-    arrays = {name: pa.array(values, pa.int64(), mask=values == NOTHING) for name, values in segments.items()}
-    yield from pa.table(arrays).to_batches(max_chunksize=_ROWS_OF_BATCH)
+def _fold(segments: dict[str, Ints], plain: Plain | None) -> pa.Table:
+    segments["messages"] = segments["last"] - segments["first"] + 1
+    everything = pa.table(
+        {name: pa.array(values, pa.int64(), mask=values == NOTHING) for name, values in segments.items()}
+    )
+    if plain is None:
+        return everything
+    which = plain.which(segments)
+    alike = [name for name in segments if name not in {"first", "last", "messages", *plain.forget}]
+    counted = everything.filter(pa.array(which)).group_by(alike).aggregate([("messages", "sum")])
+    counted = counted.rename_columns([*alike, "messages"])
+    remarkable = everything.filter(pa.array(~which))
+    return pa.concat_tables([remarkable, counted], promote_options="default").select(everything.column_names)

@@ -8,18 +8,15 @@ from pyspark.sql.types import BooleanType, LongType, StringType, StructType, Tim
 
 from spark.job import Inputs, Job, Table, column
 from spark.jobs.audit_rules import duplicate, fate, origin, reason
-from spark.journeys import journeys, kinds, moment
+from spark.journeys import Plain, journeys, kinds
 from spark.places import current_epochs, gaps_by_partition, names, places, record
-from spark.ranges import Measure
-from spark.schema import REASONS
+from spark.ranges import Bools, Columns, Measure
 
-_ENDED = kinds("accepted", "rejected", "expired", "dead_lettered", "dropped")
+_ENDS = ("accepted", "rejected", "expired", "dead_lettered", "dropped")
+_ENDED = kinds(*_ENDS)
 
 OF_COPIES = (
-    *(
-        Measure(name, kinds(name))
-        for name in ("enqueued", "accepted", "rejected", "expired", "dead_lettered", "dropped")
-    ),
+    *(Measure(name, kinds(name)) for name in ("enqueued", *_ENDS)),
     Measure("recovered", kinds("recovered", "held")),
     Measure("partition", kinds("routed", "enqueued", "recovered", "held"), "max", "partition"),
     Measure("epoch", kinds("enqueued", "recovered", "held", "delivered"), "max", "epoch"),
@@ -40,6 +37,22 @@ OF_MESSAGES = (
     Measure("message_reason", kinds("returned", "refused", "dropped"), "max", "reason"),
     Measure("message_time", kinds("received", "confirmed", "successor"), "max", "time"),
 )
+
+
+def _settled_and_done(segments: Columns) -> Bools:
+    """Whether copies had one end, and nothing that could have made them two."""
+    ends = sum(segments[name] for name in _ENDS)
+    done: Bools = (ends == 1) & (segments["enqueued"] <= 1) & (segments["delivered_at"] <= segments["ended_at"])
+    return done
+
+
+PLAIN = Plain(
+    _settled_and_done,
+    (
+        "recovered", "partition", "epoch", "first_enqueued_epoch", "last_enqueued_epoch", "recovered_epoch",
+        "delivered_at", "returned_at", "ended_at", "last_time", "message_time",
+    ),
+)  # fmt: skip
 
 _GRACE_SECONDS = 30.0
 _SUSPECT = ("lost", "unknown")
@@ -97,7 +110,7 @@ def transform(inputs: Inputs) -> dict[str, DataFrame]:
     """The account of every message."""
     known = places(inputs.stages)
     extent = record(known, inputs.gaps)
-    segments = journeys(inputs.stages, OF_COPIES, OF_MESSAGES, values())
+    segments = journeys(inputs.stages, OF_COPIES, OF_MESSAGES, plain=PLAIN)
     judged = judge(segments, known, inputs.gaps, extent, inputs.number("grace", _GRACE_SECONDS))
     # One pass over everything gives this small table, from which the others come.
     accounts = account(judged, names(known)).cache()
@@ -105,20 +118,6 @@ def transform(inputs: Inputs) -> dict[str, DataFrame]:
     fates = accounts.groupBy(*columns[:-1]).agg(F.sum("messages").alias("messages"))
     suspects = accounts.where("first_uid is not null").withColumn("last_time", F.timestamp_micros("last_time"))
     return {"fates": fates, "suspects": suspects, "verdict": verdict(accounts, inputs.gaps, extent)}
-
-
-def values() -> dict[str, Column]:
-    """What measures of the audit are of."""
-    codes = F.create_map(*(F.lit(part) for code, word in enumerate(REASONS) for part in (word, code)))
-    return {
-        "partition": F.col("partition"),
-        "epoch": F.col("epoch"),
-        "moment": moment(),
-        "time": F.unix_micros("time"),
-        "reason": F.when(F.col("reason") == "", 0).otherwise(
-            F.coalesce(F.element_at(codes, F.col("reason")), F.lit(REASONS.index("other")))
-        ),
-    }
 
 
 def judge(segments: DataFrame, known: DataFrame, gaps: DataFrame, extent: DataFrame, grace: float) -> DataFrame:
@@ -142,7 +141,7 @@ def account(judged: DataFrame, queues: DataFrame) -> DataFrame:
         F.when(suspect, F.col(name)).alias(called)
         for name, called in (("first", "first_uid"), ("last", "last_uid"), ("last_time", "last_time"))
     ]
-    messages = F.sum(F.col("last") - F.col("first") + 1).alias("messages")
+    messages = F.sum("messages").alias("messages")
     counted = judged.groupBy("place", "origin", "fate", "reason", "duplicate", *ranges).agg(messages)
     named = counted.join(F.broadcast(queues), "place", "left")
     return named.withColumns({name: F.coalesce(name, F.lit("")) for name in ("virtual_host", "queue")}).drop("place")
