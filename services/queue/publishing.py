@@ -111,14 +111,15 @@ def _absent(host: Host, ticket: Ticket, arrival: Arrival, queue_id: int, *, rese
     else:
         reason = host.registry.missing(queue_id)
         if reason == pb.UNKNOWN_QUEUE:
-            _tell_deleted(host, arrival)
+            _tell_deleted(host, arrival, queue_id)
         ticket.refuse(arrival.first, len(arrival.bodies), queue_id, reason)
 
 
-def _tell_deleted(host: Host, arrival: Arrival) -> None:
-    """The record does not name the queue: it is not known any more what it was called."""
-    run = arrival.run
-    place = Place(run.virtual_host, run.exchange, run.routing_key)
+def _tell_deleted(host: Host, arrival: Arrival, queue_id: int) -> None:
+    """The record names the queue if it was deleted lately."""
+    place = Place(arrival.run.virtual_host)
+    if definition := host.registry.departed.get(queue_id):
+        place = place._replace(queue=definition.name, partition=definition.partition)
     host.recorder.record(DROPPED, place, arrival.span(0, len(arrival.uids)), reason=QUEUE_DELETED)
 
 

@@ -15,6 +15,8 @@ from services.queue.record import uids_of
 from services.rpc import queue_pb2 as pb
 from services.rpc.router_pb2 import QueueDefinition
 
+_REMEMBERED = 1000
+
 
 class Registry:
     """`queues` are those that can be used now, by id; `definitions` is the topology's own table."""
@@ -24,6 +26,8 @@ class Registry:
         self.partitions: dict[int, Partition] = {}
         self.queues: dict[int, Queue] = {}
         self.deleting: set[int] = set()
+        self.departed: dict[int, QueueDefinition] = {}
+        """The latest that were deleted: messages on their way to them are on record under their names."""
 
     def partition_of(self, queue_id: int) -> Partition | None:
         """The queue's partition when it is held, in whatever state."""
@@ -108,6 +112,9 @@ class Registry:
     def delete(self, definition: QueueDefinition) -> None:
         """The topology has no such queue any more."""
         self.deleting.discard(definition.id)
+        self.departed[definition.id] = definition
+        if len(self.departed) > _REMEMBERED:
+            del self.departed[next(iter(self.departed))]
         self.queues.pop(definition.id, None)
         partition = self.partitions.get(definition.partition)
         queue = partition.queues.pop(definition.id, None) if partition else None

@@ -342,3 +342,17 @@ async def test_hostile_properties(recorded: BrokerHouse, ledger: ToldLedger, nam
         (uid,) = await ledger.told(f"{name}-{number}", "sent")
         assert {each["kind"] for each in ledger.ids if each["first_uid"] <= uid <= each["last_uid"]} == {"message_id"}
     assert [message.properties.headers for message in client.messages()][2] == headers[2]
+
+
+async def test_its_queue_was_deleted_meanwhile(recorded: BrokerHouse, ledger: ToldLedger, name: str) -> None:
+    """What comes for a queue that has just been deleted is dropped by the queue process, under the queue's name."""
+    house = recorded._inner
+    queue_id = await house.declare(name)
+    await house.delete(name)
+    link = await house.link("queue-1", origin=999_999)
+    await link.publish(queue_id, [b"x"])
+    async with asyncio.timeout(10):
+        while not ledger.of(link._uid):
+            await asyncio.sleep(0.05)
+    (row,) = ledger.of(link._uid)
+    assert (row["stage"], row["reason"], row["queue"]) == ("dropped", "queue_deleted", name)
