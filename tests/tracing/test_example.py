@@ -32,8 +32,10 @@ def test_example(stack: Stack, spans: Path, tmp_path: Path) -> None:
     names = {"receive orders", "enqueue warehouse", "send warehouse"}
     wait_for(
         spans,
-        lambda found: all(names <= {span.name for span in found if span.trace == trace} for trace in traces)
-        and any(span.name == "enqueue warehouse.rejected" and span.trace in traces for span in found),
+        lambda found: (
+            all(names <= {span.name for span in found if span.trace == trace} for trace in traces)
+            and any(span.name == "enqueue warehouse.rejected" and span.trace in traces for span in found)
+        ),
     )
     whole = [span for span in read([tmp_path, spans]) if span["traceId"] in traces]
     by_id = {span["spanId"]: span for span in whole}

@@ -8,10 +8,10 @@ _TIMEOUT = 1.0
 _NOBODY = (ConnectionRefusedError, FileNotFoundError)
 
 
-async def is_refused(address: str) -> bool:
-    """True only when the operating system says so for this gRPC target (`unix:path` or `host:port`)."""
+async def is_refused(address: str, within: float = _TIMEOUT) -> bool:
+    """True only when the operating system says so, in time, for this gRPC target (`unix:path` or `host:port`)."""
     try:
-        async with asyncio.timeout(_TIMEOUT):
+        async with asyncio.timeout(within):
             writer = await _connect(address)
     except _NOBODY:
         return True

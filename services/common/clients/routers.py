@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 ROLE = "router"
 
 _LINGER = 30.0  # seconds
+_AT_ONCE = 0.1  # where nothing answers at all, the lease tells sooner than a connection does
 
 T = TypeVar("T")
 
@@ -114,7 +115,7 @@ class Routers:
 
     @staticmethod
     async def _is_gone(router: Router | None) -> bool:
-        return router is not None and await is_refused(router.address)
+        return router is not None and await is_refused(router.address, _AT_ONCE)
 
     async def _follow(self) -> None:
         async for table in self._store.watch_leases(ROLE):

@@ -217,7 +217,7 @@ class TopologyClient:
                 await asyncio.sleep(silent_at - monotonic())
             elif self.has_place():
                 await self._prolong()
-                await asyncio.sleep(_BACKOFF)
+                await asyncio.sleep(_BACKOFF / 2)
             else:
                 self._placed.clear()
                 await self._placed.wait()

@@ -31,3 +31,13 @@ def test_one_address_for_several_queue_processes(tmp_path: Path) -> None:
         stages(settings)
     alone = stages(settings.model_copy(update={"queue_processes": 1}))
     assert alone[2][0].address == "127.0.0.1:7003"
+
+
+def test_several_routers(tmp_path: Path) -> None:
+    """The first one has the plain name, which commands ask; each has a socket of its own, and none a shared address."""
+    planned = stages(Settings(data=tmp_path, routers=2))
+    assert [program.name for program in planned[1]] == ["router", "router-2"]
+    assert planned[1][1].command[-3:] == ("router", "--name", "router-2")
+    assert planned[1][1].address == f"unix:{tmp_path}/run/router-2.sock"
+    with pytest.raises(CannotStart, match="HOPLINE_ROUTER_ADDRESS"):
+        stages(Settings(data=tmp_path, routers=2, router_address="127.0.0.1:7001"))
