@@ -1,0 +1,37 @@
+"""A stack that nobody uses costs next to nothing."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tests.support.stack import Stack
+
+MEBIBYTE = 1 << 20
+MOST_MEMORY = 500 * MEBIBYTE
+# About 50 on any machine, where CPU time depends on what else runs there: 2 % of a core are 0.4 ms for each.
+MOST_WAKES = 80
+SETTLED_SECONDS = 5.0
+MEASURED_SECONDS = 10.0
+
+
+def _wakes(stack: Stack) -> int:
+    """How often the main threads of all processes but NATS have been woken since they were started."""
+    nats = stack.pid("nats")
+    return sum(_switches(pid) for pid in stack.pids() if pid != nats)
+
+
+def _switches(pid: int) -> int:
+    lines = Path(f"/proc/{pid}/task/{pid}/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("voluntary_ctxt_switches"))
+
+
+def test_an_idle_stack_sleeps(stack: Stack) -> None:
+    """Whole, with default settings: processes wake seldom, and there are less than 500 MiB in all of them."""
+    time.sleep(SETTLED_SECONDS)
+    began, before = time.monotonic(), _wakes(stack)
+    time.sleep(MEASURED_SECONDS)
+    assert (_wakes(stack) - before) / (time.monotonic() - began) < MOST_WAKES
+    assert stack.memory() < MOST_MEMORY
