@@ -44,7 +44,12 @@ class QueueRecord:
         """They are on disk."""
         self._recorder.record(ledger.PERSISTED, self.place, uids)
 
-    def delivered(self, place: Place, uids: Sequence[int], _consumer: Consumer | None = None) -> None:
+    def delivered(
+        self,
+        place: Place,
+        uids: Sequence[int],
+        consumer: Consumer | None = None,  # noqa: ARG002 - for TracedRecord
+    ) -> None:
         """They were handed out; `place` is one of `places_for`. For a get there is no consumer."""
         self._recorder.record(ledger.DELIVERED, place, uids)
 

@@ -44,11 +44,11 @@ class TracedRecord(QueueRecord):
                 if copy.enqueue:
                     copy.enqueue.attributes[c.EPOCH] = self.place.epoch
 
-    def delivered(self, place: Place, uids: Sequence[int], _consumer: Consumer | None = None) -> None:
-        super().delivered(place, uids, _consumer)
-        if self._journeys.live and (_consumer is None or not _consumer.browse):
+    def delivered(self, place: Place, uids: Sequence[int], consumer: Consumer | None = None) -> None:
+        super().delivered(place, uids, consumer)
+        if self._journeys.live and (consumer is None or not consumer.browse):
             for uid, copy in self._journeys.copies(self._queue_id, uids):
-                self._journeys.delivered(uid, copy, _consumer)
+                self._journeys.delivered(uid, copy, consumer)
 
     def settled(self, uids: Sequence[int], outcome: str = stages.ACCEPTED) -> None:
         super().settled(uids, outcome)

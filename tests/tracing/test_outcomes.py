@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import pika.exceptions
 import pytest
 from pika.adapters.blocking_connection import BlockingChannel
 
+from services.common.partition import partition_of
 from tests.support.interop_pika import fetch
 from tests.support.interop_proxy import Proxy
 from tests.support.span_files import Seen, one, wait_for
@@ -211,3 +213,35 @@ def test_no_ack(channel: BlockingChannel, spans: Path, name: str, trace: str) ->
     found = wait_for(spans, lambda found: outcomes(found, trace))
     assert outcomes(found, trace) == ["accepted"]
     assert one(found, f"enqueue {name}", trace).attributes["hopline.outcome"] == "accepted"
+
+
+def test_no_exchange(channel: BlockingChannel, spans: Path, name: str, trace: str) -> None:
+    """A publish that ends its channel is received, and that it failed is said."""
+    headers = {"traceparent": f"00-{trace}-{PARENT}-01"}
+    channel.basic_publish(name, "key", b"", pika.BasicProperties(headers=headers))
+    with pytest.raises(pika.exceptions.ChannelClosedByBroker):
+        channel.queue_declare(name)
+    found = wait_for(spans, lambda found: of_trace(found, trace, "receive"))
+    receive = one(found, f"receive {name}", trace)
+    assert receive.failed
+    assert receive.attributes["error.type"] == "NotFound"
+
+
+def test_moved(channel: BlockingChannel, spans: Path, name: str, trace: str, hopline: Callable[..., str]) -> None:
+    """Traces go on when a queue gets another owner: of what waits, and of what a consumer holds meanwhile."""
+    channel.queue_declare(name)
+    partition = str(partition_of("/", name, 64))
+    waiting = secrets.token_hex(16)
+    publish(channel, name, trace)
+    while not (method := channel.basic_get(name)[0]):
+        pass
+    publish(channel, name, waiting)
+    for owner in ("queue-1", "queue-2", "queue-1"):
+        hopline("partitions", "move", partition, owner)
+    channel.basic_ack(method.delivery_tag)
+    fetch(channel, name)
+    found = wait_for(spans, lambda found: outcomes(found, trace) and outcomes(found, waiting))
+    for each in (trace, waiting):
+        assert outcomes(found, each) == ["accepted"]
+        assert one(found, f"send {name}", each).parent == one(found, "receive amq.default", each).span
+    hopline("partitions", "unpin", partition)

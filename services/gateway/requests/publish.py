@@ -58,6 +58,8 @@ async def _ask_and_publish(session: Session, request: v.Publish) -> None:
         route = await session.broker.routes.ask(session.connection.virtual_host, request, metadata)
     except BrokerError as error:
         _failed(session, request, error)
+        if asked:
+            session.broker.publishing.refused(session, request, asked, error)
         raise
     if asked:
         asked.answered()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from services.common.clients.outbound import Refused, Run, Ticket
 from services.common.clients.partition_table import PartitionTable
-from services.common.errors import SyntaxFault
+from services.common.errors import BrokerError, SyntaxFault
 from services.common.message import format_named
 from services.common.telemetry import conventions as c
 from services.common.telemetry.context import SpanContext, new_root
@@ -18,7 +18,7 @@ from services.common.telemetry.rpc import client_span
 from services.common.telemetry.span import Attributes, Span
 from services.common.telemetry.tracer import Tracer
 from services.gateway.tracing.peer import peer_attributes
-from services.gateway.tracing.sampler import Pick, Publisher, Sampler
+from services.gateway.tracing.sampler import PARENT, Pick, Publisher, Sampler
 from services.gateway.vocabulary import Publish
 from services.rpc import queue_pb2, router_pb2
 
@@ -34,6 +34,7 @@ class Asked:
 
     span: Span
     receive: SpanContext
+    parent: SpanContext  # of the application
 
     def answered(self) -> None:
         """The router has said where it goes."""
@@ -135,7 +136,14 @@ class Publishing:
         if parent is None or not parent.sampled:
             return None
         receive = parent.child()
-        return Asked(client_span(c.ROUTE, receive), receive)
+        return Asked(client_span(c.ROUTE, receive), receive, parent)
+
+    def refused(self, session: Session, request: Publish, asked: Asked, error: BrokerError) -> None:
+        """There is no such exchange, or nobody who could say: the run goes nowhere and ends its session."""
+        of_run, pick = _attributes(session, request, (), cached=False), Pick(0, asked.parent, PARENT)
+        for span in (asked.span, _span(request, pick, of_run, asked.span.start_ns, asked)):
+            span.fail(type(error).__name__)
+            self._tracer.end(span)
 
     def begin(self, session: Session, request: Publish, run: Run, uids: range, asked: Asked | None) -> Reception | None:
         """The traced messages of a run that is about to be published; None when there are none."""
