@@ -30,7 +30,7 @@ def config(settings: Settings) -> StreamConfig:
         discard=DiscardPolicy.OLD,
         max_age=settings.ledger_days * 86400,
         max_bytes=settings.ledger_stream_bytes,
-        duplicate_window=_DUPLICATES,
+        duplicate_window=min(_DUPLICATES, settings.ledger_days * 86400),
     )
 
 

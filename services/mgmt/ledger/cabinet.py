@@ -24,6 +24,7 @@ from services.mgmt.ledger.schema import ROW_GROUP, SORTED_BY, TABLES, plain
 
 PART, HOUR = "part", "hour"  # how names of files begin: of a few seconds; merged
 _STATE = "_state.json"
+_HOURS = "date=[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]/hour=[0-9][0-9]"
 _HIDDEN = "."
 _HOUR_US = 3_600_000_000
 
@@ -55,7 +56,7 @@ class Cabinet:
         self._instances = state["instances"]
         self._carry_out(Change(state["add"], state["remove"]))
         for table in TABLES:
-            for path in self._folder.glob(f"{table}/date=*/hour=*/{_HIDDEN}*"):
+            for path in self._folder.glob(f"{table}/{_HOURS}/{_HIDDEN}*"):
                 path.unlink()
         return self._instances
 
@@ -100,7 +101,7 @@ class Cabinet:
 
     def files(self, table: str) -> Iterator[Path]:
         """The files that are seen, oldest hour first."""
-        return iter(sorted(self._folder.glob(f"{table}/date=*/hour=*/[!._]*.parquet")))
+        return iter(sorted(self._folder.glob(f"{table}/{_HOURS}/[!._]*.parquet")))
 
     def relative(self, paths: Iterable[Path]) -> list[str]:
         """Names for a Change."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -12,13 +11,6 @@ from services.mgmt.ledger.instances import Gap
 from services.mgmt.ledger.schema import GAPS, TABLES
 
 Tables = Mapping[str, pa.Table]
-
-
-class Contents(NamedTuple):
-    """What is to be filed together, and what is known of the instances then."""
-
-    tables: Tables
-    instances: dict[str, Any]
 
 
 class Drawer:

@@ -10,7 +10,7 @@ import asyncio
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pyarrow as pa
 import structlog
@@ -59,6 +59,7 @@ class Filer:
         self._tidying = Tidying(self._cabinet, Limits(settings.ledger_days, settings.ledger_bytes))
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="ledger")
         self._drawer = Drawer()
+        self._filed: dict[str, Any] = {}  # what was known of the instances at the last filing
         self._stopping = asyncio.Event()
         self._tasks = Tasks()
 
@@ -74,7 +75,7 @@ class Filer:
     async def stop(self) -> None:
         """Files what has come."""
         self._stopping.set()
-        await self._tasks.finish(_LAST_WORDS)
+        await self._tasks.finish(_LAST_WORDS if self._lease.holds() else 0)
         if self._address:
             await self._lease.stop()
         await asyncio.to_thread(self._thread.shutdown)
@@ -87,7 +88,7 @@ class Filer:
             try:
                 await self._session()
                 said = ""
-            except (Away, OSError, pa.ArrowException) as failure:
+            except (Away, OSError, ValueError, pa.ArrowException) as failure:
                 if said != str(failure):
                     said = str(failure)
                     log.warning("the ledger is not filed at the moment", reason=said)
@@ -97,6 +98,7 @@ class Filer:
 
     async def _session(self) -> None:
         instances = Instances(await self._in_thread(self._cabinet.open))
+        self._filed = instances.state
         async with await Feed.open(self._address, self._settings) as feed:
             session = _Session(feed, self._drawer, instances)
             instances.listen_again(monotonic())
@@ -104,7 +106,8 @@ class Filer:
             while self._lease.holds():
                 last = self._stopping.is_set()
                 await self._receive(session, 0.1 if last else _WAIT)
-                if last or session.is_due(monotonic() - began, self._settings.ledger_seconds):
+                due = last or session.is_due(monotonic() - began, self._settings.ledger_seconds)
+                if due and self._lease.holds():
                     began = monotonic()
                     await self._file(session)
                 if last:
@@ -123,9 +126,10 @@ class Filer:
             await asyncio.sleep(_GATHER if messages and seconds > _GATHER else 0)
 
     async def _file(self, session: _Session) -> None:
-        tables, messages = self._drawer.take(), session.take_messages()
-        if tables:
-            await self._in_thread(self._cabinet.file, tables, session.instances.state)
+        tables, messages, state = self._drawer.take(), session.take_messages(), session.instances.state
+        if tables or state != self._filed:
+            await self._in_thread(self._cabinet.file, tables, state)
+            self._filed = state
         self._drawer.done()
         await session.feed.acknowledge(messages)
 

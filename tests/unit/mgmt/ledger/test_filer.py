@@ -1,0 +1,174 @@
+"""The filer between a real bus and a real folder, under a lease of a store in this process."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import nats
+import pytest
+
+from services.common.clients.store import StoreClient
+from services.common.config import Settings
+from services.common.ledger.ledger import Ledger
+from services.common.ledger.place import Place
+from services.mgmt.ledger import instances
+from services.mgmt.ledger.filer import Filer
+from services.rpc.ledger_pb2 import ENQUEUED
+from services.store.service import Service as StoreService
+from tests.support.filed_ledger import FiledLedger
+from tests.support.nats_server import NatsServer
+
+
+class Office:
+    """A bus, a store, and filers; `tell` has an instance tell one row."""
+
+    def __init__(self, folder: Path) -> None:
+        self.server = NatsServer(folder)
+        self.settings = Settings(
+            data=folder, nats_url=self.server.address, store_provider="memory", ledger_seconds=0.3, run=folder
+        )
+        self.filed = FiledLedger(folder)
+        self._store = StoreService(self.settings)
+        self._client: StoreClient = None  # type: ignore[assignment]
+        self._filers: list[Filer] = []
+        self._ledgers: dict[str, Ledger] = {}
+
+    async def start(self) -> None:
+        await self.server.start()
+        await self._store.start()
+        self._client = StoreClient(self.settings.address_of("store"))
+
+    async def stop(self) -> None:
+        for filer in list(self._filers):
+            await self.leave(filer)
+        for ledger in self._ledgers.values():
+            await ledger.stop()
+        await self._client.close()
+        await self._store.stop()
+        self.server.kill()
+
+    def join(self, name: str = "mgmt-1") -> Filer:
+        filer = Filer(self.settings, self._client, name)
+        filer.start()
+        self._filers.append(filer)
+        return filer
+
+    async def leave(self, filer: Filer) -> None:
+        self._filers.remove(filer)
+        await filer.stop()
+
+    def instance(self, name: str) -> Ledger:
+        if name not in self._ledgers:
+            self._ledgers[name] = Ledger(self.settings, "queue", name)
+            self._ledgers[name].start()
+        return self._ledgers[name]
+
+    def tell(self, name: str, uid: int) -> None:
+        self.instance(name).recorder.record(ENQUEUED, Place("/", queue="q"), [uid])
+
+    def uids(self) -> list[int]:
+        return sorted(row["first_uid"] for row in self.filed.rows("stages"))
+
+    def gaps(self) -> list[tuple[Any, ...]]:
+        columns = ("instance", "first_row", "last_row", "count", "reason")
+        return [tuple(row[column] for column in columns) for row in self.filed.rows("gaps")]
+
+
+async def until(condition: Callable[[], object], seconds: float = 20) -> None:
+    async with asyncio.timeout(seconds):
+        while not condition():
+            await asyncio.sleep(0.05)
+
+
+@pytest.fixture
+async def office(tmp_path: Path) -> AsyncIterator[Office]:
+    office = Office(tmp_path)
+    await office.start()
+    yield office
+    await office.stop()
+
+
+async def test_rows_are_offered_at_once_and_filed_soon(office: Office) -> None:
+    """A row can be looked up before it is on file, and is on file after the time that is set."""
+    filer = office.join()
+    office.tell("a", 7)
+    await until(lambda: "stages" in filer.pending() or office.uids())
+    await until(office.uids)
+    await until(lambda: not filer.pending())
+    assert office.uids() == [7]
+
+
+async def test_what_was_told_while_nobody_filed_is_filed(office: Office) -> None:
+    """The bus keeps rows until somebody files them; a filer that goes leaves nothing to be filed twice."""
+    office.tell("a", 1)
+    await asyncio.sleep(0.6)
+    for number in range(3):
+        filer = office.join(f"mgmt-{number}")
+        office.tell("a", number + 2)
+        await until(lambda number=number: len(office.uids()) >= number + 2)
+        await office.leave(filer)
+    assert office.uids() == [1, 2, 3, 4]
+    assert office.filed.doubled() == []
+    assert office.gaps() == []
+
+
+async def test_of_two_only_one_files(office: Office) -> None:
+    """A second filer waits for the lease, and goes on where the first one ends."""
+    first, second = office.join("mgmt-1"), office.join("mgmt-2")
+    office.tell("a", 1)
+    await until(lambda: office.uids() == [1])
+    await office.leave(first)
+    office.tell("a", 2)
+    await until(lambda: office.uids() == [1, 2])
+    assert office.filed.doubled() == []
+    await office.leave(second)
+
+
+async def test_silence_is_noticed_across_a_restart(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who ended without a word is a gap, who said so is not, also for a filer that never heard of either."""
+    monkeypatch.setattr(instances, "SILENT_AFTER", 5.0)
+    office.tell("polite", 1)
+    office.tell("killed", 2)
+    filer = office.join("mgmt-1")
+    await until(lambda: office.uids() == [1, 2])
+    await office.instance("polite").stop()
+    await office.instance("killed")._tasks.stop()
+    await asyncio.sleep(0.5)
+    await office.leave(filer)
+    office.join("mgmt-2")
+    await until(office.gaps)
+    await asyncio.sleep(1.0)
+    assert office.gaps() == [("killed", 2, 2, -1, "silent")]
+
+
+async def test_what_nobody_understands_is_a_gap(office: Office) -> None:
+    """A batch that cannot be read is put on record, and holds up nothing."""
+    office.tell("a", 1)
+    office.join()
+    await until(lambda: office.uids() == [1])
+    client = await nats.connect(office.server.address)
+    await client.publish("hopline.ledger.queue.b", b"\xff\xff\xff")
+    await client.flush()
+    await client.close()
+    office.tell("a", 2)
+    await until(lambda: office.uids() == [1, 2] and office.gaps())
+    assert office.gaps() == [("b", 0, 0, -1, "unreadable")]
+
+
+async def test_the_bus_goes_while_rows_wait_to_be_filed(office: Office) -> None:
+    """Rows that were taken and not filed when the bus died are filed when it is back, once."""
+    office.join()
+    for uid in range(1, 6):
+        office.tell("a", uid)
+        await asyncio.sleep(0.15)
+        if uid == 3:
+            office.server.kill()
+    await asyncio.sleep(1.0)
+    await office.server.start()
+    await until(lambda: len(office.uids()) >= 5)
+    assert office.uids() == [1, 2, 3, 4, 5]
+    assert office.filed.doubled() == []
+    assert office.gaps() == []
