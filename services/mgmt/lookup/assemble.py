@@ -20,6 +20,8 @@ _ORDER = {
     )
 }  # fmt: skip
 _ENDS_COPY = {"settled", "expired", "dead_lettered", "dropped"}
+# Told by others than who decides, who may have gone on meanwhile: a message is settled before it is on disk.
+_ASIDE = {"persisted", "sent"}
 _ENDS_MESSAGE = {"returned", "refused", "rolled_back", "dropped"}
 
 _GAP_NOTICED_US = 3_600_000_000  # within an hour of what is missing
@@ -69,7 +71,9 @@ def _step(row: StageRow, wait_us: int, uid: int) -> Step:
 
 
 def _copies(steps: list[Step]) -> list[Copy]:
-    last = {(step.virtual_host, step.queue): step for step in steps if step.queue}
+    in_queues = [step for step in steps if step.queue]
+    decisive = [step for step in in_queues if step.stage not in _ASIDE]
+    last = {(step.virtual_host, step.queue): step for steps in (in_queues, decisive) for step in steps}
     return [
         Copy(
             virtual_host=virtual_host,

@@ -116,6 +116,27 @@ async def test_ends_in_a_queue(ledger: LedgerFiles, look_up: LookUp, stage: str,
     assert (copy.state, copy.reason, copy.ended, message.ended) == (stage, "why", ended, ended)
 
 
+async def test_on_disk_after_all(ledger: LedgerFiles, look_up: LookUp) -> None:
+    """What has become of a copy is what its queue said last; that it is on disk, or was sent, may be known later."""
+    ledger.stage("routed", uid(1), uid(2), uid(3), queue="q")
+    ledger.stage("settled", uid(1), at=MS, queue="q", outcome="accepted")
+    ledger.stage("delivered", uid(2), at=MS, queue="q")
+    ledger.stage("sent", uid(2), at=2 * MS, queue="q")
+    ledger.stage("persisted", uid(1), uid(2), at=3 * MS, queue="q")
+    ledger.stage("sent", uid(4), at=3 * MS, queue="q")
+    ledger.file()
+    found = {}
+    for number in (1, 2, 3, 4):
+        [journey] = (await look_up.trace(str(uid(number)))).journeys
+        found[number] = [(copy.state, copy.outcome, copy.ended) for copy in journey.messages[0].copies]
+    assert found == {
+        1: [("settled", "accepted", True)],
+        2: [("delivered", "", False)],
+        3: [("routed", "", False)],
+        4: [("sent", "", False)],
+    }
+
+
 async def test_redelivery(ledger: LedgerFiles, look_up: LookUp) -> None:
     """Every delivery is told, and what came between them."""
     ledger.stage("received", uid(1))

@@ -1,0 +1,139 @@
+"""A message is followed through a whole stack: by what the ledger has on record, live, and before it is sent."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pika
+import pytest
+
+from services.common.dry_run import DryRun
+from services.common.trace import Trace
+from tests.support.stack import Stack, wait_until
+
+SECONDS = 20.0
+TRACE_ID = "4bf92f3577b34da6a3ce929d0e0e4736"
+
+
+@pytest.fixture
+def hopline(stack: Stack) -> Hopline:
+    return Hopline(stack)
+
+
+class Hopline:
+    """The command line of the stack's user."""
+
+    def __init__(self, stack: Stack) -> None:
+        self._command = Path(sys.executable).with_name("hopline")
+        self._environment = {**os.environ, "HOPLINE_DATA": str(stack.data), "HOPLINE_LOG_LEVEL": "error"}
+
+    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [self._command, *arguments]
+        return subprocess.run(command, env=self._environment, capture_output=True, text=True, timeout=60, check=False)
+
+    def trace(self, asked: str) -> Trace:
+        return Trace.model_validate_json(self.run("trace", asked, "--json").stdout)
+
+    def follow(self, queue: str, output: Path) -> subprocess.Popen[bytes]:
+        with output.open("wb") as file:
+            command = [self._command, "trace", "--follow", queue]
+            return subprocess.Popen(command, env=self._environment, stdout=file, stderr=file)
+
+
+@pytest.fixture
+def connection(stack: Stack) -> Iterator[pika.BlockingConnection]:
+    with closing(pika.BlockingConnection(pika.ConnectionParameters(stack.address.host, stack.address.port))) as opened:
+        yield opened
+
+
+def _declare(connection: pika.BlockingConnection, name: str) -> None:
+    """A queue `name` whose dead letters go to `name`-dead, by the exchange `name`-dlx."""
+    channel = connection.channel()
+    channel.exchange_declare(f"{name}-dlx", "fanout")
+    channel.queue_declare(f"{name}-dead", durable=True)
+    channel.queue_bind(f"{name}-dead", f"{name}-dlx")
+    channel.queue_declare(name, durable=True, arguments={"x-dead-letter-exchange": f"{name}-dlx"})
+    channel.queue_bind(name, "amq.topic", f"{name}.#")
+    channel.close()
+
+
+def _reject_and_accept(connection: pika.BlockingConnection, name: str) -> None:
+    """Publishes a message that is put back, rejected, and accepted as a dead letter."""
+    channel = connection.channel()
+    channel.confirm_delivery()
+    headers = {"traceparent": f"00-{TRACE_ID}-00f067aa0ba902b7-01"}
+    properties = pika.BasicProperties(message_id=f"{name}-1", correlation_id=name, delivery_mode=2, headers=headers)
+    channel.basic_publish("amq.topic", f"{name}.new", b"x", properties)
+    for requeue in (True, False):
+        method, _, _ = next(channel.consume(name))
+        channel.basic_reject(method.delivery_tag, requeue=requeue)
+    channel.cancel()
+    method, _, _ = next(channel.consume(f"{name}-dead"))
+    channel.basic_ack(method.delivery_tag)
+    channel.close()
+
+
+def test_whole_way(hopline: Hopline, connection: pika.BlockingConnection, name: str) -> None:
+    """By any of its ids, a message's stages are told, through redelivery and dead-lettering, to its end."""
+    _declare(connection, name)
+    _reject_and_accept(connection, name)
+    wait_until(lambda: "\nended: accepted" in hopline.run("trace", f"{name}-1").stdout, SECONDS, "a whole way")
+    trace = hopline.trace(f"{name}-1")
+    [published, dead] = trace.journeys[0].messages
+    stages = [(step.stage, step.outcome or step.reason) for step in published.steps if step.service == "queue"]
+    assert [each for each in stages if each[0] != "persisted"] == [
+        ("enqueued", ""),
+        ("delivered", ""),
+        ("requeued", "released"),
+        ("delivered", ""),
+        ("settled", "rejected"),
+        ("dead_lettered", "rejected"),
+    ]
+    assert {step.stage for step in published.steps} >= {"received", "routed", "persisted", "confirmed", "sent"}
+    assert [copy.queue for copy in published.copies] == [name]
+    assert (dead.predecessor, dead.ended) == (published.uid, True)
+    assert [(copy.queue, copy.state, copy.outcome) for copy in dead.copies] == [(f"{name}-dead", "settled", "accepted")]
+    for asked in (name, TRACE_ID, str(published.uid), str(dead.uid)):
+        messages = hopline.trace(asked).journeys[0].messages
+        assert [message.uid for message in messages] == [published.uid, dead.uid]
+
+
+def test_live(hopline: Hopline, connection: pika.BlockingConnection, name: str, tmp_path: Path) -> None:
+    """`hopline trace --follow` tells what happens in a queue while it happens; Ctrl-C ends it without a word."""
+    _declare(connection, name)
+    output = tmp_path / "followed"
+    following = hopline.follow(name, output)
+    channel = connection.channel()
+
+    def is_followed() -> bool:
+        channel.basic_publish("", name, b"x", pika.BasicProperties(message_id="order-1"))
+        return "enqueued" in output.read_text()
+
+    wait_until(is_followed, SECONDS, "a line")
+    wait_until(lambda: "order-1" in output.read_text(), SECONDS, "the message's id")
+    following.send_signal(signal.SIGINT)
+    assert following.wait(10) == 0
+    assert "Traceback" not in output.read_text()
+
+
+def test_dry_run(hopline: Hopline, connection: pika.BlockingConnection, name: str) -> None:
+    """`hopline route` tells where a message would go, and none goes there."""
+    _declare(connection, name)
+    run = hopline.run("route", "--exchange", "amq.topic", "--key", f"{name}.new", "--json")
+    dry = DryRun.model_validate_json(run.stdout)
+    assert dry.queues == [name]
+    assert [hop.routing_key for hop in dry.visits[0].hops] == [f"{name}.#"]
+    assert connection.channel().queue_declare(name, passive=True).method.message_count == 0
+    assert hopline.run("route", "--exchange", name).returncode == 1
+
+
+def test_nothing_on_record(hopline: Hopline, name: str) -> None:
+    """What nobody has is told in a line."""
+    found = hopline.run("trace", name)
+    assert (found.returncode, found.stdout, found.stderr) == (1, "", f"nothing is on record of '{name}'\n")
