@@ -41,6 +41,12 @@ def test_queue_scales() -> None:
     assert SERVICES["queue"]["volumes"] == ["spans:/var/lib/hopline-spans"]
 
 
+def test_routers_scale() -> None:
+    """Nor have routers: any number of them finds each other in the store's lease table."""
+    assert not {"container_name", "hostname", "ports"} & set(SERVICES["router"])
+    assert SERVICES["router"]["environment"]["HOPLINE_ROUTER_ADDRESS"] == "0.0.0.0:7000"
+
+
 def test_ports_are_loopback_by_default() -> None:
     """Nothing is published to the network unless that was asked for: the default password is known to all."""
     ports = [port for said in SERVICES.values() for port in said.get("ports", ())]
