@@ -8,6 +8,7 @@ from typing import Protocol
 
 from services.common.ledger.encoding import Identified, Row, Sealed, seal
 from services.common.ledger.place import Place
+from services.common.ledger.uid_ranges import condense
 from services.rpc.ledger_pb2 import LedgerBatch
 
 _ROWS_AT_ONCE = 2000  # are encoded in a few milliseconds, which is how long nothing else happens
@@ -93,7 +94,9 @@ class RowRecorder:
         successors: range | None = None,
     ) -> None:
         """As Recorder says."""
-        rows = self._rows
+        if not uids:
+            return
+        rows, uids = self._rows, condense(uids)
         # A plain tuple in the shape of a Row: making the named one takes several times as long.
         rows.append((time_ns() // 1000, stage, place, uids, outcome, reason, size, successors))  # type: ignore[arg-type]
         count = len(rows)

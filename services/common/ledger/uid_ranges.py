@@ -22,8 +22,18 @@ def compress(uids: Sequence[int], *, in_order: bool = False) -> Ranges:
     return _split(ordered)
 
 
+def condense(uids: Sequence[int]) -> Sequence[int]:
+    """The same as a range, if they are one: what is kept for a while should not keep an object for each message."""
+    if isinstance(uids, range) or uids[-1] - uids[0] != len(uids) - 1 or uids != sorted(uids):
+        return uids
+    return range(uids[0], uids[-1] + 1)
+
+
 def _split(uids: list[int]) -> Ranges:
-    breaks = [index for index, step in enumerate(map(sub, uids[1:], uids), 1) if step != 1]
+    steps = list(map(sub, uids[1:], uids))
+    if 1 not in steps:  # as when consumers of a queue have every other message
+        return uids, [1] * len(uids)
+    breaks = [index for index, step in enumerate(steps, 1) if step != 1]
     starts = [0, *breaks]
     return [uids[start] for start in starts], list(map(sub, [*breaks, len(uids)], starts))
 

@@ -38,24 +38,25 @@ class _Uids:
 
     def __init__(self, batch: LedgerBatch) -> None:
         self._batch = batch
-        self._firsts = list(batch.firsts)
-        self._lengths = list(batch.lengths)
-        self._lasts = [first + length - 1 for first, length in zip(self._firsts, self._lengths, strict=True)]
+        self._firsts = pa.array(list(batch.firsts), pa.int64())
+        self._lengths = pa.array(list(batch.lengths), pa.int64())
+        self._lasts = pc.subtract(pc.add(self._firsts, self._lengths), 1)
         counts = list(batch.ranges)
         self._offsets = list(accumulate(counts, initial=0))
         if self._offsets[-1] != len(self._firsts) or not all(counts):
             raise ValueError("rows and ranges do not match")
         self._rows: Sequence[int] = range(len(counts))
-        if len({first >> SEQUENCE_BITS for first in self._firsts}) > 1:
-            self._split()
+        origins = pc.min_max(pc.shift_right(self._firsts, SEQUENCE_BITS))
+        if origins["min"] != origins["max"]:
+            self._split(pc.shift_right(self._firsts, SEQUENCE_BITS).to_pylist())
 
-    def _split(self) -> None:
+    def _split(self, origins: list[int]) -> None:
         """A row for each origin."""
         rows: list[int] = []
         offsets = [0]
         for row, (start, end) in enumerate(zip(self._offsets, self._offsets[1:], strict=False)):
             for at in range(start + 1, end + 1):
-                if at == end or self._firsts[at] >> SEQUENCE_BITS != self._firsts[at - 1] >> SEQUENCE_BITS:
+                if at == end or origins[at] != origins[at - 1]:
                     rows.append(row)
                     offsets.append(at)
         self._rows, self._offsets = rows, offsets
@@ -99,32 +100,29 @@ class _Uids:
         return columns
 
     def _ranges(self) -> dict[str, pa.Array]:
-        offsets = self._offsets
-        firsts, lasts = pa.array(self._firsts, pa.int64()), pa.array(self._lasts, pa.int64())
-        if len(offsets) == len(self._firsts) + 1:
-            lowest, highest, counts = self._firsts, self._lasts, self._lengths
-        else:
-            totals = list(accumulate(self._lengths, initial=0))
-            counts = [totals[end] - totals[start] for start, end in self._parts()]
-            lowest = [self._lowest(start, end) for start, end in self._parts()]
-            highest = [self._highest(start, end) for start, end in self._parts()]
+        begins, ends = pa.array(self._offsets[:-1], pa.int32()), pa.array(self._offsets[1:], pa.int32())
+        counts, lowest, highest = self._lengths, self._firsts, self._lasts
+        if len(begins) != len(lowest):
+            totals = pc.cumulative_sum(self._lengths)
+            before = pc.subtract(totals, self._lengths)
+            counts = pc.subtract(totals.take(pc.subtract(ends, 1)), before.take(begins))
+            lowest, highest = lowest.take(begins), highest.take(pc.subtract(ends, 1))
+            if DEAD_LETTERED in self._batch.stages:  # all others ascend
+                lowest = pa.array([pc.min(part).as_py() for part in self._parts(self._firsts)], pa.int64())
+                highest = pa.array([pc.max(part).as_py() for part in self._parts(self._lasts)], pa.int64())
         return {
-            "count": pa.array(counts, pa.int32()),
-            "first_uid": pa.array(lowest, pa.int64()),
-            "last_uid": pa.array(highest, pa.int64()),
-            "uids": _lists(offsets, firsts, lasts),
+            "count": counts.cast(pa.int32()),
+            "first_uid": lowest,
+            "last_uid": highest,
+            "uids": _lists(self._offsets, self._firsts, self._lasts),
             "successors": self._successors(),
         }
 
-    def _parts(self) -> Iterator[tuple[int, int]]:
+    def _parts(self, column: pa.Array) -> Iterator[pa.Array]:
+        return (column[start:end] for start, end in self._bounds())
+
+    def _bounds(self) -> Iterator[tuple[int, int]]:
         return zip(self._offsets, self._offsets[1:], strict=False)
-
-    def _lowest(self, start: int, end: int) -> int:
-        # Ranges ascend, but for dead letters.
-        return self._firsts[start] if end - start == 1 else min(self._firsts[start:end])
-
-    def _highest(self, start: int, end: int) -> int:
-        return self._lasts[start] if end - start == 1 else max(self._lasts[start:end])
 
     def _successors(self) -> pa.Array:
         """Range by range as long as those that they follow."""
@@ -133,13 +131,16 @@ class _Uids:
         lasts: list[int] = []
         offsets = [0]
         used: dict[int, int] = {}
-        for row, (start, end) in zip(self._rows, self._parts(), strict=True):
+        if not follow:
+            return _lists([0] * (len(self._rows) + 1), pa.array([], pa.int64()), pa.array([], pa.int64()))
+        lengths = self._batch.lengths
+        for row, (start, end) in zip(self._rows, self._bounds(), strict=True):
             if row in follow and self._batch.stages[row] == DEAD_LETTERED:
                 begin = used.get(row, 0)
                 used[row] = begin + end - start
                 its = follow[row][begin : used[row]]
                 firsts += its
-                lasts += [first + length - 1 for first, length in zip(its, self._lengths[start:end], strict=True)]
+                lasts += [first + length - 1 for first, length in zip(its, lengths[start:end], strict=True)]
             offsets.append(len(firsts))
         return _lists(offsets, pa.array(firsts, pa.int64()), pa.array(lasts, pa.int64()))
 

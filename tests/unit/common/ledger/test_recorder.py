@@ -147,6 +147,14 @@ def test_properties_travel_with_the_row_that_tells_of_their_messages() -> None:
     assert not batches[1].identified
 
 
+def test_nothing_is_told_of_no_messages() -> None:
+    """A row without messages is none."""
+    told, batches = recorder()
+    told.record(ENQUEUED, PLACES[0], [])
+    assert not told.seal()
+    assert not batches
+
+
 def test_nothing_happens_where_there_is_no_ledger() -> None:
     """The recorder that is off says so, and takes everything."""
     assert not OFF.on

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.common.ledger.uid_ranges import compress, span
+from services.common.ledger.uid_ranges import compress, condense, span
 
 UIDS = st.lists(st.integers(1, 40), unique=True, min_size=1).map(lambda low: [(7 << 39) + each for each in low])
 
@@ -26,6 +26,13 @@ def test_ranges_hold_exactly_the_uids_in_ascending_order(uids: list[int]) -> Non
 def test_order_is_kept_where_it_matters(uids: list[int]) -> None:
     """With `in_order`, uids come out as they went in."""
     assert expand(compress(uids, in_order=True)) == uids
+
+
+@given(UIDS)
+def test_what_is_condensed_is_the_same(uids: list[int]) -> None:
+    """Uids that are consecutive, and in order, become a range; others stay as they are."""
+    assert list(condense(uids)) == uids
+    assert isinstance(condense(sorted(uids)), range) == (max(uids) - min(uids) == len(uids) - 1)
 
 
 @given(st.integers(0, 100), st.integers(1, 50), st.integers(1, 4))
