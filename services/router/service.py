@@ -96,9 +96,10 @@ class Service:
         following = self._tasks.start(self._follow(follower), "follow")
         await lease.acquired()
         following.cancel()
-        await self._write(lease)
-        self._follower = None
+        self._handler.role = self._follower = None
+        # Before there is anybody to give places: it would follow its own process.
         await follower.stop(leave=False)
+        await self._write(lease)
 
     async def _follow(self, follower: Follower) -> None:
         await follower.start()
@@ -107,7 +108,6 @@ class Service:
         log.info("router follows", member=self._member)
 
     async def _write(self, lease: Lease) -> None:
-        self._handler.role = None
         records = RecordStore(self._store, lease)
         topology = self._topology(await records.origin(self._member))
         writer = self._writer = Writer(topology, records, lease, self._settings.place_ttl_ms, self._bus, self._failed)

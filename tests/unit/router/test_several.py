@@ -87,6 +87,17 @@ async def test_the_next_router_takes_over_while_clients_go_on(cluster: Any, unti
     assert (await client.change(cluster.request("declare_queue", name="before", passive=True))).queue.name == "before"
 
 
+async def test_a_router_does_not_follow_itself(cluster: Any) -> None:
+    """Whoever takes the lease over has no place of its own, for which changes would wait when it is gone."""
+    for name in ("router", "router-2", "router", "router-2"):
+        before = await cluster.start_router(name)
+        client = await cluster.watch(f"after {name}")
+        await client.change(cluster.request("declare_queue", name=name))
+        assert [key for kind, key in cluster.store.records if kind == "watcher" and key.startswith("router-")] == []
+        await client.stop()
+        await cluster.stop_one(before)
+
+
 async def test_a_router_that_lost_its_place_evaluates_nothing(cluster: Any) -> None:
     """A router that follows one that has the lease and is silent cannot know what was answered, and says so."""
     first = await cluster.start_router()
