@@ -51,6 +51,9 @@ class Link(Holder):
     def hello(self, hello: pb.Hello) -> None:
         """The first frame said who it is."""
         self.name, self.origin, self._tells = hello.name, hello.origin, hello.tells
+        # The peer has given up a stream that it had before, and has sent elsewhere what still comes from there.
+        for former in [link for link in self._host.links if link.origin == self.origin]:
+            former.close()
         self._host.links.add(self)
         if self._host.blocked:
             self.outbox.frame.blocked = True
@@ -59,6 +62,8 @@ class Link(Holder):
 
     def receive(self, frame: pb.LinkFrame) -> None:
         """Carries a frame out; one that comes while leases may have run out waits for certainty."""
+        if self._broken:
+            return
         if not self._host.leases_hold() or self._host.suspended:
             self._suspended.append(frame)
             return
@@ -79,8 +84,7 @@ class Link(Holder):
             self._detach(handle, now)
         for step in frame.transactions:
             self._transactions.step(step, now)
-        if frame.told:
-            self._hear(frame.told)
+        self._hear(frame.told)
         self._host.check_memory()
         self._receiving = False
 

@@ -124,6 +124,8 @@ def _tell_deleted(host: Host, arrival: Arrival, queue_id: int) -> None:
 
 
 def _offer_later(host: Host, ticket: Ticket, arrival: Arrival, queue_id: int, *, resent: bool) -> None:
+    if ticket.abandoned:
+        return
     # The journal has taken, or has not needed, what was ready at first: this part is a content of its own.
     arrival.content = ContentDraft(host.take_id, arrival.content.source)
     _offer(host, ticket, arrival, (queue_id,), epoch_ms(), resent=resent)

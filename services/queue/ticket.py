@@ -11,6 +11,10 @@ from services.rpc.queue_pb2 import Reason
 class Answers(Protocol):
     """Where answers to batches go."""
 
+    @property
+    def broken(self) -> bool:
+        """Whether nobody hears them any more."""
+
     def done(self, sequence: int) -> None: ...
 
     def refuse(self, sequence: int, first: int, count: int, queue_id: int, reason: Reason.ValueType) -> None: ...
@@ -49,6 +53,11 @@ class Ticket:
         self._answers = answers
         self._sequence = sequence
         self.pending = 1
+
+    @property
+    def abandoned(self) -> bool:
+        """Whether nobody waits any more: who published it may have sent it elsewhere since."""
+        return self._answers.broken
 
     def refuse(self, first: int, count: int, queue_id: int, reason: Reason.ValueType) -> None:
         """Some of it is not taken."""

@@ -62,6 +62,10 @@ class TracedAnswers:
         self._batch = batch
         self._answers = answers
 
+    @property
+    def broken(self) -> bool:
+        return self._answers.broken
+
     def done(self, sequence: int) -> None:
         self._batch.done()
         self._answers.done(sequence)

@@ -105,6 +105,24 @@ async def test_nobody_is_waited_for_long(house: House) -> None:
     assert monotonic() - begun < 5
 
 
+async def test_who_published_what_waits_is_gone(house: House) -> None:
+    """What waits for a partition is not taken when its stream has broken: it may have been sent elsewhere since."""
+    await house.start_queue("queue-2")
+    gone = await house.link("queue-2", origin=1001)
+    other = await house.link("queue-2", origin=1002, tells=True)
+    queue_id, partition = await orphaned(house)
+    await gone.send(publishes=[gone.batch(queue_id, [b"old"])])
+    async with asyncio.timeout(5):
+        while not partition.waiting:
+            await asyncio.sleep(0.005)
+    await gone.close()
+    await other.send(told=[pb.Told(partition=partition.number, epoch=partition.epoch)])
+    await other.publish(queue_id, [b"new"])
+    await other.attach(queue_id)
+    await other.until(lambda: other.bodies)
+    assert other.bodies == [b"new"]
+
+
 async def test_requeued_keeps_its_place(house: House) -> None:
     """What was given back before the move comes first after it, marked, although what follows was on disk before."""
     queue_id = await house.declare("q", durable=True)

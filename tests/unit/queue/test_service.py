@@ -51,6 +51,18 @@ async def test_settlements_are_answered(house: House) -> None:
     assert [number for frame in link.frames for number in frame.settled] == [1, 2]
 
 
+async def test_a_later_stream_counts(house: House) -> None:
+    """A gateway that connects again has given its former stream up: nothing that still comes from there is taken."""
+    queue_id = await house.declare("q")
+    former, later = await house.link(), await house.link()
+    assert await later.ready(queue_id, 1) == 0
+    await former.send(publishes=[former.batch(queue_id, [b"old"])])
+    await asyncio.sleep(0.1)
+    await later.publish(queue_id, [b"new"])
+    assert await later.ready(queue_id, 2) == 1
+    assert former.done() == []
+
+
 async def test_broken_link_gives_back(house: House) -> None:
     """What a link held when it broke is delivered to others, marked as redelivered."""
     queue_id = await house.declare("q")
