@@ -127,10 +127,11 @@ class Adrift:
     # -------------------------------------------------------------- asking
 
     def look_soon(self) -> None:
-        """Looks for owners in the next turn: they wait to hear what is held, or that it is nothing."""
+        """Looks for owners shortly, who wait to hear what is held, or that it is nothing."""
         if self._retry:
             self._retry.cancel()
-        self._retry = asyncio.get_running_loop().call_later(0, self._look)
+        # Some loops give no time of what is called at once.
+        self._retry = asyncio.get_running_loop().call_later(_SOON, self._look)
 
     def retry_soon(self) -> None:
         """Looks for owners shortly, while anything waits for one."""
