@@ -10,7 +10,7 @@ import duckdb
 import pyarrow as pa
 import structlog
 
-from services.common.errors import ResourceError, Unavailable
+from services.common.errors import InternalError, ResourceError, Unavailable
 from services.mgmt.lookup.hours import filed, filed_hours
 from services.mgmt.lookup.spans import Spans
 
@@ -64,7 +64,8 @@ class Database:
         """Rows of these hours, and all that were offered, in no order; a row may come twice.
 
         `having`: the uid that all rows which fulfil the condition have between `first_uid` and `last_uid`.
-        Raises Unavailable when the files cannot be read, ResourceError when that takes too much or is interrupted.
+        Raises Unavailable when the files cannot be read, ResourceError when that takes too much or is interrupted,
+        InternalError when a file has not the columns that are asked for.
         """
         for _ in range(_ATTEMPTS):
             if self._interrupted:
@@ -76,6 +77,8 @@ class Database:
             except (duckdb.IOException, duckdb.InvalidInputException) as failure:
                 self._set_aside(chosen, failure)
                 continue
+            except duckdb.Error as failure:
+                raise InternalError(f"the ledger cannot be asked: {str(failure).splitlines()[0]}") from failure
             # While files are replaced, for a moment there is less to be seen than there is.
             if self._files(table, hours) == files:
                 return rows
@@ -126,6 +129,7 @@ class Database:
     def _confine(self) -> None:
         run = self._connection.execute
         run("set parquet_metadata_cache = true")
+        run("set temp_directory = ''")  # nothing is written, whatever it takes
         run("set python_enable_replacements = false")
         run("set autoinstall_known_extensions = false")
         run("set autoload_known_extensions = false")

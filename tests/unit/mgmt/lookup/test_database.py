@@ -6,7 +6,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from services.common.errors import Unavailable
+from services.common.errors import InternalError, Unavailable
 from services.mgmt.lookup import database
 from services.mgmt.lookup.database import Database
 from services.mgmt.lookup.hours import filed, filed_hours, hour_of, windows
@@ -123,6 +123,16 @@ def test_never_to_be_read(ledger: LedgerFiles, monkeypatch: pytest.MonkeyPatch) 
     with pytest.raises(Unavailable):
         opened.select("stages", "row", "true", {}, hours)
     shutil.rmtree(ledger.folder)
+
+
+def test_files_of_another_kind(ledger: LedgerFiles) -> None:
+    """Files without the columns that are asked for are an error of ours, and told as one."""
+    ledger.stage("received", uid(1))
+    ledger.file()
+    opened = Database(ledger.folder)
+    opened.offer({})
+    with pytest.raises(InternalError, match="cannot be asked"):
+        opened.select("stages", "colour", "true", {}, opened.hours("stages"))
 
 
 def test_confined(ledger: LedgerFiles, tmp_path: Path) -> None:
