@@ -18,6 +18,13 @@ GROUP = "hopline.analyses"
 BUILT_IN = {
     "audit": ("spark.jobs.audit:JOB", "What became of every confirmed message; what was lost, or came twice."),
     "partitions": ("spark.jobs.partitions:JOB", "Hot partitions, skew, and which partitions to move where."),
+    "dependencies": ("spark.jobs.dependencies:JOB", "Which application sends what to whom, and the graph of services."),
+    "fan-out": ("spark.jobs.fan_out:JOB", "What a publish becomes in queues, and which bindings make most of it."),
+    "lag": ("spark.jobs.lag:JOB", "Queues that grow, how long messages wait, and consumers that are slow."),
+    "redeliveries": ("spark.jobs.redeliveries:JOB", "Messages delivered again and again; which ones are poison."),
+    "failovers": ("spark.jobs.failovers:JOB", "How long each partition was without an owner when it moved."),
+    "anomalies": ("spark.jobs.anomalies:JOB", "What is unlike the minutes before it, in a sentence each."),
+    "quality": ("spark.jobs.quality:JOB", "How far the record can be trusted: holes, orphans, clocks."),
 }
 
 

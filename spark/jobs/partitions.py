@@ -112,8 +112,7 @@ def _queues(stages: DataFrame) -> DataFrame:
 
 
 def _waits(stages: DataFrame) -> DataFrame:
-    values = {"partition": F.col("partition"), "time": F.unix_micros("time")}
-    waited = journeys(stages, _WAITING, (), values).withColumn("wait", elapsed("enqueued_at", "delivered_at"))
+    waited = journeys(stages, _WAITING, ()).withColumn("wait", elapsed("enqueued_at", "delivered_at"))
     return waited.groupBy("partition").agg(
         (F.sum(F.col("wait") * messages()) / 1e6).alias("wait_seconds"),
         percentile(F.col("wait"), 0.95).alias("wait_p95_us"),

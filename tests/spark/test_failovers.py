@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from spark.generate.files import write
+from spark.generate.plan import Plan
+from spark.jobs.failovers import JOB
+from spark.registry import job
+from spark.run import Sources, run
+from tests.support.told import Ledger, read_stages, results
+
+
+def test_moves(spark: SparkSession) -> None:
+    """A crash and a handover are told apart, and the time without an owner counts from the first who had to wait."""
+    ledger = Ledger()
+    ledger.journey(1, 10, partition=1, owner="queue-1", epoch=4)  # its last word is at 0.3 s
+    ledger.tell("routed", 1.3, 20, 24, partition=1, queue="q")
+    ledger.tell("routed", 1.8, 30, 31, partition=1, queue="q")
+    ledger.tell("recovered", 2.3, 1, 3, partition=1, queue="q", epoch=5, instance="queue-2", reason="journal")
+    ledger.tell("recovered", 9.0, 1, 3, partition=1, queue="q", epoch=6, instance="queue-1", reason="handed_over")
+    ledger.journey(100, 110, partition=2, owner="queue-1")
+    found = results(JOB, ledger.inputs(spark))
+    moves = {row["epoch"]: row for row in found["moves"]}
+    crash, handover = moves[5], moves[6]
+    assert (crash["source"], crash["target"], crash["how"]) == ("queue-1", "queue-2", "crash")
+    assert (crash["silence_us"], crash["blocked_us"]) == (2_000_000, 1_000_000)
+    assert (crash["waited"], crash["recovered"]) == (7, 3)
+    assert (handover["how"], handover["silence_us"], handover["waited"]) == ("handed_over", 6_700_000, 0)
+    assert handover["blocked_us"] == 0
+    (partition,) = found["partitions"]
+    assert (partition["moves"], partition["crashes"], partition["waited"]) == (2, 1, 7)
+
+
+def test_generated(spark: SparkSession, tmp_path: Path) -> None:
+    """Each partition that moves in a generated ledger is found, with its silence and how many copies were found."""
+    write(Plan(rows=20_000, queues=12, losses=0, duplicates=0), str(tmp_path / "ledger"))
+    found = run(spark, job("failovers"), Sources(str(tmp_path / "ledger")), str(tmp_path / "out")).tables
+    terms: dict[tuple[int, int], list[dict[str, Any]]] = {}
+    for row in read_stages(tmp_path):
+        if row["service"] == "queue":
+            terms.setdefault((row["partition"], row["epoch"]), []).append(row)
+    expected = {}
+    for (partition, epoch), rows in terms.items():
+        if earlier := terms.get((partition, epoch - 1)):
+            silence = min(row["time"] for row in rows) - max(row["time"] for row in earlier)
+            recovered = sum(row["count"] for row in rows if row["stage"] == "recovered")
+            expected[partition, epoch] = max(0, round(silence.total_seconds() * 1e6)), recovered
+    assert expected
+    assert {
+        (row["partition"], row["epoch"]): (row["silence_us"], row["recovered"]) for row in found["moves"]
+    } == expected
