@@ -43,6 +43,7 @@ class Link(Holder):
         self._suspended: list[pb.LinkFrame] = []
         self._settling = 0  # frames with settlements, so far
         self._tells = False
+        self._member = ""
         self._told: dict[int, int] = {}  # partition → epoch whose owner has heard everything
         self._unheard: set[int] = set()  # partitions that the frame at hand speaks of, and that are not here yet
         self._receiving = False
@@ -50,9 +51,9 @@ class Link(Holder):
 
     def hello(self, hello: pb.Hello) -> None:
         """The first frame said who it is."""
-        self.name, self.origin, self._tells = hello.name, hello.origin, hello.tells
+        self.name, self.origin, self._tells, self._member = hello.name, hello.origin, hello.tells, hello.member
         # The peer has given up a stream that it had before, and has sent elsewhere what still comes from there.
-        for former in [link for link in self._host.links if link.origin == self.origin]:
+        for former in [link for link in self._host.links if link.is_former_of(self)]:
             former.close()
         self._host.links.add(self)
         if self._host.blocked:
@@ -120,6 +121,10 @@ class Link(Holder):
     def broken(self) -> bool:
         """Whether nobody listens any more."""
         return self._broken
+
+    def is_former_of(self, link: Link) -> bool:
+        """Whether the peer had this stream before, to the same end; it may still try one to a process that was here."""
+        return (self.origin, self._member) == (link.origin, link._member)
 
     def has_told(self, partition: Partition) -> bool:
         """Whether the peer has said all that its consumers hold of a partition, if it ever does."""

@@ -70,7 +70,7 @@ class QueueLink:
         self.up = False
         self.blocked = False
         self.outstanding = 0  # bytes of messages handed over and not done
-        self._hello = hello
+        self._hello = pb.Hello(origin=hello.origin, name=hello.name, tells=hello.tells, member=member)
         self._listener = listener
         self._frame = pb.LinkFrame()
         self._settled: list[Settlement] = []  # in that frame
