@@ -79,8 +79,8 @@ def cut(rows: Columns, of_copies: Sequence[Measure], of_messages: Sequence[Measu
     where = _overlay(copy_segments, message_segments)
     begins = np.concatenate([copy_segments.begin, message_segments.begin[apart]])
     finishes = np.concatenate([copy_segments.finish, message_segments.finish[apart]])
-    where_apart = np.zeros(len(message_segments.begin), np.int64)
-    where_apart[message_segments.piece_segment] = rows["place"][messages[message_segments.piece_row]]
+    where_apart = np.full(len(message_segments.begin), NOTHING)
+    np.maximum.at(where_apart, message_segments.piece_segment, rows["place"][messages[message_segments.piece_row]])
     result = {
         "place": np.concatenate([places[copy_segments.base // stride], where_apart[apart]]),
         "copy": np.concatenate([np.ones_like(copy_segments.begin), np.zeros_like(apart)]),

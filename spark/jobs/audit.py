@@ -26,7 +26,8 @@ OF_COPIES = (
     Measure("delivered_at", kinds("delivered"), "max", "moment"),
     Measure("returned_at", kinds("requeued", "recovered"), "max", "moment"),
     Measure("ended_at", _ENDED, "min", "moment"),
-    Measure("end_reason", kinds("expired", "dropped"), "max", "reason"),
+    Measure("expired_reason", kinds("expired"), "max", "reason"),
+    Measure("dropped_reason", kinds("dropped"), "max", "reason"),
     Measure("dead_reason", kinds("dead_lettered"), "max", "reason"),
     Measure("last_time", (*kinds("routed", "enqueued", "delivered", "recovered", "held"), *_ENDED), "max", "time"),
 )

@@ -31,7 +31,8 @@ def reason() -> Column:
     """Why; "" where the fate says it all."""
     code = (
         F.when(F.col("fate") == "dead_lettered", F.col("dead_reason"))
-        .when(F.col("fate").isin("expired", "dropped") & F.col("copy"), F.col("end_reason"))
+        .when(F.col("fate") == "expired", F.col("expired_reason"))
+        .when((F.col("fate") == "dropped") & F.col("copy"), F.col("dropped_reason"))
         .when(F.col("fate").isin("returned", "dropped", "refused"), F.col("message_reason"))
         .otherwise(F.lit(0))
     )

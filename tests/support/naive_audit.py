@@ -1,0 +1,118 @@
+"""The audit, message by message: slow, and plain to read."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from typing import Any
+
+Row = dict[str, Any]
+_OF_MESSAGES = {"received", "returned", "confirmed", "refused", "rolled_back"}
+_NOT_LOOKED_AT = {"persisted", "sent"}
+_ENDS = ("dead_lettered", "accepted", "expired", "dropped", "rejected")
+
+
+def naive_fates(rows: list[Row]) -> Counter[tuple[str, ...]]:
+    """Messages by virtual host, queue, origin, fate, reason, duplicate; nothing is in flight, and there are no gaps."""
+    copies: dict[tuple[str, str, int], list[Row]] = defaultdict(list)
+    messages: dict[int, list[Row]] = defaultdict(list)
+    for row in rows:
+        if row["stage"] in _NOT_LOOKED_AT:
+            continue
+        for uid in _uids(row["uids"]):
+            if row["stage"] in _OF_MESSAGES or not row["queue"]:
+                messages[uid].append(row)
+            else:
+                copies[row["virtual_host"], row["queue"], uid].append(row)
+        for uid in _uids(row["successors"]):
+            messages[uid].append({"stage": "successor", "virtual_host": row["virtual_host"]})
+    epochs: Counter[int] = Counter()
+    for row in rows:
+        epochs[row["partition"]] = max(epochs[row["partition"]], row["epoch"])
+    in_queues = {uid for _, _, uid in copies}
+    fates = Counter((host, queue, *_copy(told, messages[uid], epochs)) for (host, queue, uid), told in copies.items())
+    return fates + Counter(
+        (told[0]["virtual_host"], "", *_message(told))
+        for uid, told in messages.items()
+        if uid not in in_queues and told
+    )
+
+
+def _uids(ranges: list[dict[str, int]]) -> list[int]:
+    return [uid for one in ranges for uid in range(one["first"], one["last"] + 1)]
+
+
+def _origin(told: list[Row]) -> str:
+    stages = {row["stage"] for row in told}
+    for stage, origin in (
+        ("confirmed", "confirmed"),
+        ("successor", "dead_letter"),
+        ("rolled_back", "rolled_back"),
+        ("refused", "refused"),
+        ("received", "unconfirmed"),
+    ):
+        if stage in stages:
+            return origin
+    return "earlier"
+
+
+def _message(told: list[Row]) -> tuple[str, str, str, str]:
+    origin = _origin(told)
+    reasons = {row["stage"]: row["reason"] for row in told if row["stage"] != "successor"}
+    for stage in ("returned", "dropped"):
+        if stage in reasons:
+            return origin, stage, reasons[stage], ""
+    if origin in {"refused", "rolled_back"}:
+        return origin, origin, reasons[origin], ""
+    return (origin, "lost", "never_routed", "") if _promised(origin) else (origin, "not_enqueued", "", "")
+
+
+def _copy(told: list[Row], message: list[Row], epochs: Counter[int]) -> tuple[str, str, str, str]:
+    origin = _origin(message)
+    kinds = [row["outcome"] if row["stage"] == "settled" else row["stage"] for row in told]
+    return origin, *_fate(told, kinds, origin, message, epochs), _duplicate(told, kinds)
+
+
+def _promised(origin: str) -> bool:
+    return origin in {"confirmed", "dead_letter"}
+
+
+def _fate(told: list[Row], kinds: list[str], origin: str, message: list[Row], epochs: Counter[int]) -> tuple[str, str]:
+    for end in _ENDS:
+        if end in kinds:
+            reason = next((row["reason"] for row in told if row["stage"] == end), "")
+            return {"accepted": "settled"}.get(end, end), reason
+    if "enqueued" in kinds or "recovered" in kinds:
+        last = max(row["epoch"] for row in told if row["stage"] in {"enqueued", "recovered", "delivered"})
+        if last < epochs[max(row["partition"] for row in told)]:
+            return "lost", "not_recovered"
+        returned = [
+            _when(r) for r in told if r["stage"] == "requeued" or (r["stage"] == "recovered" and r["reason"] != "held")
+        ]
+        delivered = [_when(row) for row in told if row["stage"] == "delivered"]
+        return ("unsettled" if max(delivered, default=(0,)) > max(returned, default=(0,)) else "waiting"), ""
+    if _promised(origin):
+        return "lost", "never_enqueued"
+    if origin in {"refused", "rolled_back"}:
+        return origin, next(row["reason"] for row in message if row["stage"] == origin)
+    return "not_enqueued", ""
+
+
+def _when(row: Row) -> tuple[Any, ...]:
+    return (row["epoch"], row["time"])
+
+
+def _duplicate(told: list[Row], kinds: list[str]) -> str:
+    ends = Counter(kind for kind in kinds if kind in _ENDS)
+    ended = [_when(r) for r in told if r["stage"] in {"settled", "expired", "dead_lettered", "dropped"}]
+    delivered = [_when(row) for row in told if row["stage"] == "delivered"]
+    if max(ends.values(), default=0) > 1 or (ends["accepted"] and ends.total() > 1):
+        return "settled_twice"
+    if delivered and ended and max(delivered) > min(ended):
+        return "delivered_after_settled"
+    enqueued = [row["epoch"] for row in told if row["stage"] == "enqueued"]
+    recovered = [row["epoch"] for row in told if row["stage"] == "recovered"]
+    if len(enqueued) > 1 and (
+        len(enqueued) > max(enqueued) - min(enqueued) + 1 or (recovered and max(enqueued) >= min(recovered))
+    ):
+        return "enqueued_twice"
+    return ""
