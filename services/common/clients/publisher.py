@@ -87,7 +87,7 @@ class Publisher:
         self._groups: dict[tuple[int, ...], Groups] = {}
         self._parked: dict[int, list[Attempt]] = {}
         self._last_owners: dict[int, str] = {}  # partition → member
-        self._moving: dict[int, tuple[QueueLink, int]] = {}  # partition → former owner, what it must answer first
+        self._moving: dict[int, list[tuple[QueueLink, int]]] = {}  # partition → former owners, what must be answered
         self._parked_bytes = 0
         self._held: list[tuple[Pressure, Callable[[], None]]] = []
         self._retry: asyncio.TimerHandle | None = None
@@ -184,8 +184,7 @@ class Publisher:
         return link if link and link.up and partition not in self._parked and self._moved(partition) else None
 
     def _moved(self, partition: int) -> bool:
-        moving = self._moving.get(partition)
-        if moving and not moving[0].passed(moving[1]):
+        if not all(former.passed(mark) for former, mark in self._moving.get(partition, ())):
             return False
         self._moving.pop(partition, None)
         return True
@@ -309,7 +308,8 @@ class Publisher:
         for partition, owner in self._table.owners.items():
             former = self._links.get(self._last_owners.get(partition, owner.member))
             if former and former.member != owner.member and former.up:
-                self._moving[partition] = (former, former.mark())
+                # One that it moved away from before may not have answered either.
+                self._moving.setdefault(partition, []).append((former, former.mark()))
                 moved[former].add(partition)
             self._last_owners[partition] = owner.member
         for former, partitions in moved.items():

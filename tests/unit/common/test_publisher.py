@@ -216,6 +216,28 @@ async def test_nothing_overtakes_what_a_former_owner_may_still_refuse(
     assert [bytes(body) for batch in queues[1].batches for body in batch.bodies] == [b"1", b"2"]
 
 
+async def test_nothing_overtakes_what_any_former_owner_may_still_refuse(
+    queues: list[ScriptedQueue], table: PartitionTable, publisher: Publisher
+) -> None:
+    """A partition that moves on, or back, before its first owner has answered still waits for that answer."""
+    assign(table, p0=queues[0], p1=queues[1])
+    queues[0].answering = False
+    first, second = RecordingTicket(), RecordingTicket()
+    publish(publisher, run_of(b"1"), first)
+    await until(lambda: queues[0].batches)
+    assign(table, p0=queues[1], p1=queues[0])
+    assign(table, p0=queues[0], p1=queues[1])
+    publish(publisher, run_of(b"2"), second)
+    await asyncio.sleep(0.2)
+    assert len(queues[0].batches) == 1
+    queues[0].answering = True
+    queues[0].say(
+        pb.QueueFrame(done=[1], refusals=[pb.Refusal(sequence=1, first=0, count=1, queue_id=1, reason=pb.NOT_OWNER)])
+    )
+    assert await answered(first) == await answered(second) == []
+    assert [bytes(body) for batch in queues[0].batches[1:] for body in batch.bodies] == [b"1", b"2"]
+
+
 async def test_not_owner_is_tried_again_and_other_refusals_are_told(
     queues: list[ScriptedQueue], table: PartitionTable, publisher: Publisher
 ) -> None:
