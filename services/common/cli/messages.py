@@ -101,10 +101,10 @@ def _follow(virtual_host: str, queue: str, *, as_json: bool) -> None:
     from services.common.cli.ledger import Following, show
 
     configured = read_settings()
-    log.configure("trace", configured.log_format, configured.log_level)
     address = bus_address(configured)
     if not address:
         fail("no event bus is known; does Hopline run? HOPLINE_NATS_URL names a bus elsewhere")
+    log.configure("trace", configured.log_format, configured.log_level)
     try:
         run(show(address, Following(virtual_host, queue), stdout_console(), as_json=as_json), "the event bus")
     except KeyboardInterrupt:
