@@ -25,15 +25,20 @@ $(TOOLS): $(BROKER)
 run: $(BROKER)
 	$(BIN)/hopline up
 
+# Those that mostly wait share the machine; those that run a whole stack have it for themselves.
+FAST := tests/unit tests/contract tests/conformance
+TOGETHER := --numprocesses 4 --dist loadfile
+
 test: $(TOOLS)
-	$(BIN)/pytest
+	$(BIN)/pytest -q $(TOGETHER) $(FAST)
+	$(BIN)/pytest -q $(addprefix --ignore=,$(FAST))
 
 check: $(TOOLS)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/pytest -q tests/unit tests/contract tests/conformance
+	$(BIN)/pytest -q $(TOGETHER) tests/unit tests/conformance
 
 format: $(TOOLS)
 	$(BIN)/ruff format .
