@@ -4,6 +4,7 @@
 #   hopline-base      Debian with Python 3.11 and nothing of this machine: what the final image stands on
 #   hopline-build     the same with this machine's certificates and pip configuration, for the build stage only
 #   hopline-haproxy   Debian with HAProxy
+#   hopline-spark-base  Debian with Python 3.11 and Java 17, only if it is asked for: base-image.sh analytics
 #
 # An image that exists is kept; HOPLINE_REBUILD=1 makes it anew.
 set -euo pipefail
@@ -62,3 +63,6 @@ with_pip_configuration() {
 exists hopline-base || debian hopline-base ca-certificates,python3,python3-venv
 exists hopline-build || with_pip_configuration
 exists hopline-haproxy || debian hopline-haproxy haproxy
+if [ "${1:-}" = analytics ]; then
+  exists hopline-spark-base || debian hopline-spark-base openjdk-17-jre-headless,procps,python3
+fi

@@ -33,7 +33,8 @@ def analyses() -> None:
 _Ledger = Annotated[str, typer.Option(help="Folder or URI of the ledger.")]
 _Out = Annotated[str, typer.Option(help="Folder or URI for results: <out>/<analysis>/<table>.parquet and .json.")]
 _Master = Annotated[
-    str | None, typer.Option(help="Spark master: local[*], spark://host:7077, …", show_default="local[*]")
+    str | None,
+    typer.Option(help="Spark master: local[*], spark://host:7077, …", show_default="local[*]", envvar="SPARK_MASTER"),
 ]
 _Since = Annotated[str | None, typer.Option(metavar="TIME", help="2026-01-31T12:00, UTC unless it says otherwise.")]
 _Until = Annotated[str | None, typer.Option(metavar="TIME", help="The first moment that is not looked at.")]
@@ -87,6 +88,33 @@ def generate(
 
     plan = Plan(rows, batch, queues, skew, losses, duplicates, gaps, seed)
     _failing_in_a_line(lambda: typer.echo(f"{write(plan, out).rows} rows"))
+
+
+@app.command()
+def report(
+    ledger: _Ledger = _DEFAULT_LEDGER,
+    out: _Out = "analyses",
+    master: _Master = None,
+    since: _Since = None,
+    until: _Until = None,
+    memory: _Memory = None,
+    only: Annotated[list[str] | None, typer.Option(help="An analysis to run; repeatable. Otherwise all.")] = None,
+    fresh: Annotated[bool, typer.Option("--run/--no-run", help="Or take the results that are there.")] = True,
+) -> None:
+    """Runs the analyses, and puts everything on one page: <out>/report.html."""
+    from spark.report.command import run_all, write_report
+
+    def work() -> None:
+        if fresh:
+            from spark.run import Sources
+            from spark.session import build_session
+
+            console = Console(stderr=True)
+            sources = Sources(ledger, _time(since), _time(until))
+            run_all(build_session(master, memory), sources, out, only or (), console)
+        typer.echo(write_report(out))
+
+    _failing_in_a_line(work)
 
 
 def _analyse(

@@ -24,7 +24,7 @@ _THRESHOLD = 6.0
 
 _SIGMA = 1.4826  # of a normal distribution, times the median absolute deviation
 _STEADY = 0.05  # what is as steady as a machine still varies by this much of its median
-_LEAST = {"messages": 5.0, "errors": 5.0, "wait": 10_000.0}  # differences below are never worth a word
+_LEAST = {"messages": 10.0, "errors": 10.0, "wait": 10_000.0}  # differences below are never worth a word
 
 _EDGE = ("kind", "virtual_host", "source", "target", "metric")
 
@@ -151,7 +151,8 @@ def _judged(values: DataFrame, extent: DataFrame, history: int, least: int, thre
     of_edge = Window.partitionBy(*_EDGE).orderBy("window")
     before = F.collect_list("value").over(of_edge.rowsBetween(-history, -1))
     away = F.col("value") - F.col("median")
-    floor = F.greatest(F.col("median") * _STEADY, _least() / threshold)
+    # Counts that come by chance differ by their square root.
+    floor = F.greatest(F.col("median") * _STEADY, F.sqrt("median"), _least() / threshold)
     known = F.size("before") >= least
     first = F.row_number().over(of_edge) == 1
     began = first & (F.col("metric") == "messages") & (F.col("window") > F.col("begin"))

@@ -1,0 +1,1 @@
+"""The report: everything that analyses found, on one HTML page that needs nothing else."""

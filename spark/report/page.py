@@ -1,0 +1,44 @@
+"""Makes the page of what analyses found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from spark.report.heading import heading
+from spark.report.results import Found
+from spark.report.sections import sections
+from spark.report.words import moment
+
+_ROWS = 50  # of each table
+
+
+def page(results: Mapping[str, Found]) -> str:
+    """One HTML file with everything in it: no script, no font, nothing to fetch."""
+    # Names of queues and applications are anybody's: all are escaped.
+    environment = Environment(
+        loader=PackageLoader("spark", "report"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
+    )
+    environment.filters["cell"] = _cell
+    template = environment.get_template("report.html.j2")
+    style = Markup(Path(__file__).with_name("report.css").read_text())  # noqa: S704 - this package's own
+    return template.render(heading=heading(results), sections=sections(results), style=style, most=_ROWS)
+
+
+def _cell(value: object) -> str:
+    match value:
+        case None:
+            return ""
+        case bool():
+            return "yes" if value else "no"
+        case int():
+            return f"{value:,}"
+        case float():
+            return f"{value:,.4g}"
+        case str() if value[4:5] == "-" and value[10:11] in {"T", " "}:
+            return moment(value)
+        case _:
+            return str(value)

@@ -1,0 +1,58 @@
+"""Reads what analyses wrote for the console: the first rows of each table, and what was read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pyarrow import fs
+
+from spark.errors import NothingToRead
+from spark.ledger.files import place
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What one analysis gave."""
+
+    name: str
+    tables: Mapping[str, Sequence[Row]]
+    summary: Mapping[str, Any]
+
+    def table(self, name: str) -> Sequence[Row]:
+        """The first rows of a table; none where there is no such table."""
+        return self.tables.get(name, ())
+
+
+def read_results(out: str) -> dict[str, Found]:
+    """Every analysis whose results are under `out`, by name. Raises NothingToRead where there is none."""
+    top = place(out)
+    folders = [info for info in _inside(top.system, top.path) if info.type == fs.FileType.Directory]
+    found = {info.base_name: one for info in folders if (one := _read(top.system, info))}
+    if not found:
+        raise NothingToRead(f"no analysis has left its results under {out}")
+    return found
+
+
+def _read(system: fs.FileSystem, folder: fs.FileInfo) -> Found | None:
+    values = {
+        info.base_name.removesuffix(".json"): _json(system, info.path)
+        for info in _inside(system, folder.path)
+        if info.type == fs.FileType.File and info.extension == "json"
+    }
+    summary = values.pop("summary", None)
+    return None if summary is None else Found(folder.base_name, values, summary)
+
+
+def _inside(system: fs.FileSystem, path: str) -> list[fs.FileInfo]:
+    infos: list[fs.FileInfo] = system.get_file_info(fs.FileSelector(path, allow_not_found=True))
+    return sorted(infos, key=lambda info: info.path)
+
+
+def _json(system: fs.FileSystem, path: str) -> Any:  # noqa: ANN401 - whatever is in the file
+    with system.open_input_stream(path) as file:
+        return json.loads(file.read())

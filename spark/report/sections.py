@@ -1,0 +1,277 @@
+"""What the report says of each analysis: a sentence or two, plots, and the tables behind them."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from markupsafe import Markup
+
+from spark.report.graph import dependency_graph
+from spark.report.results import Found, Row
+from spark.report.svg import Bar, bars, columns, lines
+from spark.report.words import count, duration, moment, percent
+
+_BARS = 14
+_LINES = 6
+_GROWN = 0.02  # of what came is still there: less is only what is on its way
+
+# Tones of fates: what is well, what is on its way, what ended otherwise, what is wrong.
+_TONE_OF_FATE: Mapping[str, int | str] = {
+    "settled": "good",
+    "waiting": 0,
+    "unsettled": 5,
+    "in_flight": 5,
+    "lost": "bad",
+    "unknown": "warn",
+}
+
+_FATES = "Messages by queue: green settled, blue waiting, yellow in doubt, red lost, grey ended otherwise"
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A part of the page."""
+
+    title: str
+    says: Sequence[str]
+    plots: Sequence[tuple[str, Markup]] = ()  # caption and picture
+    commands: Sequence[str] = ()
+    tables: Mapping[str, Sequence[Row]] = field(default_factory=dict)
+
+
+def sections(results: Mapping[str, Found]) -> list[Section]:
+    """Known analyses first, in the order in which one asks; then all others as tables."""
+    known = [build(results[name]) for name, build in _BUILD.items() if name in results]
+    others = [Section(_title(name), (), tables=found.tables) for name, found in results.items() if name not in _BUILD]
+    return known + others
+
+
+def _title(name: str) -> str:
+    return name.replace("-", " ").replace("_", " ").capitalize()
+
+
+def _audit(found: Found) -> Section:
+    queues: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for row in found.table("fates"):
+        queues[row["queue"] or "(in no queue)"][row["fate"]] += row["messages"]
+    busiest = sorted(queues, key=lambda queue: -queues[queue].total())[:_BARS]
+    drawn = [
+        Bar(
+            queue,
+            [(size, _TONE_OF_FATE.get(fate, 4), f"{size:,} {fate}") for fate, size in queues[queue].most_common()],
+            count(queues[queue].total()),
+        )
+        for queue in busiest
+    ]
+    says = [_verdict(row) for row in found.table("verdict")]
+    return Section("What became of every message", says, [(_FATES, bars(drawn))], (), found.tables)
+
+
+def _verdict(row: Row) -> str:
+    account = f"Of {row['promised']:,} copies that were promised to be safe, {row['lost']:,} are lost"
+    twice = f"{row['duplicated']:,} came twice"
+    if row["whole"]:
+        return f"{account} and {twice}. The record is whole."
+    doubt = f"{row['unknown']:,} more may be: the record has {row['gaps']:,} gaps"
+    return f"{account}, {doubt}; {twice}."
+
+
+def _dependencies(found: Found) -> Section:
+    edges = found.table("edges")
+    publishes = [row for row in edges if row["kind"] == "publish"]
+    says = [
+        (
+            f"{len(publishes)} pairs of applications and exchanges, "
+            f"{sum(row['kind'] == 'consume' for row in edges)} pairs of queues and consumers. "
+            "Wider is more messages; red: more than one in a hundred failed."
+        )
+    ]
+    services = [
+        Bar(
+            f"{row['source']} → {row['target'] or '?'}",
+            [(row["messages"], 0 if row["kind"] == "enqueue" else 1, f"{row['messages']:,} messages")],
+            f"{count(row['messages'])} · p95 {duration(row['p95_us'])}" if row["p95_us"] else count(row["messages"]),
+        )
+        for row in found.table("services")[:_BARS]
+    ]
+    plots = [("Applications, exchanges, queues", dependency_graph(edges)), ("Services", bars(services))]
+    return Section("Who depends on whom", says, plots, (), found.tables)
+
+
+def _partitions(found: Found) -> Section:
+    rows = sorted(found.table("partitions"), key=lambda row: row["partition"])
+    owners = {row["owner"]: number for number, row in enumerate(found.table("owners"))}
+    drawn = [
+        (
+            str(row["partition"]),
+            100 * row["share"],
+            owners.get(row["owner"], 0),
+            (
+                f"partition {row['partition']} of {row['owner']}: {percent(row['share'])} of the work, "
+                f"{row['per_second']:,.0f} messages/s, most of it for {row['hottest_queue']}"
+            ),
+        )
+        for row in rows
+    ]
+    by_owner = [
+        Bar(
+            row["owner"],
+            [(row["work"], owners[row["owner"]], f"{row['partitions']} partitions")],
+            percent(row["share"]),
+        )
+        for row in found.table("owners")
+    ]
+    says = [
+        f"The busiest of {row['count']} {row['of']} has {percent(row['greatest_share'])} of the work, "
+        f"{row['times_fair']:.1f} times a fair share (Gini {row['gini']:.2f})."
+        for row in found.table("skew")
+        if row["count"]
+    ]
+    commands = [row["command"] for row in found.table("moves")]
+    says.append("To spread it better:" if commands else "No move of partitions would make it better.")
+    plots = [("Share of the work by partition, coloured by owner", columns(drawn, " %")), ("By owner", bars(by_owner))]
+    return Section("Hot partitions", says, plots, commands, found.tables)
+
+
+def _lag(found: Found) -> Section:
+    queues = found.table("queues")
+    names = [(row["virtual_host"], row["queue"]) for row in sorted(queues, key=_greatest_backlog)[:_LINES]]
+    backlog: dict[str, list[tuple[datetime, float]]] = {}
+    for host, queue in names:
+        line = [
+            (datetime.fromisoformat(row["time"]), row["backlog"])
+            for row in found.table("backlog")
+            if (row["virtual_host"], row["queue"]) == (host, queue)
+        ]
+        if line:
+            backlog[queue if host == "/" else f"{host} {queue}"] = sorted(line)
+    waits = [
+        Bar(
+            row["queue"],
+            [
+                (
+                    row["wait_p95_us"],
+                    0,
+                    f"half within {duration(row['wait_p50_us'])}, all {duration(row['wait_max_us'])}",
+                )
+            ],
+            duration(row["wait_p95_us"]),
+        )
+        for row in sorted(queues, key=lambda row: -(row["wait_p95_us"] or 0))[:_BARS]
+        if row["wait_p95_us"]
+    ]
+    slow = [row for row in found.table("consumers") if row["slow"]]
+    growing = sum(row["growth_per_second"] > 0 and row["backlog"] > _GROWN * row["enqueued"] for row in queues)
+    says = [f"Queues that grow: {growing} of {len(queues)}. Slow consumers: {len(slow)}."]
+    says += [
+        f"{row['client'] or row['connection']} ({row['consumer']}) on {row['queue']}: {row['why']}." for row in slow[:5]
+    ]
+    plots = [("Messages waiting or held", lines(backlog, "")), ("Wait before delivery, 95th percentile", bars(waits))]
+    return Section("Lag and slow consumers", says, plots, (), found.tables)
+
+
+def _greatest_backlog(row: Row) -> int:
+    return -int(row["greatest_backlog"])
+
+
+def _failovers(found: Found) -> Section:
+    moves = found.table("moves")
+    drawn = [
+        Bar(
+            f"{row['partition']}: {row['source']} → {row['target']}",
+            [(row["silence_us"], "bad" if row["how"] == "crash" else 0, f"{row['how']}, {row['recovered']:,} found")],
+            duration(row["silence_us"]) + (f" · {count(row['waited'])} waited" if row["waited"] else ""),
+        )
+        for row in sorted(moves, key=lambda row: -row["silence_us"])[:_BARS]
+    ]
+    crashes = sum(row["how"] == "crash" for row in moves)
+    longest = max((row["blocked_us"] for row in moves), default=0)
+    says = [
+        (
+            f"{len(moves)} moves of partitions, {crashes} of them because an owner died; "
+            f"the longest that anyone waited was {duration(longest)}."
+        )
+    ]
+    return Section("Failovers", says, [("Silence of a partition while it moved", bars(drawn))], (), found.tables)
+
+
+def _redeliveries(found: Found) -> Section:
+    by_queue: defaultdict[str, Counter[int]] = defaultdict(Counter)
+    for row in found.table("chains"):
+        by_queue[row["queue"]][row["attempts"]] += row["messages"]
+    busiest = sorted(by_queue, key=lambda queue: -by_queue[queue].total())[:_BARS]
+    drawn = [
+        Bar(
+            queue,
+            [
+                (size, attempts, f"{size:,} delivered {attempts} times")
+                for attempts, size in sorted(by_queue[queue].items())
+            ],
+            count(by_queue[queue].total()),
+        )
+        for queue in busiest
+    ]
+    suspects = sum(row["last_uid"] - row["first_uid"] + 1 for row in found.table("suspects"))
+    circles = sum(row["circle"] for row in found.table("dead_letters"))
+    says = [f"{suspects:,} messages are suspect: delivered again and again, and never settled."]
+    if circles:
+        says.append(f"Dead letters go around between queues in {circles} ways.")
+    return Section("Redeliveries", says, [("Messages delivered more than once", bars(drawn))], (), found.tables)
+
+
+def _fan_out(found: Found) -> Section:
+    drawn = [
+        Bar(
+            f"{row['exchange'] or '(default)'} {row['routing_key']}",
+            [(row["copies"], 0, f"{row['messages']:,} messages, {row['copies']:,} copies in {row['queues']} queues")],
+            f"{row['amplification']:.2g} each" if row["messages"] else count(row["copies"]),
+        )
+        for row in sorted(found.table("publishes"), key=lambda row: -row["copies"])[:_BARS]
+        if row["copies"]
+    ]
+    return Section("Fan-out", (), [("Copies by exchange and routing key", bars(drawn))], (), found.tables)
+
+
+def _anomalies(found: Found) -> Section:
+    told = [f"{moment(row['time'])}: {row['sentence']}" for row in found.table("anomalies")[:_BARS]]
+    windows = sum(row["judged"] for row in found.table("edges"))
+    says = [f"{len(found.table('anomalies'))} of {windows:,} windows are unlike those before them.", *told]
+    return Section("Anomalies", says, (), (), found.tables)
+
+
+def _quality(found: Found) -> Section:
+    instances = found.table("instances")
+    whole = sum(row["whole"] for row in instances)
+    apart = [row for row in found.table("clocks") if row["agree"] is False]
+    says = [f"The record of {whole} of {len(instances)} instances is whole."]
+    says += [
+        f"The clock of {row['queue']} is {duration(row['offset_us'])} ahead of that of {row['gateway']} "
+        f"(± {duration(row['uncertain_us'])})."
+        for row in apart[:5]
+    ]
+    missing = [
+        Bar(
+            f"{row['queue']}: {row['stage']}",
+            [(row["messages"], "warn", percent(row["share"]))],
+            count(row["messages"]),
+        )
+        for row in found.table("missing")[:_BARS]
+    ]
+    plots = [("Messages of which a stage is missing", bars(missing))] if missing else []
+    return Section("How far the record can be trusted", says, plots, (), found.tables)
+
+
+_BUILD: Mapping[str, Callable[[Found], Section]] = {
+    "audit": _audit,
+    "dependencies": _dependencies,
+    "partitions": _partitions,
+    "lag": _lag,
+    "failovers": _failovers,
+    "redeliveries": _redeliveries,
+    "fan-out": _fan_out,
+    "anomalies": _anomalies,
+    "quality": _quality,
+}

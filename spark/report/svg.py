@@ -1,0 +1,133 @@
+"""Plots as inline SVG: colours are classes of the page's style sheet, and values show when the pointer is on them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from html import escape
+from typing import NamedTuple
+
+from markupsafe import Markup
+
+from spark.report.words import count
+
+WIDTH = 880
+TONES = 6  # colours of series
+
+_ROW, _LABEL, _VALUE = 24, 230, 150
+_COLUMNS_HEIGHT, _LINES_HEIGHT = 180, 220
+_AXIS = 56
+
+
+class Bar(NamedTuple):
+    """A bar, of one part or several: each a size, a tone and what it says under the pointer."""
+
+    label: str
+    parts: Sequence[tuple[float, int | str, str]]
+    text: str = ""
+
+
+def bars(rows: Sequence[Bar]) -> Markup:
+    """Bars to the right, one below the other."""
+    longest = max((sum(size for size, _, _ in row.parts) for row in rows), default=0) or 1
+    scale = (WIDTH - _LABEL - _VALUE) / longest
+    return drawing(len(rows) * _ROW, [_bar(row, number * _ROW, scale) for number, row in enumerate(rows)])
+
+
+def _bar(row: Bar, top: float, scale: float) -> str:
+    left, drawn = float(_LABEL), []
+    for size, tone, title in row.parts:
+        width = size * scale
+        drawn.append(rectangle(left, top + 4, max(width - 1, 1.0), _ROW - 8, tone, title))
+        left += width
+    label = text(_LABEL - 8, top + _ROW / 2 + 4, _short(row.label, 34), "end", title=row.label)
+    return label + "".join(drawn) + text(left + 6, top + _ROW / 2 + 4, row.text, "start", "number")
+
+
+def columns(values: Sequence[tuple[str, float, int, str]], unit: str) -> Markup:
+    """Columns side by side: label, height, tone, title of each; a scale at the left."""
+    highest = max((height for _, height, _, _ in values), default=0) or 1
+    width = (WIDTH - _AXIS) / max(len(values), 1)
+    every = max(1, round(40 / width))
+    drawn = [_scale(highest, _COLUMNS_HEIGHT, unit)]
+    for number, (label, height, tone, title) in enumerate(values):
+        tall = height / highest * (_COLUMNS_HEIGHT - 10)
+        left = _AXIS + number * width
+        drawn.append(rectangle(left + 1, _COLUMNS_HEIGHT - tall, min(width - 2, 48), max(tall, 1), tone, title))
+        if number % every == 0:
+            drawn.append(text(left + min(width, 50) / 2, _COLUMNS_HEIGHT + 16, label, "middle", "axis"))
+    return drawing(_COLUMNS_HEIGHT + 22, drawn)
+
+
+def lines(series: Mapping[str, Sequence[tuple[datetime, float]]], unit: str) -> Markup:
+    """Values over time, a line for each name; names stand at the right ends."""
+    points = [point for line in series.values() for point in line]
+    if not points:
+        return Markup("")
+    begin, end = min(time for time, _ in points), max(time for time, _ in points)
+    seconds = (end - begin).total_seconds() or 1.0
+    highest = max(value for _, value in points) or 1
+    right = WIDTH - 170
+
+    def at(time: datetime, value: float) -> tuple[float, float]:
+        across = (time - begin).total_seconds() / seconds
+        return _AXIS + across * (right - _AXIS), _LINES_HEIGHT - value / highest * (_LINES_HEIGHT - 10)
+
+    drawn = [_scale(highest, _LINES_HEIGHT, unit, right)]
+    ends = []
+    for number, (name, line) in enumerate(series.items()):
+        places = [at(*point) for point in line]
+        path = " ".join(f"{across:.1f},{down:.1f}" for across, down in places)
+        drawn.append(
+            f'<polyline class="line t{number % TONES}" points="{path}"><title>{escape(name)}</title></polyline>'
+        )
+        ends.append((places[-1][1], number, name))
+    drawn += _names_at_ends(ends, right)
+    drawn.append(text(_AXIS, _LINES_HEIGHT + 16, f"{begin:%H:%M:%S}", "start", "axis"))
+    drawn.append(text(right, _LINES_HEIGHT + 16, f"{end:%H:%M:%S}", "end", "axis"))
+    return drawing(_LINES_HEIGHT + 22, drawn)
+
+
+def _names_at_ends(ends: Iterable[tuple[float, int, str]], right: float) -> list[str]:
+    """Names beside their lines, moved apart where they would cover each other."""
+    drawn, free = [], 0.0
+    for down, number, name in sorted(ends):
+        free = max(free + 15, down + 4)
+        drawn.append(text(right + 8, free, _short(name, 22), "start", f"name t{number % TONES}", title=name))
+    return drawn
+
+
+def _scale(highest: float, height: float, unit: str, right: float = WIDTH) -> str:
+    drawn = []
+    for part in (0.0, 0.5, 1.0):
+        down = height - part * (height - 10)
+        drawn.append(f'<line class="grid" x1="{_AXIS}" x2="{right}" y1="{down:.1f}" y2="{down:.1f}"/>')
+        drawn.append(text(_AXIS - 6, down + 4, count(highest * part) + unit, "end", "axis"))
+    return "".join(drawn)
+
+
+def rectangle(left: float, top: float, width: float, height: float, tone: int | str, title: str) -> str:
+    """A rectangle with rounded corners that says `title` under the pointer."""
+    shape = f'x="{left:.1f}" y="{top:.1f}" width="{width:.1f}" height="{height:.1f}" rx="2"'
+    return f'<rect class="{_tone(tone)}" {shape}><title>{escape(title)}</title></rect>'
+
+
+def text(left: float, top: float, words: str, anchor: str, kind: str = "", *, title: str = "") -> str:
+    """Some words; `title` is what they say under the pointer."""
+    more = f"<title>{escape(title)}</title>" if title else ""
+    where = f'x="{left:.1f}" y="{top:.1f}" text-anchor="{anchor}"'
+    return f'<text class="{kind}" {where}>{escape(words)}{more}</text>'
+
+
+def drawing(height: float, parts: Iterable[str]) -> Markup:
+    """An SVG as wide as the page."""
+    # Everything in `parts` is made here, and its words are escaped.
+    return Markup(f'<svg viewBox="0 0 {WIDTH} {height:.0f}" role="img">{"".join(parts)}</svg>')  # noqa: S704
+
+
+def _tone(tone: int | str) -> str:
+    return tone if isinstance(tone, str) else f"t{tone % TONES}"
+
+
+def _short(words: str, longest: int) -> str:
+    return words if len(words) <= longest else words[: longest - 1] + "…"
