@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -13,6 +13,9 @@ from rich.table import Table as Grid
 
 from spark.errors import AnalysisError
 from spark.registry import job, names
+
+if TYPE_CHECKING:
+    from spark.run import Sources
 
 # ruff: noqa: PLC0415 - Spark is imported by the command that runs it: `--help` works without, and at once
 
@@ -38,17 +41,19 @@ _Master = Annotated[
 ]
 _Since = Annotated[str | None, typer.Option(metavar="TIME", help="2026-01-31T12:00, UTC unless it says otherwise.")]
 _Until = Annotated[str | None, typer.Option(metavar="TIME", help="The first moment that is not looked at.")]
+_Spans = Annotated[
+    list[str] | None,
+    typer.Option(help="Folder of spans: OTLP in JSON lines, or Jaeger's JSON; repeatable.", show_default="data/spans"),
+]
 _Memory = Annotated[str | None, typer.Option(help="Heap of the driver, which on local[*] does all work: 2g, 6g, …")]
 _Options = Annotated[
     list[str] | None, typer.Option("--option", metavar="NAME=VALUE", help="An option of the analysis; repeatable.")
 ]
 
 
-def _default_ledger() -> str:
-    return os.path.join(os.environ.get("HOPLINE_DATA", "data"), "ledger")  # noqa: PTH118 - may be a URI
-
-
-_DEFAULT_LEDGER = _default_ledger()
+_DATA = os.environ.get("HOPLINE_DATA", "data").rstrip("/")
+_DEFAULT_LEDGER = f"{_DATA}/ledger"
+_DEFAULT_SPANS = f"{_DATA}/spans"
 
 
 def _add(name: str, summary: str) -> None:
@@ -58,16 +63,52 @@ def _add(name: str, summary: str) -> None:
         master: _Master = None,
         since: _Since = None,
         until: _Until = None,
+        spans: _Spans = None,
         memory: _Memory = None,
         option: _Options = None,
     ) -> None:
-        _failing_in_a_line(lambda: _analyse(name, ledger, out, master, since, until, memory, option or []))
+        def work() -> None:
+            found = _sources(ledger, since, until, spans, option)
+            _analyse(name, found, out, master, memory)
+
+        _failing_in_a_line(work)
 
     app.command(name, help=summary)(analyse)
 
 
 for _name, _summary in sorted(names().items()):
     _add(_name, _summary)
+
+
+@app.command()
+def follow(
+    ledger: _Ledger = _DEFAULT_LEDGER,
+    out: _Out = "analyses",
+    checkpoint: Annotated[str, typer.Option(help="Folder of what the stream remembers, kept over restarts.")] = (
+        "analyses/checkpoint"
+    ),
+    every: Annotated[float, typer.Option(help="Seconds between results.")] = 5.0,
+    late: Annotated[float, typer.Option(help="Rows may come so many seconds after others of their time.")] = 10.0,
+    keep: Annotated[float, typer.Option(help="Seconds after which what nothing is heard of is as it is.")] = 3600.0,
+    once: Annotated[bool, typer.Option("--once", help="Read what there is now, and end.")] = False,
+    master: _Master = None,
+    memory: _Memory = None,
+) -> None:
+    """Follows the ledger while it is written: audit and latencies anew after each batch, until Ctrl-C."""
+
+    def work() -> None:
+        from spark.session import build_session
+        from spark.stream.follow import Following
+        from spark.stream.follow import follow as start
+
+        following = Following(ledger, out, checkpoint, every, late, keep)
+        query = start(build_session(master, memory), following, once=once)
+        try:
+            query.awaitTermination()
+        except KeyboardInterrupt:
+            query.stop()
+
+    _failing_in_a_line(work)
 
 
 @app.command()
@@ -97,6 +138,7 @@ def report(
     master: _Master = None,
     since: _Since = None,
     until: _Until = None,
+    spans: _Spans = None,
     memory: _Memory = None,
     only: Annotated[list[str] | None, typer.Option(help="An analysis to run; repeatable. Otherwise all.")] = None,
     fresh: Annotated[bool, typer.Option("--run/--no-run", help="Or take the results that are there.")] = True,
@@ -106,32 +148,30 @@ def report(
 
     def work() -> None:
         if fresh:
-            from spark.run import Sources
             from spark.session import build_session
 
             console = Console(stderr=True)
-            sources = Sources(ledger, _time(since), _time(until))
+            sources = _sources(ledger, since, until, spans, None)
             run_all(build_session(master, memory), sources, out, only or (), console)
         typer.echo(write_report(out))
 
     _failing_in_a_line(work)
 
 
-def _analyse(
-    name: str,
-    ledger: str,
-    out: str,
-    master: str | None,
-    since: str | None,
-    until: str | None,
-    memory: str | None,
-    options: list[str],
-) -> None:
+def _sources(
+    ledger: str, since: str | None, until: str | None, spans: list[str] | None, options: list[str] | None
+) -> Sources:
+    from spark.run import Sources
+
+    given = dict(_pair(option) for option in options or [])
+    return Sources(ledger, _time(since), _time(until), tuple(spans or [_DEFAULT_SPANS]), given)
+
+
+def _analyse(name: str, sources: Sources, out: str, master: str | None, memory: str | None) -> None:
     from spark.progress import progress
-    from spark.run import Sources, run
+    from spark.run import run
     from spark.session import build_session
 
-    sources = Sources(ledger, _time(since), _time(until), dict(_pair(option) for option in options))
     found = job(name)
     spark = build_session(master, memory)
     errors = Console(stderr=True)
@@ -199,4 +239,10 @@ def _show_reading(summary: dict[str, Any], console: Console) -> None:
             console.print(f"not read: {refused['path']}: {refused['reason']}", soft_wrap=True)
         if read["refused"]:
             console.print(f"{name}: {len(read['refused'])} files were not read; the results are without them")
-    console.print(f"{summary['inputs']['stages']['rows']} rows of stages in {summary['seconds']:.1f} s")
+        if read.get("bad_lines"):
+            console.print(
+                f"{name}: {read['bad_lines']} lines of {read['rows']} were not read; the results are without them"
+            )
+        if read["rows"]:
+            console.print(f"{name}: {read['rows']} rows in {read['files']} files")
+    console.print(f"{summary['seconds']:.1f} s")

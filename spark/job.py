@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from pyspark.sql import DataFrame
 from pyspark.sql.types import DataType, StructField, StructType
 
+from spark.errors import AnalysisError
+
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
@@ -17,6 +19,14 @@ class Inputs:
     gaps: DataFrame
     ids: DataFrame
     options: Mapping[str, str] = field(default_factory=dict)
+    traces: DataFrame | None = None
+
+    @property
+    def spans(self) -> DataFrame:
+        """A row for each span (see `spark.traces.span`); for jobs that say that they read `spans`."""
+        if self.traces is None:
+            raise AnalysisError("the analysis does not say that it reads spans")
+        return self.traces
 
     def number(self, name: str, default: float) -> float:
         """An option that is a number."""
@@ -44,5 +54,5 @@ class Job:
     name: str
     outputs: Mapping[str, Table]
     transform: Callable[[Inputs], dict[str, DataFrame]]
-    reads: frozenset[str] = frozenset({"stages", "gaps"})  # of stages, gaps, ids
+    reads: frozenset[str] = frozenset({"stages", "gaps"})  # of stages, gaps, ids, spans
     options: Mapping[str, str] = field(default_factory=dict)  # name: what it means

@@ -134,12 +134,13 @@ def _cutter(
             table = pa.Table.from_batches(filled)
             rows = unpacked({name: table[name].to_numpy() for name in table.column_names})
             segments = cut(rows, of_copies, of_messages)
-            yield from _fold(segments, plain).to_batches(max_chunksize=_ROWS_OF_BATCH)
+            yield from folded(segments, plain).to_batches(max_chunksize=_ROWS_OF_BATCH)
 
     return cut_partition
 
 
-def _fold(segments: dict[str, Ints], plain: Plain | None) -> pa.Table:
+def folded(segments: dict[str, Ints], plain: Plain | None) -> pa.Table:
+    """Segments as a table, with `messages`; plain ones counted together."""
     segments["messages"] = segments["last"] - segments["first"] + 1
     everything = pa.table(
         {name: pa.array(values, pa.int64(), mask=values == NOTHING) for name, values in segments.items()}

@@ -56,8 +56,10 @@ def _write_json(path: str, value: object) -> None:
     folder, _, name = path.rpartition("/")
     there = place(folder)
     there.system.create_dir(there.path, recursive=True)
-    with there.system.open_output_stream(f"{there.path}/{name}") as file:
+    written = f"{there.path}/.{name}"
+    with there.system.open_output_stream(written) as file:
         file.write(json.dumps(value, default=_plain, ensure_ascii=False, indent=1).encode())
+    there.system.move(written, f"{there.path}/{name}")  # whoever looks sees all of it, old or new
 
 
 def _plain(value: object) -> str:

@@ -107,6 +107,48 @@ def _distinct(*values: Ints) -> Ints:
     return everything[np.append(True, everything[1:] != everything[:-1])] if len(everything) else everything
 
 
+def clip(rows: Columns, ranges: Columns) -> dict[str, Ints]:
+    """The parts of rows that are in ranges of the same place, which must not overlap: each with all the row says.
+
+    `rows` and `ranges` have `place`, `first` and `last`.
+    """
+    whole = joined(ranges)
+    points = _distinct(rows["first"], rows["last"] + 1, whole["first"], whole["last"] + 1)
+    places = _distinct(whole["place"])
+    known = np.flatnonzero(np.isin(rows["place"], places))
+    stride = len(points) + 1
+
+    def spans(columns: Columns, which: Ints) -> _Spans:
+        return _spans(columns, which, points, np.searchsorted(places, columns["place"][which]) * stride)
+
+    of_rows, of_ranges = spans(rows, known), spans(whole, np.arange(len(whole["first"])))
+    low = np.searchsorted(of_ranges.base + of_ranges.finish, of_rows.base + of_rows.begin, "right")
+    high = np.searchsorted(of_ranges.base + of_ranges.begin, of_rows.base + of_rows.finish, "left")
+    row, which = _expand(low, np.maximum(high - low, 0))
+    kept = {name: values[known[row]] for name, values in rows.items()}
+    kept["first"] = np.maximum(kept["first"], whole["first"][which])
+    kept["last"] = np.minimum(kept["last"], whole["last"][which])
+    return kept
+
+
+def joined(ranges: Columns) -> dict[str, Ints]:
+    """Ranges that do not overlap, in order, those put together that follow one another in the same place."""
+    order = np.lexsort((ranges["first"], ranges["place"]))
+    place, first, last = (ranges[name][order] for name in ("place", "first", "last"))
+    begins = np.append(True, (place[1:] != place[:-1]) | (first[1:] > last[:-1] + 1))[: len(order)]
+    ends = np.append(begins[1:], True)[: len(order)]
+    return {"place": place[begins], "first": first[begins], "last": last[ends]}
+
+
+def union(ranges: Columns) -> dict[str, Ints]:
+    """What any of the ranges covers, wherever it is: ranges that do not overlap, in place 0."""
+    order = np.argsort(ranges["first"])
+    first, last = ranges["first"][order], np.maximum.accumulate(ranges["last"][order])
+    begins = np.append(True, first[1:] > last[:-1] + 1)[: len(order)]
+    ends = np.append(begins[1:], True)[: len(order)]
+    return {"place": np.zeros(int(begins.sum()), np.int64), "first": first[begins], "last": last[ends]}
+
+
 def _segments(spans: _Spans, boundaries: Ints, stride: int) -> _Segments:
     """Cuts spans where any of their group begins or ends, and at boundaries inside them."""
     begin, finish = spans.base + spans.begin, spans.base + spans.finish

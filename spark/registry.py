@@ -17,6 +17,8 @@ GROUP = "hopline.analyses"
 # nothing, so that the command line can list them without Spark.
 BUILT_IN = {
     "audit": ("spark.jobs.audit:JOB", "What became of every confirmed message; what was lost, or came twice."),
+    "latency": ("spark.jobs.latency:JOB", "How long each hop takes, and how long messages wait in queues."),
+    "critical-path": ("spark.jobs.critical_path:JOB", "Where a message's time goes, and what a faster hop would save."),
     "partitions": ("spark.jobs.partitions:JOB", "Hot partitions, skew, and which partitions to move where."),
     "dependencies": ("spark.jobs.dependencies:JOB", "Which application sends what to whom, and the graph of services."),
     "fan-out": ("spark.jobs.fan_out:JOB", "What a publish becomes in queues, and which bindings make most of it."),
@@ -24,6 +26,7 @@ BUILT_IN = {
     "redeliveries": ("spark.jobs.redeliveries:JOB", "Messages delivered again and again; which ones are poison."),
     "failovers": ("spark.jobs.failovers:JOB", "How long each partition was without an owner when it moved."),
     "anomalies": ("spark.jobs.anomalies:JOB", "What is unlike the minutes before it, in a sentence each."),
+    "traces": ("spark.jobs.traces:JOB", "Who calls and feeds whom, by the spans of applications and of the broker."),
     "quality": ("spark.jobs.quality:JOB", "How far the record can be trusted: holes, orphans, clocks."),
 }
 

@@ -8,6 +8,8 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any
 
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from spark.errors import NothingToRead
@@ -15,10 +17,12 @@ from spark.job import Inputs, Job
 from spark.ledger.read import Reading, read_table
 from spark.output import write_summary, write_tables
 from spark.schema import TABLES
+from spark.traces.read import SpansReading, read_spans
 
 # A shuffle's partitions are this big at most, as input; many small ones are put together while it runs.
 _BYTES_OF_PARTITION = 16 << 20
 _FEWEST_PARTITIONS = 4
+_GONE = "FAILED_READ_FILE.FILE_NOT_EXIST"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +32,7 @@ class Sources:
     ledger: str
     since: datetime | None = None
     until: datetime | None = None
+    spans: tuple[str, ...] = ()  # folders
     options: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -40,15 +45,30 @@ class Result:
 
 
 def run(spark: SparkSession, job: Job, sources: Sources, out: str) -> Result:
-    """Runs `job` on the ledger and writes its tables under `out`. Raises NothingToRead."""
+    """Runs `job` on the ledger, or on spans, and writes its tables under `out`. Raises NothingToRead."""
+    try:
+        return _run(spark, job, sources, out)
+    except (Py4JError, PySparkException) as error:
+        if _GONE not in str(error):
+            raise
+    # Services put the files of an hour together, once: what was listed before is there under another name.
+    spark.catalog.clearCache()
+    return _run(spark, job, sources, out)
+
+
+def _run(spark: SparkSession, job: Job, sources: Sources, out: str) -> Result:
     started = time.monotonic()
     readings = {name: read_table(spark, sources.ledger, name, sources.since, sources.until) for name in TABLES}
     if "stages" in job.reads and not readings["stages"].files:
         raise NothingToRead(_why_nothing(readings["stages"], sources))
     _fit_shuffles(spark, readings["stages"])
-    inputs = Inputs(**{name: reading.table for name, reading in readings.items()}, options=sources.options)
+    spans = read_spans(spark, sources.spans) if "spans" in job.reads else None
+    if spans is not None and not spans.files:
+        raise NothingToRead(f"no spans in {', '.join(sources.spans) or 'no folder: say --spans'}")
+    ledger = {name: reading.table for name, reading in readings.items()}
+    inputs = Inputs(**ledger, options=sources.options, traces=spans.table if spans else None)
     tables = write_tables(spark, job, job.transform(inputs), out)
-    summary = _summary(job, sources, readings, time.monotonic() - started)
+    summary = _summary(job, sources, readings, spans, time.monotonic() - started)
     write_summary(job, summary, out)
     return Result(tables, summary)
 
@@ -66,18 +86,17 @@ def _why_nothing(stages: Reading, sources: Sources) -> str:
     return f"no files under {sources.ledger}/stages for the time that is asked for"
 
 
-def _summary(job: Job, sources: Sources, readings: Mapping[str, Reading], seconds: float) -> dict[str, Any]:
-    return {
-        "job": job.name,
-        **asdict(sources),
-        "inputs": {
-            name: {
-                "files": reading.files,
-                "rows": reading.rows,
-                "bytes": reading.size,
-                "refused": [asdict(refused) for refused in reading.refused],
-            }
-            for name, reading in readings.items()
-        },
-        "seconds": round(seconds, 3),
+def _summary(
+    job: Job, sources: Sources, readings: Mapping[str, Reading], spans: SpansReading | None, seconds: float
+) -> dict[str, Any]:
+    read: dict[str, Any] = {
+        name: {"files": reading.files, "rows": reading.rows, "bytes": reading.size, **_refused(reading)}
+        for name, reading in readings.items()
     }
+    if spans is not None:
+        read["spans"] = {"files": spans.files, "rows": spans.lines, "bad_lines": spans.bad_lines, **_refused(spans)}
+    return {"job": job.name, **asdict(sources), "inputs": read, "seconds": round(seconds, 3)}
+
+
+def _refused(reading: Reading | SpansReading) -> dict[str, Any]:
+    return {"refused": [asdict(refused) for refused in reading.refused]}

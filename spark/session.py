@@ -23,7 +23,8 @@ _SETTINGS = {
     # A partition is worked on whole, in memory: small ones keep within bounds whatever the size of the ledger.
     "spark.sql.adaptive.advisoryPartitionSizeInBytes": "16m",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
-    "spark.sql.parquet.filterPushdown": "true",
+    # An attribute may be said twice, by its old name and by its new one.
+    "spark.sql.mapKeyDedupPolicy": "LAST_WIN",
     # Outputs are read by others: an hour of INT96 timestamps is no good to them.
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
 }

@@ -20,18 +20,17 @@ from spark.generate.table import Instances, stages_table
 from spark.generate.truth import Truth, account_for_batches, account_for_copies
 from spark.schema import GAPS, IDS, arrow_schema
 
-_BATCHES_OF_CHUNK = 100_000
 _START = int(datetime(2026, 1, 31, 22, 50, tzinfo=UTC).timestamp() * 1e6)
 _ROWS_OF_GAP = 40
 _HOUR = 3_600_000_000  # µs
 
 
-def write(plan: Plan, folder: str) -> Truth:
-    """Writes the ledger of `plan` to a folder, and what is true of it to truth.json there."""
+def write(plan: Plan, folder: str, start: int = _START) -> Truth:
+    """Writes the ledger of `plan` to a folder, and what is true of it to truth.json; it begins at `start`, in µs."""
     truth = Truth()
     instances = Instances()
     gaps: list[dict[str, object]] = []
-    for number, rows in enumerate(_chunks(plan, truth)):
+    for number, rows in enumerate(_chunks(plan, truth, start)):
         table = stages_table(rows, instances, names(plan))
         if number < plan.gaps:
             table = _cut_gap(table, gaps)
@@ -49,14 +48,15 @@ def names(plan: Plan) -> list[tuple[str, str]]:
     return [("/", f"queue-{number}") for number in range(plan.queues)] + [("/", "dead-letters")]
 
 
-def _chunks(plan: Plan, truth: Truth) -> Iterator[dict[str, Ints]]:
+def _chunks(plan: Plan, truth: Truth, start: int) -> Iterator[dict[str, Ints]]:
     random = np.random.default_rng(plan.seed)
     planted = _plant(plan, random)
     next_uids, next_successor = np.ones(GATEWAYS, np.int64), np.ones(1, np.int64)
-    moves_at = _START + int(min(plan.batches, _BATCHES_OF_CHUNK) * plan.batch / plan.rate * 1e6 * 0.6)
-    clock = _START
-    for start in range(0, plan.batches, _BATCHES_OF_CHUNK):
-        batches = draw(plan, random, planted[start : start + _BATCHES_OF_CHUNK], clock, next_uids, moves_at)
+    moves_at = start + int(min(plan.batches, plan.batches_of_file) * plan.batch / plan.rate * 1e6 * 0.6)
+    clock = start
+    for begin in range(0, plan.batches, plan.batches_of_file):
+        some = planted[begin : begin + plan.batches_of_file]
+        batches = draw(plan, random, some, clock, next_uids, moves_at)
         clock = int(batches.received[-1])
         yield _rows(plan, truth, batches, random, moves_at, next_successor)
 
@@ -123,7 +123,7 @@ def _file(table: pa.Table, folder: Path, number: int) -> None:
         there = folder / f"date={when:%Y-%m-%d}" / f"hour={when:%H}"
         there.mkdir(parents=True, exist_ok=True)
         # Strings are stored as such: what Arrow had them as in memory is nobody's business.
-        pq.write_table(table.slice(low, high - low), there / f"{number:06}.parquet", compression="zstd",
+        pq.write_table(table.slice(low, high - low), there / f"part-{number:06}.parquet", compression="zstd",
                        store_schema=False)  # fmt: skip
 
 

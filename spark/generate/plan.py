@@ -57,9 +57,10 @@ class Plan:
     rate: float = 50_000.0  # messages in a second
     unusual: float = 0.05  # the share of batches of which something else than settling happens to some messages
     fan_out: float = 0.03  # the share of batches that goes to three queues
+    batches_of_file: int = 100_000
 
     @property
     def batches(self) -> int:
         """How many batches give about `rows` rows."""
-        longest = 12.0 if self.batch > 2 else 8.0 if self.batch <= 1 else 10.0
-        return max(1, round(self.rows / longest))
+        each = 9.9 if self.batch > 2 else 8.0 if self.batch <= 1 else 9.0
+        return max(1, round(self.rows / each))

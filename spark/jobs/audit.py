@@ -12,20 +12,20 @@ from spark.journeys import Plain, journeys, kinds
 from spark.places import current_epochs, gaps_by_partition, names, places, record
 from spark.ranges import Bools, Columns, Measure
 
-_ENDS = ("accepted", "rejected", "expired", "dead_lettered", "dropped")
-_ENDED = kinds(*_ENDS)
+ENDS = ("accepted", "rejected", "expired", "dead_lettered", "dropped")
+_ENDED = kinds(*ENDS)
 
 OF_COPIES = (
-    *(Measure(name, kinds(name)) for name in ("enqueued", *_ENDS)),
+    *(Measure(name, kinds(name)) for name in ("enqueued", *ENDS)),
     Measure("recovered", kinds("recovered", "held")),
     Measure("partition", kinds("routed", "enqueued", "recovered", "held"), "max", "partition"),
     Measure("epoch", kinds("enqueued", "recovered", "held", "delivered"), "max", "epoch"),
     Measure("first_enqueued_epoch", kinds("enqueued"), "min", "epoch"),
     Measure("last_enqueued_epoch", kinds("enqueued"), "max", "epoch"),
     Measure("recovered_epoch", kinds("recovered", "held"), "min", "epoch"),
-    Measure("delivered_at", kinds("delivered"), "max", "moment"),
-    Measure("returned_at", kinds("requeued", "recovered"), "max", "moment"),
-    Measure("ended_at", _ENDED, "min", "moment"),
+    Measure("delivered_moment", kinds("delivered"), "max", "moment"),
+    Measure("returned_moment", kinds("requeued", "recovered"), "max", "moment"),
+    Measure("ended_moment", _ENDED, "min", "moment"),
     Measure("expired_reason", kinds("expired"), "max", "reason"),
     Measure("dropped_reason", kinds("dropped"), "max", "reason"),
     Measure("dead_reason", kinds("dead_lettered"), "max", "reason"),
@@ -42,8 +42,8 @@ OF_MESSAGES = (
 
 def _settled_and_done(segments: Columns) -> Bools:
     """Whether copies had one end, and nothing that could have made them two."""
-    ends = sum(segments[name] for name in _ENDS)
-    done: Bools = (ends == 1) & (segments["enqueued"] <= 1) & (segments["delivered_at"] <= segments["ended_at"])
+    ends = sum(segments[name] for name in ENDS)
+    done: Bools = (ends == 1) & (segments["enqueued"] <= 1) & (segments["delivered_moment"] <= segments["ended_moment"])
     return done
 
 
@@ -51,12 +51,16 @@ PLAIN = Plain(
     _settled_and_done,
     (
         "recovered", "partition", "epoch", "first_enqueued_epoch", "last_enqueued_epoch", "recovered_epoch",
-        "delivered_at", "returned_at", "ended_at", "last_time", "message_time",
+        "delivered_moment", "returned_moment", "ended_moment", "last_time", "message_time",
     ),
 )  # fmt: skip
 
 _GRACE_SECONDS = 30.0
-_SUSPECT = ("lost", "unknown")
+
+ACCOUNT = (
+    "virtual_host", "queue", "first_uid", "last_uid", "origin", "fate", "reason", "duplicate", "last_time", "messages",
+)  # fmt: skip
+SUSPECT = ("lost", "unknown")
 
 FATES = Table(
     StructType(
@@ -114,11 +118,15 @@ def transform(inputs: Inputs) -> dict[str, DataFrame]:
     segments = journeys(inputs.stages, OF_COPIES, OF_MESSAGES, plain=PLAIN)
     judged = judge(segments, known, inputs.gaps, extent, inputs.number("grace", _GRACE_SECONDS))
     # One pass over everything gives this small table, from which the others come.
-    accounts = account(judged, names(known)).cache()
+    return tables(account(judged, names(known)).cache(), inputs.gaps, extent)
+
+
+def tables(accounts: DataFrame, gaps: DataFrame, extent: DataFrame) -> dict[str, DataFrame]:
+    """What the audit gives, from accounts."""
     columns = [field.name for field in FATES.schema]
     fates = accounts.groupBy(*columns[:-1]).agg(F.sum("messages").alias("messages"))
     suspects = accounts.where("first_uid is not null").withColumn("last_time", F.timestamp_micros("last_time"))
-    return {"fates": fates, "suspects": suspects, "verdict": verdict(accounts, inputs.gaps, extent)}
+    return {"fates": fates, "suspects": suspects, "verdict": verdict(accounts, gaps, extent)}
 
 
 def judge(segments: DataFrame, known: DataFrame, gaps: DataFrame, extent: DataFrame, grace: float) -> DataFrame:
@@ -135,17 +143,24 @@ def judge(segments: DataFrame, known: DataFrame, gaps: DataFrame, extent: DataFr
     )
 
 
-def account(judged: DataFrame, queues: DataFrame) -> DataFrame:
-    """Counts messages of one account, those under suspicion range by range."""
-    suspect = F.col("fate").isin(*_SUSPECT) | (F.col("duplicate") != "")
+def account(judged: DataFrame, queues: DataFrame, *keys: str) -> DataFrame:
+    """Counts messages of one account, those under suspicion range by range; apart by `keys`."""
+    suspect = F.col("fate").isin(*SUSPECT) | (F.col("duplicate") != "")
     ranges = [
         F.when(suspect, F.col(name)).alias(called)
         for name, called in (("first", "first_uid"), ("last", "last_uid"), ("last_time", "last_time"))
     ]
-    messages = F.sum("messages").alias("messages")
-    counted = judged.groupBy("place", "origin", "fate", "reason", "duplicate", *ranges).agg(messages)
+    of = ("origin", "fate", "reason", "duplicate")
+    counted = judged.groupBy("place", *keys, *of, *ranges).agg(F.sum("messages").alias("messages"))
     named = counted.join(F.broadcast(queues), "place", "left")
-    return named.withColumns({name: F.coalesce(name, F.lit("")) for name in ("virtual_host", "queue")}).drop("place")
+    filled = {name: F.coalesce(name, F.lit("")) for name in ("virtual_host", "queue")}
+    return named.withColumns(filled).select(*keys, *ACCOUNT)
+
+
+def added(accounts: DataFrame) -> DataFrame:
+    """Accounts of several times put together."""
+    keys = [name for name in ACCOUNT if name != "messages"]
+    return accounts.groupBy(*keys).agg(F.sum("messages").alias("messages")).select(*ACCOUNT)
 
 
 def verdict(accounts: DataFrame, gaps: DataFrame, extent: DataFrame) -> DataFrame:

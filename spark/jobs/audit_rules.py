@@ -55,7 +55,7 @@ def duplicate() -> Column:
     again = (F.col("enqueued") > 1) & ((F.col("enqueued") > epochs) | found_before)
     return (
         F.when(twice | accepted_and_more, "settled_twice")
-        .when(F.col("delivered_at") > F.col("ended_at"), "delivered_after_settled")
+        .when(F.col("delivered_moment") > F.col("ended_moment"), "delivered_after_settled")
         .when(again, "enqueued_twice")
         .otherwise("")
     )
@@ -81,7 +81,7 @@ def _fate_of_copy() -> Column:
     gone = _placed() & (F.col("epoch") < F.col("current_epoch"))
     # Where a queue process's word is missing, it may have been that the message was settled.
     unsure = F.col("partition_gap") >= F.col("last_time")
-    held = F.col("delivered_at") > F.coalesce("returned_at", F.lit(0))
+    held = F.col("delivered_moment") > F.coalesce("returned_moment", F.lit(0))
     return (
         ended.when(gone, _missing(unsure, "last_time"))
         .when(_placed() & held, "unsettled")

@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+import json
+import shutil
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from hypothesis import given
+from hypothesis import strategies as st
+from pyspark.sql import SparkSession
+
+from spark.generate.files import write
+from spark.generate.plan import Plan
+from spark.ranges import clip, union
+from spark.registry import job
+from spark.run import Sources, run
+from spark.stream.follow import Following, follow
+
+ACCOUNT = ("virtual_host", "queue", "origin", "fate", "reason", "duplicate")
+
+SPANS = st.lists(st.tuples(st.integers(1, 2), st.integers(1, 40), st.integers(0, 9)), max_size=12)
+
+
+def columns(spans: list[tuple[int, int, int]]) -> dict[str, np.ndarray]:
+    table = np.array([(place, first, first + more) for place, first, more in spans], np.int64).reshape(-1, 3)
+    return dict(zip(("place", "first", "last"), table.T, strict=True))
+
+
+def covered(spans: dict[str, np.ndarray]) -> Counter[tuple[int, int]]:
+    rows = zip(spans["place"], spans["first"], spans["last"], strict=True)
+    return Counter((int(place), uid) for place, first, last in rows for uid in range(first, last + 1))
+
+
+@given(SPANS, SPANS)
+def test_clip(rows: list[tuple[int, int, int]], among: list[tuple[int, int, int]]) -> None:
+    """Of rows those parts are kept that are in ranges of the same place, each as often as it was there."""
+    ranges = [{**union(columns([one for one in among if one[0] == place]))} | {"place": place} for place in (1, 2)]
+    apart = {
+        "place": np.concatenate([np.full(len(one["first"]), one["place"]) for one in ranges]),
+        "first": np.concatenate([one["first"] for one in ranges]),
+        "last": np.concatenate([one["last"] for one in ranges]),
+    }
+    inside = covered(apart)
+    assert covered(clip(columns(rows), apart)) == Counter(
+        {key: count for key, count in covered(columns(rows)).items() if inside[key]}
+    )
+    assert set(inside) == set(covered(columns(among)))
+
+
+def test_follow(spark: SparkSession, tmp_path: Path) -> None:
+    """Read in batches as it comes, with a restart between, a ledger gives the audit and latencies of the whole."""
+    ledger, following = tmp_path / "all", tmp_path / "ledger"
+    write(Plan(rows=40_000, losses=8, duplicates=8, rate=5_000), str(ledger))
+    _in_parts(ledger, 3)
+    files = sorted(ledger.glob("stages/*/*/part-*.parquet"))
+    settings = Following(
+        str(following), str(tmp_path / "out"), str(tmp_path / "checkpoint"), late=1.0, keep=1e9, files=3
+    )
+    for some in (files[:2], files[2:]):
+        for file in some:
+            there = following / file.relative_to(ledger)
+            there.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(file, there)
+        follow(spark, settings, once=True).awaitTermination()
+    whole = run(spark, job("audit"), Sources(str(ledger), options={"grace": "1"}), str(tmp_path / "batch"))
+    assert _fates(tmp_path / "out") == Counter({_key(row): row["messages"] for row in whole.tables["fates"]})
+    latency = run(spark, job("latency"), Sources(str(ledger)), str(tmp_path / "batch"))
+    hops = {row["hop"]: row for row in json.loads((tmp_path / "out/latency/all.json").read_text())}
+    for row in latency.tables["all"]:
+        if row["hop"] == "wait":
+            assert hops["wait"]["messages"] <= row["messages"]
+            assert abs(hops["wait"]["p50_us"] / row["p50_us"] - 1) < 0.1
+    assert json.loads((tmp_path / "out/stream/summary.json").read_text())["batch"] >= 1
+
+
+def _in_parts(ledger: Path, parts: int) -> None:
+    """Rows as services file them: by when they came, every few seconds a file."""
+    for number, file in enumerate(sorted(ledger.glob("stages/*/*/*.parquet"))):
+        table = pq.ParquetFile(file).read()
+        by_time = table.sort_by("time")
+        size = len(by_time) // parts + 1
+        for part in range(parts):
+            rows: pa.Table = by_time.slice(part * size, size).sort_by("first_uid")
+            pq.write_table(rows, file.with_name(f"part-{number}{part}.parquet"))
+        file.unlink()
+
+
+def _fates(out: Path) -> Counter[tuple[str, ...]]:
+    return Counter({_key(row): row["messages"] for row in json.loads((out / "audit/fates.json").read_text())})
+
+
+def _key(row: dict[str, str]) -> tuple[str, ...]:
+    return tuple(row[name] for name in ACCOUNT)
