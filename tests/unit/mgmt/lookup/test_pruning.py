@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from benchmarks.ledger.generate import generate, message_id
-from services.mgmt.lookup.database import Database
+from services.mgmt.lookup.database import Database, Row
 from services.mgmt.lookup.search import Search
 from tests.support.ledger_files import uid
 
@@ -66,12 +66,18 @@ def test_uid_of_an_id(folder: Path, search: Search, read: list[int]) -> None:
     assert read[0] < _size(folder / "ids") / 4
 
 
-def test_old_hours(folder: Path, read: list[int]) -> None:
-    """What began in the newest hour is not looked for in older ones."""
-    [match] = _search(folder).matches(message_id(uid(140_000)), 1, everything=False).found
-    read.clear()
+def test_old_hours(search: Search, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hours that were over long before a message began are not searched for it."""
+    [match] = search.matches(message_id(uid(140_000)), 1, everything=False).found
+    searched: list[list[int]] = []
+    select = Database.select
+
+    def select_and_note(self: Database, *asked: Any, **more: Any) -> list[Row]:
+        searched.append(asked[4])
+        return select(self, *asked, **more)
+
+    monkeypatch.setattr(Database, "select", select_and_note)
     assert match.time_us
-    # Each from a database of its own: what one question has read is kept for the next.
-    assert len(_search(folder).rows_of(match.uid, match.time_us)) == 8
-    _search(folder).rows_of(match.uid)
-    assert read[0] < read[1]
+    assert len(search.rows_of(match.uid, match.time_us)) == 8
+    assert searched
+    assert all(len(hours) < HOURS for hours in searched)
