@@ -47,13 +47,20 @@ class Result:
 def run(spark: SparkSession, job: Job, sources: Sources, out: str) -> Result:
     """Runs `job` on the ledger, or on spans, and writes its tables under `out`. Raises NothingToRead."""
     try:
-        return _run(spark, job, sources, out)
+        return _run_once(spark, job, sources, out)
     except (Py4JError, PySparkException) as error:
         if _GONE not in str(error):
             raise
     # Services put the files of an hour together, once: what was listed before is there under another name.
-    spark.catalog.clearCache()
-    return _run(spark, job, sources, out)
+    return _run_once(spark, job, sources, out)
+
+
+def _run_once(spark: SparkSession, job: Job, sources: Sources, out: str) -> Result:
+    try:
+        return _run(spark, job, sources, out)
+    finally:
+        # What a job kept for its own tables: Spark would give it to the next that asks for files of the same names.
+        spark.catalog.clearCache()
 
 
 def _run(spark: SparkSession, job: Job, sources: Sources, out: str) -> Result:

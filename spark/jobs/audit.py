@@ -35,7 +35,7 @@ OF_MESSAGES = (
     *(Measure(name, kinds(name)) for name in ("received", "confirmed", "refused", "rolled_back", "successor")),
     Measure("returned", kinds("returned")),
     Measure("dropped_unrouted", kinds("dropped")),
-    Measure("message_reason", kinds("returned", "refused", "dropped"), "max", "reason"),
+    *(Measure(f"{name}_unplaced_reason", kinds(name), "max", "reason") for name in ("returned", "dropped", "refused")),
     Measure("message_time", kinds("received", "confirmed", "successor"), "max", "time"),
 )
 

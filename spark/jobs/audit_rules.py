@@ -29,17 +29,28 @@ def fate() -> Column:
 
 def reason() -> Column:
     """Why; "" where the fate says it all."""
-    code = (
-        F.when(F.col("fate") == "dead_lettered", F.col("dead_reason"))
-        .when(F.col("fate") == "expired", F.col("expired_reason"))
-        .when((F.col("fate") == "dropped") & F.col("copy"), F.col("dropped_reason"))
-        .when(F.col("fate").isin("returned", "dropped", "refused"), F.col("message_reason"))
-        .otherwise(F.lit(0))
+    code = reduce(
+        lambda so_far, case: F.when((F.col("fate") == case[0]) & case[1], F.col(case[2])).otherwise(so_far),
+        reversed(_reasons_of_fates()),
+        F.lit(0),
     )
     never = F.when(F.col("copy"), "never_enqueued").otherwise("never_routed")
     missing = F.when(_placed(), "not_recovered").otherwise(never)
     words = F.array(*(F.lit(word) for word in REASONS))
     return F.when(F.col("fate").isin("lost", "unknown"), missing).otherwise(F.get(words, code.cast("int")))
+
+
+def _reasons_of_fates() -> tuple[tuple[str, Column, str], ...]:
+    """Fates, whose they are, and the columns with their reasons."""
+    anyone, copies = F.lit(True), F.col("copy")
+    return (
+        ("dead_lettered", anyone, "dead_reason"),
+        ("expired", anyone, "expired_reason"),
+        ("dropped", copies, "dropped_reason"),
+        ("dropped", ~copies, "dropped_unplaced_reason"),
+        ("returned", anyone, "returned_unplaced_reason"),
+        ("refused", anyone, "refused_unplaced_reason"),
+    )
 
 
 def duplicate() -> Column:

@@ -26,7 +26,6 @@ def run_all(spark: SparkSession, sources: Sources, out: str, wanted: Sequence[st
             console.print(f"{name:<14} {nothing}", highlight=False, soft_wrap=True)
             continue
         console.print(f"{name:<14} {result.summary['seconds']:6.1f} s", highlight=False)
-        spark.catalog.clearCache()  # what one kept for its own tables
 
 
 def write_report(out: str) -> str:

@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-
-pytest.importorskip("pyspark", reason="pip install 'hopline[analytics]'")
-
 from pyspark.sql import SparkSession
 
 from spark.session import build_session
