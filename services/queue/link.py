@@ -46,6 +46,7 @@ class Link(Holder):
         self._member = ""
         self._told: dict[int, int] = {}  # partition → epoch whose owner has heard everything
         self._unheard: set[int] = set()  # partitions that the frame at hand speaks of, and that are not here yet
+        self._turned_away: set[int] = set()  # partitions of which something was refused that was published here
         self._receiving = False
         self._broken = False
 
@@ -163,7 +164,7 @@ class Link(Holder):
             self._transactions.publish(raw, batch)
         else:
             answers = TracedAnswers(TracedBatch(self._host, batch), self) if batch.traced else self
-            publishing.accept(self._host, Ticket(answers, batch.sequence), raw, batch, now)
+            publishing.accept(self._host, Ticket(answers, batch.sequence, self._turned_away), raw, batch, now)
 
     def _attach_all(self, attaches: Sequence[pb.AttachConsumer], now: int) -> None:
         """All of them first: what one holds must not be delivered to another that came before it in the frame."""

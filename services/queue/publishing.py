@@ -70,6 +70,9 @@ def _offer(host: Host, ticket: Ticket, arrival: Arrival, queue_ids: Sequence[int
         if queue is None:
             _absent(host, ticket, arrival, queue_id, resent=resent)
             continue
+        if ticket.turned_away and ticket.overtakes(queue.options.partition, resent=resent):
+            ticket.refuse(arrival.first, len(arrival.bodies), queue_id, pb.NOT_OWNER)
+            continue
         durable = queue.options.durable and arrival.run.persistent
         mine = _without_known(host, ticket, arrival, queue.options.partition) if resent and durable else arrival
         if mine is None:
@@ -110,7 +113,9 @@ def _absent(host: Host, ticket: Ticket, arrival: Arrival, queue_id: int, *, rese
         partition.waiting.append(partial(_offer_later, host, ticket, arrival, queue_id, resent=resent))
     else:
         reason = host.registry.missing(queue_id)
-        if reason == pb.UNKNOWN_QUEUE:
+        if reason == pb.NOT_OWNER:
+            ticket.turned_away.add(host.registry.definitions[queue_id].partition)
+        else:
             _tell_deleted(host, arrival, queue_id)
         ticket.refuse(arrival.first, len(arrival.bodies), queue_id, reason)
 

@@ -45,13 +45,17 @@ class Receipt:
 
 
 class Ticket:
-    """One batch of one link; `pending` parts of it are open."""
+    """One batch of one link; `pending` parts of it are open.
 
-    __slots__ = ("_answers", "_sequence", "pending")
+    `turned_away` are the partitions of which the link has had something refused, to be sent again or elsewhere.
+    """
 
-    def __init__(self, answers: Answers, sequence: int) -> None:
+    __slots__ = ("_answers", "_sequence", "pending", "turned_away")
+
+    def __init__(self, answers: Answers, sequence: int, turned_away: set[int]) -> None:
         self._answers = answers
         self._sequence = sequence
+        self.turned_away = turned_away
         self.pending = 1
 
     @property
@@ -62,6 +66,12 @@ class Ticket:
     def refuse(self, first: int, count: int, queue_id: int, reason: Reason.ValueType) -> None:
         """Some of it is not taken."""
         self._answers.refuse(self._sequence, first, count, queue_id, reason)
+
+    def overtakes(self, partition: int, *, resent: bool) -> bool:
+        """Whether what is for a partition was under way when something before it was refused, and has to follow it."""
+        if resent:
+            self.turned_away.discard(partition)
+        return partition in self.turned_away
 
     def part_done(self) -> None:
         """One part less; after the last one the batch is done."""

@@ -87,7 +87,7 @@ class Publisher:
         self._groups: dict[tuple[int, ...], Groups] = {}
         self._parked: dict[int, list[Attempt]] = {}
         self._last_owners: dict[int, str] = {}  # partition → member
-        self._moving: dict[int, list[tuple[QueueLink, int]]] = {}  # partition → former owners, what must be answered
+        self._moving: dict[int, dict[QueueLink, int]] = {}  # partition → whose answers up to which mark are waited for
         self._parked_bytes = 0
         self._held: list[tuple[Pressure, Callable[[], None]]] = []
         self._retry: asyncio.TimerHandle | None = None
@@ -184,9 +184,10 @@ class Publisher:
         return link if link and link.up and partition not in self._parked and self._moved(partition) else None
 
     def _moved(self, partition: int) -> bool:
-        if not all(former.passed(mark) for former, mark in self._moving.get(partition, ())):
-            return False
-        self._moving.pop(partition, None)
+        if partition in self._moving:
+            if not all(link.passed(mark) for link, mark in self._moving[partition].items()):
+                return False
+            del self._moving[partition]
         return True
 
     def _any_link(self) -> QueueLink | None:
@@ -251,11 +252,14 @@ class Publisher:
     def done(self, attempt: Attempt) -> None:
         attempt.delivery.finish()
 
-    def refused(self, attempt: Attempt, refusal: pb.Refusal) -> None:
+    def refused(self, link: QueueLink, attempt: Attempt, refusal: pb.Refusal) -> None:
         if refusal.reason in (pb.NOT_OWNER, pb.UNAVAILABLE):
             attempt.delivery.pending += 1
             partition = self._partition_of(refusal.queue_id)
             again = attempt.part(refusal.first, refusal.count, (refusal.queue_id,))
+            if partition is not None:
+                # What went there after it is refused as well: it is all sent again together, in its order.
+                self._moving.setdefault(partition, {})[link] = link.mark()
             self._park(-1 if partition is None else partition, again)
             return
         refused = (attempt.first + refusal.first, refusal.count, refusal.queue_id, int(refusal.reason))
@@ -309,7 +313,7 @@ class Publisher:
             former = self._links.get(self._last_owners.get(partition, owner.member))
             if former and former.member != owner.member and former.up:
                 # One that it moved away from before may not have answered either.
-                self._moving.setdefault(partition, []).append((former, former.mark()))
+                self._moving.setdefault(partition, {})[former] = former.mark()
                 moved[former].add(partition)
             self._last_owners[partition] = owner.member
         for former, partitions in moved.items():

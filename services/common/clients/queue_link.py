@@ -39,7 +39,7 @@ class LinkListener(Protocol):
     def done(self, attempt: Attempt) -> None:
         """Every message that was not refused is as safe as its durability asks."""
 
-    def refused(self, attempt: Attempt, refusal: pb.Refusal) -> None:
+    def refused(self, link: QueueLink, attempt: Attempt, refusal: pb.Refusal) -> None:
         """Before `done`; `refusal.first` counts from the attempt's first message."""
 
     def received(self, link: QueueLink, frame: pb.QueueFrame) -> None:
@@ -303,7 +303,7 @@ class QueueLink:
             if first < count:
                 taken = min(left, count - first)
                 part = pb.Refusal(queue_id=refusal.queue_id, reason=refusal.reason, first=first, count=taken)
-                self._listener.refused(attempt, part)
+                self._listener.refused(self, attempt, part)
                 left -= taken
                 if not left:
                     return

@@ -238,6 +238,31 @@ async def test_nothing_overtakes_what_any_former_owner_may_still_refuse(
     assert [bytes(body) for batch in queues[0].batches[1:] for body in batch.bodies] == [b"1", b"2"]
 
 
+async def test_what_follows_a_refused_run_is_sent_again_with_it(
+    queues: list[ScriptedQueue], table: PartitionTable, publisher: Publisher
+) -> None:
+    """An owner that does not know yet that it is one: nothing goes to it again before all that it had is answered."""
+    assign(table, p0=queues[0])
+    queues[0].answering = False
+    tickets = [RecordingTicket() for _ in range(3)]
+    for number in range(2):
+        publish(publisher, run_of(b"%d" % number), tickets[number])
+        await until(lambda number=number: len(queues[0].batches) == number + 1)
+    refusal = {"first": 0, "count": 1, "queue_id": 1, "reason": pb.NOT_OWNER}
+    queues[0].say(pb.QueueFrame(done=[1], refusals=[pb.Refusal(sequence=1, **refusal)]))
+    await asyncio.sleep(0.2)
+    publish(publisher, run_of(b"2"), tickets[2])
+    await asyncio.sleep(0.2)
+    assert len(queues[0].batches) == 2
+    queues[0].answering = True
+    queues[0].say(pb.QueueFrame(done=[2], refusals=[pb.Refusal(sequence=2, **refusal)]))
+    for ticket in tickets:
+        assert await answered(ticket) == []
+    again = queues[0].batches[2:]
+    assert [bytes(body) for batch in again for body in batch.bodies] == [b"0", b"1", b"2"]
+    assert again[0].runs[0].resent
+
+
 async def test_not_owner_is_tried_again_and_other_refusals_are_told(
     queues: list[ScriptedQueue], table: PartitionTable, publisher: Publisher
 ) -> None:

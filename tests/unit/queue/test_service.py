@@ -154,6 +154,26 @@ async def test_handover_to_a_second_process(house: House) -> None:
     assert sum(len(frame.lost_partitions) for frame in first.frames) == 4
 
 
+async def test_nothing_follows_what_was_refused_before_that_itself(house: House) -> None:
+    """What was under way behind a refused message is refused too, until the message is sent again: order is kept."""
+    queue_id = await house.declare("q", durable=True)
+    link, queues = await house.link(), house.queues["queue-1"]._host.registry.queues
+    await link.attach(queue_id)
+    queue = queues.pop(queue_id)  # as long as this process does not know yet that the partition is its own
+    first, second = link.batch(queue_id, [b"1"], persistent=True), link.batch(queue_id, [b"2"], persistent=True)
+    await link.send(publishes=[first])
+    await link.until(lambda: len(link.refusals()) == 1)
+    queues[queue_id] = queue
+    await link.send(publishes=[second])
+    await link.until(lambda: len(link.refusals()) == 2)
+    uids = [uid for raw in (first, second) for uid in pb.PublishBatch.FromString(raw).uids]
+    await link.publish(queue_id, [b"1", b"2"], uids=uids, persistent=True, resent=True)
+    await link.publish(queue_id, [b"3"], persistent=True)
+    await link.until(lambda: len(link.bodies) == 3)
+    assert link.bodies == [b"1", b"2", b"3"]
+    assert [reason for _, _, reason in link.refusals()] == [pb.NOT_OWNER] * 2
+
+
 async def test_transaction(house: House) -> None:
     """Prepared parts are invisible until complete, and gone after an abort."""
     queue_id = await house.declare("q", durable=True)
