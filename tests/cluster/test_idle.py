@@ -6,6 +6,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tests.support.stack import wait_until
+
 if TYPE_CHECKING:
     from tests.support.stack import Stack
 
@@ -13,8 +15,8 @@ MEBIBYTE = 1 << 20
 MOST_MEMORY = 500 * MEBIBYTE
 # About 50 on any machine, where CPU time depends on what else runs there: 2 % of a core are 0.4 ms for each.
 MOST_WAKES = 80
-SETTLED_SECONDS = 5.0
 MEASURED_SECONDS = 10.0
+SETTLED_SECONDS = 100.0  # for what is still to be done after the start, on a slow machine
 
 
 def _wakes(stack: Stack) -> int:
@@ -29,9 +31,12 @@ def _switches(pid: int) -> int:
 
 
 def test_an_idle_stack_sleeps(stack: Stack) -> None:
-    """Whole, with default settings: processes wake seldom, and there are less than 500 MiB in all of them."""
-    time.sleep(SETTLED_SECONDS)
+    """Whole, with default settings: processes come to wake seldom, and have less than 500 MiB in all."""
+    wait_until(lambda: _sleeps(stack), SETTLED_SECONDS, f"stack that wakes less than {MOST_WAKES} times a second")
+    assert stack.memory() < MOST_MEMORY
+
+
+def _sleeps(stack: Stack) -> bool:
     began, before = time.monotonic(), _wakes(stack)
     time.sleep(MEASURED_SECONDS)
-    assert (_wakes(stack) - before) / (time.monotonic() - began) < MOST_WAKES
-    assert stack.memory() < MOST_MEMORY
+    return (_wakes(stack) - before) / (time.monotonic() - began) < MOST_WAKES

@@ -52,7 +52,7 @@ def notes(home: Path) -> list[str]:
     return path.read_text().splitlines() if path.exists() else []
 
 
-async def until(condition: Callable[[], object], seconds: float = 10) -> None:
+async def until(condition: Callable[[], object], seconds: float = 60) -> None:
     """Waits until `condition` holds; raises TimeoutError when it does not come true."""
     async with asyncio.timeout(seconds):
         while not condition():

@@ -167,7 +167,7 @@ class RawLink:
     def refusals(self) -> list[tuple[int, int, int]]:
         return [(r.first, r.count, r.reason) for f in self.frames for r in f.refusals]
 
-    async def until(self, condition: Callable[[], object], seconds: float = 10) -> None:
+    async def until(self, condition: Callable[[], object], seconds: float = 60) -> None:
         async with asyncio.timeout(seconds):
             while not condition():
                 await asyncio.sleep(0.005)

@@ -11,7 +11,9 @@ import pytest
 from services.common.clients.store import StoreClient
 from services.common.clients.topology import TopologyClient
 from services.common.config import Settings
+from services.router.places import Places
 from services.router.service import Service
+from services.router.watchers import Place
 from tests.support.memory_store import MemoryStore
 from tests.support.topology_bench import Bench, request
 
@@ -73,11 +75,25 @@ async def cluster(tmp_path: Any) -> AsyncIterator[SimpleNamespace]:
 
 
 @pytest.fixture
+def lost_places(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """Watchers that have lost their places so far → why."""
+    lost: dict[str, str] = {}
+    lose = Places.lose
+
+    async def note(self: Places, places: list[Place], reason: str) -> None:
+        lost.update({place.member: reason for place in places})
+        await lose(self, places, reason)
+
+    monkeypatch.setattr(Places, "lose", note)
+    return lost
+
+
+@pytest.fixture
 async def until() -> Callable[[Callable[[], bool]], Awaitable[None]]:
-    """Waits until a condition holds, or fails after five seconds."""
+    """Waits until a condition holds, or fails after a minute."""
 
     async def wait(condition: Any) -> None:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             while not condition():
                 await asyncio.sleep(0.01)
 

@@ -1,9 +1,9 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from typing import Any
 
+import grpc.aio
 import pytest
 
 from services.common.clients.topology import TopologyClient
@@ -98,16 +98,18 @@ async def test_change_waits_for_every_acknowledgement(cluster: Any) -> None:
     await slow.channel.close()
 
 
-async def test_a_silent_watcher_loses_its_place(cluster: Any, until: Any) -> None:
-    """A change waits no longer than place_ttl for a watcher that says nothing, and then its stream is ended."""
+async def test_a_silent_watcher_loses_its_place(cluster: Any, until: Any, lost_places: dict[str, str]) -> None:
+    """A change waits for a watcher that says nothing until that has lost its place, and then its stream is ended."""
     await cluster.start_router()
     client, silent = await cluster.watch("g1"), _Silent(cluster, "silent")
     await silent.attach()
-    began = time.monotonic()
     await client.change(cluster.request("declare_queue", name="q"))
-    assert 0.2 < time.monotonic() - began < 2
-    assert client.has_place()
+    assert lost_places["silent"] == "silent"
+    await until(client.has_place)
     await until(lambda: ("watcher", "silent") not in cluster.store.records)
+    assert [queue.name for frame in [await silent.call.read()] for queue in frame.queues] == ["q"]
+    with pytest.raises(grpc.aio.AioRpcError):
+        await silent.call.read()
     await silent.channel.close()
 
 
@@ -123,15 +125,14 @@ async def test_lost_place_takes_its_exclusive_queues(cluster: Any, until: Any) -
     await silent.channel.close()
 
 
-async def test_leaving_gives_the_place_up_at_once(cluster: Any, until: Any) -> None:
-    """A watcher that stops cleanly is not waited for, and its exclusive queues go."""
+async def test_leaving_gives_the_place_up_at_once(cluster: Any, until: Any, lost_places: dict[str, str]) -> None:
+    """A watcher that stops cleanly has no place any more because it said so, and its exclusive queues go."""
     await cluster.start_router()
     client, other = await cluster.watch("g1"), await cluster.watch("g2")
     await other.change(cluster.request("declare_queue", connection="g2/1", name="theirs", exclusive=True))
-    began = time.monotonic()
     await other.stop()
     await until(lambda: ("/", "theirs") not in client.by_name)
-    assert time.monotonic() - began < 0.3
+    assert lost_places["g2"] == "left"
     assert not other.has_place()
 
 
@@ -175,17 +176,17 @@ async def test_restart_keeps_everything_that_the_store_has(cluster: Any) -> None
     assert list(routed.queue_ids) == [client.by_name["/", "transient"].id]
 
 
-async def test_next_router_waits_for_the_watchers_of_the_former(cluster: Any) -> None:
+async def test_next_router_waits_for_the_watchers_of_the_former(cluster: Any, lost_places: dict[str, str]) -> None:
     """A gateway that has not come back may still route by the old topology: changes wait for its place."""
     await cluster.start_router()
     client, silent = await cluster.watch("g1"), _Silent(cluster, "silent")
     await silent.attach()
     await cluster.stop_router()
     await silent.channel.close()
+    assert "silent" not in lost_places
     await cluster.start_router()
-    began = time.monotonic()
     await client.change(cluster.request("declare_queue", name="q"))
-    assert time.monotonic() - began > 0.2
+    assert lost_places["silent"] == "silent"
 
 
 async def test_exclusive_queues_of_gateways_that_never_came_back(cluster: Any, until: Any) -> None:
@@ -217,7 +218,7 @@ async def test_router_that_lost_its_lease_ends(cluster: Any) -> None:
     """Another holder of the lease makes this process end, and its changes are not answered as done."""
     await cluster.start_router()
     cluster.store.holder, cluster.store.epoch = "another", cluster.store.epoch + 1
-    async with asyncio.timeout(2):
+    async with asyncio.timeout(60):
         await cluster.lost.wait()
 
 
@@ -317,15 +318,17 @@ async def test_no_place_outlives_the_lease_of_the_router_that_gave_it(cluster: A
     await until(client.has_place)
 
 
-async def test_watchers_are_known_to_the_router_that_comes_with_the_next_store(cluster: Any) -> None:
+async def test_watchers_are_known_to_the_router_that_comes_with_the_next_store(
+    cluster: Any, lost_places: dict[str, str]
+) -> None:
     """When store and router die together, the next router waits for gateways that may still route as before."""
     await cluster.start_router()
     client, silent = await cluster.watch("g1"), _Silent(cluster, "silent")
     await silent.attach()
     await cluster.stop_router()
     cluster.store.lose_memory()
+    assert "silent" not in lost_places
     await cluster.start_router()
-    began = time.monotonic()
     await client.change(cluster.request("declare_queue", name="q"))
-    assert time.monotonic() - began > 0.2
+    assert lost_places["silent"] == "silent"
     await silent.channel.close()

@@ -50,7 +50,7 @@ class Listener:
 
     async def until(self, count: int) -> list[Event]:
         """The first `count` events."""
-        async with asyncio.timeout(15):
+        async with asyncio.timeout(60):
             while len(self.events) < count:
                 await asyncio.sleep(0.01)
         return self.events
