@@ -9,7 +9,10 @@ import yaml
 
 from services.common.config import Settings
 
-FOLDER = Path(__file__).parents[3] / "deploy/kubernetes"
+ROOT = Path(__file__).parents[3]
+FOLDER = ROOT / "deploy/kubernetes"
+COMPOSED = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]
+SERVICES = ("gateway", "mgmt", "queue", "router", "store")
 KUSTOMIZATION = "kustomization.yaml"
 # The last that still schedules these manifests, and the newest whose schemas are installed.
 VERSIONS = ["1.29", kubernetes_validate.latest_version()]
@@ -26,8 +29,17 @@ def _pod(workload: dict[str, Any]) -> dict[str, Any]:
     return pod
 
 
+def _container(workload: dict[str, Any]) -> dict[str, Any]:
+    [container] = _pod(workload)["containers"]
+    return dict(container)
+
+
+def _component(workload: dict[str, Any]) -> str:
+    return str(workload["metadata"]["labels"]["app.kubernetes.io/component"])
+
+
 def _settings_of(workload: dict[str, Any]) -> set[str]:
-    variables = _pod(workload)["containers"][0]["env"]
+    variables = _container(workload)["env"]
     return {variable["name"] for variable in variables if variable["name"].startswith("HOPLINE_")}
 
 
@@ -47,9 +59,66 @@ def test_kustomization_names_all() -> None:
 
 
 def test_every_service_is_there() -> None:
-    """The five services are all deployed, each from the one image."""
-    commands = [container["args"] for each in WORKLOADS for container in _pod(each)["containers"]]
-    assert sorted(commands) == [["gateway"], ["mgmt"], ["queue"], ["router"], ["store"]]
+    """The five services and NATS are all deployed, from the one image."""
+    containers = {_component(each): _container(each) for each in WORKLOADS}
+    nats = containers.pop("nats")
+    assert nats["command"] == COMPOSED["nats"]["entrypoint"]
+    assert {name: each["args"] for name, each in containers.items()} == {name: [name] for name in SERVICES}
+    assert {each["image"] for each in [nats, *containers.values()]} == {"hopline"}
+
+
+def test_nats_is_as_composed() -> None:
+    """NATS runs with JetStream on its disk, at the port that the services are told, as it does in compose."""
+    [nats] = [_container(each) for each in WORKLOADS if _component(each) == "nats"]
+    asked = [word for flag in nats["args"] for word in flag.split("=")]
+    composed = COMPOSED["nats"]["command"]
+    assert set(composed) <= set(asked)
+    [config] = SOURCES["config.yaml"]
+    assert config["data"]["HOPLINE_NATS_URL"] == f"nats://hopline-nats:{asked[asked.index('--port') + 1]}"
+
+
+@pytest.mark.parametrize("name", ["nats", "store", "mgmt"])
+def test_disks(name: str) -> None:
+    """Who keeps something has a disk that outlives its pod, and only one pod."""
+    [workload] = [each for each in WORKLOADS if _component(each) == name]
+    assert (workload["kind"], workload["spec"]["replicas"]) == ("StatefulSet", 1)
+    [claim] = workload["spec"]["volumeClaimTemplates"]
+    mounts = {mount["name"]: mount["mountPath"] for mount in _container(workload)["volumeMounts"]}
+    assert mounts[claim["metadata"]["name"]] == "/var/lib/hopline"
+
+
+@pytest.mark.parametrize("name", ["gateway", "queue", "router"])
+def test_several(name: str) -> None:
+    """Of what may be several there are two, replaced one after the other, with an address of their own to be told."""
+    [workload] = [each for each in WORKLOADS if _component(each) == name]
+    assert workload["spec"]["replicas"] == 2
+    assert workload["spec"]["strategy"]["rollingUpdate"] == {"maxSurge": 1, "maxUnavailable": 0}
+    budgets = [each for _, each in MANIFESTS if each["kind"] == "PodDisruptionBudget"]
+    assert workload["spec"]["selector"] in [budget["spec"]["selector"] for budget in budgets]
+    if name != "gateway":
+        variables = {each["name"]: each.get("value") for each in _container(workload)["env"]}
+        assert variables[f"HOPLINE_{name.upper()}_ADVERTISE"] == "$(POD_IP):7000"
+
+
+@pytest.mark.parametrize("workload", WORKLOADS, ids=_component)
+def test_probes(workload: dict[str, Any]) -> None:
+    """Every pod says when it is ready and whether it lives, and has more time to stop than compose gives it."""
+    container = _container(workload)
+    assert {"startupProbe", "readinessProbe", "livenessProbe"} <= set(container)
+    assert _pod(workload)["terminationGracePeriodSeconds"] == 40
+    assert set(container["resources"]) == {"requests", "limits"}
+
+
+def test_only_our_pods_reach_grpc() -> None:
+    """What asks for no user is open to pods of Hopline alone."""
+    [policy] = [each["spec"] for _, each in MANIFESTS if each["kind"] == "NetworkPolicy"]
+    ours = {"app.kubernetes.io/name": "hopline"}
+    open_to_all = {port["port"] for rule in policy["ingress"] if "from" not in rule for port in rule["ports"]}
+    assert policy["podSelector"]["matchLabels"] == ours
+    assert open_to_all == {5672, 8080}
+    assert all(
+        one == {"podSelector": {"matchLabels": ours}} for rule in policy["ingress"] for one in rule.get("from", ())
+    )
 
 
 def test_settings_exist() -> None:
@@ -62,8 +131,7 @@ def test_settings_exist() -> None:
 @pytest.mark.parametrize("workload", WORKLOADS, ids=lambda each: each["metadata"]["name"])
 def test_confinement(workload: dict[str, Any]) -> None:
     """No pod runs as root, writes to its image, keeps a capability, or is given variables that look like settings."""
-    pod = _pod(workload)
-    [container] = pod["containers"]
+    pod, container = _pod(workload), _container(workload)
     assert pod["securityContext"]["runAsNonRoot"]
     assert not pod["enableServiceLinks"]
     assert not pod["automountServiceAccountToken"]
