@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import NamedTuple
 
@@ -42,44 +42,84 @@ class Sealed(NamedTuple):
     payload: bytes
 
 
-def seal(
-    header: LedgerBatch, first_row: int, rows: Sequence[Row], identified: Sequence[Identified]
-) -> Iterator[Sealed]:
-    """Batches that begin as `header` does, with row numbers from `first_row` on; several when one would be too big.
+class Draft:
+    """A batch in the making: rows are encoded as they are added, so that ending it holds nothing up.
 
-    What was identified goes with the first.
+    Begins as `header` does; its rows are numbered from `first_row` on.
     """
-    ranges = [compress(row[3], in_order=row[1] == DEAD_LETTERED) for row in rows]
-    for group, its_ranges in _groups(rows, ranges):
-        batch = LedgerBatch(service=header.service, instance=header.instance, first_row=first_row)
-        _add_rows(batch, group)
-        _add_ranges(batch, group, its_ranges)
-        _add_identified(batch, identified)
-        identified = ()
-        yield Sealed(first_row, len(group), batch.SerializeToString())
-        first_row += len(group)
+
+    def __init__(self, header: LedgerBatch, first_row: int) -> None:
+        self.first_row = first_row
+        self.rows = 0
+        self.room = MOST_RANGES
+        """So many ranges may still be added."""
+        self._batch = LedgerBatch(service=header.service, instance=header.instance, first_row=first_row, words=[""])
+        self._places: dict[Place, int] = {}
+        self._words = {"": 0}
+
+    @property
+    def next_row(self) -> int:
+        """The number of the next row that is added, here or to another draft."""
+        return self.first_row + self.rows
+
+    def add(self, rows: Sequence[Row], ranges: Sequence[Ranges]) -> None:
+        """Adds rows with the ranges of their uids (see `ranges_of`)."""
+        times, stages, places, _, outcomes, reasons, sizes, _ = zip(*rows, strict=True)
+        batch = self._batch
+        batch.times_us.extend(times)
+        batch.stages.extend(stages)
+        batch.bytes.extend(sizes)
+        batch.place.extend(self._numbers_of_places(places))
+        batch.outcome.extend(self._numbers_of_words(outcomes))
+        batch.reason.extend(self._numbers_of_words(reasons))
+        self._add_ranges(rows, ranges)
+        self.rows += len(rows)
+
+    def identify(self, identified: Sequence[Identified]) -> None:
+        """Adds properties of messages."""
+        for each in identified:
+            self._batch.identified.add(format=each.format, uids=each.uids, properties=each.properties)
+
+    def sealed(self) -> Sealed:
+        """All that was added."""
+        return Sealed(self.first_row, self.rows, self._batch.SerializeToString())
+
+    def _numbers_of_places(self, places: Sequence[Place]) -> Iterator[int]:
+        # By identity first: there are few objects, and comparing tuples of twelve costs more than all the rest.
+        identities = list(map(id, places))
+        by_identity = {}
+        for identity, place in dict(zip(identities, places, strict=True)).items():
+            number = self._places.get(place)
+            if number is None:
+                number = self._places[place] = len(self._places)
+                self._batch.places.add(**place._asdict())
+            by_identity[identity] = number
+        return map(by_identity.__getitem__, identities)
+
+    def _numbers_of_words(self, words: Sequence[str]) -> Iterator[int]:
+        for word in dict.fromkeys(words):
+            if word not in self._words:
+                self._words[word] = len(self._words)
+                self._batch.words.append(word)
+        return map(self._words.__getitem__, words)
+
+    def _add_ranges(self, rows: Sequence[Row], ranges: Sequence[Ranges]) -> None:
+        counts = [len(firsts) for firsts, _ in ranges]
+        self.room -= sum(counts)
+        self._batch.ranges.extend(counts)
+        self._batch.firsts.extend(chain.from_iterable([firsts for firsts, _ in ranges]))
+        self._batch.lengths.extend(chain.from_iterable([lengths for _, lengths in ranges]))
+        for index, row in enumerate(rows, self.next_row):
+            if row[7] is not None:
+                self._batch.successions.add(row=index, firsts=_successors(row[7], ranges[index - self.next_row][1]))
 
 
-def _groups(rows: Sequence[Row], ranges: Sequence[Ranges]) -> Iterator[tuple[Sequence[Row], Sequence[Ranges]]]:
-    """Rows that fit into a batch together."""
-    if sum([len(firsts) for firsts, _ in ranges]) <= MOST_RANGES:
-        yield rows, ranges
-        return
-    group: tuple[list[Row], list[Ranges]] = [], []
-    size = 0
-    for row, its in zip(rows, ranges, strict=True):
-        for part in _parts(row, its):
-            count = len(part[1][0])
-            if size + count > MOST_RANGES:
-                yield group
-                group, size = ([], []), 0
-            group[0].append(part[0])
-            group[1].append(part[1])
-            size += count
-    yield group
+def ranges_of(row: Row) -> Ranges:
+    """The ranges that the uids of a row make up."""
+    return compress(row[3], in_order=row[1] == DEAD_LETTERED)
 
 
-def _parts(row: Row, ranges: Ranges) -> Iterator[tuple[Row, Ranges]]:
+def parts(row: Row, ranges: Ranges) -> Iterator[tuple[Row, Ranges]]:
     """A row that has more ranges than a batch may have, as several; bytes count once."""
     firsts, lengths = ranges
     time_us, stage, place, uids, outcome, reason, size, successors = row
@@ -92,47 +132,9 @@ def _parts(row: Row, ranges: Ranges) -> Iterator[tuple[Row, Ranges]]:
         yield part, (firsts[start:end], lengths[start:end])  # type: ignore[misc]  # plain, as all rows are
 
 
-def _add_rows(batch: LedgerBatch, rows: Sequence[Row]) -> None:
-    times, stages, places, _, outcomes, reasons, sizes, _ = zip(*rows, strict=True)
-    batch.times_us.extend(times)
-    batch.stages.extend(stages)
-    batch.bytes.extend(sizes)
-    _add_places(batch, places)
-    words = {word: number for number, word in enumerate({"": None} | dict.fromkeys(outcomes) | dict.fromkeys(reasons))}
-    batch.words.extend(words)
-    batch.outcome.extend(map(words.__getitem__, outcomes))
-    batch.reason.extend(map(words.__getitem__, reasons))
-
-
-def _add_ranges(batch: LedgerBatch, rows: Sequence[Row], ranges: Sequence[Ranges]) -> None:
-    batch.firsts.extend(chain.from_iterable([firsts for firsts, _ in ranges]))
-    batch.lengths.extend(chain.from_iterable([lengths for _, lengths in ranges]))
-    batch.ranges.extend([len(firsts) for firsts, _ in ranges])
-    for index, row in enumerate(rows):
-        if row[7] is not None:
-            batch.successions.add(row=batch.first_row + index, firsts=_successors(row[7], ranges[index][1]))
-
-
 def _successors(successors: range, lengths: Sequence[int]) -> Iterator[int]:
     """The first of each range; they were given in the order of the uids."""
     following = successors.start
     for length in lengths:
         yield following
         following += length
-
-
-def _add_places(batch: LedgerBatch, places: Sequence[Place]) -> None:
-    # By identity first: there are few objects, and comparing tuples of twelve costs more than all the rest.
-    identities = list(map(id, places))
-    numbers: dict[Place, int] = {}
-    by_identity = {}
-    for identity, place in dict(zip(identities, places, strict=True)).items():
-        by_identity[identity] = numbers.setdefault(place, len(numbers))
-    for place in numbers:
-        batch.places.add(**place._asdict())
-    batch.place.extend(map(by_identity.__getitem__, identities))
-
-
-def _add_identified(batch: LedgerBatch, identified: Iterable[Identified]) -> None:
-    for each in identified:
-        batch.identified.add(format=each.format, uids=each.uids, properties=each.properties)

@@ -6,13 +6,14 @@ from collections.abc import Callable, Sequence
 from time import time_ns
 from typing import Protocol
 
-from services.common.ledger.encoding import Identified, Row, Sealed, seal
+from services.common.ledger.encoding import Draft, Identified, Row, Sealed, parts, ranges_of
 from services.common.ledger.place import Place
 from services.common.ledger.uid_ranges import condense
 from services.rpc.ledger_pb2 import LedgerBatch
 
-_ROWS_AT_ONCE = 2000  # are encoded in a few milliseconds, which is how long nothing else happens
-_PROPERTIES_AT_ONCE = 256 << 10  # bytes
+_ROWS_AT_ONCE = 50  # are encoded in some tenths of a millisecond, which is how long nothing else happens
+_ROWS_OF_BATCH = 2000
+_PROPERTIES_OF_BATCH = 256 << 10  # bytes
 
 
 class Recorder(Protocol):
@@ -80,7 +81,7 @@ class RowRecorder:
         self._rows: list[Row] = []
         self._identified: list[Identified] = []
         self._properties = 0
-        self._next = 1
+        self._draft = Draft(self._header, 1)
 
     def record(
         self,
@@ -103,28 +104,48 @@ class RowRecorder:
         if count == 1:
             self._wake()
         elif count >= _ROWS_AT_ONCE:
-            self.seal()
+            self._encode()
+            if self._draft.rows >= _ROWS_OF_BATCH:
+                self._end()
 
     def identify(self, message_format: str, uids: Sequence[int], properties: Sequence[bytes]) -> None:
         """As Recorder says."""
         self._identified.append(Identified(message_format, uids, properties))
         self._properties += sum(map(len, properties))
-        if self._properties >= _PROPERTIES_AT_ONCE:
+        if self._properties >= _PROPERTIES_OF_BATCH:
             self.seal()
 
     def seal(self) -> bool:
         """Ends the batch at hand; False when there is none."""
-        if not self._rows:
+        if self._rows:
+            self._encode()
+        if not self._draft.rows:
             return False  # what was identified waits for the row that tells of it
-        rows, self._rows = self._rows, []
-        identified, self._identified, self._properties = self._identified, [], 0
-        for batch in seal(self._header, self._next, rows, identified):
-            self._next += batch.rows
-            self._sink(batch)
+        self._end()
         return True
 
     def sign_of_life(self, *, last: bool = False) -> bytes:
         """A batch without rows; `last`: there will be no others."""
-        batch = LedgerBatch(first_row=self._next, last=last)
+        batch = LedgerBatch(first_row=self._draft.first_row, last=last)
         batch.MergeFrom(self._header)
         return batch.SerializeToString()
+
+    def _encode(self) -> None:
+        rows, self._rows = self._rows, []
+        ranges = list(map(ranges_of, rows))
+        if sum([len(firsts) for firsts, _ in ranges]) <= self._draft.room:
+            self._draft.add(rows, ranges)
+        else:
+            for row, its in zip(rows, ranges, strict=True):
+                for part, of_part in parts(row, its):
+                    if len(of_part[0]) > self._draft.room:
+                        self._end()
+                    self._draft.add((part,), (of_part,))
+        self._draft.identify(self._identified)
+        self._identified = []
+
+    def _end(self) -> None:
+        sealed = self._draft.sealed()
+        self._draft, self._properties = Draft(self._header, self._draft.next_row), 0
+        if sealed.rows:
+            self._sink(sealed)

@@ -11,7 +11,7 @@ from rich.console import Console
 from services.common.bus.follow import Told
 from services.common.cli import ledger
 from services.common.cli.ledger import Following, text
-from services.common.ledger.encoding import Identified, Row, seal
+from services.common.ledger.encoding import Draft, Identified, Row, ranges_of
 from services.common.ledger.place import Place
 from services.rpc.ledger_pb2 import DELIVERED, RECEIVED, ROUTED, SETTLED, LedgerBatch
 
@@ -26,8 +26,10 @@ def _row(stage: int, place: Place, uids: Sequence[int], outcome: str = "", reaso
 
 
 def _payload(*rows: Row, identified: Sequence[Identified] = ()) -> bytes:
-    [sealed] = seal(LedgerBatch(service="queue", instance="queue-1"), 1, rows, identified)
-    return sealed.payload
+    draft = Draft(LedgerBatch(service="queue", instance="queue-1"), 1)
+    draft.add(rows, list(map(ranges_of, rows)))
+    draft.identify(identified)
+    return draft.sealed().payload
 
 
 def _named(*names: str) -> Identified:

@@ -110,11 +110,11 @@ def _first_rows(batches: list[LedgerBatch]) -> list[int]:
 @given(st.lists(st.integers(1, 60), unique=True, min_size=1), st.integers(2, 7))
 def test_successors_match_range_by_range(uids: list[int], most: int) -> None:
     """Each message of a dead-lettered row finds the message that it went on as, also where the row was split."""
-    told, batches = recorder()
     successors = range(1000, 1000 + len(uids))
-    told.record(DEAD_LETTERED, PLACES[0], uids, reason="expired", successors=successors)
     before, encoding.MOST_RANGES = encoding.MOST_RANGES, most
     try:
+        told, batches = recorder()
+        told.record(DEAD_LETTERED, PLACES[0], uids, reason="expired", successors=successors)
         told.seal()
     finally:
         encoding.MOST_RANGES = before
