@@ -186,7 +186,8 @@ def health() -> None:
     settings = read_settings()
     status, body = run(healthz.ask(settings.http_host, settings.http_port), f"HTTP port {settings.http_port}")
     for name, state in body.get("services", {}).items():
-        typer.echo(f"{name:<8} {state}")
+        away = body.get("away", {}).get(name)
+        typer.echo(f"{name:<8} {state}" + (f", away: {', '.join(away)}" if away else ""))
     raise typer.Exit(0 if status == 200 else 1)
 
 

@@ -93,6 +93,11 @@ class Settings(BaseSettings):
     def spans_folder(self) -> Path:
         return self.spans or self.data / "spans"
 
+    @property
+    def router_names(self) -> list[str]:
+        """Those that `hopline up` runs. The first one has the plain name: commands ask it, whether it writes or not."""
+        return ["router", *(f"router-{number}" for number in range(2, self.routers + 1))]
+
     def address_of(self, service: str) -> str:
         """Where `service` (store, router, mgmt, gateway, or queue-<member>) listens: a gRPC target."""
         configured: str = getattr(self, f"{service.split('-', maxsplit=1)[0]}_address")

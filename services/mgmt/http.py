@@ -34,7 +34,8 @@ def application(health: StackHealth, users: Users, routers: Iterable[APIRouter])
     async def healthz() -> JSONResponse:
         report = await health.report()
         status = "ok" if report.ok else "unavailable"
-        return JSONResponse({"status": status, "services": report.services}, 200 if report.ok else 503)
+        body = {"status": status, "services": report.services, "away": report.away}
+        return JSONResponse(body, 200 if report.ok else 503)
 
     return app
 

@@ -8,6 +8,7 @@ import structlog
 
 from services.common.clients.dry_run import DryRunClient
 from services.common.clients.partition_table import ROLE, PartitionTable
+from services.common.clients.routers import Routers
 from services.common.clients.store import StoreClient
 from services.common.config import Settings
 from services.common.errors import Unavailable
@@ -51,9 +52,12 @@ class Service:
         add_MgmtServicer_to_server(Handler(users, self._look_up), self._server.grpc)
         await self._server.listen(settings.address_of("mgmt"))
         self._tasks.start(table.follow(self._store.watch_leases(ROLE)), name="follow leases")
+        self._routers = Routers(self._store, NAME)
+        self._routers.start()
         self._dry_run = DryRunClient(settings.address_of("router"))
         routers = [trace_routes(self._look_up), dry_run_routes(self._dry_run)]
-        self._http.start(application(StackHealth(settings, table), users, routers))
+        health = StackHealth(settings, table, self._routers.addresses)
+        self._http.start(application(health, users, routers))
         await _seed(users, first)
         await self._server.ready()
         log.info("mgmt ready", http_port=self.http_port)
@@ -63,6 +67,7 @@ class Service:
         await self._http.stop()
         await self._server.stop()
         await self._tasks.stop()
+        await self._routers.stop()
         await self._look_up.stop()
         await self._dry_run.close()
         await self._filer.stop()

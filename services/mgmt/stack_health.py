@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Collection
+from dataclasses import dataclass, field
 
 from services.common.clients.partition_table import PartitionTable
 from services.common.clock import Clock, monotonic
@@ -21,9 +21,10 @@ HealthCheck = Callable[[str, float], Awaitable[bool]]
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Each part of the stack, "ok" or what is wrong with it."""
+    """Each part of the stack, "ok" or what is wrong with it; and who is away though others stand in, by part."""
 
     services: dict[str, str]
+    away: dict[str, list[str]] = field(default_factory=dict)
 
     @property
     def ok(self) -> bool:
@@ -34,9 +35,17 @@ class StackHealth:
     """Asks every service that it knows; callers at the same time share one answer."""
 
     def __init__(
-        self, settings: Settings, table: PartitionTable, check: HealthCheck = is_serving, clock: Clock = monotonic
+        self,
+        settings: Settings,
+        table: PartitionTable,
+        routers: Callable[[], Collection[str]],
+        check: HealthCheck = is_serving,
+        clock: Clock = monotonic,
     ) -> None:
-        self._singles = {name: settings.address_of(name) for name in ("store", "router", "gateway", "mgmt")}
+        """`routers` gives the addresses of those believed alive: of any of them one is enough."""
+        self._singles = {name: settings.address_of(name) for name in ("store", "gateway", "mgmt")}
+        self._configured_routers = {settings.address_of(name) for name in settings.router_names}
+        self._routers = routers
         self._partitions = settings.partitions
         self._table = table
         self._check = check
@@ -55,11 +64,15 @@ class StackHealth:
 
     async def _ask(self) -> Report:
         owners = {owner.address for owner in self._table.owners.values() if owner.member in self._table.members}
-        addresses = sorted({*self._singles.values(), *owners})
+        routers = self._configured_routers.union(self._routers())
+        addresses = sorted({*self._singles.values(), *routers, *owners})
         answers = await asyncio.gather(*(self._check(address, _DEADLINE) for address in addresses))
         serving = {address for address, answer in zip(addresses, answers, strict=True) if answer}
         states = {name: OK if address in serving else "not serving" for name, address in self._singles.items()}
-        return Report({**states, "queue": queue_state(self._table, self._partitions, serving)})
+        states["router"] = OK if routers & serving else "not serving"
+        states["queue"] = queue_state(self._table, self._partitions, serving)
+        away = sorted(routers - serving) if routers & serving else []
+        return Report(states, {"router": away} if away else {})
 
 
 def queue_state(table: PartitionTable, partitions: int, serving: set[str]) -> str:

@@ -35,6 +35,7 @@ class FakeStore(store_pb2_grpc.StoreServicer):
         ]
         self.table = store_pb2.LeaseTable(leases=leases, members=[member] if alive else [])
         self._changed.set()
+        self._changed = asyncio.Event()
 
     async def PutRecords(self, request: store_pb2.PutRecordsRequest, context: Any) -> store_pb2.PutRecordsReply:
         for record in request.puts:
@@ -53,6 +54,10 @@ class FakeStore(store_pb2_grpc.StoreServicer):
         self, request: store_pb2.WatchLeasesRequest, context: Any
     ) -> AsyncIterator[store_pb2.LeaseTable]:
         while True:
-            yield self.table
-            await self._changed.wait()
-            self._changed.clear()
+            changed = self._changed
+            yield self._table_of(request.role)
+            await changed.wait()
+
+    def _table_of(self, role: str) -> store_pb2.LeaseTable:
+        members = [member for member in self.table.members if member.role == role]
+        return store_pb2.LeaseTable(leases=self.table.leases, members=members)

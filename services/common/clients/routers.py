@@ -68,6 +68,10 @@ class Routers:
         for channel in self._channels.values():
             await channel.close()
 
+    def addresses(self) -> list[str]:
+        """Where those are that are believed alive."""
+        return [router.address for router in self._serving]
+
     async def known(self) -> Router:
         """The router that writes, when there is one."""
         while self.writer is None:

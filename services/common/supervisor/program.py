@@ -35,9 +35,7 @@ def stages(settings: Settings) -> tuple[tuple[Program, ...], ...]:
         _program(settings, f"queue-{number}", "queue", "--name", f"queue-{number}")
         for number in range(1, settings.queue_processes + 1)
     )
-    # The first one has the plain name: commands ask it, whether it writes or not.
-    names = ["router", *(f"router-{number}" for number in range(2, settings.routers + 1))]
-    routers = tuple(_program(settings, name, "router", "--name", name) for name in names)
+    routers = tuple(_program(settings, name, "router", "--name", name) for name in settings.router_names)
     store, mgmt, gateway = ((_program(settings, name, name),) for name in ("store", "mgmt", "gateway"))
     return store, routers, queues, mgmt, gateway
 

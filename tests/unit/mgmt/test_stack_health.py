@@ -26,8 +26,9 @@ class Stack:
         self.down: set[str] = set()
         self.asked = 0
         self.now = 0.0
+        self.routers: list[str] = []  # that the store knows
         table = table_of(dict.fromkeys(range(4), "q1"), {"q1"})
-        self.health = StackHealth(settings, table, self._check, lambda: self.now)
+        self.health = StackHealth(settings, table, lambda: self.routers, self._check, lambda: self.now)
 
     async def _check(self, address: str, seconds: float) -> bool:
         self.asked += 1
@@ -54,6 +55,22 @@ async def test_one_down(stack: Stack, settings: Settings, name: str) -> None:
     report = await stack.health.report()
     assert not report.ok
     assert {part for part, state in report.services.items() if state != "ok"} == {name}
+
+
+async def test_one_of_several_routers_down(settings: Settings) -> None:
+    """One router is enough, whichever; the report names those that are away, whether started here or elsewhere."""
+    stack = Stack(settings.model_copy(update={"routers": 2}))
+    stack.routers = ["r3", "r4"]
+    first, second = (settings.address_of(name) for name in ("router", "router-2"))
+    stack.down = {first, "r3"}
+    report = await stack.health.report()
+    assert report.ok
+    assert report.away == {"router": sorted([first, "r3"])}
+    stack.down |= {second, "r4"}
+    stack.now = 1.0
+    report = await stack.health.report()
+    assert report.services["router"] == "not serving"
+    assert report.away == {}
 
 
 async def test_queue_process_down(stack: Stack) -> None:
