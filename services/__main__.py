@@ -33,6 +33,7 @@ from services.common.supervisor.up import up as run_stack
 _Result = TypeVar("_Result")
 
 _MOVE_SECONDS = 30.0
+_BESIDE_MESSAGES = 5  # niceness: what files and looks up takes the time that those who carry messages leave
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -130,6 +131,7 @@ def mgmt() -> None:
 
         return Service(settings)
 
+    os.nice(_BESIDE_MESSAGES)
     _serve("mgmt", create)
 
 

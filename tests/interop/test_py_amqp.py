@@ -35,6 +35,24 @@ def test_confirmed_publish_and_get(amqp_connection: amqp.Connection, name: str) 
     channel.basic_ack(message.delivery_tag)
 
 
+def test_immediate(amqp_connection: amqp.Connection, name: str) -> None:
+    """An immediate message comes back with 313 while nobody consumes, and is delivered when somebody does."""
+    channel = amqp_connection.channel()
+    channel.queue_declare(name, exclusive=True)
+    returned: list[tuple[int, str, str]] = []
+    channel.events["basic_return"].add(
+        lambda failure, _exchange, key, back: returned.append((failure.reply_code, key, back.body))
+    )
+    channel.basic_publish(amqp.Message("nobody"), routing_key=name, immediate=True)
+    assert returned == [(313, name, "nobody")]
+    received: list[str] = []
+    channel.basic_consume(name, callback=lambda message: received.append(message.body), no_ack=True)
+    channel.basic_publish(amqp.Message("somebody"), routing_key=name, immediate=True)
+    while not received:
+        amqp_connection.drain_events(timeout=SECONDS)
+    assert (received, len(returned)) == (["somebody"], 1)
+
+
 def test_login_with_amqplain(broker: BrokerAddress) -> None:
     """The mechanism AMQPLAIN logs in as PLAIN does, and refuses a wrong password with 403."""
     with amqp.Connection(f"{broker.host}:{broker.port}", login_method="AMQPLAIN") as connection:
