@@ -90,6 +90,20 @@ def test_duplicate(account: Account, redelivered: bool) -> None:
     assert found(check(account)) == {"delivered again": 1}
 
 
+@pytest.mark.parametrize("killed", [True, False])
+def test_sockets_read_in_another_order(account: Account, killed: bool) -> None:
+    """A client may read what its killed gateway sent at last after what came again elsewhere; so may none that lives."""
+    account.connections["consumer-1.1"] = Connection("consumer-1.1", "gateway-2", opened=0.0)
+    one = publish(account, 21)
+    deliver(account, one, 30.0, redelivered=True)
+    deliver(account, one, 30.0, "consumer-1.1")
+    if killed:
+        account.disturbances.append(Disturbance(KILL, "gateway-2", 29.9))
+    verdict = check(account)
+    assert found(verdict) == ({} if killed else {"delivered again": 1})
+    assert verdict.redelivered == ({"gateway kill": 1} if killed else {})
+
+
 def test_duplicate_of_acknowledged(account: Account) -> None:
     """It is told when a message came again after its acknowledgement."""
     account.acknowledged.add(message(account, 6).id)
