@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.table import Table as Grid
 
 from spark.errors import AnalysisError
 from spark.registry import job, names
@@ -18,8 +17,6 @@ if TYPE_CHECKING:
     from spark.run import Sources
 
 # ruff: noqa: PLC0415 - Spark is imported by the command that runs it: `--help` works without, and at once
-
-_ROWS_SHOWN = 40
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -53,7 +50,7 @@ _Options = Annotated[
 
 _DATA = os.environ.get("HOPLINE_DATA", "data").rstrip("/")
 _DEFAULT_LEDGER = f"{_DATA}/ledger"
-_DEFAULT_SPANS = f"{_DATA}/spans"
+_DEFAULT_SPANS = os.environ.get("HOPLINE_SPANS") or f"{_DATA}/spans"
 
 
 def _add(name: str, summary: str) -> None:
@@ -90,6 +87,7 @@ def follow(
     every: Annotated[float, typer.Option(help="Seconds between results.")] = 5.0,
     late: Annotated[float, typer.Option(help="Rows may come so many seconds after others of their time.")] = 10.0,
     keep: Annotated[float, typer.Option(help="Seconds after which what nothing is heard of is as it is.")] = 3600.0,
+    grace: Annotated[float, typer.Option(help="Seconds in which what is missing is not called lost.")] = 60.0,
     once: Annotated[bool, typer.Option("--once", help="Read what there is now, and end.")] = False,
     master: _Master = None,
     memory: _Memory = None,
@@ -101,7 +99,7 @@ def follow(
         from spark.stream.follow import Following
         from spark.stream.follow import follow as start
 
-        following = Following(ledger, out, checkpoint, every, late, keep)
+        following = Following(ledger, out, checkpoint, every, late, keep, grace)
         query = start(build_session(master, memory), following, once=once)
         try:
             query.awaitTermination()
@@ -171,6 +169,7 @@ def _analyse(name: str, sources: Sources, out: str, master: str | None, memory: 
     from spark.progress import progress
     from spark.run import run
     from spark.session import build_session
+    from spark.shown import show
 
     found = job(name)
     spark = build_session(master, memory)
@@ -178,7 +177,7 @@ def _analyse(name: str, sources: Sources, out: str, master: str | None, memory: 
     with progress(spark.sparkContext, errors):
         result = run(spark, found, sources, out)
     for table, rows in result.tables.items():
-        _show(table, rows)
+        show(table, rows)
     _show_reading(result.summary, errors)
 
 
@@ -211,26 +210,6 @@ def _pair(option: str) -> tuple[str, str]:
     if not separator:
         raise AnalysisError(f"--option {option}: say it as NAME=VALUE")
     return name, value
-
-
-def _show(table: str, rows: list[dict[str, Any]]) -> None:
-    if not rows:
-        return
-    grid = Grid(title=table, title_justify="left")
-    for column in rows[0]:
-        grid.add_column(column)
-    for row in rows[:_ROWS_SHOWN]:
-        grid.add_row(*(_cell(value) for value in row.values()))
-    console = Console()
-    console.print(grid)
-    if len(rows) > _ROWS_SHOWN:
-        console.print(f"… the first {_ROWS_SHOWN} rows; more in {table}.json")
-
-
-def _cell(value: object) -> str:
-    if isinstance(value, float):
-        return f"{value:.3f}"
-    return value.isoformat(sep=" ") if isinstance(value, datetime) else str(value)
 
 
 def _show_reading(summary: dict[str, Any], console: Console) -> None:

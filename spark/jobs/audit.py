@@ -9,7 +9,7 @@ from pyspark.sql.types import BooleanType, LongType, StringType, StructType, Tim
 from spark.job import Inputs, Job, Table, column
 from spark.jobs.audit_rules import duplicate, fate, origin, reason
 from spark.journeys import Plain, journeys, kinds
-from spark.places import current_epochs, gaps_by_partition, names, places, record
+from spark.places import names, owners, places, record
 from spark.ranges import Bools, Columns, Measure
 
 ENDS = ("accepted", "rejected", "expired", "dead_lettered", "dropped")
@@ -55,7 +55,9 @@ PLAIN = Plain(
     ),
 )  # fmt: skip
 
-_GRACE_SECONDS = 30.0
+# Who ends without a word is missed after 30 s, and that is filed some ten seconds later: until then what it did last
+# would pass for lost.
+GRACE_SECONDS = 60.0
 
 ACCOUNT = (
     "virtual_host", "queue", "first_uid", "last_uid", "origin", "fate", "reason", "duplicate", "last_time", "messages",
@@ -99,7 +101,7 @@ VERDICT = Table(
             column("whole", BooleanType(), "the record has no gap: what is not lost or duplicated here truly is not"),
             column("promised", LongType(), "copies of confirmed messages and of dead letters"),
             column("lost", LongType(), ""),
-            column("unknown", LongType(), "lost, or settled in a gap of the record"),
+            column("unknown", LongType(), "lost, or settled in a gap of the record, or waiting since"),
             column("in_flight", LongType(), "too young to judge"),
             column("duplicated", LongType(), ""),
             column("gaps", LongType(), "of the record"),
@@ -116,7 +118,7 @@ def transform(inputs: Inputs) -> dict[str, DataFrame]:
     known = places(inputs.stages)
     extent = record(known, inputs.gaps)
     segments = journeys(inputs.stages, OF_COPIES, OF_MESSAGES, plain=PLAIN)
-    judged = judge(segments, known, inputs.gaps, extent, inputs.number("grace", _GRACE_SECONDS))
+    judged = judge(segments, known, inputs.gaps, extent, inputs.number("grace", GRACE_SECONDS))
     # One pass over everything gives this small table, from which the others come.
     return tables(account(judged, names(known)).cache(), inputs.gaps, extent)
 
@@ -132,8 +134,7 @@ def tables(accounts: DataFrame, gaps: DataFrame, extent: DataFrame) -> dict[str,
 def judge(segments: DataFrame, known: DataFrame, gaps: DataFrame, extent: DataFrame, grace: float) -> DataFrame:
     """Adds what became of each segment."""
     return (
-        segments.join(F.broadcast(current_epochs(known)), "partition", "left")
-        .join(F.broadcast(gaps_by_partition(known, gaps)), "partition", "left")
+        segments.join(F.broadcast(owners(known, gaps)), "partition", "left")
         .crossJoin(F.broadcast(extent))
         .withColumn("grace", F.lit(int(grace * 1e6)))
         .withColumn("origin", origin())
@@ -192,5 +193,5 @@ JOB = Job(
     {"verdict": VERDICT, "fates": FATES, "suspects": SUSPECTS},
     transform,
     frozenset({"stages", "gaps"}),
-    {"grace": "seconds before the end of the record in which nothing is judged: 30"},
+    {"grace": "seconds before the end of the record in which nothing is called lost: 60"},
 )

@@ -92,14 +92,17 @@ def _fate_of_copy() -> Column:
     gone = _placed() & (F.col("epoch") < F.col("current_epoch"))
     # Where a queue process's word is missing, it may have been that the message was settled.
     unsure = F.col("partition_gap") >= F.col("last_time")
+    # Nobody has told of the partition since its owner was killed: what was in it may be, or may have been settled.
+    left_alone = _placed() & F.col("owner_ended").isNotNull()
     held = F.col("delivered_moment") > F.coalesce("returned_moment", F.lit(0))
     return (
-        ended.when(gone, _missing(unsure, "last_time"))
+        ended.when(gone, _missing(unsure, F.greatest("last_time", "term_began")))
+        .when(left_alone, "unknown")
         .when(_placed() & held, "unsettled")
         .when(_placed(), "waiting")
         .when(~_promised() & F.col("origin").isin("refused", "rolled_back"), F.col("origin"))
         .when(~_promised(), "not_enqueued")
-        .otherwise(_missing(F.col("any_gap") >= F.col("last_time"), "last_time"))
+        .otherwise(_missing(F.col("any_gap") >= F.col("last_time"), F.col("last_time")))
     )
 
 
@@ -109,7 +112,7 @@ def _fate_of_message() -> Column:
         .when(_some("dropped_unrouted"), "dropped")
         .when(~_promised() & F.col("origin").isin("refused", "rolled_back"), F.col("origin"))
         .when(~_promised(), "not_enqueued")
-        .otherwise(_missing(F.col("any_gap") >= F.col("message_time"), "message_time"))
+        .otherwise(_missing(F.col("any_gap") >= F.col("message_time"), F.col("message_time")))
     )
 
 
@@ -117,6 +120,6 @@ def _promised() -> Column:
     return F.col("origin").isin("confirmed", "dead_letter")
 
 
-def _missing(unsure: Column, last_seen: str) -> Column:
-    recent = F.col(last_seen) > F.col("record_end") - F.col("grace")
+def _missing(unsure: Column, since: Column) -> Column:
+    recent = since > F.col("record_end") - F.col("grace")
     return F.when(recent, "in_flight").when(F.coalesce(unsure, F.lit(False)), "unknown").otherwise("lost")

@@ -20,7 +20,7 @@ from spark.journeys import KINDS, in_buckets, told
 from spark.ledger.files import place
 from spark.ledger.read import read_table
 from spark.output import write_summary, write_tables
-from spark.places import names, places, record
+from spark.places import KEYS, names, places, record
 from spark.schema import STAGES
 from spark.stream.cutting import GOING_ON, OVER, ROW, TIME, Horizon, cut_stream
 from spark.stream.state import State
@@ -55,6 +55,7 @@ class Following:
     every: float = 5.0  # between batches
     late: float = 10.0  # rows may come so much after others of their time
     keep: float = 3600.0  # a journey of which nothing was heard for so long is counted as what it is
+    grace: float = audit.GRACE_SECONDS  # what was heard of in the last seconds is not called lost
     files: int = 200  # in a batch, at most
 
 
@@ -115,13 +116,8 @@ class _Batch:
 
     def _known(self, seen: DataFrame) -> DataFrame:
         before = self.state.read("places", self.number - 1, _PLACES)
-        keys = ("virtual_host", "queue", "partition", "instance")
-        both = before.unionByName(seen.select(*_PLACES.names)).groupBy(*keys)
-        known = both.agg(
-            F.max("epoch").alias("epoch"),
-            F.min("first_time").alias("first_time"),
-            F.max("last_time").alias("last_time"),
-        )
+        both = before.unionByName(seen.select(*_PLACES.names)).groupBy(*KEYS)
+        known = both.agg(F.min("first_time").alias("first_time"), F.max("last_time").alias("last_time"))
         return self.state.write("places", self.number, known.coalesce(1)).cache()
 
     def _horizon(self, known: DataFrame) -> Horizon:
@@ -146,7 +142,7 @@ class _Batch:
         gaps = read_table(self.spark, self.following.ledger, "gaps").table
         extent = record(known, gaps)
         segments = journeys.where(F.col("sort").isin(OVER, GOING_ON)).withColumn("copy", F.col("copy") != 0)
-        judged = audit.judge(segments, known, gaps, extent, self.following.late)
+        judged = audit.judge(segments, known, gaps, extent, self.following.grace)
         accounts = audit.account(judged, names(known), "sort").cache()
         over, going_on = (accounts.where(F.col("sort") == sort).drop("sort") for sort in (OVER, GOING_ON))
         before = self.state.read("accounts", self.number - 1, over.schema)

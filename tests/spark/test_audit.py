@@ -16,7 +16,7 @@ from spark.generate.files import write
 from spark.generate.plan import Plan
 from spark.registry import job
 from spark.run import Result, Sources, run
-from tests.support.ledger_rows import START, file_rows, stage
+from tests.support.ledger_rows import file_rows, stage
 from tests.support.naive_audit import naive_fates
 
 ACCOUNT = ("virtual_host", "queue", "origin", "fate", "reason", "duplicate")
@@ -120,11 +120,15 @@ def test_any_rows(spark: SparkSession, ledgers: list[list[tuple[str, int, int, s
 CONFIRMED = [stage("received", 1, 10), stage("routed", 1, 10), stage("confirmed", 1, 10, at=1)]
 
 
+def gap(at: float, instance: str = "queue-7", first: int = 1, last: int = 1, **values: Any) -> dict[str, Any]:
+    time = stage("received", 1, at=at)["time"]
+    row = {"time": time, "service": "queue", "instance": instance, "count": -1, "reason": "silent"}
+    return {**row, "first_row": first, "last_row": last, **values}
+
+
 def test_gap(spark: SparkSession, tmp_path: Path) -> None:
     """What may be hidden in a gap of the record is not called lost, and the record not whole."""
-    gap = {"time": START, "service": "queue", "instance": "queue-7", "count": -1, "reason": "silent"}
-    gap = {**gap, "time": stage("received", 1, at=60)["time"], "first_row": 5, "last_row": 5}
-    file_rows(tmp_path / "ledger", "gaps", [gap])
+    file_rows(tmp_path / "ledger", "gaps", [gap(60)])
     result = audit_rows(spark, tmp_path, [*CONFIRMED, stage("enqueued", 1, 6), stage("settled", 1, 6, at=2)])
     (verdict,) = result.tables["verdict"]
     assert (verdict["whole"], verdict["lost"], verdict["unknown"], verdict["gaps"]) == (False, 0, 4, 1)
@@ -132,10 +136,7 @@ def test_gap(spark: SparkSession, tmp_path: Path) -> None:
 
 def test_gap_before(spark: SparkSession, tmp_path: Path) -> None:
     """A gap that was over before a message was last seen hides nothing of it."""
-    gap = {"time": START, "service": "queue", "instance": "queue-7", "count": 3, "reason": "given_up"}
-    file_rows(
-        tmp_path / "ledger", "gaps", [{**gap, "time": stage("x", 1, at=-5)["time"], "first_row": 1, "last_row": 3}]
-    )
+    file_rows(tmp_path / "ledger", "gaps", [gap(-5, last=3, count=3, reason="given_up")])
     (verdict,) = audit_rows(spark, tmp_path, CONFIRMED).tables["verdict"]
     assert (verdict["whole"], verdict["lost"], verdict["unknown"], verdict["missing_rows"]) == (False, 10, 0, 3)
 
@@ -150,6 +151,31 @@ def test_grace(spark: SparkSession, tmp_path: Path) -> None:
     late = [*CONFIRMED, stage("received", 11, at=10)]
     result = audit_rows(spark, tmp_path, late, grace=30)
     assert fates(result)["/", "q", "confirmed", "in_flight", "", ""] == 10
+
+
+OLD = [*CONFIRMED, stage("enqueued", 1, 10, at=0.5)]
+TAKEN = stage("enqueued", 20, at=1000, epoch=2, instance="queue-1")
+
+
+@pytest.mark.parametrize(
+    ("missed", "end", "fate"),
+    [(None, 1050, "in_flight"), (None, 1100, "lost"), (1035, 1100, "unknown")],
+    ids=["at first", "nobody was missed", "the owner was missed"],
+)
+def test_taken_over(spark: SparkSession, tmp_path: Path, missed: float | None, end: float, fate: str) -> None:
+    """What a new owner does not have is lost only once it is clear that the owner before left nothing untold."""
+    file_rows(tmp_path / "ledger", "gaps", [gap(missed, "queue-0")] if missed else [])
+    result = audit_rows(spark, tmp_path, [*OLD, TAKEN, stage("received", 30, at=end)], grace=60)
+    assert fates(result)["/", "q", "confirmed", fate, "" if fate == "in_flight" else "not_recovered", ""] == 10
+
+
+@pytest.mark.parametrize(("heard", "fate"), [(None, "unknown"), (50, "waiting")], ids=["dead", "alive after all"])
+def test_nobody_took_over(spark: SparkSession, tmp_path: Path, heard: float | None, fate: str) -> None:
+    """Of what was with a queue process that died, and that nobody has told of since, nobody knows whether it waits."""
+    file_rows(tmp_path / "ledger", "gaps", [gap(40, "queue-0")])
+    sign = [] if heard is None else [stage("enqueued", 30, at=heard, queue="other")]
+    found = fates(audit_rows(spark, tmp_path, [*OLD, *sign]))
+    assert sum(count for account, count in found.items() if account[:4] == ("/", "q", "confirmed", fate)) == 10
 
 
 def test_console(spark: SparkSession, tmp_path: Path) -> None:

@@ -57,7 +57,7 @@ def test_follow(spark: SparkSession, tmp_path: Path) -> None:
     _in_parts(ledger, 3)
     files = sorted(ledger.glob("stages/*/*/part-*.parquet"))
     settings = Following(
-        str(following), str(tmp_path / "out"), str(tmp_path / "checkpoint"), late=1.0, keep=1e9, files=3
+        str(following), str(tmp_path / "out"), str(tmp_path / "checkpoint"), late=1.0, keep=1e9, grace=1.0, files=3
     )
     for some in (files[:2], files[2:]):
         for file in some:

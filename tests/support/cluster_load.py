@@ -75,14 +75,14 @@ class Producer(Worker):
         super().__init__()
         self.confirmed: list[str] = []
         self._address = Address(broker.host, broker.port, broker.user, broker.password)
-        self._queue = queue
+        self.queue = queue
         self._sent = 0
 
     def connect_and_work(self) -> None:
         connection = Connection(self._address)
         try:
             connection.socket.settimeout(CONFIRM_SECONDS)
-            connection.declare_queue(self._queue, durable=True)
+            connection.declare_queue(self.queue, durable=True)
             connection.confirm_publishes()
             confirms = Confirms()
             while not self._stopping.is_set():
@@ -92,7 +92,7 @@ class Producer(Worker):
             connection.close()
 
     def _publish(self, connection: Connection, confirms: Confirms) -> None:
-        names = [f"{self._queue}/{self._sent + number}" for number in range(BATCH)]
+        names = [f"{self.queue}/{self._sent + number}" for number in range(BATCH)]
         self._sent += BATCH
         expected = confirms.count + BATCH
         connection.socket.sendall(b"".join(self._encoded(name) for name in names))
@@ -104,7 +104,7 @@ class Producer(Worker):
         self.confirmed.extend(names)
 
     def _encoded(self, name: str) -> bytes:
-        return publication("", self._queue, name.ljust(BODY_BYTES).encode(), persistent=True)
+        return publication("", self.queue, name.ljust(BODY_BYTES).encode(), persistent=True)
 
 
 class Consumer(Worker):
@@ -115,13 +115,13 @@ class Consumer(Worker):
         self.delivered: set[str] = set()
         self.broken_promises: list[str] = []
         self._broker = broker
-        self._queue = queue
+        self.queue = queue
 
     def connect_and_work(self) -> None:
         with connected(self._broker, socket_timeout=5) as connection:
             channel = connection.channel()
             self.prepare(channel)
-            channel.queue_declare(self._queue, durable=True)
+            channel.queue_declare(self.queue, durable=True)
             channel.basic_qos(prefetch_count=PREFETCH)
             self._consume(channel)
 
@@ -135,7 +135,7 @@ class Consumer(Worker):
     def _consume(self, channel: Any) -> None:
         names: list[str] = []
         tag = 0
-        for method, _, body in channel.consume(self._queue, inactivity_timeout=0.1):
+        for method, _, body in channel.consume(self.queue, inactivity_timeout=0.1):
             if method:
                 tag = method.delivery_tag
                 names.append(body.decode().rstrip())
