@@ -29,8 +29,12 @@ class Inputs:
         return self.traces
 
     def number(self, name: str, default: float) -> float:
-        """An option that is a number."""
-        return float(self.options.get(name, default))
+        """An option that is a number; raises AnalysisError if it is none."""
+        said = self.options.get(name, default)
+        try:
+            return float(said)
+        except ValueError:
+            raise AnalysisError(f"--option {name}={said}: that is no number") from None
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from spark.errors import NothingToRead
+from spark.errors import AnalysisError, NothingToRead
 from spark.job import Inputs, Job
 from spark.ledger.read import Reading, read_table
 from spark.output import write_summary, write_tables
@@ -45,7 +45,10 @@ class Result:
 
 
 def run(spark: SparkSession, job: Job, sources: Sources, out: str) -> Result:
-    """Runs `job` on the ledger, or on spans, and writes its tables under `out`. Raises NothingToRead."""
+    """Runs `job` on the ledger, or on spans, and writes its tables under `out`. Raises AnalysisError."""
+    if unknown := sorted(sources.options.keys() - job.options.keys()):
+        known = "; ".join(f"{name}: {meaning}" for name, meaning in job.options.items()) or "it has none"
+        raise AnalysisError(f"{job.name} knows no option {', '.join(unknown)} ({known})")
     try:
         return _run_once(spark, job, sources, out)
     except (Py4JError, PySparkException) as error:

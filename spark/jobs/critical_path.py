@@ -40,23 +40,19 @@ _BEGIN = "received_at"
 _ORDINARY = (0.25, 0.75)
 _SLOWEST = 0.99
 
-STAGES = Table(
-    StructType(
-        [
-            column("virtual_host", StringType(), ""),
-            column("queue", StringType(), ""),
-            column("path", StringType(), "delivery (received to settled) or confirm (received to confirmed)"),
-            column("of", StringType(), "ordinary (the middle half) or slowest (one in a hundred)"),
-            column("hop", StringType(), "route, enqueue, wait, send, settle; route, enqueue, persist, answer"),
-            column("messages", LongType(), "of that sort"),
-            column("mean_us", LongType(), "that the hop takes them"),
-            column("share", DoubleType(), "of the whole way's time"),
-            column("whole_us", LongType(), "mean of the whole way"),
-            column("saved_us", LongType(), "of the whole, were the hop twice as fast"),
-        ]
-    ),
-    ("virtual_host", "queue", "path", "of", "-share"),
+_SHARES = (
+    column("path", StringType(), "delivery (received to settled) or confirm (received to confirmed)"),
+    column("of", StringType(), "ordinary (the middle half) or slowest (one in a hundred)"),
+    column("hop", StringType(), "route, enqueue, wait, send, settle; route, enqueue, persist, answer"),
+    column("messages", LongType(), "of that sort"),
+    column("mean_us", LongType(), "that the hop takes them"),
+    column("share", DoubleType(), "of the whole way's time"),
+    column("whole_us", LongType(), "mean of the whole way"),
+    column("saved_us", LongType(), "of the whole, were the hop twice as fast"),
 )
+_QUEUE = (column("virtual_host", StringType(), ""), column("queue", StringType(), ""))
+ALL = Table(StructType(list(_SHARES)), ("-path", "of", "-share"))
+STAGES = Table(StructType([*_QUEUE, *_SHARES]), ("virtual_host", "queue", "-path", "of", "-share"))
 
 
 def transform(inputs: Inputs) -> dict[str, DataFrame]:
@@ -76,8 +72,13 @@ def transform(inputs: Inputs) -> dict[str, DataFrame]:
         )
         .cache()
     )
+    sums = (F.sum(name).alias(name) for name in ("messages", "took", "whole"))
+    of_all = summed.groupBy(F.lit(0).alias("place"), "path", "place_on_path", "bucket").agg(*sums)
     queues = names(places(inputs.stages))
-    return {"stages": _stages(_sorted(summed)).join(F.broadcast(queues), "place", "left")}
+    return {
+        "all": _stages(_sorted(of_all)),
+        "stages": _stages(_sorted(summed)).join(F.broadcast(queues), "place", "left"),
+    }
 
 
 def _way(path: str) -> Column:
@@ -131,4 +132,4 @@ def _name(path: str) -> Column:
     return F.get(F.array(*(F.lit(name) for name, _ in PATHS[path])), F.col("place_on_path"))
 
 
-JOB = Job("critical-path", {"stages": STAGES}, transform, frozenset({"stages"}))
+JOB = Job("critical-path", {"all": ALL, "stages": STAGES}, transform, frozenset({"stages"}))

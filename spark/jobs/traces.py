@@ -26,6 +26,7 @@ SERVICES = Table(
             column("operation", StringType(), 'send, receive, process, settle, create; "" for what is no messaging'),
             column("destination", StringType(), ""),
             *_LATENCY,
+            column("early", LongType(), "spans that seem to begin before their cause: clocks disagree"),
         ]
     ),
     ("-spans", "from_service", "to_service"),
@@ -64,8 +65,9 @@ def transform(inputs: Inputs) -> dict[str, DataFrame]:
     missing = orphans(spans).groupBy(
         F.col("to_service").alias("service"), "via", F.col("to_operation").alias("operation")
     )
+    early = F.count_if(F.col("to_start") < F.col("from_start")).alias("early")
     return {
-        "services": named.groupBy(*by_edge).agg(*_latency("to_duration_us", "to_failed")),
+        "services": named.groupBy(*by_edge).agg(*_latency("to_duration_us", "to_failed"), early),
         "operations": spans.groupBy("service", "operation", done.alias("name")).agg(*_latency("duration_us", "failed")),
         "orphans": missing.agg(F.count("*").alias("spans")),
     }

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
 from datetime import datetime
-
-from markupsafe import Markup
 
 from spark.report.graph import dependency_graph
 from spark.report.results import Found, Row
+from spark.report.section import MOST_BARS, Section
 from spark.report.svg import Bar, bars, columns, lines
+from spark.report.times import critical_path, latency
 from spark.report.words import count, duration, moment, percent
 
-_BARS = 14
 _LINES = 6
 _GROWN = 0.02  # of what came is still there: less is only what is on its way
 
@@ -28,18 +26,9 @@ _TONE_OF_FATE: Mapping[str, int | str] = {
     "unknown": "warn",
 }
 
-_FATES = "Messages by queue: green settled, blue waiting, yellow in doubt, red lost, grey ended otherwise"
-
-
-@dataclass(frozen=True, slots=True)
-class Section:
-    """A part of the page."""
-
-    title: str
-    says: Sequence[str]
-    plots: Sequence[tuple[str, Markup]] = ()  # caption and picture
-    commands: Sequence[str] = ()
-    tables: Mapping[str, Sequence[Row]] = field(default_factory=dict)
+_FATES = (
+    "Messages by queue: green settled, blue waiting, pink on its way, yellow in doubt, red lost, grey ended otherwise"
+)
 
 
 def sections(results: Mapping[str, Found]) -> list[Section]:
@@ -57,7 +46,7 @@ def _audit(found: Found) -> Section:
     queues: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for row in found.table("fates"):
         queues[row["queue"] or "(in no queue)"][row["fate"]] += row["messages"]
-    busiest = sorted(queues, key=lambda queue: -queues[queue].total())[:_BARS]
+    busiest = sorted(queues, key=lambda queue: -queues[queue].total())[:MOST_BARS]
     drawn = [
         Bar(
             queue,
@@ -73,6 +62,8 @@ def _audit(found: Found) -> Section:
 def _verdict(row: Row) -> str:
     account = f"Of {row['promised']:,} copies that were promised to be safe, {row['lost']:,} are lost"
     twice = f"{row['duplicated']:,} came twice"
+    if row["in_flight"]:
+        twice += f", {row['in_flight']:,} are too young to judge"
     if row["whole"]:
         return f"{account} and {twice}. The record is whole."
     doubt = f"{row['unknown']:,} more may be: the record has {row['gaps']:,} gaps"
@@ -95,7 +86,7 @@ def _dependencies(found: Found) -> Section:
             [(row["messages"], 0 if row["kind"] == "enqueue" else 1, f"{row['messages']:,} messages")],
             f"{count(row['messages'])} · p95 {duration(row['p95_us'])}" if row["p95_us"] else count(row["messages"]),
         )
-        for row in found.table("services")[:_BARS]
+        for row in found.table("services")[:MOST_BARS]
     ]
     plots = [("Applications, exchanges, queues", dependency_graph(edges)), ("Services", bars(services))]
     return Section("Who depends on whom", says, plots, (), found.tables)
@@ -160,7 +151,7 @@ def _lag(found: Found) -> Section:
             ],
             duration(row["wait_p95_us"]),
         )
-        for row in sorted(queues, key=lambda row: -(row["wait_p95_us"] or 0))[:_BARS]
+        for row in sorted(queues, key=lambda row: -(row["wait_p95_us"] or 0))[:MOST_BARS]
         if row["wait_p95_us"]
     ]
     slow = [row for row in found.table("consumers") if row["slow"]]
@@ -185,7 +176,7 @@ def _failovers(found: Found) -> Section:
             [(row["silence_us"], "bad" if row["how"] == "crash" else 0, f"{row['how']}, {row['recovered']:,} found")],
             duration(row["silence_us"]) + (f" · {count(row['waited'])} waited" if row["waited"] else ""),
         )
-        for row in sorted(moves, key=lambda row: -row["silence_us"])[:_BARS]
+        for row in sorted(moves, key=lambda row: -row["silence_us"])[:MOST_BARS]
     ]
     crashes = sum(row["how"] == "crash" for row in moves)
     longest = max((row["blocked_us"] for row in moves), default=0)
@@ -202,7 +193,7 @@ def _redeliveries(found: Found) -> Section:
     by_queue: defaultdict[str, Counter[int]] = defaultdict(Counter)
     for row in found.table("chains"):
         by_queue[row["queue"]][row["attempts"]] += row["messages"]
-    busiest = sorted(by_queue, key=lambda queue: -by_queue[queue].total())[:_BARS]
+    busiest = sorted(by_queue, key=lambda queue: -by_queue[queue].total())[:MOST_BARS]
     drawn = [
         Bar(
             queue,
@@ -229,14 +220,14 @@ def _fan_out(found: Found) -> Section:
             [(row["copies"], 0, f"{row['messages']:,} messages, {row['copies']:,} copies in {row['queues']} queues")],
             f"{row['amplification']:.2g} each" if row["messages"] else count(row["copies"]),
         )
-        for row in sorted(found.table("publishes"), key=lambda row: -row["copies"])[:_BARS]
+        for row in sorted(found.table("publishes"), key=lambda row: -row["copies"])[:MOST_BARS]
         if row["copies"]
     ]
     return Section("Fan-out", (), [("Copies by exchange and routing key", bars(drawn))], (), found.tables)
 
 
 def _anomalies(found: Found) -> Section:
-    told = [f"{moment(row['time'])}: {row['sentence']}" for row in found.table("anomalies")[:_BARS]]
+    told = [f"{moment(row['time'])}: {row['sentence']}" for row in found.table("anomalies")[:MOST_BARS]]
     windows = sum(row["judged"] for row in found.table("edges"))
     says = [f"{len(found.table('anomalies'))} of {windows:,} windows are unlike those before them.", *told]
     return Section("Anomalies", says, (), (), found.tables)
@@ -258,15 +249,37 @@ def _quality(found: Found) -> Section:
             [(row["messages"], "warn", percent(row["share"]))],
             count(row["messages"]),
         )
-        for row in found.table("missing")[:_BARS]
+        for row in found.table("missing")[:MOST_BARS]
     ]
     plots = [("Messages of which a stage is missing", bars(missing))] if missing else []
     return Section("How far the record can be trusted", says, plots, (), found.tables)
 
 
+def _traces(found: Found) -> Section:
+    services = [_caused(row) for row in found.table("services")[:MOST_BARS]]
+    orphans = sum(row["spans"] for row in found.table("orphans"))
+    says = [f"{orphans:,} spans name a cause that is not on record."] if orphans else []
+    plots = [("Spans by who caused them: blue a parent, purple a link, red failed", bars(services))] if services else []
+    return Section("What the spans say", says, plots, (), found.tables)
+
+
+def _caused(row: Row) -> Bar:
+    tone = 0 if row["via"] == "parent" else 3
+    parts: list[tuple[float, int | str, str]] = [
+        (row["spans"] - row["errors"], tone, f"{row['spans']:,} spans: {row['operation']} {row['destination']}")
+    ]
+    if row["errors"]:
+        parts.append((row["errors"], "bad", f"{row['errors']:,} failed"))
+    told = f"{count(row['spans'])} · p95 {duration(row['p95_us'])}"
+    return Bar(f"{row['from_service'] or '?'} → {row['to_service'] or '?'}", parts, told)
+
+
 _BUILD: Mapping[str, Callable[[Found], Section]] = {
     "audit": _audit,
+    "latency": latency,
+    "critical-path": critical_path,
     "dependencies": _dependencies,
+    "traces": _traces,
     "partitions": _partitions,
     "lag": _lag,
     "failovers": _failovers,

@@ -74,7 +74,7 @@ def _format(folder: Place, path: str) -> str:
         return f"unreadable: {str(error).splitlines()[0]}"
     if not begin.strip():
         return "empty"
-    if _ZSTD in begin[:8] or not begin.lstrip().startswith(b"{"):
+    if _ZSTD in begin[:8] or not (begin.lstrip().startswith(b"{") or b'"resourceSpans"' in begin):
         return "neither OTLP in JSON lines nor Jaeger's JSON; of the collector: format: json, and no compression"
     return "jaeger" if b'"data"' in begin and b"resourceSpans" not in begin else "otlp"
 

@@ -94,6 +94,17 @@ def test_unknown_analysis() -> None:
         job("sums")
 
 
+@pytest.mark.parametrize(
+    ("option", "says"), [("grce=1", "audit knows no option grce .grace: seconds"), ("grace=long", "no number")]
+)
+def test_bad_option(spark: SparkSession, tmp_path: Path, option: str, says: str) -> None:
+    """An option that there is not, or that makes no sense, is told in a line."""
+    file_rows(tmp_path, "stages", [stage("received", 1)])
+    sources = Sources(str(tmp_path), options=dict([option.split("=")]))
+    with pytest.raises(AnalysisError, match=says):
+        run(spark, job("audit"), sources, str(tmp_path / "out"))
+
+
 @pytest.mark.parametrize("name", sorted(names()))
 def test_outputs_are_documented(name: str) -> None:
     """Each analysis is found by its name and says what its tables are and how they are ordered."""

@@ -55,7 +55,8 @@ LINES = [
     })),
     line("billing", span(BROKER, 3, name="process orders", kind="SPAN_KIND_CONSUMER", status={"code": 2}, attributes={
         "messaging__system": "rabbitmq", "messaging__operation__name": "process", "net__peer__port": 5672,
-    }, links=[{"traceId": APP, "spanId": f"{1:016x}"}, {"traceId": "c" * 32, "spanId": f"{9:016x}"}])),
+    }, startTimeUnixNano=str(START - 1_000_000), endTimeUnixNano=str(START + 4_000_000),
+    links=[{"traceId": APP, "spanId": f"{1:016x}"}, {"traceId": "c" * 32, "spanId": f"{9:016x}"}])),
 ]  # fmt: skip
 
 
@@ -98,6 +99,7 @@ def test_job(spark: SparkSession, tmp_path: Path) -> None:
     services = {(row["from_service"], row["to_service"]): row for row in found["services"]}
     assert services["shop", "billing"]["errors"] == 1
     assert abs(services["shop", "gateway"]["p50_us"] / 5000 - 1) < 0.016
+    assert {pair: row["early"] for pair, row in services.items()} == {("shop", "gateway"): 0, ("shop", "billing"): 1}
     assert [(row["service"], row["via"], row["spans"]) for row in found["orphans"]] == [("billing", "link", 1)]
 
 
@@ -145,13 +147,15 @@ def test_jaeger(spark: SparkSession, tmp_path: Path) -> None:
 
 
 def test_bad_input(spark: SparkSession, tmp_path: Path) -> None:
-    """Truncated lines and lines of something else are counted, files of other formats named, the rest is read, once."""
+    """Lines that are truncated, at either end, or of something else are counted; files of other formats are named; the
+    rest is read, once."""
     write(tmp_path, "spans.jsonl", "\n".join([*LINES, LINES[0], '{"resourceMetrics": []}', LINES[1][:90], "", "null"]))
+    write(tmp_path, "rotated.jsonl", f"{LINES[2][-90:]}\n{LINES[2]}")
     write(tmp_path, "packed.json", "\x00\x00\x01\x00(\xb5/\xfd")
     write(tmp_path, ".being-written.jsonl", LINES[0])
     write(tmp_path, "notes.txt", "no spans")
     reading = read_spans(spark, [str(tmp_path)])
     assert reading.table.count() == 3
-    assert (reading.files, reading.lines, reading.bad_lines) == (1, 7, 3)
+    assert (reading.files, reading.lines, reading.bad_lines) == (2, 9, 4)
     assert [Path(refused.path).name for refused in reading.refused] == ["packed.json"]
     assert "format: json" in reading.refused[0].reason

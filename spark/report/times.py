@@ -1,0 +1,60 @@
+"""What the report says of times: how long each hop takes, and where the whole time goes."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+
+from spark.report.results import Found, Row
+from spark.report.section import MOST_BARS, Section
+from spark.report.svg import Bar, bars
+from spark.report.words import count, duration, percent
+
+_TONES: Mapping[str, int | str] = {"p50": 0, "p95": 1, "p99": "warn"}
+_COLOURS = "blue half of the messages, green 95 in a hundred, yellow 99"
+_WAYS = {"delivery": "to its consumer", "confirm": "back to its publisher as a confirm"}
+
+
+def latency(found: Found) -> Section:
+    """Hops beside one another, and the queues in which messages wait longest."""
+    hops = [_spread(row["hop"], row) for row in found.table("all")]
+    waits = [_spread(row["queue"], row) for row in found.table("waits")[:MOST_BARS]]
+    plots = [(f"Each hop: {_COLOURS}", bars(hops)), (f"Waiting in a queue: {_COLOURS}", bars(waits))]
+    return Section("How long it takes", (), plots, (), found.tables)
+
+
+def _spread(label: str, row: Row) -> Bar:
+    parts, before = [], 0
+    for name, tone in _TONES.items():
+        took = row[f"{name}_us"]
+        parts.append((took - before, tone, f"{name} {duration(took)} of {row['messages']:,} messages"))
+        before = took
+    return Bar(label, parts, f"{duration(row['p50_us'])} · {duration(row['p99_us'])} · most {duration(row['max_us'])}")
+
+
+def critical_path(found: Found) -> Section:
+    """Of the ordinary message and of the slowest: which hop has most of the time, and what less of it would save."""
+    ways: defaultdict[tuple[str, str], list[Row]] = defaultdict(list)
+    for row in found.table("all"):
+        ways[row["path"], row["of"]].append(row)
+    drawn = [_way(path, of, hops) for (path, of), hops in ways.items()]
+    return Section(
+        "Where the time goes", list(_worst(ways)), [("Shares of the whole, hop by hop", bars(drawn))], (), found.tables
+    )
+
+
+def _way(path: str, of: str, hops: Sequence[Row]) -> Bar:
+    parts = [
+        (hop["share"], place, f"{hop['hop']}: {percent(hop['share'])}, {duration(hop['mean_us'])}")
+        for place, hop in enumerate(sorted(hops, key=lambda hop: str(hop["hop"])))
+    ]
+    return Bar(f"{path}, {of}", parts, f"{duration(hops[0]['whole_us'])} of {count(hops[0]['messages'])}")
+
+
+def _worst(ways: dict[tuple[str, str], list[Row]]) -> Iterator[str]:
+    for (path, of), hops in ways.items():
+        most = max(hops, key=lambda hop: float(hop["share"]))
+        yield (
+            f"The {of} message takes {duration(most['whole_us'])} {_WAYS[path]}; {percent(most['share'])} of it is "
+            f"{most['hop']}. Were that twice as fast, {duration(most['saved_us'])} would be saved."
+        )
