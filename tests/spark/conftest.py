@@ -8,10 +8,15 @@ import pytest
 from pyspark.sql import SparkSession
 
 from spark.session import build_session
+from tests.support.spark_cluster import QUICK
 
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    session = build_session("local[2]", "1g", {"spark.sql.shuffle.partitions": "4"})
+    # Generated code is worth its while for millions of rows.
+    settings = {"spark.sql.shuffle.partitions": "4", "spark.sql.codegen.wholeStage": "false"}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SPARK_SUBMIT_OPTS", QUICK)
+        session = build_session("local[2]", "1g", settings)
     yield session
     session.stop()

@@ -27,7 +27,7 @@ def test_a_worker_dies(spark: SparkSession, tmp_path: Path) -> None:
         options = ["--ledger", "ledger", "--out", "out", "--master", cluster.master]
         command = [sys.executable, "-m", "spark", "audit", *options]
         path = {"PYTHONPATH": str(Path.cwd())}
-        with subprocess.Popen(command, cwd=tmp_path, stdout=log, stderr=log, env=environment() | path) as audit:
+        with subprocess.Popen(command, cwd=tmp_path, stdout=log, stderr=log, env=environment(tmp_path) | path) as audit:
             wait_until(lambda: cluster.tasks(0) and cluster.tasks(1), 120, "tasks on both workers")
             cluster.kill_worker(0)
             before = cluster.tasks(1)

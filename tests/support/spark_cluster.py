@@ -25,6 +25,16 @@ _MASTER = "org.apache.spark.deploy.master.Master"
 _WORKER = "org.apache.spark.deploy.worker.Worker"
 
 
+# Compiling less takes less time than a short job gains by it.
+QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+# What an executor had that is gone is asked for once more, not for a quarter of a minute.
+_DEFAULTS = f"""
+spark.executor.extraJavaOptions {QUICK}
+spark.shuffle.io.maxRetries 1
+spark.shuffle.io.retryWait 500ms
+"""
+
+
 class SparkCluster:
     """A master and its workers, each of one core."""
 
@@ -59,9 +69,13 @@ class SparkCluster:
         return self._folder / f"worker-{number}"
 
 
-def environment() -> dict[str, str]:
-    """What processes of a cluster on this machine need."""
+def environment(folder: Path) -> dict[str, str]:
+    """What processes of a cluster on this machine need; `folder` gets their settings."""
+    (folder / "spark-defaults.conf").write_text(_DEFAULTS)
     return os.environ | {
+        "SPARK_CONF_DIR": str(folder),
+        "SPARK_DAEMON_JAVA_OPTS": QUICK,
+        "SPARK_SUBMIT_OPTS": QUICK,
         "SPARK_LOCAL_IP": HOST,
         "SPARK_DAEMON_MEMORY": "256m",
         "SPARK_EXECUTOR_MEMORY": "512m",
@@ -73,7 +87,7 @@ def start(folder: Path, *arguments: str) -> subprocess.Popen[bytes]:
     with (folder / "cluster.log").open("ab") as log:
         # A group of its own, to be killed with all that it starts.
         return subprocess.Popen(
-            [str(_SPARK_CLASS), *arguments], stdout=log, stderr=log, env=environment(), start_new_session=True
+            [str(_SPARK_CLASS), *arguments], stdout=log, stderr=log, env=environment(folder), start_new_session=True
         )
 
 
