@@ -58,7 +58,7 @@ def _check_fate(message: Message, verdict: Verdict) -> None:
 def _check_redelivery(account: Account, message: Message, first: Delivery, second: Delivery, verdict: Verdict) -> None:
     reason = _reason(account, first, second)
     if not reason and first.redelivered and not second.redelivered:
-        # Two sockets, read in one turn of the clients' loop: the one that is marked was sent later, whichever came first.
+        # Two sockets, read in one turn of the clients' loop: what is marked was sent later, whichever came first.
         reason = _reason(account, second, first)
     if reason:
         verdict.redelivered[reason] += 1

@@ -92,7 +92,7 @@ def test_duplicate(account: Account, redelivered: bool) -> None:
 
 @pytest.mark.parametrize("killed", [True, False])
 def test_sockets_read_in_another_order(account: Account, killed: bool) -> None:
-    """A client may read what its killed gateway sent at last after what came again elsewhere; so may none that lives."""
+    """What a killed gateway sent at last may be read after it came again elsewhere, but not what a living one sent."""
     account.connections["consumer-1.1"] = Connection("consumer-1.1", "gateway-2", opened=0.0)
     one = publish(account, 21)
     deliver(account, one, 30.0, redelivered=True)
