@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
-import grpc.aio
-
+from services.common.clients.calls import Client, result
 from services.common.dry_run import DryRun, told
-from services.common.errors import from_rpc
 from services.common.grpc_channel import connect
 from services.common.message import arguments
 from services.rpc import router_pb2, router_pb2_grpc
@@ -16,20 +13,12 @@ from services.rpc import router_pb2, router_pb2_grpc
 _DEADLINE = 10.0  # seconds
 
 
-class DryRunClient:
+class DryRunClient(Client):
     """A connection to the router; created in a running loop."""
 
     def __init__(self, address: str) -> None:
         self._channel = connect(address)
         self._stub: router_pb2_grpc.RouterAsyncStub = router_pb2_grpc.RouterStub(self._channel)
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.close()
 
     async def close(self) -> None:
         """Ends the connection."""
@@ -40,8 +29,5 @@ class DryRunClient:
         request = router_pb2.ExplainRequest(
             virtual_host=virtual_host, exchange=exchange, routing_key=routing_key, headers=arguments.dump(headers)
         )
-        try:
-            reply = await self._stub.Explain(request, timeout=_DEADLINE)
-        except grpc.aio.AioRpcError as failure:
-            raise from_rpc(failure) from None
+        reply = await result(self._stub.Explain(request, timeout=_DEADLINE))
         return told(request, headers, reply)

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from types import TracebackType
-from typing import Self
 
-import grpc.aio
-
-from services.common.errors import from_rpc
+from services.common.clients.calls import Client, result
 from services.common.grpc_channel import connect
 from services.common.trace import Trace
 from services.rpc import mgmt_pb2, mgmt_pb2_grpc
@@ -17,19 +13,15 @@ _DEADLINE = 10.0  # seconds
 _LOOK_UP_DEADLINE = 30.0
 
 
-class MgmtClient:
+class MgmtClient(Client):
     """A connection to mgmt; every call raises the BrokerError that mgmt answered with, or Unavailable."""
 
     def __init__(self, address: str) -> None:
         self._channel = connect(address)
         self._stub: mgmt_pb2_grpc.MgmtAsyncStub = mgmt_pb2_grpc.MgmtStub(self._channel)
 
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def close(self) -> None:
+        """Ends the connection."""
         await self._channel.close()
 
     async def put_user(
@@ -37,31 +29,19 @@ class MgmtClient:
     ) -> None:
         """Creates the user, or replaces all that is known of it."""
         request = mgmt_pb2.PutUserRequest(name=name, password=password, tags=tags, loopback_only=loopback_only)
-        try:
-            await self._stub.PutUser(request, timeout=_DEADLINE)
-        except grpc.aio.AioRpcError as failure:
-            raise from_rpc(failure) from None
+        await result(self._stub.PutUser(request, timeout=_DEADLINE))
 
     async def delete_user(self, name: str) -> None:
         """Raises NotFound when there is none of that name."""
-        try:
-            await self._stub.DeleteUser(mgmt_pb2.DeleteUserRequest(name=name), timeout=_DEADLINE)
-        except grpc.aio.AioRpcError as failure:
-            raise from_rpc(failure) from None
+        await result(self._stub.DeleteUser(mgmt_pb2.DeleteUserRequest(name=name), timeout=_DEADLINE))
 
     async def list_users(self) -> Sequence[mgmt_pb2.User]:
         """All users, by name."""
-        try:
-            reply = await self._stub.ListUsers(mgmt_pb2.ListUsersRequest(), timeout=_DEADLINE)
-        except grpc.aio.AioRpcError as failure:
-            raise from_rpc(failure) from None
+        reply = await result(self._stub.ListUsers(mgmt_pb2.ListUsersRequest(), timeout=_DEADLINE))
         return reply.users
 
     async def trace(self, asked: str, journeys: int, *, everything: bool = False) -> Trace:
         """The ways of the newest messages that have the id; none where nothing is on record."""
         request = mgmt_pb2.TraceRequest(id=asked, journeys=journeys, everything=everything)
-        try:
-            reply = await self._stub.Trace(request, timeout=_LOOK_UP_DEADLINE)
-        except grpc.aio.AioRpcError as failure:
-            raise from_rpc(failure) from None
+        reply = await result(self._stub.Trace(request, timeout=_LOOK_UP_DEADLINE))
         return Trace.model_validate_json(reply.trace)

@@ -7,14 +7,11 @@ from collections import Counter
 from collections.abc import AsyncGenerator, AsyncIterator, Collection
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
-from types import TracebackType
-from typing import Self
 
-import grpc.aio
-
+from services.common.clients.calls import Client, result
 from services.common.clients.partition_table import ROLE, Owner, PartitionTable
 from services.common.clients.store import StoreClient
-from services.common.errors import NotFound, PreconditionFailed, Unavailable, from_rpc
+from services.common.errors import NotFound, PreconditionFailed, Unavailable
 from services.common.grpc_channel import connect
 from services.common.placement import RECORD_KIND, pin_key, pin_record, read_pin
 from services.rpc import router_pb2
@@ -32,19 +29,15 @@ class Placed:
     pinned: str | None
 
 
-class PlacementClient:
+class PlacementClient(Client):
     """Connections to store and router; calls raise Unavailable when nobody answers."""
 
     def __init__(self, store_address: str, router_address: str) -> None:
         self._store = StoreClient(store_address)
         self._router = connect(router_address)
 
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def close(self) -> None:
+        """Ends the connections."""
         await self._router.close()
         await self._store.close()
 
@@ -59,10 +52,7 @@ class PlacementClient:
 
     async def queues(self) -> Counter[int]:
         """How many queues each partition has, of all virtual hosts."""
-        try:
-            reply = await RouterStub(self._router).Describe(router_pb2.DescribeRequest(), timeout=_DEADLINE)
-        except grpc.aio.AioRpcError as failure:
-            raise from_rpc(failure) from None
+        reply = await result(RouterStub(self._router).Describe(router_pb2.DescribeRequest(), timeout=_DEADLINE))
         return Counter(queue.partition for queue in reply.queues)
 
     async def move(self, partitions: Collection[int], to: str) -> str:

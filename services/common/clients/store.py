@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable
 from typing import TypeVar
 
 import grpc.aio
 import structlog
 
+from services.common.clients.calls import result, stream
 from services.common.clients.store_journal import Journal
-from services.common.errors import from_rpc
 from services.common.grpc_channel import connect
 from services.rpc import store_pb2 as pb
 from services.rpc.store_pb2_grpc import StoreStub
@@ -46,18 +46,18 @@ class StoreClient:
     async def allocate_origin(self, name: str) -> tuple[int, int]:
         """A number that was never given before, and the store's incarnation; `name` is for logs."""
         request = pb.AllocateOriginRequest(name=name)
-        reply = await _result(self._stub.AllocateOrigin(request, wait_for_ready=True, timeout=_PATIENCE))
+        reply = await result(self._stub.AllocateOrigin(request, wait_for_ready=True, timeout=_PATIENCE))
         return reply.origin, reply.incarnation
 
     async def keep_alive(self, request: pb.KeepAliveRequest, timeout: float = 1.0) -> pb.KeepAliveReply:  # noqa: ASYNC109 - a gRPC deadline
         """Renews, releases and acquires. Raises Unavailable after `timeout` seconds: then nothing is known."""
-        return await _result(self._stub.KeepAlive(request, wait_for_ready=True, timeout=timeout))
+        return await result(self._stub.KeepAlive(request, wait_for_ready=True, timeout=timeout))
 
     async def leases(self, role: str) -> pb.LeaseTable:
         """The lease table of `role` as it is now. Raises Unavailable when the store does not answer at once."""
         call = self._stub.WatchLeases(pb.WatchLeasesRequest(role=role), timeout=_AT_ONCE)
         try:
-            return await _result(anext(aiter(call)))
+            return await result(anext(aiter(call)))
         finally:
             call.cancel()
 
@@ -71,14 +71,14 @@ class StoreClient:
         """Puts and deletes (kind and key) in one commit; gives the version when durable. Raises Fenced."""
         request = pb.PutRecordsRequest(puts=puts, deletes=deletes, fence=fence)
         call = self._stub.PutRecords(request, wait_for_ready=True, timeout=_PATIENCE)
-        reply: pb.PutRecordsReply = await _result(call)
+        reply: pb.PutRecordsReply = await result(call)
         return reply.version
 
     async def list_records(self, kinds: Iterable[str] = ()) -> list[pb.Record]:
         """All records of `kinds`; of all kinds when none are given."""
         call = self._stub.ListRecords(pb.ListRecordsRequest(kinds=kinds), wait_for_ready=True, timeout=_PATIENCE)
         found: list[pb.Record] = []
-        async for message in _stream(call):
+        async for message in stream(call):
             found.extend(message.records)
         return found
 
@@ -94,16 +94,16 @@ class StoreClient:
     async def commit_transaction(self, transaction: int, parts: int) -> pb.TransactionOutcome:
         """Decides a transaction of which exactly `parts` frames are staged; asked again, says what was decided."""
         request = pb.CommitTransactionRequest(transaction=transaction, parts=parts)
-        return await _result(self._stub.CommitTransaction(request, wait_for_ready=True, timeout=_PATIENCE))
+        return await result(self._stub.CommitTransaction(request, wait_for_ready=True, timeout=_PATIENCE))
 
     async def resolve_transaction(self, transaction: int) -> pb.TransactionOutcome:
         """What was decided; aborts what was not."""
         request = pb.ResolveTransactionRequest(transaction=transaction)
-        return await _result(self._stub.ResolveTransaction(request, wait_for_ready=True, timeout=_PATIENCE))
+        return await result(self._stub.ResolveTransaction(request, wait_for_ready=True, timeout=_PATIENCE))
 
     def recover(self, partition: int, fence: pb.Fence) -> AsyncIterator[pb.RecoveredBatch]:
         """Watermarks, then the entry batches of `partition` by id. Raises Fenced, or Unavailable when it breaks."""
-        return _stream(self._stub.Recover(pb.RecoverRequest(partition=partition, fence=fence), wait_for_ready=True))
+        return stream(self._stub.Recover(pb.RecoverRequest(partition=partition, fence=fence), wait_for_ready=True))
 
     async def _watch(self, call: Callable[[], AsyncIterable[T]]) -> AsyncIterator[T]:
         while True:
@@ -113,18 +113,3 @@ class StoreClient:
             except grpc.aio.AioRpcError as failure:
                 log.info("watch interrupted, will reconnect", reason=failure.details())
             await asyncio.sleep(_RETRY_SECONDS)
-
-
-async def _result(call: Awaitable[T]) -> T:
-    try:
-        return await call
-    except grpc.aio.AioRpcError as failure:
-        raise from_rpc(failure) from failure
-
-
-async def _stream(call: AsyncIterable[T]) -> AsyncIterator[T]:
-    try:
-        async for message in call:
-            yield message
-    except grpc.aio.AioRpcError as failure:
-        raise from_rpc(failure) from failure

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from types import TracebackType
-from typing import Self
-
+from services.common.clients.calls import Client
 from services.common.clients.store import StoreClient
 from services.common.errors import NotFound
 from services.common.telemetry import rules, status
@@ -13,18 +11,14 @@ from services.common.telemetry.status import Status
 from services.rpc.store_pb2 import Record
 
 
-class TracingClient:
+class TracingClient(Client):
     """A connection to the store; every call raises the BrokerError that it answered with, or Unavailable."""
 
     def __init__(self, address: str) -> None:
         self._store = StoreClient(address)
 
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def close(self) -> None:
+        """Ends the connection."""
         await self._store.close()
 
     async def put(self, rule: Rule) -> None:

@@ -2,31 +2,23 @@
 
 from __future__ import annotations
 
-from types import TracebackType
-from typing import Self
-
-import grpc.aio
-
-from services.common.errors import NotFound, from_rpc
+from services.common.clients.calls import Client, result
+from services.common.errors import NotFound
 from services.common.grpc_channel import connect
 from services.rpc import router_pb2, router_pb2_grpc
 
 _DEADLINE = 10.0  # seconds
 
 
-class VirtualHostsClient:
+class VirtualHostsClient(Client):
     """A connection to the router; every call raises the BrokerError that it answered with, or Unavailable."""
 
     def __init__(self, address: str) -> None:
         self._channel = connect(address)
         self._stub: router_pb2_grpc.RouterAsyncStub = router_pb2_grpc.RouterStub(self._channel)
 
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def close(self) -> None:
+        """Ends the connection."""
         await self._channel.close()
 
     async def create(self, name: str) -> None:
@@ -43,14 +35,8 @@ class VirtualHostsClient:
 
     async def list(self) -> list[str]:
         """All names, sorted."""
-        try:
-            reply = await self._stub.Describe(router_pb2.DescribeRequest(), timeout=_DEADLINE)
-        except grpc.aio.AioRpcError as failure:
-            raise from_rpc(failure) from None
+        reply = await result(self._stub.Describe(router_pb2.DescribeRequest(), timeout=_DEADLINE))
         return sorted(reply.virtual_hosts)
 
     async def _change(self, request: router_pb2.ChangeRequest) -> None:
-        try:
-            await self._stub.Change(request, timeout=_DEADLINE)
-        except grpc.aio.AioRpcError as failure:
-            raise from_rpc(failure) from None
+        await result(self._stub.Change(request, timeout=_DEADLINE))
