@@ -20,7 +20,9 @@ from services.common.errors import BrokerError
 from services.common.runtime import Tasks
 from services.rpc import store_pb2 as pb
 
-_BEATS = 3  # in one time to live
+# Of the time to live that is granted: a renewal that gets no answer leaves enough of it for another one.
+_RENEWAL = 0.4
+_ANSWER = 1 / 3
 _RETRY_SECONDS = 0.05
 
 log = structlog.get_logger()
@@ -69,6 +71,7 @@ class Leases:
         self._acquire: set[str] = set()
         self._release: set[str] = set()
         self._asked: set[str] = set()
+        self._granted = ttl_ms / 1000  # the store may give less than was asked for
         self._valid_until = 0.0
         self._valid = False
         self.loads: Callable[[], list[pb.LeaseLoad]] = list
@@ -120,10 +123,9 @@ class Leases:
         return self._valid
 
     async def _run(self) -> None:
-        interval = self._ttl_ms / 1000 / _BEATS
         while True:
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(interval):
+                async with asyncio.timeout(self._granted * _RENEWAL):
                     await self._now.wait()
             self._now.clear()
             await self._beat()
@@ -138,13 +140,14 @@ class Leases:
         self._asked = acquire
         sent = self._clock()
         try:
-            reply = await self._store.keep_alive(request, timeout=self._ttl_ms / 1000 / _BEATS)
+            reply = await self._store.keep_alive(request, timeout=self._granted * _ANSWER)
         except BrokerError as failure:
             self._release |= release
             await self._failed(failure)
             await asyncio.sleep(_RETRY_SECONDS)
             return False
-        self._believe(sent + reply.ttl_ms / 1000)
+        self._granted = reply.ttl_ms / 1000
+        self._believe(sent + self._granted)
         held = {lease.name: lease.epoch for lease in reply.leases if lease.member == self.member}
         self._listener.renewed(held, reply)
         return True
@@ -153,7 +156,7 @@ class Leases:
         asked = self._clock()
         if await self._is_gone(self._store_address):
             if self.check():
-                self._believe(asked + self._ttl_ms / 1000)
+                self._believe(asked + self._granted)
         else:
             log.warning("leases not renewed", role=self._role, reason=failure.text)
 

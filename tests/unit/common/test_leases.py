@@ -15,6 +15,7 @@ class FakeStore:
 
     def __init__(self) -> None:
         self.away = False
+        self.most_ms = 600_000
         self.held: dict[str, int] = {}
         self.requests: list[pb.KeepAliveRequest] = []
 
@@ -27,7 +28,7 @@ class FakeStore:
             self.held.pop(name, None)
         self.held.update(dict.fromkeys(request.acquire, 1))
         leases = [pb.Lease(name=name, epoch=epoch, member=request.member) for name, epoch in self.held.items()]
-        return pb.KeepAliveReply(leases=leases, ttl_ms=request.ttl_ms)
+        return pb.KeepAliveReply(leases=leases, ttl_ms=min(request.ttl_ms, self.most_ms))
 
 
 class Listener:
@@ -43,7 +44,7 @@ class Listener:
 
 
 class House:
-    def __init__(self, *, gone: bool = False) -> None:
+    def __init__(self, *, gone: bool = False, ttl_ms: int = 200) -> None:
         self.now = 100.0
         self.store, self.listener = FakeStore(), Listener()
 
@@ -51,12 +52,12 @@ class House:
             return gone
 
         self.leases = Leases(
-            self.store, "unix:store", "me", "queue", "unix:q", 200, self.listener, lambda: self.now, is_gone
+            self.store, "unix:store", "me", "queue", "unix:q", ttl_ms, self.listener, lambda: self.now, is_gone
         )
 
 
 async def until(condition: Callable[[], object]) -> None:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         while not condition():
             await asyncio.sleep(0.005)
 
@@ -71,6 +72,15 @@ async def test_acquire_and_release_at_once() -> None:
     await until(lambda: house.listener.held == {"partition/2": 1})
     await house.leases.stop()
     assert house.store.requests[-1].leaving
+
+
+async def test_granted_is_less_than_asked_for() -> None:
+    """Who asks for a long time to live renews within the short one that it is given."""
+    house = House(ttl_ms=600_000)
+    house.store.most_ms = 100
+    await house.leases.start()
+    await until(lambda: len(house.store.requests) > 3)
+    await house.leases.stop()
 
 
 async def test_runs_out() -> None:

@@ -29,7 +29,7 @@ async def _owners(client: PlacementClient) -> dict[int, str]:
 
 @pytest.fixture
 async def patient_house(tmp_path: Path) -> AsyncIterator[House]:
-    """Its processes renew their leases every three minutes, unless something happens."""
+    """Its processes renew their leases every four minutes, unless something happens."""
     built = House(tmp_path, lease_ttl_ms=600_000)
     await built.start()
     yield built
