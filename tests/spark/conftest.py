@@ -13,10 +13,8 @@ from tests.support.spark_cluster import QUICK
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    # Generated code is worth its while for millions of rows.
-    settings = {"spark.sql.shuffle.partitions": "4", "spark.sql.codegen.wholeStage": "false"}
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SPARK_SUBMIT_OPTS", QUICK)
-        session = build_session("local[2]", "1g", settings)
+        session = build_session("local[2]", "1g", {"spark.sql.shuffle.partitions": "4"})
     yield session
     session.stop()
