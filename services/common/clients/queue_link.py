@@ -99,9 +99,11 @@ class QueueLink:
 
     async def stop(self) -> None:
         """Ends the stream; what is not done is given back by `link_down`."""
-        if self._task:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        # Not kept: what a cancelled task ended with leads to its call, for which gRPC would go on connecting for ever.
+        task, self._task = self._task, None
+        if task:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
 
     # -------------------------------------------------------------- what is asked; all of it is sent at the turn's end
 
