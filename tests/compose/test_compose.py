@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+import signal
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -111,8 +111,8 @@ def test_crash(stack: ComposeStack, name: str, service: str) -> None:
         channel.queue_declare(name, durable=True)
         channel.basic_publish("", name, b"kept", PERSISTENT, mandatory=True)
         docker("exec", stack.containers(service)[0], "python3", "-c", KILL_PROCESS, check=False)
-        wait_until(lambda: stack.inspect(service)[0]["RestartCount"] > 0, 30, f"restart of {service}")
-        wait_until(stack.is_healthy, 30, "healthy stack")
+        wait_until(lambda: stack.inspect(service)[0]["RestartCount"] > 0, 60, f"restart of {service}")
+        wait_until(stack.is_healthy, 60, "healthy stack")
         assert fetch(channel, name).body == b"kept"
 
 
@@ -121,7 +121,7 @@ def test_balancer(stack: ComposeStack, name: str) -> None:
     with connected(stack.balanced) as one, connected(stack.balanced) as other:
         one.channel().queue_declare(name, durable=True)
         docker("kill", stack.containers("gateway-2")[0])
-        wait_until(lambda: not (_lives(one) and _lives(other)), 10, "end of a killed gateway's connection")
+        wait_until(lambda: not (_lives(one) and _lives(other)), 60, "end of a killed gateway's connection")
         assert _lives(one) or _lives(other)
     with connected(stack.balanced) as connection:
         channel = connection.channel()
@@ -131,15 +131,16 @@ def test_balancer(stack: ComposeStack, name: str) -> None:
 
 
 def test_down_and_up(stack: ComposeStack, name: str) -> None:
-    """Confirmed messages outlive all containers; clients are told why their connections end, and all end in time."""
+    """Confirmed messages outlive all containers; clients are told why their connections end; none has to be killed."""
     with connected(stack.address) as connection:
         channel = connection.channel()
         channel.confirm_delivery()
         channel.queue_declare(name, durable=True)
         channel.basic_publish("", name, b"durable", PERSISTENT, mandatory=True)
-        begun = time.monotonic()
+        stack.stop()
+        killed = [one["Name"] for one in stack.inspect() if one["State"]["ExitCode"] == 128 + signal.SIGKILL]
+        assert not killed
         stack.down()
-        assert time.monotonic() - begun < 30
         with pytest.raises(pika.exceptions.ConnectionClosedByBroker) as closed:
             connection.process_data_events(time_limit=5)
         assert closed.value.reply_code == 320

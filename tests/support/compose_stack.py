@@ -41,6 +41,10 @@ class ComposeStack:
         wait_until(self.is_healthy, HEALTHY_SECONDS, "healthy stack in containers")
         wait_until(lambda: self._all_well(queues), HEALTHY_SECONDS, "healthy containers")
 
+    def stop(self) -> None:
+        """Ends what runs in the containers, which stay."""
+        self._compose("--profile", "ha", "stop")
+
     def down(self, *options: str) -> None:
         """Takes the containers down; volumes stay, unless `options` says otherwise."""
         self._compose("--profile", "ha", "down", "--remove-orphans", *options)
