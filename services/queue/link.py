@@ -74,12 +74,13 @@ class Link(Holder):
         now = epoch_ms()
         if frame.attaches:
             self._attach_all(frame.attaches, now)
-        for raw in frame.publishes:
-            self._publish(raw, now)
         if frame.settles:
             self._settle_all(frame.settles, now)
+        # Before messages: an immediate one wants a consumer that can take it, and its publisher knows of this one.
         for credit in frame.credits:
             self._credit(credit, now)
+        for raw in frame.publishes:
+            self._publish(raw, now)
         for request in frame.requests:
             self._request(request, now)
         for handle in frame.detaches:
