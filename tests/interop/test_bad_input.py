@@ -170,12 +170,12 @@ BAD_FRAMES = {
 ONLY_HOPLINE = {"unknown class", "unknown method", "more body than announced", "bad field table"}
 """RabbitMQ 3.10 resets the connection without a reason, or waits for more."""
 
+OF_ANY_BROKER = [bad for bad in BAD_FRAMES if bad not in ONLY_HOPLINE]
 
-@pytest.mark.parametrize("bad", BAD_FRAMES)
+
+@pytest.mark.parametrize("bad", OF_ANY_BROKER if "HOPLINE_TEST_AMQP" in os.environ else BAD_FRAMES)
 def test_bad_frames_close_the_connection(plain: socket.socket, bad: str) -> None:
     """A frame that cannot be is answered by connection.close with the specification's code, then the end."""
-    if "HOPLINE_TEST_AMQP" in os.environ and bad in ONLY_HOPLINE:
-        pytest.skip("another broker may be the one under test")
     sent, codes = BAD_FRAMES[bad]
     opened = opened_connection(plain)
     opened.sendall(sent)
