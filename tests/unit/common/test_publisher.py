@@ -145,6 +145,16 @@ async def answered(ticket: RecordingTicket) -> list[Refused]:
     return await asyncio.wait_for(ticket.answer, 5)
 
 
+async def under_way(publisher: Publisher, queue: ScriptedQueue, *bodies: bytes) -> list[RecordingTicket]:
+    """Runs that the owner has, a batch each, and does not answer until it is told to."""
+    queue.answering = False
+    tickets = [RecordingTicket() for _ in bodies]
+    for number, (body, ticket) in enumerate(zip(bodies, tickets, strict=True), 1):
+        publish(publisher, run_of(body), ticket)
+        await until(lambda number=number: len(queue.batches) == number)
+    return tickets
+
+
 async def test_a_run_is_settled_when_its_owner_has_it(
     queues: list[ScriptedQueue], table: PartitionTable, publisher: Publisher
 ) -> None:
@@ -177,12 +187,7 @@ async def test_what_a_dead_owner_had_not_confirmed_goes_to_its_successor(
 ) -> None:
     """Unconfirmed runs are sent again under the same uids, marked resent, in order, before newer ones."""
     assign(table, p0=queues[0])
-    queues[0].answering = False
-    tickets = [RecordingTicket() for _ in range(3)]
-    for number in range(2):
-        publish(publisher, run_of(f"{number}".encode()), tickets[number])
-        while len(queues[0].batches) <= number:
-            await asyncio.sleep(0.01)
+    tickets = [*await under_way(publisher, queues[0], b"0", b"1"), RecordingTicket()]
     queues[0].break_streams()
     await queues[0].stop()
     assign(table, p0=queues[1])
@@ -201,11 +206,7 @@ async def test_nothing_overtakes_what_a_former_owner_may_still_refuse(
 ) -> None:
     """A partition that moved is served by its new owner only when the old one has answered, so uids still ascend."""
     assign(table, p0=queues[0], p1=queues[1])
-    queues[0].answering = False
-    first, second = RecordingTicket(), RecordingTicket()
-    publish(publisher, run_of(b"1"), first)
-    while not queues[0].batches:
-        await asyncio.sleep(0.01)
+    [first], second = await under_way(publisher, queues[0], b"1"), RecordingTicket()
     assign(table, p0=queues[1], p1=queues[0])
     publish(publisher, run_of(b"2"), second)
     await asyncio.sleep(0.2)
@@ -221,10 +222,7 @@ async def test_nothing_overtakes_what_any_former_owner_may_still_refuse(
 ) -> None:
     """A partition that moves on, or back, before its first owner has answered still waits for that answer."""
     assign(table, p0=queues[0], p1=queues[1])
-    queues[0].answering = False
-    first, second = RecordingTicket(), RecordingTicket()
-    publish(publisher, run_of(b"1"), first)
-    await until(lambda: queues[0].batches)
+    [first], second = await under_way(publisher, queues[0], b"1"), RecordingTicket()
     assign(table, p0=queues[1], p1=queues[0])
     assign(table, p0=queues[0], p1=queues[1])
     publish(publisher, run_of(b"2"), second)
@@ -243,11 +241,7 @@ async def test_what_follows_a_refused_run_is_sent_again_with_it(
 ) -> None:
     """An owner that does not know yet that it is one: nothing goes to it again before all that it had is answered."""
     assign(table, p0=queues[0])
-    queues[0].answering = False
-    tickets = [RecordingTicket() for _ in range(3)]
-    for number in range(2):
-        publish(publisher, run_of(b"%d" % number), tickets[number])
-        await until(lambda number=number: len(queues[0].batches) == number + 1)
+    tickets = [*await under_way(publisher, queues[0], b"0", b"1"), RecordingTicket()]
     refusal = {"first": 0, "count": 1, "queue_id": 1, "reason": pb.NOT_OWNER}
     queues[0].say(pb.QueueFrame(done=[1], refusals=[pb.Refusal(sequence=1, **refusal)]))
     await asyncio.sleep(0.2)
