@@ -30,6 +30,9 @@ _OPTIONS: list[tuple[str, int]] = [
     ("grpc.initial_reconnect_backoff_ms", 50),
     ("grpc.min_reconnect_backoff_ms", 50),
     ("grpc.max_reconnect_backoff_ms", 250),
+    # Streams may have this much on its way. Finding it out costs a ping for each burst of messages, to both sides.
+    ("grpc.http2.bdp_probe", 0),
+    ("grpc.http2.lookahead_bytes", 8 << 20),
     # Two channels to one target share no connection: a stream full of messages must not delay a lease.
     ("grpc.use_local_subchannel_pool", 1),
     # Two processes on one port would each get half of the calls, and no error.

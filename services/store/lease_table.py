@@ -23,6 +23,7 @@ class Table:
 
     def __init__(self) -> None:
         self.version = 0
+        self._weighed = 0  # how often a load has changed
         self._rows: dict[str, LeaseRow] = {}
         self._members: dict[str, Alive] = {}
         self._loads: dict[str, LeaseLoad] = {}
@@ -48,6 +49,7 @@ class Table:
             row = self._rows.get(load.lease)
             if row and row.member == member:
                 self._loads[load.lease] = load
+                self._weighed += 1
 
     def remove(self, member: str) -> None:
         """`member` is gone; what it held is free."""
@@ -82,11 +84,13 @@ class Table:
         """When the next member expires unless it renews; None without members."""
         return min((alive.deadline for alive in self._members.values()), default=None)
 
-    def reply(self, role: str, ttl_ms: int, incarnation: int) -> KeepAliveReply:
-        """What a member of `role` is told."""
-        return KeepAliveReply(
-            leases=self._leases(role), members=self._alive(role), ttl_ms=ttl_ms, incarnation=incarnation
-        )
+    def reply(self, role: str, ttl_ms: int, incarnation: int, known: int) -> KeepAliveReply:
+        """What a member of `role` is told who was told `known` last: of an idle stack, that nothing has changed."""
+        reply = KeepAliveReply(ttl_ms=ttl_ms, incarnation=incarnation, version=self.version + self._weighed)
+        if reply.version != known:
+            reply.leases.extend(self._leases(role))
+            reply.members.extend(self._alive(role))
+        return reply
 
     def published(self, role: str) -> LeaseTable:
         """What those who watch `role` are told."""

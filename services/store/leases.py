@@ -65,7 +65,7 @@ class Leases:
         else:
             await self._renew_and_take(request, ttl_ms)
         self._publish()
-        return self._table.reply(request.role, ttl_ms, self._incarnation)
+        return self._table.reply(request.role, ttl_ms, self._incarnation, request.known)
 
     async def watch(self, role: str) -> AsyncIterator[LeaseTable]:
         """The whole table of `role`, at first and after changes; whoever is slow gets the latest."""

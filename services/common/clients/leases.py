@@ -21,8 +21,8 @@ from services.common.runtime import Tasks
 from services.rpc import store_pb2 as pb
 
 # Of the time to live that is granted: a renewal that gets no answer leaves enough of it for another one.
-_RENEWAL = 0.4
-_ANSWER = 1 / 3
+_RENEWAL = 0.5
+_ANSWER = 1 / 4
 _RETRY_SECONDS = 0.05
 
 log = structlog.get_logger()
@@ -71,6 +71,7 @@ class Leases:
         self._acquire: set[str] = set()
         self._release: set[str] = set()
         self._asked: set[str] = set()
+        self._told = pb.KeepAliveReply()
         self._granted = ttl_ms / 1000  # the store may give less than was asked for
         self._valid_until = 0.0
         self._valid = False
@@ -135,7 +136,7 @@ class Leases:
         release, self._release = self._release, set()
         request = pb.KeepAliveRequest(
             member=self.member, role=self._role, address=self._address, acquire=acquire, release=release,
-            ttl_ms=self._ttl_ms, loads=self.loads(),
+            ttl_ms=self._ttl_ms, loads=self.loads(), known=self._told.version,
         )  # fmt: skip
         self._asked = acquire
         sent = self._clock()
@@ -148,8 +149,10 @@ class Leases:
             return False
         self._granted = reply.ttl_ms / 1000
         self._believe(sent + self._granted)
-        held = {lease.name: lease.epoch for lease in reply.leases if lease.member == self.member}
-        self._listener.renewed(held, reply)
+        if not request.known or reply.version != request.known:
+            self._told = reply
+        held = {lease.name: lease.epoch for lease in self._told.leases if lease.member == self.member}
+        self._listener.renewed(held, self._told)
         return True
 
     async def _failed(self, failure: BrokerError) -> None:

@@ -38,6 +38,9 @@ _PATIENCE = 10.0
 _FAREWELL = 1.0
 _SHORTLY = 0.5  # for a router that only follows to say where messages go; then the one that writes is asked
 _TTL_UNTIL_TOLD = 1.0
+# Of the time that a place is good for:
+_BEAT = 1 / 3
+_SILENT = 1 / 2  # a beat was not answered
 _AGAIN = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED)
 
 log = structlog.get_logger()
@@ -177,9 +180,9 @@ class TopologyClient:
         first.MergeFrom(self._introduction)
         yield first
         while not self._leaving:
-            await self._pause(beaten + self._ttl / 4 - monotonic())
+            await self._pause(beaten + self._ttl * _BEAT - monotonic())
             now = monotonic()
-            due = now >= beaten + self._ttl / 4
+            due = now >= beaten + self._ttl * _BEAT
             beaten = now if due else beaten
             yield self._frame(beat=now if due else 0.0)
         yield router_pb2.WatcherFrame(leaving=True)
@@ -212,7 +215,7 @@ class TopologyClient:
 
     async def _keep_place(self) -> None:
         while True:
-            silent_at = self._place_until - self._ttl * 2 / 3
+            silent_at = self._place_until - self._ttl * (1 - _SILENT)
             if monotonic() < silent_at:
                 await asyncio.sleep(silent_at - monotonic())
             elif self.has_place():

@@ -89,6 +89,23 @@ async def test_changes_are_told(house: House) -> None:
     ]
 
 
+async def test_what_is_known_is_not_told_again(house: House) -> None:
+    """Who has been told of a version hears of leases when one, its load, or a member is another one than then."""
+    await house.acquire("partition/1")
+    request = KeepAliveRequest(member="m1", role="queue", address="unix:m1")
+    first = await house.engine.leases.keep_alive(request)
+    request.known = first.version
+    assert not (await house.engine.leases.keep_alive(request)).leases
+    request.loads.add(lease="partition/1", rate=7.0)
+    weighed = await house.engine.leases.keep_alive(request)
+    assert [lease.load.rate for lease in weighed.leases] == [7.0]
+    request = KeepAliveRequest(member="m1", role="queue", address="unix:m1", known=weighed.version)
+    assert not (await house.engine.leases.keep_alive(request)).leases
+    await house.acquire(member="m2")
+    joined = await house.engine.leases.keep_alive(request)
+    assert {member.member for member in joined.members} == {"m1", "m2"}
+
+
 async def test_a_member_may_ask_for_less_time(house: House) -> None:
     """`ttl_ms` shortens the time to live and cannot lengthen it."""
     await house.acquire("partition/1", ttl_ms=100)

@@ -17,6 +17,7 @@ class FakeStore:
         self.away = False
         self.most_ms = 600_000
         self.held: dict[str, int] = {}
+        self.version = 0  # 0: of a store that tells everything again and again
         self.requests: list[pb.KeepAliveRequest] = []
 
     async def keep_alive(self, request: pb.KeepAliveRequest, timeout: float = 1.0) -> pb.KeepAliveReply:  # noqa: ASYNC109
@@ -27,8 +28,10 @@ class FakeStore:
         for name in request.release:
             self.held.pop(name, None)
         self.held.update(dict.fromkeys(request.acquire, 1))
-        leases = [pb.Lease(name=name, epoch=epoch, member=request.member) for name, epoch in self.held.items()]
-        return pb.KeepAliveReply(leases=leases, ttl_ms=min(request.ttl_ms, self.most_ms))
+        reply = pb.KeepAliveReply(ttl_ms=min(request.ttl_ms, self.most_ms), version=self.version)
+        if not self.version or request.known != self.version:
+            reply.leases.extend(pb.Lease(name=name, epoch=1, member=request.member) for name in self.held)
+        return reply
 
 
 class Listener:
@@ -72,6 +75,18 @@ async def test_acquire_and_release_at_once() -> None:
     await until(lambda: house.listener.held == {"partition/2": 1})
     await house.leases.stop()
     assert house.store.requests[-1].leaving
+
+
+async def test_what_is_not_told_again_is_still_held() -> None:
+    """A renewal that is answered with a version which is known leaves everything as it was."""
+    house = House()
+    house.store.version = 7
+    house.store.held = {"partition/1": 1}
+    await house.leases.start()
+    await until(lambda: len(house.store.requests) > 3)
+    assert [request.known for request in house.store.requests[:3]] == [0, 7, 7]
+    assert house.listener.held == {"partition/1": 1}
+    await house.leases.stop()
 
 
 async def test_granted_is_less_than_asked_for() -> None:
