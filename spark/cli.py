@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 # ruff: noqa: PLC0415 - Spark is imported by the command that runs it: `--help` works without, and at once
 
+_INTERRUPTED = 130  # as shells say of what ends by Ctrl-C
+
 app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
@@ -95,16 +97,20 @@ def follow(
     """Follows the ledger while it is written: audit and latencies anew after each batch, until Ctrl-C."""
 
     def work() -> None:
+        from spark.checks import require_writable
+        from spark.failure import told_in_a_line
+        from spark.interrupt import end_on_interrupt
         from spark.session import build_session
         from spark.stream.follow import Following
         from spark.stream.follow import follow as start
 
         following = Following(ledger, out, checkpoint, every, late, keep, grace)
-        query = start(build_session(master, memory), following, once=once)
-        try:
-            query.awaitTermination()
-        except KeyboardInterrupt:
-            query.stop()
+        require_writable(out)
+        require_writable(checkpoint)
+        session = build_session(master, memory)
+        end_on_interrupt(session.sparkContext, status=0)  # as it is meant to end; the checkpoint knows how to go on
+        with told_in_a_line():
+            start(session, following, once=once).awaitTermination()
 
     _failing_in_a_line(work)
 
@@ -122,11 +128,17 @@ def generate(
     seed: Annotated[int, typer.Option()] = 1,
 ) -> None:
     """Makes a ledger of random journeys whose true fates are known: written beside it as truth.json."""
+    from spark.checks import require_writable
     from spark.generate.files import write
     from spark.generate.plan import Plan
 
     plan = Plan(rows, batch, queues, skew, losses, duplicates, gaps, seed)
-    _failing_in_a_line(lambda: typer.echo(f"{write(plan, out).rows} rows"))
+
+    def work() -> None:
+        require_writable(out)
+        typer.echo(f"{write(plan, out).rows} rows")
+
+    _failing_in_a_line(work)
 
 
 @app.command()
@@ -146,11 +158,18 @@ def report(
 
     def work() -> None:
         if fresh:
+            from spark.checks import require_writable
+            from spark.interrupt import end_on_interrupt
             from spark.session import build_session
 
+            for name in only or ():
+                job(name)
+            require_writable(out)
             console = Console(stderr=True)
             sources = _sources(ledger, since, until, spans, None)
-            run_all(build_session(master, memory), sources, out, only or (), console)
+            session = build_session(master, memory)
+            end_on_interrupt(session.sparkContext)
+            run_all(session, sources, out, only or (), console)
         typer.echo(write_report(out))
 
     _failing_in_a_line(work)
@@ -166,13 +185,19 @@ def _sources(
 
 
 def _analyse(name: str, sources: Sources, out: str, master: str | None, memory: str | None) -> None:
+    from spark.checks import require_ledger, require_options, require_writable
+    from spark.interrupt import end_on_interrupt
     from spark.progress import progress
     from spark.run import run
     from spark.session import build_session
     from spark.shown import show
 
     found = job(name)
+    require_options(found, sources)
+    require_ledger(found, sources)
+    require_writable(out)
     spark = build_session(master, memory)
+    end_on_interrupt(spark.sparkContext)
     errors = Console(stderr=True)
     with progress(spark.sparkContext, errors):
         result = run(spark, found, sources, out)
@@ -188,11 +213,13 @@ def _failing_in_a_line(work: Callable[[], None]) -> None:
         _fail(f"analyses need {error.name}, which is not installed: pip install 'hopline[analytics]'")
     except AnalysisError as error:
         _fail(str(error))
+    except KeyboardInterrupt:
+        _fail("interrupted", _INTERRUPTED)
 
 
-def _fail(text: str) -> None:
+def _fail(text: str, code: int = 1) -> None:
     typer.echo(text, err=True)
-    raise typer.Exit(1)
+    raise typer.Exit(code)
 
 
 def _time(text: str | None) -> datetime | None:

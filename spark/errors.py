@@ -11,5 +11,9 @@ class JavaMissing(AnalysisError):
     """No Java, or one that is too old for Spark."""
 
 
+class MasterMissing(AnalysisError):
+    """No Spark master where one was to be joined."""
+
+
 class NothingToRead(AnalysisError):
     """No readable input where it was looked for."""

@@ -8,12 +8,16 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from pyarrow import fs
+from pyarrow.dataset import dataset
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from spark.errors import AnalysisError
 from spark.job import Job, Table
 from spark.ledger.files import place
+
+_FEW = 20_000  # rows
 
 
 def write_tables(spark: SparkSession, job: Job, tables: Mapping[str, DataFrame], out: str) -> dict[str, list[Any]]:
@@ -29,6 +33,13 @@ def write_tables(spark: SparkSession, job: Job, tables: Mapping[str, DataFrame],
     }
 
 
+def forget_summary(job: Job, out: str) -> None:
+    """Removes <out>/<job>/summary.json: without it, what a run that is cut short leaves is not taken for whole."""
+    there = place(f"{_base(out)}/{job.name}/summary.json")
+    if there.system.get_file_info(there.path).type != fs.FileType.NotFound:
+        there.system.delete_file(there.path)
+
+
 def write_summary(job: Job, summary: Mapping[str, Any], out: str) -> None:
     """Writes <out>/<job>/summary.json: what was read, what was not, how long it took."""
     _write_json(f"{_base(out)}/{job.name}/summary.json", summary)
@@ -41,11 +52,35 @@ def _base(out: str) -> str:
 def _write(spark: SparkSession, table: Table, frame: DataFrame, path: str) -> list[Any]:
     ordered = frame.select(*(F.col(field.name).cast(field.dataType) for field in table.schema))
     ordered.write.mode("overwrite").parquet(f"{path}.parquet")
-    written = spark.read.schema(table.schema).parquet(f"{path}.parquet")
-    first = (written.orderBy(*_order(table)) if table.order else written).limit(table.console_rows)
-    rows = [row.asDict(recursive=True) for row in first.collect()]
+    rows = _first_of_few(table, f"{path}.parquet")
+    if rows is None:
+        rows = _first_of_many(spark, table, f"{path}.parquet")
     _write_json(f"{path}.json", rows)
     return rows
+
+
+def _first_of_few(table: Table, path: str) -> list[Any] | None:
+    """The first rows, without Spark, which takes longer to begin than a small table to be read; None if it is large."""
+    there = place(path)
+    files = dataset(there.path, filesystem=there.system, format="parquet")
+    if files.count_rows() > _FEW:
+        return None
+    rows = [{name: _local(value) for name, value in row.items()} for row in files.to_table().to_pylist()]
+    for name in reversed(table.order):
+        column = name.removeprefix("-")
+        rows.sort(key=lambda row: (row[column] is not None, row[column]), reverse=name != column)
+    return rows[: table.console_rows]
+
+
+def _first_of_many(spark: SparkSession, table: Table, path: str) -> list[Any]:
+    written = spark.read.schema(table.schema).parquet(path)
+    first = (written.orderBy(*_order(table)) if table.order else written).limit(table.console_rows)
+    return [row.asDict(recursive=True) for row in first.collect()]
+
+
+def _local(value: object) -> object:
+    """Times as Spark gives them: without a zone, in that of this machine."""
+    return value.astimezone().replace(tzinfo=None) if isinstance(value, datetime) else value
 
 
 def _order(table: Table) -> list[Column]:

@@ -12,10 +12,12 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from spark.errors import AnalysisError, NothingToRead
+from spark.checks import nothing_for_the_time, require_options
+from spark.errors import NothingToRead
+from spark.failure import told_in_a_line
 from spark.job import Inputs, Job
 from spark.ledger.read import Reading, read_table
-from spark.output import write_summary, write_tables
+from spark.output import forget_summary, write_summary, write_tables
 from spark.schema import TABLES
 from spark.traces.read import SpansReading, read_spans
 
@@ -46,16 +48,15 @@ class Result:
 
 def run(spark: SparkSession, job: Job, sources: Sources, out: str) -> Result:
     """Runs `job` on the ledger, or on spans, and writes its tables under `out`. Raises AnalysisError."""
-    if unknown := sorted(sources.options.keys() - job.options.keys()):
-        known = "; ".join(f"{name}: {meaning}" for name, meaning in job.options.items()) or "it has none"
-        raise AnalysisError(f"{job.name} knows no option {', '.join(unknown)} ({known})")
-    try:
+    require_options(job, sources)
+    with told_in_a_line():
+        try:
+            return _run_once(spark, job, sources, out)
+        except (Py4JError, PySparkException) as error:
+            if _GONE not in str(error):
+                raise
+        # Services put the files of an hour together, once: what was listed before is there under another name.
         return _run_once(spark, job, sources, out)
-    except (Py4JError, PySparkException) as error:
-        if _GONE not in str(error):
-            raise
-    # Services put the files of an hour together, once: what was listed before is there under another name.
-    return _run_once(spark, job, sources, out)
 
 
 def _run_once(spark: SparkSession, job: Job, sources: Sources, out: str) -> Result:
@@ -77,7 +78,9 @@ def _run(spark: SparkSession, job: Job, sources: Sources, out: str) -> Result:
         raise NothingToRead(f"no spans in {', '.join(sources.spans) or 'no folder: say --spans'}")
     ledger = {name: reading.table for name, reading in readings.items()}
     inputs = Inputs(**ledger, options=sources.options, traces=spans.table if spans else None)
-    tables = write_tables(spark, job, job.transform(inputs), out)
+    transformed = job.transform(inputs)
+    forget_summary(job, out)
+    tables = write_tables(spark, job, transformed, out)
     summary = _summary(job, sources, readings, spans, time.monotonic() - started)
     write_summary(job, summary, out)
     return Result(tables, summary)
@@ -93,7 +96,7 @@ def _why_nothing(stages: Reading, sources: Sources) -> str:
     if stages.refused:
         first = stages.refused[0]
         return f"none of {len(stages.refused)} files can be read; {first.path}: {first.reason}"
-    return f"no files under {sources.ledger}/stages for the time that is asked for"
+    return nothing_for_the_time(sources)
 
 
 def _summary(

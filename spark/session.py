@@ -11,7 +11,9 @@ from tempfile import mkdtemp
 
 from pyspark.sql import SparkSession
 
+from spark.failure import told_in_a_line
 from spark.java import require_java
+from spark.master import require_master
 
 _LOG4J = Path(__file__).with_name("log4j2.properties")
 
@@ -35,12 +37,14 @@ def build_session(
 ) -> SparkSession:
     """A session on `master` (default: spark-submit's, else all cores of this machine).
 
-    `memory` is the heap of the driver, which on local[*] does all the work. Raises JavaMissing.
+    `memory` is the heap of the driver, which on local[*] does all the work. Raises JavaMissing, MasterMissing, and
+    AnalysisError where Spark does not start.
     """
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ  # by spark-submit: Java runs already
     builder = SparkSession.builder.appName("hopline")
     if not submitted:
         require_java()
+        require_master(master or "local")
         builder = builder.master(master or "local[*]")
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # workers need the same packages
         builder = builder.config("spark.driver.memory", memory or "2g")
@@ -50,7 +54,8 @@ def build_session(
             builder = builder.config("spark.driver.host", "127.0.0.1").config("spark.driver.bindAddress", "127.0.0.1")
     for name, value in {**_SETTINGS, **(settings or {})}.items():
         builder = builder.config(name, value)
-    session = builder.getOrCreate()
+    with told_in_a_line():
+        session = builder.getOrCreate()
     if not submitted:
         session.sparkContext.addPyFile(_package())
     return session

@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from duckdb import Error as DuckDBError
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.analytics.audit import by_duckdb, compare
+from benchmarks.analytics.audit import Compared, by_duckdb, compare
+from benchmarks.analytics.process import Failed, Took
 from benchmarks.analytics.stream import measure
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, no_args_is_help=True)
@@ -28,20 +30,40 @@ def audit(
 ) -> None:
     """The audit on Spark and by DuckDB, on the same files: times, greatest memory, and whether they agree."""
     table = Table("rows", "Spark s", "DuckDB s", "Spark/DuckDB", "Spark MB", "DuckDB MB", "agree")
+    failures = []
     for size in rows or [1_000_000, 10_000_000]:
         one = compare(size, batch, skew, cores, memory, folder)
-        table.add_row(
-            f"{one.rows:,}", f"{one.spark.seconds:.1f}", f"{one.duckdb.seconds:.1f}",
-            f"{one.spark.seconds / one.duckdb.seconds:.2f}", f"{one.spark.megabytes:.0f}",
-            f"{one.duckdb.megabytes:.0f}", "yes" if one.agree else "NO",
-        )  # fmt: skip
+        table.add_row(*_cells(one))
+        failures += [
+            f"{name} of {one.rows:,} rows: {took.reason}"
+            for name, took in (("Spark", one.spark), ("DuckDB", one.duckdb))
+            if isinstance(took, Failed)
+        ]
     console.print(table)
+    for failure in failures:
+        console.print(failure, soft_wrap=True, markup=False, highlight=False)
+    if failures:
+        raise typer.Exit(1)
+
+
+def _cells(one: Compared) -> tuple[str, ...]:
+    both = one.spark, one.duckdb
+    seconds = [f"{took.seconds:.1f}" if isinstance(took, Took) else "failed" for took in both]
+    megabytes = [f"{took.megabytes:.0f}" if isinstance(took, Took) else "" for took in both]
+    ratio = ""
+    if isinstance(one.spark, Took) and isinstance(one.duckdb, Took):
+        ratio = f"{one.spark.seconds / one.duckdb.seconds:.2f}"
+    return f"{one.rows:,}", *seconds, ratio, *megabytes, "yes" if one.agree else "NO"
 
 
 @app.command(hidden=True)
 def duckdb(ledger: str, cores: int, out: Path) -> None:
     """DuckDB's side, in a process of its own."""
-    out.write_text(json.dumps(by_duckdb(ledger, cores)))
+    try:
+        out.write_text(json.dumps(by_duckdb(ledger, cores)))
+    except DuckDBError as error:
+        typer.echo(str(error).partition("\n")[0], err=True)
+        raise typer.Exit(1) from None
 
 
 @app.command()

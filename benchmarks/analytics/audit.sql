@@ -1,23 +1,10 @@
 -- The audit of spark/jobs/audit.py, uid by uid: a second opinion, and a peer to measure it by.
--- $ledger is the pattern of files of stages; gaps and the grace at the end of the record are left out.
-WITH told AS (
-  SELECT
-    virtual_host,
-    CASE WHEN stage IN ('received', 'returned', 'confirmed', 'refused', 'rolled_back') THEN '' ELSE queue END AS queue,
-    stage, outcome, reason, partition, epoch,
-    (epoch << 46) + (epoch_us(time) // 16) - (1577836800000000 // 16) AS moment,
-    unnest(uids) AS uids
-  FROM read_parquet($ledger, hive_partitioning = false)
-  WHERE stage NOT IN ('persisted', 'sent')
-),
-current AS (
-  SELECT partition, max(epoch) AS current_epoch FROM read_parquet($ledger, hive_partitioning = false)
-  WHERE partition >= 0 GROUP BY partition
-),
+-- Of the tables of told.sql: the account of slice $slice of $slices, for which memory has to do.
+WITH
 -- Ranges that many stages have in common are put together before they are taken apart.
 ranges AS (
   SELECT
-    virtual_host, queue, uids.first AS first, uids.last AS last,
+    virtual_host, queue, first, last,
     count(*) FILTER (stage = 'enqueued') AS enqueued,
     count(*) FILTER (stage = 'recovered') AS recovered,
     count(*) FILTER (stage = 'settled' AND outcome = 'accepted') AS accepted,
@@ -30,6 +17,7 @@ ranges AS (
     count(*) FILTER (stage = 'refused') AS refused,
     count(*) FILTER (stage = 'rolled_back') AS rolled_back,
     count(*) FILTER (stage = 'returned') AS returned,
+    count(*) FILTER (stage = 'successor') AS successor,
     max(partition) FILTER (stage IN ('routed', 'enqueued', 'recovered')) AS partition,
     max(epoch) FILTER (stage IN ('enqueued', 'recovered', 'delivered')) AS epoch,
     min(epoch) FILTER (stage = 'enqueued') AS first_enqueued_epoch,
@@ -42,7 +30,7 @@ ranges AS (
     max(reason) FILTER (stage = 'dropped') AS dropped_reason,
     max(reason) FILTER (stage = 'dead_lettered') AS dead_reason,
     max(reason) FILTER (stage IN ('returned', 'refused', 'dropped')) AS message_reason
-  FROM told GROUP BY ALL
+  FROM told WHERE block % $slices = $slice GROUP BY ALL
 ),
 uids AS (
   SELECT
@@ -50,28 +38,22 @@ uids AS (
     sum(enqueued) AS enqueued, sum(recovered) AS recovered, sum(accepted) AS accepted, sum(rejected) AS rejected,
     sum(expired) AS expired, sum(dead_lettered) AS dead_lettered, sum(dropped) AS dropped, sum(received) AS received,
     sum(confirmed) AS confirmed, sum(refused) AS refused, sum(rolled_back) AS rolled_back, sum(returned) AS returned,
+    sum(successor) AS successor,
     max(partition) AS partition, max(epoch) AS epoch, min(first_enqueued_epoch) AS first_enqueued_epoch,
     max(last_enqueued_epoch) AS last_enqueued_epoch, min(recovered_epoch) AS recovered_epoch,
     max(delivered_at) AS delivered_at, max(returned_at) AS returned_at, min(ended_at) AS ended_at,
     max(expired_reason) AS expired_reason, max(dropped_reason) AS dropped_reason, max(dead_reason) AS dead_reason, max(message_reason) AS message_reason
   FROM (SELECT *, unnest(range(first, last + 1)) AS uid FROM ranges) GROUP BY virtual_host, queue, uid
 ),
-successors AS (
-  SELECT DISTINCT unnest(range(next.first, next.last + 1)) AS uid
-  FROM (
-    SELECT unnest(successors) AS next FROM read_parquet($ledger, hive_partitioning = false)
-    WHERE stage = 'dead_lettered'
-  )
-),
 messages AS (
   SELECT
-    coalesce(uids.uid, successors.uid) AS uid, virtual_host, returned, dropped, message_reason,
+    uid, virtual_host, returned, dropped, message_reason,
     CASE
-      WHEN confirmed > 0 THEN 'confirmed' WHEN successors.uid IS NOT NULL THEN 'dead_letter'
+      WHEN confirmed > 0 THEN 'confirmed' WHEN successor > 0 THEN 'dead_letter'
       WHEN rolled_back > 0 THEN 'rolled_back' WHEN refused > 0 THEN 'refused' WHEN received > 0 THEN 'unconfirmed'
       ELSE 'earlier'
     END AS origin
-  FROM (SELECT * FROM uids WHERE queue = '') AS uids FULL JOIN successors ON uids.uid = successors.uid
+  FROM uids WHERE queue = ''
 ),
 copies AS (
   SELECT uids.*, coalesce(origin, 'earlier') AS origin, messages.message_reason AS refusal, current_epoch

@@ -7,6 +7,8 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryFile
+from typing import IO
 
 _SECONDS_BETWEEN_LOOKS = 0.2
 _PAGE = 4096
@@ -20,17 +22,33 @@ class Took:
     megabytes: float
 
 
-def run(command: Sequence[str]) -> Took:
-    """Runs a command to its end; raises CalledProcessError when it fails."""
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """Why a command came to no good end, in a line."""
+
+    reason: str
+
+
+def run(command: Sequence[str]) -> Took | Failed:
+    """Runs a command to its end."""
     started = time.monotonic()
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-    most = 0
-    while process.poll() is None:
-        most = max(most, sum(_resident(one) for one in _family(process.pid)))
-        time.sleep(_SECONDS_BETWEEN_LOOKS)
-    if process.returncode:
-        raise subprocess.CalledProcessError(process.returncode, command)
+    with TemporaryFile() as errors:
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=errors)
+        most = 0
+        while process.poll() is None:
+            most = max(most, sum(_resident(one) for one in _family(process.pid)))
+            time.sleep(_SECONDS_BETWEEN_LOOKS)
+        if process.returncode:
+            return Failed(_last_line(errors) or f"ended with {process.returncode}")
     return Took(time.monotonic() - started, most / 1e6)
+
+
+def _last_line(errors: IO[bytes]) -> str:
+    """What a traceback comes to, or what was said instead of one."""
+    errors.seek(0)
+    lines = errors.read().decode(errors="replace").split("\n")
+    said = [line for line in lines if line.strip()]
+    return said[-1].strip() if said else ""
 
 
 def _family(process: int) -> Iterator[int]:

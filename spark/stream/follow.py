@@ -25,6 +25,9 @@ from spark.schema import STAGES
 from spark.stream.cutting import GOING_ON, OVER, ROW, TIME, Horizon, cut_stream
 from spark.stream.state import State
 
+_FEWEST_PARTITIONS = 2
+_FILES_OF_PARTITION = 4
+
 _ROW = StructType([StructField(name, LongType()) for name in ("place", "what", "time", "first", "last")])
 _TIMES = StructType(
     [
@@ -102,11 +105,18 @@ class _Batch:
     record_end: int = 0
 
     def run(self, stages: DataFrame) -> None:
+        self._fit_shuffles(stages)
         known = self._known(places(stages))
         journeys = cut_stream(self._rows(stages), self._horizon(known)).persist()
         self.state.write("rows", self.number, journeys.where(F.col("sort") == ROW).select(*_ROW.names))
         self._latency(journeys.where(F.col("sort") == TIME), known)
         self._audit(journeys, known)
+
+    def _fit_shuffles(self, stages: DataFrame) -> None:
+        """Spark does not put small partitions of a stream together, and each takes as long to begin as some to do."""
+        partitions = max(_FEWEST_PARTITIONS, len(stages.inputFiles()) // _FILES_OF_PARTITION)
+        for session in (self.spark, stages.sparkSession):
+            session.conf.set("spark.sql.shuffle.partitions", str(partitions))
 
     def summary(self, seconds: float) -> dict[str, Any]:
         """What the console shows of the stream itself."""

@@ -1,0 +1,54 @@
+"""What can be known to be wrong before Spark is started, which takes seconds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from spark.errors import AnalysisError, NothingToRead
+from spark.ledger.files import files_of, place
+
+if TYPE_CHECKING:
+    from spark.job import Job
+    from spark.run import Sources
+
+_PROBE = ".writable"
+
+
+def require_options(job: Job, sources: Sources) -> None:
+    """Raises AnalysisError where an option is given that the analysis does not have."""
+    if unknown := sorted(sources.options.keys() - job.options.keys()):
+        known = "; ".join(f"{name}: {meaning}" for name, meaning in job.options.items()) or "it has none"
+        raise AnalysisError(f"{job.name} knows no option {', '.join(unknown)} ({known})")
+
+
+def require_ledger(job: Job, sources: Sources) -> None:
+    """Raises NothingToRead where the analysis reads the ledger, and there is none for the time that is asked for."""
+    if "stages" not in job.reads:
+        return
+    try:
+        found = files_of(place(sources.ledger), "stages", sources.since, sources.until)
+    except (OSError, ValueError) as error:
+        raise NothingToRead(f"{sources.ledger} cannot be read: {_line(error)}") from None
+    if not found:
+        raise NothingToRead(nothing_for_the_time(sources))
+
+
+def nothing_for_the_time(sources: Sources) -> str:
+    """What is said where the ledger has no files."""
+    return f"no files under {sources.ledger}/stages for the time that is asked for"
+
+
+def require_writable(out: str) -> None:
+    """Raises AnalysisError where results cannot be written under `out`, which is made if it is not there."""
+    try:
+        there = place(out)
+        there.system.create_dir(there.path, recursive=True)
+        probe = f"{there.path.rstrip('/')}/{_PROBE}"
+        there.system.open_output_stream(probe).close()
+        there.system.delete_file(probe)
+    except (OSError, ValueError) as error:
+        raise AnalysisError(f"results cannot be written to {out}: {_line(error)}") from None
+
+
+def _line(error: Exception) -> str:
+    return str(error).partition("\n")[0]
