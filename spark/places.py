@@ -17,7 +17,9 @@ def places(stages: DataFrame) -> DataFrame:
     """
     times = F.unix_micros("time")
     told = stages.groupBy(*KEYS)
-    return told.agg(F.min(times).alias("first_time"), F.max(times).alias("last_time")).cache()
+    known = told.agg(F.min(times).alias("first_time"), F.max(times).alias("last_time"))
+    # In one partition nothing that comes from it is shuffled again: each shuffle would take longer than the work.
+    return known.coalesce(1).cache()
 
 
 def names(places: DataFrame) -> DataFrame:

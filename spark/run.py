@@ -77,6 +77,7 @@ def _run(spark: SparkSession, job: Job, sources: Sources, out: str) -> Result:
     if spans is not None and not spans.files:
         raise NothingToRead(f"no spans in {', '.join(sources.spans) or 'no folder: say --spans'}")
     ledger = {name: reading.table for name, reading in readings.items()}
+    ledger["gaps"] = ledger["gaps"].coalesce(1)  # few, and joined with other tables that are small (see spark.places)
     inputs = Inputs(**ledger, options=sources.options, traces=spans.table if spans else None)
     transformed = job.transform(inputs)
     forget_summary(job, out)
