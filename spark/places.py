@@ -26,7 +26,7 @@ def names(places: DataFrame) -> DataFrame:
     """Virtual host and queue of each place of `spark.journeys`."""
     queues = places.select("virtual_host", "queue")
     hosts = places.select("virtual_host", F.lit("").alias("queue"))
-    return queues.union(hosts).distinct().withColumn("place", place())
+    return queues.union(hosts).coalesce(1).distinct().withColumn("place", place())
 
 
 def record(places: DataFrame, gaps: DataFrame) -> DataFrame:

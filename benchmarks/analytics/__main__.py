@@ -76,6 +76,9 @@ def stream(
 ) -> None:
     """The stream on one core, while a ledger is written: how old its results are."""
     ages = measure(rate, seconds, batch, core, folder)
+    if len(ages) < 2:
+        console.print(f"it does not keep up: fewer than three results within {seconds:.0f} s")
+        raise typer.Exit(1)
     table = Table("batch", "rows end", "result after s", "took s")
     for age in ages:
         table.add_row(str(age.batch), age.record_end, f"{age.age:.1f}", f"{age.seconds:.1f}")

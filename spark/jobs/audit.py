@@ -119,8 +119,8 @@ def transform(inputs: Inputs) -> dict[str, DataFrame]:
     extent = record(known, inputs.gaps)
     segments = journeys(inputs.stages, OF_COPIES, OF_MESSAGES, plain=PLAIN)
     judged = judge(segments, known, inputs.gaps, extent, inputs.number("grace", GRACE_SECONDS))
-    # One pass over everything gives this small table, from which the others come.
-    return tables(account(judged, names(known)).cache(), inputs.gaps, extent)
+    # One pass over everything gives this small table, from which the others come without another shuffle.
+    return tables(account(judged, names(known)).coalesce(1).cache(), inputs.gaps, extent)
 
 
 def tables(accounts: DataFrame, gaps: DataFrame, extent: DataFrame) -> dict[str, DataFrame]:

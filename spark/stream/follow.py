@@ -108,7 +108,7 @@ class _Batch:
         self._fit_shuffles(stages)
         known = self._known(places(stages))
         journeys = cut_stream(self._rows(stages), self._horizon(known)).persist()
-        self.state.write("rows", self.number, journeys.where(F.col("sort") == ROW).select(*_ROW.names))
+        self.state.write_large("rows", self.number, journeys.where(F.col("sort") == ROW).select(*_ROW.names))
         self._latency(journeys.where(F.col("sort") == TIME), known)
         self._audit(journeys, known)
 
@@ -126,9 +126,9 @@ class _Batch:
 
     def _known(self, seen: DataFrame) -> DataFrame:
         before = self.state.read("places", self.number - 1, _PLACES)
-        both = before.unionByName(seen.select(*_PLACES.names)).groupBy(*KEYS)
+        both = before.unionByName(seen.select(*_PLACES.names)).coalesce(1).groupBy(*KEYS)
         known = both.agg(F.min("first_time").alias("first_time"), F.max("last_time").alias("last_time"))
-        return self.state.write("places", self.number, known.coalesce(1)).cache()
+        return self.state.write("places", self.number, known).cache()
 
     def _horizon(self, known: DataFrame) -> Horizon:
         ((end,),) = known.agg(F.coalesce(F.max("last_time"), F.lit(0))).collect()
@@ -144,8 +144,8 @@ class _Batch:
         named = F.get(F.array(*(F.lit(hop.name) for hop in HOPS)), F.col("hop").cast("int"))
         fresh = times.withColumn("hop", named).select(*_TIMES.names)
         before = self.state.read("times", self.number - 1, _TIMES)
-        both = merged(before.unionByName(fresh), latency.KEYS).select(*_TIMES.names)
-        so_far = self.state.write("times", self.number, both.coalesce(1)).cache()
+        both = merged(before.unionByName(fresh).coalesce(1), latency.KEYS).select(*_TIMES.names)
+        so_far = self.state.write("times", self.number, both).cache()
         write_tables(self.spark, latency.JOB, latency.summaries(so_far, names(known)), self.following.out)
 
     def _audit(self, journeys: DataFrame, known: DataFrame) -> None:
@@ -153,12 +153,12 @@ class _Batch:
         extent = record(known, gaps)
         segments = journeys.where(F.col("sort").isin(OVER, GOING_ON)).withColumn("copy", F.col("copy") != 0)
         judged = audit.judge(segments, known, gaps, extent, self.following.grace)
-        accounts = audit.account(judged, names(known), "sort").cache()
+        accounts = audit.account(judged, names(known), "sort").coalesce(1).cache()
         over, going_on = (accounts.where(F.col("sort") == sort).drop("sort") for sort in (OVER, GOING_ON))
         before = self.state.read("accounts", self.number - 1, over.schema)
-        both = audit.added(before.unionByName(over))
-        so_far = self.state.write("accounts", self.number, both.coalesce(1)).cache()
-        everything = so_far.unionByName(going_on)
+        both = audit.added(before.unionByName(over).coalesce(1))
+        so_far = self.state.write("accounts", self.number, both).cache()
+        everything = so_far.unionByName(going_on).coalesce(1)
         write_tables(self.spark, audit.JOB, audit.tables(everything, gaps, extent), self.following.out)
 
 

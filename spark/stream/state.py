@@ -31,9 +31,13 @@ class State:
         return self.spark.read.schema(schema).parquet(self._uri(name, batch))
 
     def write(self, name: str, batch: int, table: DataFrame) -> DataFrame:
-        """Leaves a table; gives it as it can be read again."""
+        """Leaves a small table; gives it as it can be read again, in one partition, that no more is shuffled."""
+        self.write_large(name, batch, table.coalesce(1))
+        return self.spark.read.schema(table.schema).parquet(self._uri(name, batch)).coalesce(1)
+
+    def write_large(self, name: str, batch: int, table: DataFrame) -> None:
+        """Leaves a table of any size."""
         table.write.mode("overwrite").parquet(self._uri(name, batch))
-        return self.spark.read.schema(table.schema).parquet(self._uri(name, batch))
 
     def forget(self, before: int) -> None:
         """Removes what no batch will ask for any more."""
