@@ -6,7 +6,7 @@ import uuid
 
 import structlog
 
-from services.common.clients.dry_run import DryRunClient
+from services.common.clients.dry_run import DryRunOfAny
 from services.common.clients.partition_table import ROLE, PartitionTable
 from services.common.clients.routers import Routers
 from services.common.clients.store import StoreClient
@@ -54,8 +54,7 @@ class Service:
         self._tasks.start(table.follow(self._store.watch_leases(ROLE)), name="follow leases")
         self._routers = Routers(self._store, NAME)
         self._routers.start()
-        self._dry_run = DryRunClient(settings.address_of("router"))
-        routers = [trace_routes(self._look_up), dry_run_routes(self._dry_run)]
+        routers = [trace_routes(self._look_up), dry_run_routes(DryRunOfAny(self._routers))]
         health = StackHealth(settings, table, self._routers.addresses)
         self._http.start(application(health, users, routers))
         await _seed(users, first)
@@ -69,7 +68,6 @@ class Service:
         await self._tasks.stop()
         await self._routers.stop()
         await self._look_up.stop()
-        await self._dry_run.close()
         await self._filer.stop()
         await self._store.close()
 

@@ -33,9 +33,12 @@ class FakeStore(store_pb2_grpc.StoreServicer):
         leases = [
             store_pb2.Lease(name=lease_name(number), epoch=1, member="m1", address=address) for number in partitions
         ]
-        self.table = store_pb2.LeaseTable(leases=leases, members=[member] if alive else [])
-        self._changed.set()
-        self._changed = asyncio.Event()
+        self._tell(store_pb2.LeaseTable(leases=leases, members=[member] if alive else []))
+
+    def join(self, role: str, address: str) -> None:
+        """One more member."""
+        member = store_pb2.Member(member=address, role=role, address=address)
+        self._tell(store_pb2.LeaseTable(leases=self.table.leases, members=[*self.table.members, member]))
 
     async def PutRecords(self, request: store_pb2.PutRecordsRequest, context: Any) -> store_pb2.PutRecordsReply:
         for record in request.puts:
@@ -57,6 +60,11 @@ class FakeStore(store_pb2_grpc.StoreServicer):
             changed = self._changed
             yield self._table_of(request.role)
             await changed.wait()
+
+    def _tell(self, table: store_pb2.LeaseTable) -> None:
+        self.table = table
+        self._changed.set()
+        self._changed = asyncio.Event()
 
     def _table_of(self, role: str) -> store_pb2.LeaseTable:
         members = [member for member in self.table.members if member.role == role]

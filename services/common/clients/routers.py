@@ -87,7 +87,12 @@ class Routers:
 
     def evaluator(self) -> Router | None:
         """One that is to be asked where messages go: another for other askers."""
-        return self._serving[self._spread % len(self._serving)] if self._serving else self.writer
+        return next(iter(self.evaluators()), self.writer)
+
+    def evaluators(self) -> list[Router]:
+        """All that can be asked where messages go, `evaluator` first."""
+        start = self._spread % max(len(self._serving), 1)
+        return self._serving[start:] + self._serving[:start]
 
     async def while_writing(self, writer: Router, work: Coroutine[Any, Any, T]) -> T:
         """What `work` gives; raises Replaced, and cancels it, when another router than `writer` writes."""

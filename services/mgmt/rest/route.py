@@ -6,7 +6,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from services.common.clients.dry_run import DryRunClient
+from services.common.clients.dry_run import DryRuns
 from services.common.dry_run import DryRun, parse_headers
 from services.mgmt.rest.failures import documented
 
@@ -14,8 +14,8 @@ _LONGEST = 255  # bytes in a short string of AMQP
 _MOST_HEADERS = 100
 
 
-def dry_run_routes(client: DryRunClient) -> APIRouter:
-    """Answers from the router."""
+def dry_run_routes(dry_runs: DryRuns) -> APIRouter:
+    """Answers from a router."""
     router = APIRouter(tags=["topology"])
 
     @router.get("/route", responses=documented(400, 404, 503), summary="Where would my message go")
@@ -29,6 +29,6 @@ def dry_run_routes(client: DryRunClient) -> APIRouter:
         ] = [],  # noqa: B006 - FastAPI copies it
     ) -> DryRun:
         """The queues that would get the message, and the bindings on its way; nothing is sent."""
-        return await client.route(vhost, exchange, key, parse_headers(header))
+        return await dry_runs.route(vhost, exchange, key, parse_headers(header))
 
     return router

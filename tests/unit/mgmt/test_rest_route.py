@@ -7,16 +7,18 @@ import pytest
 from services.common.config import Settings
 from services.common.dry_run import DryRun
 from tests.support.explaining_router import ExplainingRouter
+from tests.support.fake_store import FakeStore
 from tests.support.rest import Get
 
 
 @pytest.fixture
-async def router(settings: Settings) -> AsyncIterator[ExplainingRouter]:
+async def router(settings: Settings, store: FakeStore) -> AsyncIterator[ExplainingRouter]:
     """`q` gets from `amq.headers` what has a size of 3."""
     router = ExplainingRouter()
     router.bench.queue("q")
     router.bench.bind("amq.headers", "q", arguments={"x-match": "all", "size": 3})
     await router.start(settings.address_of("router"))
+    store.join("router", settings.address_of("router"))
     yield router
     await router.stop()
 

@@ -8,6 +8,7 @@ from typing import Any
 import grpc.aio
 import pytest
 
+from services.common.clients.dry_run import DryRunOfAny
 from services.common.errors import NotFound
 from services.common.grpc_channel import connect, is_serving
 from services.rpc import router_pb2, router_pb2_grpc
@@ -85,6 +86,20 @@ async def test_the_next_router_takes_over_while_clients_go_on(cluster: Any, unti
     with pytest.raises(NotFound):
         await client.change(cluster.request("declare_queue", name="none", passive=True))
     assert (await client.change(cluster.request("declare_queue", name="before", passive=True))).queue.name == "before"
+
+
+async def test_any_router_explains(cluster: Any, until: Any) -> None:
+    """While one of two routers stops, where a message would go is still told, whichever would have been asked first."""
+    first = await cluster.start_router()
+    await cluster.start_router("router-2")
+    clients = [await cluster.watch(f"g{number}") for number in range(8)]
+    await clients[0].change(cluster.request("declare_queue", name="q"))
+    await until(lambda: all(len(client.routers.evaluators()) == 2 for client in clients))
+    stopping = asyncio.ensure_future(cluster.stop_one(first))
+    while not stopping.done():
+        for client in clients:
+            assert (await DryRunOfAny(client.routers).route("/", "", "q", {})).queues == ["q"]
+    await stopping
 
 
 async def test_a_router_does_not_follow_itself(cluster: Any) -> None:
