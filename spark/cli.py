@@ -101,13 +101,13 @@ def follow(
         from spark.failure import told_in_a_line
         from spark.interrupt import end_on_interrupt
         from spark.session import build_session
-        from spark.stream.follow import Following
+        from spark.stream.follow import SETTINGS, Following, java_options
         from spark.stream.follow import follow as start
 
         following = Following(ledger, out, checkpoint, every, late, keep, grace)
         require_writable(out)
         require_writable(checkpoint)
-        session = build_session(master, memory)
+        session = build_session(master, memory, SETTINGS, java_options(master))
         end_on_interrupt(session.sparkContext, status=0)  # as it is meant to end; the checkpoint knows how to go on
         with told_in_a_line():
             start(session, following, once=once).awaitTermination()

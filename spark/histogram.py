@@ -31,13 +31,6 @@ def histogram(times: DataFrame, keys: Sequence[str]) -> DataFrame:
     )
 
 
-def merged(histograms: DataFrame, keys: Sequence[str]) -> DataFrame:
-    """Histograms of the same keys put together."""
-    return histograms.groupBy(*keys, "bucket").agg(
-        F.sum("messages").alias("messages"), F.sum("total_us").alias("total_us"), F.max("max_us").alias("max_us")
-    )
-
-
 def percentiles(histograms: DataFrame, keys: Sequence[str]) -> DataFrame:
     """For each key `messages`, `p50_us`, `p95_us`, `p99_us`, `max_us` and `mean_us`."""
     at = F.percentile(F.col("bucket"), F.array(F.lit(0.5), F.lit(0.95), F.lit(0.99)), F.col("messages"))

@@ -25,7 +25,7 @@ KINDS = (*(name for name in STAGE_NAMES if name != "settled"), "accepted", "reje
 _OF_MESSAGES = ("received", "returned", "confirmed", "refused", "rolled_back")
 
 # Journeys are cut in parts of so many uids, whole and in memory: a queue that has nearly all messages is many parts.
-_BUCKET_BITS = 12
+BUCKET_BITS = 12
 _ROWS_OF_BATCH = 100_000
 
 
@@ -95,10 +95,10 @@ def told(stages: DataFrame, wanted: set[str], values: Mapping[str, Column]) -> D
 
 def in_buckets(rows: DataFrame) -> DataFrame:
     """Divides ranges that reach over several buckets, and says which each is in: `bucket`."""
-    first, last = (F.shiftright(name, _BUCKET_BITS) for name in ("first", "last"))
+    first, last = (F.shiftright(name, BUCKET_BITS) for name in ("first", "last"))
     buckets = F.when(first == last, F.array(first)).otherwise(F.sequence(first, last))
-    begin = F.shiftleft("bucket", _BUCKET_BITS)
-    end = begin + ((1 << _BUCKET_BITS) - 1)
+    begin = F.shiftleft("bucket", BUCKET_BITS)
+    end = begin + ((1 << BUCKET_BITS) - 1)
     return (
         rows.withColumn("bucket", F.explode(buckets))
         .withColumn("first", F.greatest("first", begin))

@@ -124,7 +124,7 @@ def clip(rows: Columns, ranges: Columns) -> dict[str, Ints]:
     of_rows, of_ranges = spans(rows, known), spans(whole, np.arange(len(whole["first"])))
     low = np.searchsorted(of_ranges.base + of_ranges.finish, of_rows.base + of_rows.begin, "right")
     high = np.searchsorted(of_ranges.base + of_ranges.begin, of_rows.base + of_rows.finish, "left")
-    row, which = _expand(low, np.maximum(high - low, 0))
+    row, which = expand(low, np.maximum(high - low, 0))
     kept = {name: values[known[row]] for name, values in rows.items()}
     kept["first"] = np.maximum(kept["first"], whole["first"][which])
     kept["last"] = np.minimum(kept["last"], whole["last"][which])
@@ -154,7 +154,7 @@ def _segments(spans: _Spans, boundaries: Ints, stride: int) -> _Segments:
     begin, finish = spans.base + spans.begin, spans.base + spans.finish
     keys = _distinct(begin, finish, _inside(spans, boundaries))
     low, high = np.searchsorted(keys, begin), np.searchsorted(keys, finish)
-    row, key = _expand(low, high - low)
+    row, key = expand(low, high - low)
     used, segment = _dense(key, len(keys))
     return _Segments(keys[used] % stride, keys[used + 1] % stride, keys[used] // stride * stride, row, segment)
 
@@ -162,11 +162,11 @@ def _segments(spans: _Spans, boundaries: Ints, stride: int) -> _Segments:
 def _inside(spans: _Spans, boundaries: Ints) -> Ints:
     low = np.searchsorted(boundaries, spans.begin, "right")
     high = np.searchsorted(boundaries, spans.finish, "left")
-    row, which = _expand(low, np.maximum(high - low, 0))
+    row, which = expand(low, np.maximum(high - low, 0))
     return spans.base[row] + boundaries[which]
 
 
-def _expand(start: Ints, count: Ints) -> tuple[Ints, Ints]:
+def expand(start: Ints, count: Ints) -> tuple[Ints, Ints]:
     """For each i the numbers start[i], start[i] + 1, … (count[i] of them), and beside each its i."""
     row = np.repeat(np.arange(len(start)), count)
     before = np.cumsum(count) - count

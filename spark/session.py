@@ -33,12 +33,15 @@ _SETTINGS = {
 
 
 def build_session(
-    master: str | None = None, memory: str | None = None, settings: Mapping[str, str] | None = None
+    master: str | None = None,
+    memory: str | None = None,
+    settings: Mapping[str, str] | None = None,
+    java_options: str = "",
 ) -> SparkSession:
     """A session on `master` (default: spark-submit's, else all cores of this machine).
 
-    `memory` is the heap of the driver, which on local[*] does all the work. Raises JavaMissing, MasterMissing, and
-    AnalysisError where Spark does not start.
+    `memory` is the heap of the driver, which on local[*] does all the work; `java_options` are for its Java. Raises
+    JavaMissing, MasterMissing, and AnalysisError where Spark does not start.
     """
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ  # by spark-submit: Java runs already
     builder = SparkSession.builder.appName("hopline")
@@ -48,7 +51,8 @@ def build_session(
         builder = builder.master(master or "local[*]")
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # workers need the same packages
         builder = builder.config("spark.driver.memory", memory or "2g")
-        builder = builder.config("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={_LOG4J.as_uri()}")
+        java = f"-Dlog4j2.configurationFile={_LOG4J.as_uri()} {java_options}".rstrip()
+        builder = builder.config("spark.driver.extraJavaOptions", java)
         # The machine's name may not resolve, and a session on this machine needs no other.
         if (master or "local").startswith("local"):
             builder = builder.config("spark.driver.host", "127.0.0.1").config("spark.driver.bindAddress", "127.0.0.1")

@@ -158,12 +158,6 @@ def account(judged: DataFrame, queues: DataFrame, *keys: str) -> DataFrame:
     return named.withColumns(filled).select(*keys, *ACCOUNT)
 
 
-def added(accounts: DataFrame) -> DataFrame:
-    """Accounts of several times put together."""
-    keys = [name for name in ACCOUNT if name != "messages"]
-    return accounts.groupBy(*keys).agg(F.sum("messages").alias("messages")).select(*ACCOUNT)
-
-
 def verdict(accounts: DataFrame, gaps: DataFrame, extent: DataFrame) -> DataFrame:
     """The account in one row."""
     promised = F.col("origin").isin("confirmed", "dead_letter")

@@ -7,22 +7,24 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+from pyspark import TaskContext
 from pyspark.sql import DataFrame
 
 from spark.hops import HOPS
 from spark.hops import OF_COPIES as TIMES_OF_COPIES
 from spark.hops import OF_MESSAGES as TIMES_OF_MESSAGES
 from spark.jobs.audit import ENDS, OF_COPIES, OF_MESSAGES, PLAIN
-from spark.journeys import folded
+from spark.journeys import folded, in_buckets
 from spark.packing import unpacked
 from spark.ranges import NOTHING, Bools, Ints, clip, cut, union
+from spark.stream.kept import ROW, all_rows, file_rows
 
 # Sorts of rows that come out of a cut.
-OVER, GOING_ON, ROW, TIME = range(4)
+OVER, GOING_ON, TIME = range(3)
 
 _AUDIT = (*OF_COPIES, *OF_MESSAGES)
 _SEGMENT = ("place", "copy", "first", "last", *(measure.name for measure in _AUDIT), "messages")
-_EXTRA = ("what", "time", "hop", "bucket", "total_us", "max_us")
+_EXTRA = ("hop", "bucket", "total_us", "max_us")
 _COLUMNS = ("sort", *_SEGMENT, *_EXTRA)
 _SCHEMA = pa.schema([(name, pa.int64()) for name in _COLUMNS])
 _ROWS_OF_BATCH = 100_000
@@ -37,28 +39,31 @@ class Horizon:
     given_up: int  # all that nothing was heard of since
 
 
-def cut_stream(rows: DataFrame, horizon: Horizon) -> DataFrame:
-    """Of rows in buckets (see `spark.journeys`), by `sort`: OVER: segments of journeys that are over; GOING_ON: of
-    those that go on; ROW: the rows about them, to be looked at again with those to come; TIME: how long the hops of
-    those that are over took, as histograms.
+def cut_stream(rows: DataFrame, kept: DataFrame, horizon: Horizon, partitions: int, keep: str) -> DataFrame:
+    """Of new rows (see `spark.journeys.told`) and of those kept before (see `spark.stream.kept`), by `sort`: OVER:
+    segments of journeys that are over; GOING_ON: of those that go on; TIME: how long the hops of those that are over
+    took, as histograms. Rows about those that go on are filed in the folder `keep`, to be looked at again.
     """
+    if partitions == 1:  # nothing need be shuffled
+        together = rows.unionByName(kept, allowMissingColumns=True).coalesce(1)
+    else:
+        everything = in_buckets(rows).unionByName(kept, allowMissingColumns=True)
+        together = everything.repartition(partitions, "bucket")
     schema = ", ".join(f"`{name}` long" for name in _COLUMNS)
-    return rows.repartition("bucket").drop("bucket").mapInArrow(_cutter(horizon), schema)
+    return together.select(*ROW, "rows").mapInArrow(_cutter(horizon, keep), schema)
 
 
-def _cutter(horizon: Horizon) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+def _cutter(horizon: Horizon, keep: str) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def cut_partition(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         filled = [batch for batch in batches if batch.num_rows]
         if filled:
-            table = pa.Table.from_batches(filled)
-            rows = {name: table[name].to_numpy() for name in table.column_names}
-            for part in _parts(rows, horizon):
+            for part in _parts(all_rows(pa.Table.from_batches(filled)), horizon, keep):
                 yield from part.to_batches(max_chunksize=_ROWS_OF_BATCH)
 
     return cut_partition
 
 
-def _parts(rows: dict[str, Ints], horizon: Horizon) -> Iterator[pa.Table]:
+def _parts(rows: dict[str, Ints], horizon: Horizon, keep: str) -> Iterator[pa.Table]:
     measures = {measure.name: measure for measure in (*_AUDIT, *TIMES_OF_COPIES, *TIMES_OF_MESSAGES)}
     of_copies = {measure.name for measure in (*OF_COPIES, *TIMES_OF_COPIES)}
     told = unpacked(rows)
@@ -71,8 +76,9 @@ def _parts(rows: dict[str, Ints], horizon: Horizon) -> Iterator[pa.Table]:
     ended, going_on = _chosen(segments, over), _chosen(segments, ~over)
     yield _sorted(TIME, _times(ended))
     yield _sorted(OVER, folded({name: ended[name] for name in _SEGMENT if name in ended}, PLAIN))
-    yield _sorted(GOING_ON, folded({name: going_on[name] for name in _SEGMENT if name in going_on}, None))
-    yield _sorted(ROW, _table(_kept(rows, told["copy"] == 1, going_on)))
+    yield _sorted(GOING_ON, folded({name: going_on[name] for name in _SEGMENT if name in going_on}, PLAIN))
+    partition = TaskContext.get()
+    file_rows(_still_needed(rows, told["copy"] == 1, going_on), keep, partition.partitionId() if partition else 0)
 
 
 def _is_over(segments: Mapping[str, Ints], horizon: Horizon) -> Bools:
@@ -89,7 +95,7 @@ def _chosen(segments: Mapping[str, Ints], which: Bools) -> dict[str, Ints]:
     return {name: values[which] for name, values in segments.items()}
 
 
-def _kept(rows: Mapping[str, Ints], is_copy: Bools, going_on: Mapping[str, Ints]) -> dict[str, Ints]:
+def _still_needed(rows: Mapping[str, Ints], is_copy: Bools, going_on: Mapping[str, Ints]) -> dict[str, Ints]:
     """The rows about journeys that go on; those of a message for as long as any of its copies does."""
     copies = _chosen(going_on, going_on["copy"] == 1)
     of_copies = clip(_chosen(rows, is_copy), copies)
@@ -127,11 +133,9 @@ def _hop(number: int, copies: Mapping[str, Ints], begin: str, end: str) -> dict[
     }
 
 
-def _table(columns: Mapping[str, Ints]) -> pa.Table:
-    return pa.table({name: pa.array(values, pa.int64()) for name, values in columns.items()})
-
-
 def _sorted(sort: int, table: pa.Table) -> pa.Table:
-    nothing = pa.nulls(len(table), pa.int64())
-    columns = [table[name] if name in table.column_names else nothing for name in _COLUMNS[1:]]
-    return pa.table([pa.array(np.full(len(table), sort)), *columns], _SCHEMA)
+    def column(field: pa.Field) -> pa.ChunkedArray | pa.Array:
+        return table[field.name] if field.name in table.column_names else pa.nulls(len(table), field.type)
+
+    columns = [column(field) for field in _SCHEMA]
+    return pa.table([pa.array(np.full(len(table), sort)), *columns[1:]], _SCHEMA)

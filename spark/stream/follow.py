@@ -3,49 +3,37 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
-from pyspark.sql.types import IntegerType, LongType, StringType, StructField, StructType
+from pyspark.sql.types import BinaryType, LongType, StructField, StructType
 
-from spark.histogram import merged
+from spark.histogram import COLUMNS
 from spark.hops import HOPS
 from spark.job import Job
 from spark.jobs import audit, latency
-from spark.journeys import KINDS, in_buckets, told
+from spark.journeys import KINDS, told
 from spark.ledger.files import place
 from spark.ledger.read import read_table
 from spark.output import write_summary, write_tables
 from spark.places import KEYS, names, places, record
 from spark.schema import STAGES
-from spark.stream.cutting import GOING_ON, OVER, ROW, TIME, Horizon, cut_stream
+from spark.stream.cutting import GOING_ON, OVER, TIME, Horizon, cut_stream
+from spark.stream.kept import ROW
 from spark.stream.state import State
 
-_FEWEST_PARTITIONS = 2
-_FILES_OF_PARTITION = 4
+# All that is shuffled is small, but for rows, and they say themselves into how many parts: planning must not take long.
+SETTINGS = {"spark.sql.adaptive.enabled": "false", "spark.sql.shuffle.partitions": "1"}
+_BYTES_OF_PARTITION = 64 << 20
 
-_ROW = StructType([StructField(name, LongType()) for name in ("place", "what", "time", "first", "last")])
-_TIMES = StructType(
-    [
-        StructField("place", LongType()),
-        StructField("partition", LongType()),
-        StructField("hop", StringType()),
-        StructField("bucket", LongType()),
-        *(StructField(name, LongType()) for name in ("messages", "total_us", "max_us")),
-    ]
-)
-_PLACES = StructType(
-    [
-        *(StructField(name, StringType()) for name in ("virtual_host", "queue")),
-        StructField("partition", IntegerType()),
-        StructField("instance", StringType()),
-        *(StructField(name, LongType()) for name in ("epoch", "first_time", "last_time")),
-    ]
-)
+_KEPT_ROWS = StructType([StructField("bucket", LongType()), StructField("rows", BinaryType())])
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,20 +50,27 @@ class Following:
     files: int = 200  # in a batch, at most
 
 
+def java_options(master: str | None) -> str:
+    """Options for Java: on one core, compiling takes the time of those it is done for."""
+    return "-XX:TieredStopAtLevel=1" if master in {"local", "local[1]"} else ""
+
+
 def follow(spark: SparkSession, following: Following, *, once: bool = False) -> StreamingQuery:
     """Starts to follow; `once` ends it when all files of now are read. Raises nothing: the query tells of failure.
 
     Only files of the running hours are read: those that services merged afterwards have nothing new.
     """
     folder = place(following.ledger)
-    stages = (
+    # A batch of a stream has its columns read whatever is asked of it. So the stream says of which files it is made.
+    files = (
         spark.readStream.schema(STAGES)
         .option("maxFilesPerTrigger", following.files)
         .option("pathGlobFilter", "part-*.parquet")
         .option("recursiveFileLookup", "true")
         .parquet(folder.uri(f"{folder.path.rstrip('/')}/stages"))
+        .select("_metadata.file_path")
     )
-    writer = stages.writeStream.foreachBatch(_Batches(spark, following)).option(
+    writer = files.writeStream.foreachBatch(_Batches(spark, following)).option(
         "checkpointLocation", following.checkpoint
     )
     writer = writer.trigger(availableNow=True) if once else writer.trigger(processingTime=f"{following.every} seconds")
@@ -87,10 +82,11 @@ class _Batches:
     spark: SparkSession
     following: Following
 
-    def __call__(self, stages: DataFrame, number: int) -> None:
+    def __call__(self, files: DataFrame, number: int) -> None:
         started = time.monotonic()
+        paths = sorted(row.file_path for row in files.distinct().collect())
         batch = _Batch(self.spark, self.following, State(self.spark, self.following.checkpoint), number)
-        batch.run(stages)
+        batch.run(paths)
         self.spark.catalog.clearCache()
         batch.state.forget(number)
         write_summary(_STREAM, batch.summary(time.monotonic() - started), self.following.out)
@@ -104,19 +100,13 @@ class _Batch:
     number: int
     record_end: int = 0
 
-    def run(self, stages: DataFrame) -> None:
-        self._fit_shuffles(stages)
-        known = self._known(places(stages))
-        journeys = cut_stream(self._rows(stages), self._horizon(known)).persist()
-        self.state.write_large("rows", self.number, journeys.where(F.col("sort") == ROW).select(*_ROW.names))
-        self._latency(journeys.where(F.col("sort") == TIME), known)
-        self._audit(journeys, known)
-
-    def _fit_shuffles(self, stages: DataFrame) -> None:
-        """Spark does not put small partitions of a stream together, and each takes as long to begin as some to do."""
-        partitions = max(_FEWEST_PARTITIONS, len(stages.inputFiles()) // _FILES_OF_PARTITION)
-        for session in (self.spark, stages.sparkSession):
-            session.conf.set("spark.sql.shuffle.partitions", str(partitions))
+    def run(self, paths: Sequence[str]) -> None:
+        stages = self.spark.read.schema(STAGES).parquet(*paths)
+        known = self._known(stages)
+        journeys = self._journeys(stages, self._horizon(known), self._partitions(paths)).persist()
+        queues = self.spark.createDataFrame(known).coalesce(1)
+        self._latency(journeys.where(F.col("sort") == TIME), queues)
+        self._audit(journeys.where(F.col("sort").isin(OVER, GOING_ON)), queues)
 
     def summary(self, seconds: float) -> dict[str, Any]:
         """What the console shows of the stream itself."""
@@ -124,41 +114,53 @@ class _Batch:
         age = (datetime.now(UTC) - end).total_seconds()
         return {"batch": self.number, "record_end": end, "age_seconds": round(age, 3), "seconds": round(seconds, 3)}
 
-    def _known(self, seen: DataFrame) -> DataFrame:
-        before = self.state.read("places", self.number - 1, _PLACES)
-        both = before.unionByName(seen.select(*_PLACES.names)).coalesce(1).groupBy(*KEYS)
-        known = both.agg(F.min("first_time").alias("first_time"), F.max("last_time").alias("last_time"))
-        return self.state.write("places", self.number, known).cache()
+    def _known(self, stages: DataFrame) -> pa.Table:
+        seen = places(stages).toArrow()
+        return self._together("places", seen, KEYS, {"first_time": "min", "last_time": "max"})
 
-    def _horizon(self, known: DataFrame) -> Horizon:
-        ((end,),) = known.agg(F.coalesce(F.max("last_time"), F.lit(0))).collect()
-        self.record_end = int(end)
+    def _together(self, name: str, fresh: pa.Table, keys: Sequence[str], how: Mapping[str, str]) -> pa.Table:
+        """A small table of what was before and what is new; rows of the same keys are one."""
+        before = self.state.read(name, self.number - 1, fresh.schema)
+        both = pa.concat_tables([before, fresh]).group_by(list(keys)).aggregate(list(how.items()))
+        together = both.rename_columns([*keys, *how]).select(fresh.column_names).cast(fresh.schema)
+        self.state.write(name, self.number, together)
+        return together
+
+    def _horizon(self, known: pa.Table) -> Horizon:
+        self.record_end = pc.max(known["last_time"]).as_py() or 0
         late, keep = (int(seconds * 1e6) for seconds in (self.following.late, self.following.keep))
         return Horizon(self.record_end - late, self.record_end - keep)
 
-    def _rows(self, stages: DataFrame) -> DataFrame:
-        before = self.state.read("rows", self.number - 1, _ROW)
-        return in_buckets(told(stages, set(KINDS), {}).select(*_ROW.names).unionByName(before))
+    def _journeys(self, stages: DataFrame, horizon: Horizon, partitions: int) -> DataFrame:
+        kept = self.state.read_large("rows", self.number - 1, _KEPT_ROWS)
+        keep = self.state.folder("rows", self.number)
+        rows = told(stages, set(KINDS), {}).select(*ROW)
+        return cut_stream(rows, kept, horizon, partitions, keep)
+
+    def _partitions(self, paths: Sequence[str]) -> int:
+        """As many as there are cores, and more for what is more than they can have in memory."""
+        system = place(self.following.ledger).system
+        fresh = sum(info.size or 0 for info in system.get_file_info([place(path).path for path in paths]))
+        size = fresh + self.state.size("rows", self.number - 1)
+        return max(self.spark.sparkContext.defaultParallelism, size // _BYTES_OF_PARTITION)
 
     def _latency(self, times: DataFrame, known: DataFrame) -> None:
         named = F.get(F.array(*(F.lit(hop.name) for hop in HOPS)), F.col("hop").cast("int"))
-        fresh = times.withColumn("hop", named).select(*_TIMES.names)
-        before = self.state.read("times", self.number - 1, _TIMES)
-        both = merged(before.unionByName(fresh).coalesce(1), latency.KEYS).select(*_TIMES.names)
-        so_far = self.state.write("times", self.number, both).cache()
-        write_tables(self.spark, latency.JOB, latency.summaries(so_far, names(known)), self.following.out)
+        fresh = times.withColumn("hop", named).select(*latency.KEYS, *COLUMNS).toArrow()
+        how = {"messages": "sum", "total_us": "sum", "max_us": "max"}
+        so_far = self.spark.createDataFrame(self._together("times", fresh, (*latency.KEYS, "bucket"), how))
+        write_tables(self.spark, latency.JOB, latency.summaries(so_far.coalesce(1), names(known)), self.following.out)
 
-    def _audit(self, journeys: DataFrame, known: DataFrame) -> None:
-        gaps = read_table(self.spark, self.following.ledger, "gaps").table
+    def _audit(self, segments: DataFrame, known: DataFrame) -> None:
+        gaps = read_table(self.spark, self.following.ledger, "gaps").table.coalesce(1)
         extent = record(known, gaps)
-        segments = journeys.where(F.col("sort").isin(OVER, GOING_ON)).withColumn("copy", F.col("copy") != 0)
+        segments = segments.withColumn("copy", F.col("copy") != 0)
         judged = audit.judge(segments, known, gaps, extent, self.following.grace)
-        accounts = audit.account(judged, names(known), "sort").coalesce(1).cache()
-        over, going_on = (accounts.where(F.col("sort") == sort).drop("sort") for sort in (OVER, GOING_ON))
-        before = self.state.read("accounts", self.number - 1, over.schema)
-        both = audit.added(before.unionByName(over).coalesce(1))
-        so_far = self.state.write("accounts", self.number, both).cache()
-        everything = so_far.unionByName(going_on).coalesce(1)
+        accounts = audit.account(judged, names(known), "sort").coalesce(1).toArrow()
+        over, going_on = (accounts.filter(pc.equal(accounts["sort"], sort)).drop("sort") for sort in (OVER, GOING_ON))
+        keys = [name for name in audit.ACCOUNT if name != "messages"]
+        so_far = self._together("accounts", over, keys, {"messages": "sum"})
+        everything = self.spark.createDataFrame(pa.concat_tables([so_far, going_on])).coalesce(1)
         write_tables(self.spark, audit.JOB, audit.tables(everything, gaps, extent), self.following.out)
 
 

@@ -8,13 +8,16 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 from pyarrow import fs
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from spark.ledger.files import place
+from spark.ledger.files import Place, place
 
 _KEPT = 2  # batches
+_SMALL = "table.parquet"
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,20 +27,38 @@ class State:
     spark: SparkSession
     checkpoint: str
 
-    def read(self, name: str, batch: int, schema: StructType) -> DataFrame:
-        """The table that a batch left; nothing before the first."""
+    def read(self, name: str, batch: int, schema: pa.Schema) -> pa.Table:
+        """The small table that a batch left; nothing before the first."""
+        if batch < 0:
+            return schema.empty_table()
+        there = self._place(name, batch)
+        return pq.read_table(f"{there.path}/{_SMALL}", filesystem=there.system, schema=schema)
+
+    def write(self, name: str, batch: int, table: pa.Table) -> None:
+        """Leaves a small table: without Spark, which takes longer to begin than such a table to be written."""
+        there = self._place(name, batch)
+        there.system.create_dir(there.path, recursive=True)
+        pq.write_table(table, f"{there.path}/{_SMALL}", filesystem=there.system)
+
+    def read_large(self, name: str, batch: int, schema: StructType) -> DataFrame:
+        """The table of any size that a batch left; nothing before the first."""
         if batch < 0:
             return self.spark.createDataFrame([], schema)
         return self.spark.read.schema(schema).parquet(self._uri(name, batch))
 
-    def write(self, name: str, batch: int, table: DataFrame) -> DataFrame:
-        """Leaves a small table; gives it as it can be read again, in one partition, that no more is shuffled."""
-        self.write_large(name, batch, table.coalesce(1))
-        return self.spark.read.schema(table.schema).parquet(self._uri(name, batch)).coalesce(1)
+    def folder(self, name: str, batch: int) -> str:
+        """Where partitions of a table of any size are to be left; what another try left there is gone."""
+        there = self._place(name, batch)
+        if there.system.get_file_info(there.path).type != fs.FileType.NotFound:
+            there.system.delete_dir(there.path)
+        there.system.create_dir(there.path, recursive=True)
+        return self._uri(name, batch)
 
-    def write_large(self, name: str, batch: int, table: DataFrame) -> None:
-        """Leaves a table of any size."""
-        table.write.mode("overwrite").parquet(self._uri(name, batch))
+    def size(self, name: str, batch: int) -> int:
+        """How many bytes a batch left; 0 before the first."""
+        there = self._place(name, batch)
+        files = there.system.get_file_info(fs.FileSelector(there.path, allow_not_found=True))
+        return sum(info.size or 0 for info in files)
 
     def forget(self, before: int) -> None:
         """Removes what no batch will ask for any more."""
@@ -48,5 +69,8 @@ class State:
                 top.system.delete_dir(info.path)
 
     def _uri(self, name: str, batch: int) -> str:
-        top = place(f"{self.checkpoint}/state/{name}/batch={batch}")
-        return top.uri(top.path)
+        there = self._place(name, batch)
+        return there.uri(there.path)
+
+    def _place(self, name: str, batch: int) -> Place:
+        return place(f"{self.checkpoint}/state/{name}/batch={batch}")

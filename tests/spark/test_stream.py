@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
@@ -17,7 +18,7 @@ from spark.generate.plan import Plan
 from spark.ranges import clip, union
 from spark.registry import job
 from spark.run import Sources, run
-from spark.stream.follow import Following, follow
+from spark.stream.follow import SETTINGS, Following, follow
 
 ACCOUNT = ("virtual_host", "queue", "origin", "fate", "reason", "duplicate")
 
@@ -50,12 +51,16 @@ def test_clip(rows: list[tuple[int, int, int]], among: list[tuple[int, int, int]
     assert set(inside) == set(covered(columns(among)))
 
 
+@pytest.mark.timeout(300)
 def test_follow(spark: SparkSession, tmp_path: Path) -> None:
     """Read in batches as it comes, with a restart between, a ledger gives the audit and latencies of the whole."""
     ledger, following = tmp_path / "all", tmp_path / "ledger"
     write(Plan(rows=40_000, losses=8, duplicates=8, rate=5_000), str(ledger))
     _in_parts(ledger, 3)
     files = sorted(ledger.glob("stages/*/*/part-*.parquet"))
+    session = spark.newSession()
+    for name, value in SETTINGS.items():
+        session.conf.set(name, value)
     settings = Following(
         str(following), str(tmp_path / "out"), str(tmp_path / "checkpoint"), late=1.0, keep=1e9, grace=1.0, files=3
     )
@@ -64,7 +69,7 @@ def test_follow(spark: SparkSession, tmp_path: Path) -> None:
             there = following / file.relative_to(ledger)
             there.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(file, there)
-        follow(spark, settings, once=True).awaitTermination()
+        follow(session, settings, once=True).awaitTermination()
     whole = run(spark, job("audit"), Sources(str(ledger), options={"grace": "1"}), str(tmp_path / "batch"))
     assert _fates(tmp_path / "out") == Counter({_key(row): row["messages"] for row in whole.tables["fates"]})
     latency = run(spark, job("latency"), Sources(str(ledger)), str(tmp_path / "batch"))
