@@ -70,7 +70,9 @@ def duckdb(ledger: str, cores: int, out: Path) -> None:
 def stream(
     rate: Annotated[float, typer.Option(help="Messages a second.")] = 100_000.0,
     seconds: Annotated[float, typer.Option(help="For how long.")] = 120.0,
-    batch: Annotated[float, typer.Option(help="Messages in a row, on average.")] = 10.0,
+    batch: Annotated[
+        float, typer.Option(help="Messages in a row, on average; a broker at 36,000 messages a second files 37.")
+    ] = 30.0,
     core: Annotated[int, typer.Option(help="The core that the stream may use.")] = 0,
     folder: Annotated[Path, typer.Option(help="Where the ledger is made, and removed again.")] = Path("benchmarks/out"),
 ) -> None:
