@@ -63,6 +63,7 @@ class Partitions:
         self._moving: asyncio.Task[None] | None = None
         self._settled = asyncio.Event()  # has what it wants and serves it
         self._wanting = True
+        self._balanced: store_pb2.KeepAliveReply | None = None  # by which nothing was to be moved
 
     async def join(self, leases: Leases) -> None:
         """Returns when the others know that this process is coming."""
@@ -109,7 +110,8 @@ class Partitions:
             for number, epoch in epochs.items():
                 if number not in self._host.registry.partitions:
                     self._gain(number, epoch)
-            self._balance(reply)
+            if reply is not self._balanced:
+                self._balance(reply)
         if self._host.suspended:
             # Not before it is known what was lost meanwhile.
             self._host.resume(valid=True)
@@ -130,7 +132,7 @@ class Partitions:
 
     def pin(self, pins: Mapping[int, str]) -> None:
         """Which partitions shall be with which members, from now on."""
-        self._pins = pins
+        self._pins, self._balanced = pins, None
         self._look_again()
 
     def owners_changed(self, owners: Container[int]) -> None:
@@ -153,8 +155,10 @@ class Partitions:
     def _balance(self, reply: store_pb2.KeepAliveReply) -> None:
         assert self._leases is not None
         me = self._leases.member
-        acquire, release = self._placement.plan(self._view(me, reply), me, self._moves)
+        view = self._view(me, reply)
+        acquire, release = self._placement.plan(view, me, self._moves)
         self._wanting = bool(acquire)
+        self._balanced = None if acquire or release or view.joining else reply
         self._leases.acquire([lease_name(number) for number in acquire])
         self._check_settled()
         moving = [self._host.registry.partitions[number] for number in release]
