@@ -11,6 +11,8 @@ from typing import Any, Protocol
 import structlog
 import uvloop
 
+_CANCEL_AGAIN = 2.0  # seconds, in which tasks may end what they have begun
+
 log = structlog.get_logger()
 
 
@@ -84,11 +86,15 @@ class Tasks:
         await self.stop()
 
     async def stop(self) -> None:
-        """Cancels what still runs and waits for it."""
-        tasks = list(self._tasks)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        """Cancels what still runs and waits for it.
+
+        More than once if need be: libraries take a cancellation for their own when it comes at the wrong moment.
+        """
+        running = set(self._tasks)
+        while running:
+            for task in running:
+                task.cancel()
+            _, running = await asyncio.wait(running, timeout=_CANCEL_AGAIN)
 
     def _done(self, task: asyncio.Task[Any]) -> None:
         self._tasks.discard(task)

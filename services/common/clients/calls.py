@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable
 from types import TracebackType
@@ -32,10 +33,19 @@ class Client(ABC):
 
 async def result(call: Awaitable[T]) -> T:
     """The reply. Raises the BrokerError that the service answered with, or Unavailable."""
+    before = _cancellations()
     try:
-        return await call
+        reply = await call
     except grpc.aio.AioRpcError as failure:
         raise from_rpc(failure) from None
+    if _cancellations() > before:  # gRPC forgets one that comes together with the reply
+        raise asyncio.CancelledError
+    return reply
+
+
+def _cancellations() -> int:
+    task = asyncio.current_task()
+    return task.cancelling() if task else 0
 
 
 async def stream(call: AsyncIterable[T]) -> AsyncIterator[T]:

@@ -1,0 +1,47 @@
+"""What is cancelled ends, also where a library took the cancellation for its own."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from services.common import runtime
+from services.common.clients.calls import result
+from services.common.runtime import Tasks
+
+
+async def deaf(times: int) -> str:
+    """Takes no notice of so many cancellations, as gRPC's calls and NATS's client do at the wrong moment."""
+    for _ in range(times):
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            continue
+    return "reply"
+
+
+async def test_a_task_that_takes_no_notice_is_cancelled_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stopping returns when all tasks have ended, however often that has to be said."""
+    monkeypatch.setattr(runtime, "_CANCEL_AGAIN", 0.01)
+    tasks = Tasks()
+
+    async def run() -> None:
+        await deaf(2)
+        await asyncio.Event().wait()
+
+    task = tasks.start(run(), "deaf")
+    await asyncio.sleep(0)
+    async with asyncio.timeout(60):
+        await tasks.stop()
+    assert task.cancelled()
+
+
+async def test_a_reply_does_not_undo_a_cancellation() -> None:
+    """Whoever is cancelled while the reply comes is cancelled; a reply to one that was cancelled before is a reply."""
+    waiting = asyncio.ensure_future(result(asyncio.ensure_future(deaf(1))))
+    await asyncio.sleep(0.01)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    assert await result(asyncio.ensure_future(deaf(0))) == "reply"
