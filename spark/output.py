@@ -8,29 +8,25 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import duckdb
 from pyarrow import fs
 from pyarrow.dataset import dataset
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from spark.errors import AnalysisError
 from spark.job import Job, Table
 from spark.ledger.files import place
 
-_FEW = 20_000  # rows
 
-
-def write_tables(spark: SparkSession, job: Job, tables: Mapping[str, DataFrame], out: str) -> dict[str, list[Any]]:
+def write_tables(job: Job, tables: Mapping[str, DataFrame], out: str) -> dict[str, list[Any]]:
     """Writes each table to <out>/<job>/<table>.parquet, and its first rows to <table>.json; gives these rows.
 
     What was there before is replaced.
     """
     if missing := job.outputs.keys() ^ tables.keys():
         raise AnalysisError(f"{job.name} gives other tables than it says: {', '.join(sorted(missing))}")
-    return {
-        name: _write(spark, job.outputs[name], table, f"{_base(out)}/{job.name}/{name}")
-        for name, table in tables.items()
-    }
+    return {name: _write(job.outputs[name], table, f"{_base(out)}/{job.name}/{name}") for name, table in tables.items()}
 
 
 def forget_summary(job: Job, out: str) -> None:
@@ -49,42 +45,34 @@ def _base(out: str) -> str:
     return out.rstrip("/") if "://" in out else str(Path(out).absolute())
 
 
-def _write(spark: SparkSession, table: Table, frame: DataFrame, path: str) -> list[Any]:
+def _write(table: Table, frame: DataFrame, path: str) -> list[Any]:
     ordered = frame.select(*(F.col(field.name).cast(field.dataType) for field in table.schema))
     ordered.write.mode("overwrite").parquet(f"{path}.parquet")
-    rows = _first_of_few(table, f"{path}.parquet")
-    if rows is None:
-        rows = _first_of_many(spark, table, f"{path}.parquet")
+    rows = _first(table, f"{path}.parquet")
     _write_json(f"{path}.json", rows)
     return rows
 
 
-def _first_of_few(table: Table, path: str) -> list[Any] | None:
-    """The first rows, without Spark, which takes longer to begin than a small table to be read; None if it is large."""
+def _first(table: Table, path: str) -> list[Any]:
+    """The first rows: by DuckDB, for Spark takes longer to begin than a table takes to be read."""
     there = place(path)
-    files = dataset(there.path, filesystem=there.system, format="parquet")
-    if files.count_rows() > _FEW:
-        return None
-    rows = [{name: _local(value) for name, value in row.items()} for row in files.to_table().to_pylist()]
-    for name in reversed(table.order):
-        column = name.removeprefix("-")
-        rows.sort(key=lambda row: (row[column] is not None, row[column]), reverse=name != column)
-    return rows[: table.console_rows]
+    with duckdb.connect() as connection:
+        written = connection.from_arrow(dataset(there.path, filesystem=there.system, format="parquet"))
+        first = (written.order(_order(table)) if table.order else written).limit(table.console_rows)
+        rows = first.to_arrow_table().to_pylist()
+    return [{name: _local(value) for name, value in row.items()} for row in rows]
 
 
-def _first_of_many(spark: SparkSession, table: Table, path: str) -> list[Any]:
-    written = spark.read.schema(table.schema).parquet(path)
-    first = (written.orderBy(*_order(table)) if table.order else written).limit(table.console_rows)
-    return [row.asDict(recursive=True) for row in first.collect()]
+def _order(table: Table) -> str:
+    """What is unknown comes where Spark has it: before all others, or after them where these descend."""
+    return ", ".join(
+        f'"{name[1:]}" DESC NULLS LAST' if name.startswith("-") else f'"{name}" ASC NULLS FIRST' for name in table.order
+    )
 
 
 def _local(value: object) -> object:
     """Times as Spark gives them: without a zone, in that of this machine."""
     return value.astimezone().replace(tzinfo=None) if isinstance(value, datetime) else value
-
-
-def _order(table: Table) -> list[Column]:
-    return [F.col(name[1:]).desc() if name.startswith("-") else F.col(name) for name in table.order]
 
 
 def _write_json(path: str, value: object) -> None:

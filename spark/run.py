@@ -81,7 +81,7 @@ def _run(spark: SparkSession, job: Job, sources: Sources, out: str) -> Result:
     inputs = Inputs(**ledger, options=sources.options, traces=spans.table if spans else None)
     transformed = job.transform(inputs)
     forget_summary(job, out)
-    tables = write_tables(spark, job, transformed, out)
+    tables = write_tables(job, transformed, out)
     summary = _summary(job, sources, readings, spans, time.monotonic() - started)
     write_summary(job, summary, out)
     return Result(tables, summary)

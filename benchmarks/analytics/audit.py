@@ -48,7 +48,7 @@ def compare(rows: int, batch: float, skew: float, cores: int, memory: str, folde
             said.append(_from_spark(home / "out/audit/fates.json"))
         if isinstance(peer, Took):
             said.append(_from_duckdb(json.loads(found.read_text())))
-        return Compared(truth.rows, spark, peer, all(one == true for one in said))
+        return Compared(truth.rows, spark, peer, bool(said) and all(one == true for one in said))
     finally:
         shutil.rmtree(home, ignore_errors=True)
 

@@ -149,7 +149,7 @@ class _Batch:
         fresh = times.withColumn("hop", named).select(*latency.KEYS, *COLUMNS).toArrow()
         how = {"messages": "sum", "total_us": "sum", "max_us": "max"}
         so_far = self.spark.createDataFrame(self._together("times", fresh, (*latency.KEYS, "bucket"), how))
-        write_tables(self.spark, latency.JOB, latency.summaries(so_far.coalesce(1), names(known)), self.following.out)
+        write_tables(latency.JOB, latency.summaries(so_far.coalesce(1), names(known)), self.following.out)
 
     def _audit(self, segments: DataFrame, known: DataFrame) -> None:
         gaps = read_table(self.spark, self.following.ledger, "gaps").table.coalesce(1)
@@ -161,7 +161,7 @@ class _Batch:
         keys = [name for name in audit.ACCOUNT if name != "messages"]
         so_far = self._together("accounts", over, keys, {"messages": "sum"})
         everything = self.spark.createDataFrame(pa.concat_tables([so_far, going_on])).coalesce(1)
-        write_tables(self.spark, audit.JOB, audit.tables(everything, gaps, extent), self.following.out)
+        write_tables(audit.JOB, audit.tables(everything, gaps, extent), self.following.out)
 
 
 _STREAM = Job("stream", {}, lambda _: {}, frozenset({"stages", "gaps"}))
