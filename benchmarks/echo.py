@@ -48,10 +48,10 @@ async def _serve(address: str) -> None:
             yield request
 
     handler: grpc.RpcMethodHandler[bytes, bytes] = grpc.stream_stream_rpc_method_handler(answer)
-    server = Server(())
+    server = Server(address, ())
     service = grpc.method_handlers_generic_handler("benchmarks.Echo", {"Echo": handler})
     server.grpc.add_generic_rpc_handlers((service,))
-    await server.listen(address)
+    await server.listen()
     await server.grpc.wait_for_termination()
 
 

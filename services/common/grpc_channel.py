@@ -20,12 +20,6 @@ _MAX_FRAME = 256 << 20
 _OPTIONS: list[tuple[str, int]] = [
     ("grpc.max_receive_message_length", _MAX_FRAME),
     ("grpc.max_send_message_length", _MAX_FRAME),
-    ("grpc.keepalive_time_ms", 10_000),
-    ("grpc.keepalive_timeout_ms", 5_000),
-    ("grpc.keepalive_permit_without_calls", 1),
-    ("grpc.http2.min_ping_interval_without_data_ms", 5_000),
-    ("grpc.http2.min_recv_ping_interval_without_data_ms", 5_000),
-    ("grpc.http2.max_ping_strikes", 0),
     # Peers that restart are tried again at once and then often: a client waits behind each of these.
     ("grpc.initial_reconnect_backoff_ms", 50),
     ("grpc.min_reconnect_backoff_ms", 50),
@@ -39,26 +33,43 @@ _OPTIONS: list[tuple[str, int]] = [
     ("grpc.so_reuseport", 0),
 ]
 
+# Of a peer on this machine the kernel says at once when it is gone; asking wakes two idle processes for nothing.
+_OVER_THE_NETWORK: list[tuple[str, int]] = [
+    ("grpc.keepalive_time_ms", 10_000),
+    ("grpc.keepalive_timeout_ms", 5_000),
+    ("grpc.keepalive_permit_without_calls", 1),
+    ("grpc.http2.min_ping_interval_without_data_ms", 5_000),
+    ("grpc.http2.min_recv_ping_interval_without_data_ms", 5_000),
+    ("grpc.http2.max_ping_strikes", 0),
+]
+
 
 def connect(address: str) -> grpc.aio.Channel:
     """A channel to a gRPC target; connects when first used, and again whenever it broke."""
-    return grpc.aio.insecure_channel(address, options=_OPTIONS)
+    return grpc.aio.insecure_channel(address, options=_options(address))
+
+
+def _options(address: str) -> list[tuple[str, int]]:
+    return _OPTIONS if address.startswith("unix:") else [*_OPTIONS, *_OVER_THE_NETWORK]
 
 
 class Server:
     """A gRPC server with health checking and reflection; NOT_SERVING until `ready`."""
 
-    def __init__(self, services: Iterable[str], tracer: Tracer = OFF) -> None:
-        """`tracer` gets a span of each call that comes with a trace context."""
-        self.grpc = grpc.aio.server(options=_OPTIONS, interceptors=[TracedCalls(tracer)] if tracer.on else None)
+    def __init__(self, address: str, services: Iterable[str], tracer: Tracer = OFF) -> None:
+        """`address` is where it will listen; `tracer` gets a span of each call that comes with a trace context."""
+        self._address = address
+        interceptors = [TracedCalls(tracer)] if tracer.on else None
+        self.grpc = grpc.aio.server(options=_options(address), interceptors=interceptors)
         self._names = [*services, ""]
         self._health = health.aio.HealthServicer()
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self.grpc)
         listed = [*services, health.SERVICE_NAME, reflection.SERVICE_NAME]
         reflection.enable_server_reflection(listed, self.grpc)
 
-    async def listen(self, address: str) -> None:
+    async def listen(self) -> None:
         """Binds and accepts calls; raises CannotStart when the address is taken."""
+        address = self._address
         if address.startswith("unix:"):
             # Who may open the socket may do anything: only the broker's own user comes into the folder.
             Path(address.removeprefix("unix:")).parent.mkdir(mode=0o700, parents=True, exist_ok=True)

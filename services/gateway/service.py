@@ -38,13 +38,13 @@ class Service:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._server = Server(["hopline.gateway.Gateway"])
+        self._server = Server(settings.address_of("gateway"), ["hopline.gateway.Gateway"])
         self._tasks = Tasks()
 
     async def start(self) -> None:
         """Returns when clients can connect; raises OSError when the port is taken."""
         settings = self._settings
-        await self._server.listen(settings.address_of("gateway"))
+        await self._server.listen()
         self._store = StoreClient(settings.address_of("store"))
         origin, _ = await self._store.allocate_origin("gateway")
         prefix = f"{origin}."

@@ -268,6 +268,7 @@ class Partitions:
         self._host.registry.serve(partition)
         partition.replay()
         self._host.check_memory()
+        self._host.timed.set()
         self._check_settled()
 
     def _check_settled(self) -> None:

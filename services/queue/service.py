@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from pathlib import Path
 
 import structlog
 
@@ -56,7 +55,7 @@ class Service:
         # Another one at each start: what the former incarnation held must not be taken for this one's.
         self._member = f"{name}-{uuid.uuid4().hex[:12]}"
         self._tracer = Tracer.from_environment(settings, "queue", self._member)
-        self._server = Server([NAME], self._tracer)
+        self._server = Server(self._address, [NAME], self._tracer)
 
     async def start(self) -> None:
         """Returns when the partitions that were free are served; waits for store and router as long as it takes."""
@@ -123,10 +122,8 @@ class Service:
         self._topology.listeners.append(Definitions(registry))
         await self._topology.start()
         await self._journal.start()
-        if self._address.startswith("unix:"):
-            Path(self._address.removeprefix("unix:")).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         add_QueueServicer_to_server(Handler(self._host), self._server.grpc)
-        await self._server.listen(self._address)
+        await self._server.listen()
         self._publisher.start()
 
     async def _reachable(self) -> str:

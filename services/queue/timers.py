@@ -16,7 +16,8 @@ from services.queue.record import uids_of
 from services.rpc.ledger_pb2 import DROPPED
 
 _TICK = 0.05  # at least, between two looks
-_IDLE = 1.0  # at most
+_BUSY = 1.0  # at most, while anything has a deadline or is waited for
+_IDLE = 15.0  # at most
 
 
 class Timers:
@@ -42,13 +43,18 @@ class Timers:
 
     def _idle_seconds(self, now: int) -> float:
         """How long nothing is due."""
-        due = now + int(_IDLE * 1000)
+        due = now + int((_BUSY if self._is_watchful() else _IDLE) * 1000)
         for partition in self._host.registry.partitions.values():
             deadlines = [
                 queue.deadline() for number in partition.context.timed if (queue := partition.queues.get(number))
             ]
             due = min([due, *(each for each in (*deadlines, partition.claimable_until) if each > 0)])
         return max(due - now, 0) / 1000
+
+    def _is_watchful(self) -> bool:
+        """Deadlines may become sooner, memory has to become free, or orphans wait until the topology is known."""
+        partitions = self._host.registry.partitions.values()
+        return self._host.blocked or any(partition.context.timed or partition.orphans for partition in partitions)
 
     def tick(self, now: int) -> None:
         """Does what is due."""

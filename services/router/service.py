@@ -52,7 +52,7 @@ class Service:
         self._member = f"router-{uuid.uuid4().hex[:12]}"
         self._tasks = Tasks(self._failed)
         self._tracer = Tracer.from_environment(settings, "router", self._member)
-        self._server = Server([NAME], self._tracer)
+        self._server = Server(self._address, [NAME], self._tracer)
         self._handler = Handler()
         self._store = StoreClient(settings.address_of("store"))
         self._bus = EventBus(bus_address(settings), "router", self._member)
@@ -65,7 +65,7 @@ class Service:
         """Returns when it writes, or follows a router that does; waits for the store as long as it takes."""
         self._bus.start()
         router_pb2_grpc.add_RouterServicer_to_server(self._handler, self._server.grpc)
-        await self._server.listen(self._address)
+        await self._server.listen()
         self._lease = Lease(self._store, self._member, await self._reachable(), self._settings.lease_ttl_ms)
         self._lease.on_lost = self._on_lost
         await self._lease.start()

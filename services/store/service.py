@@ -56,7 +56,7 @@ class Service:
             self._bus,
             CommitSpans(self._tracer, settings.store_provider),
         )
-        self._server = Server([NAME], self._tracer)
+        self._server = Server(self._address, [NAME], self._tracer)
         self._tasks = Tasks()
 
     async def start(self) -> None:
@@ -70,7 +70,7 @@ class Service:
         if self._address.startswith("unix:"):
             Path(self._address.removeprefix("unix:")).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         add_StoreServicer_to_server(Handler(self._engine), self._server.grpc)
-        await self._server.listen(self._address)
+        await self._server.listen()
         self._bus.start()
         self._tasks.start(report(self._tracer, "store", self._instance, self._put_records), "spans status")
         await self._server.ready()

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 MEBIBYTE = 1 << 20
 MOST_MEMORY = 500 * MEBIBYTE
-# About 160 on any machine, where CPU time depends on what else runs there: 2 % of a core are 0.12 ms for each.
-MOST_WAKES = 230
+# About 125 on any machine, where CPU time depends on what else runs there: 2 % of a core are 0.12 ms for each.
+MOST_WAKES = 200
 MEASURED_SECONDS = 10.0
 SETTLED_SECONDS = 100.0  # for what is still to be done after the start, on a slow machine
 

@@ -19,16 +19,18 @@ class ExplainingRouter:
 
     def __init__(self) -> None:
         self.bench = Bench()
-        handler = Handler()
-        handler.role = self
-        self._server = Server(["hopline.router.Router"])
-        router_pb2_grpc.add_RouterServicer_to_server(handler, self._server.grpc)
+        self._server: Server | None = None
 
     async def start(self, address: str) -> None:
-        await self._server.listen(address)
+        handler = Handler()
+        handler.role = self
+        self._server = Server(address, ["hopline.router.Router"])
+        router_pb2_grpc.add_RouterServicer_to_server(handler, self._server.grpc)
+        await self._server.listen()
         await self._server.ready()
 
     async def stop(self) -> None:
+        assert self._server
         await self._server.stop(0)
 
     def explain(self, request: router_pb2.ExplainRequest) -> router_pb2.ExplainReply:

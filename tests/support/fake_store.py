@@ -17,14 +17,16 @@ class FakeStore(store_pb2_grpc.StoreServicer):
         self.records: dict[tuple[str, str], store_pb2.Record] = {}
         self.table = store_pb2.LeaseTable()
         self._changed = asyncio.Event()
-        self._server = Server(["hopline.store.Store"])
-        store_pb2_grpc.add_StoreServicer_to_server(self, self._server.grpc)
+        self._server: Server | None = None
 
     async def start(self, address: str) -> None:
-        await self._server.listen(address)
+        self._server = Server(address, ["hopline.store.Store"])
+        store_pb2_grpc.add_StoreServicer_to_server(self, self._server.grpc)
+        await self._server.listen()
         await self._server.ready()
 
     async def stop(self) -> None:
+        assert self._server
         await self._server.stop(0)
 
     def lease(self, partitions: Iterable[int], address: str, *, alive: bool = True) -> None:

@@ -29,9 +29,9 @@ class MemoryStore(store_pb2_grpc.StoreServicer):
         self._server: Server | None = None
 
     async def start(self, address: str) -> None:
-        self._server = Server(["hopline.store.Store"])
+        self._server = Server(address, ["hopline.store.Store"])
         store_pb2_grpc.add_StoreServicer_to_server(self, self._server.grpc)
-        await self._server.listen(address)
+        await self._server.listen()
 
     async def stop(self) -> None:
         assert self._server

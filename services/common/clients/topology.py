@@ -180,24 +180,25 @@ class TopologyClient:
         first.MergeFrom(self._introduction)
         yield first
         while not self._leaving:
-            await self._pause(beaten + self._ttl * _BEAT - monotonic())
-            now = monotonic()
-            due = now >= beaten + self._ttl * _BEAT
-            beaten = now if due else beaten
-            yield self._frame(beat=now if due else 0.0)
+            next_beat = beaten + self._ttl * _BEAT
+            due = await self._pause(next_beat - monotonic()) or monotonic() >= next_beat
+            beaten = monotonic() if due else beaten
+            yield self._frame(beat=beaten if due else 0.0)
         yield router_pb2.WatcherFrame(leaving=True)
 
     def _frame(self, beat: float) -> router_pb2.WatcherFrame:
         # Rounded down: the place must not seem safe for longer than it is.
         return router_pb2.WatcherFrame(acknowledged=self.version, beat_ms=int(beat * 1000))
 
-    async def _pause(self, seconds: float) -> None:
+    async def _pause(self, seconds: float) -> bool:
+        """False when there is something to say sooner. By what the timer says: it may come a moment early."""
         try:
             async with asyncio.timeout(max(seconds, 0.0)):
                 await self._wake.wait()
         except TimeoutError:
-            return
+            return True
         self._wake.clear()
+        return False
 
     def _hear(self, frame: router_pb2.TopologyFrame) -> None:
         known = self.version

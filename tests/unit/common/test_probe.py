@@ -21,8 +21,8 @@ def port() -> int:
 @pytest.fixture
 async def server(port: int) -> AsyncIterator[Server]:
     """One that listens, and is not ready."""
-    listening = Server(["hopline.test.Test"])
-    await listening.listen(f"127.0.0.1:{port}")
+    listening = Server(f"127.0.0.1:{port}", ["hopline.test.Test"])
+    await listening.listen()
     yield listening
     await listening.stop(0)
 

@@ -16,8 +16,8 @@ from tests.support.fake_store import FakeStore
 
 
 async def _serve(address: str) -> Server:
-    server = Server([])
-    await server.listen(address)
+    server = Server(address, [])
+    await server.listen()
     await server.ready()
     return server
 
