@@ -25,13 +25,15 @@ $(TOOLS): $(BROKER)
 run: $(BROKER)
 	$(BIN)/hopline up
 
-# Those that mostly wait share the machine; those that run a whole stack have it for themselves.
+# Those that mostly wait share the machine, Spark's two by two, as planning takes one core; those that run a whole stack
+# have it for themselves.
 FAST := tests/unit tests/contract tests/conformance
 TOGETHER := --numprocesses 4 --dist loadfile
 
 test: $(TOOLS)
 	$(BIN)/pytest -q $(TOGETHER) $(FAST)
-	$(BIN)/pytest -q $(addprefix --ignore=,$(FAST))
+	$(BIN)/pytest -q --numprocesses 2 --dist loadfile tests/spark
+	$(BIN)/pytest -q $(addprefix --ignore=,$(FAST) tests/spark)
 
 check: $(TOOLS)
 	$(BIN)/ruff format --check .
