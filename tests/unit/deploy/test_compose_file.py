@@ -54,6 +54,14 @@ def test_ports_are_loopback_by_default() -> None:
     assert all(port.startswith("${HOPLINE_PUBLISH:-127.0.0.1}:") for port in ports)
 
 
+@pytest.mark.parametrize("service", ["spark-master", "spark-worker", "analyse"])
+def test_native_code_runs(service: str) -> None:
+    """Java unpacks its libraries into /tmp and maps them from there, as for Parquet files in zstd: it is not noexec."""
+    (tmp,) = SERVICES[service]["tmpfs"]
+    assert tmp.startswith("/tmp:")
+    assert "exec" in tmp.split(",")
+
+
 def test_settings_exist() -> None:
     """Every variable that a container is given is one that Hopline reads."""
     known = {f"HOPLINE_{field.upper()}" for field in Settings.model_fields}
