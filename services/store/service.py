@@ -6,7 +6,6 @@ import asyncio
 import signal
 import uuid
 from collections.abc import Sequence
-from pathlib import Path
 
 import structlog
 
@@ -67,8 +66,6 @@ class Service:
         except BaseException:
             self._folder.release()
             raise
-        if self._address.startswith("unix:"):
-            Path(self._address.removeprefix("unix:")).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         add_StoreServicer_to_server(Handler(self._engine), self._server.grpc)
         await self._server.listen()
         self._bus.start()
