@@ -14,6 +14,7 @@ from services.common.errors import BrokerError
 from services.common.ledger.recorder import OFF, Recorder
 from services.common.runtime import Tasks
 from services.common.uid import UidSource, origin_of
+from services.queue.expected import Expected
 from services.queue.journal_writer import JournalWriter
 from services.queue.journeys import Journeys
 from services.queue.message import Interned, MemoryAccount
@@ -61,12 +62,14 @@ class Host:
     account: MemoryAccount = field(default_factory=MemoryAccount)
     interned: Interned = field(default_factory=Interned)
     links: set[Link] = field(default_factory=set)
+    expected: Expected = field(default_factory=Expected)
     tasks: Tasks = field(default_factory=Tasks)
     leases_hold: Callable[[], bool] = field(default=bool)  # nothing holds before there are leases
     timed: asyncio.Event = field(default_factory=asyncio.Event)  # a queue may have a sooner deadline than before
     suspended: bool = False
     blocked: bool = False
     journeys: Journeys = field(default_factory=Journeys)  # of traced messages
+    _uncertain: list[Callable[[], None]] = field(default_factory=list)  # what waits to know which leases are held
 
     def take_id(self) -> int:
         """An id for the journal."""
@@ -87,10 +90,25 @@ class Host:
             for link in self.links:
                 link.outbox.frame.blocked = self.blocked
 
+    @property
+    def certain(self) -> bool:
+        """Whether the leases hold at this moment."""
+        return self.leases_hold() and not self.suspended
+
+    def when_certain(self, action: Callable[[], None]) -> None:
+        """Calls it at once, or as soon as it is known which leases are held."""
+        if self.certain:
+            action()
+        else:
+            self._uncertain.append(action)
+
     def resume(self, *, valid: bool) -> None:
         """The leases are valid again, or not any more."""
         self.suspended = not valid
         if valid:
+            actions, self._uncertain = self._uncertain, []
+            for action in actions:
+                action()
             for link in list(self.links):
                 link.resume()
 

@@ -25,6 +25,8 @@ from services.rpc import queue_pb2 as pb
 
 log = structlog.get_logger()
 
+_RETURN_SECONDS = 1.0  # in which a gateway that lives has another stream
+
 
 class Link(Holder):
     """Holder of what it has been sent and has not settled."""
@@ -57,6 +59,7 @@ class Link(Holder):
         for former in [link for link in self._host.links if link.is_former_of(self)]:
             former.close()
         self._host.links.add(self)
+        self._host.expected.came(self.origin)
         if self._host.blocked:
             self.outbox.frame.blocked = True
 
@@ -66,7 +69,7 @@ class Link(Holder):
         """Carries a frame out; one that comes while leases may have run out waits for certainty."""
         if self._broken:
             return
-        if not self._host.leases_hold() or self._host.suspended:
+        if not self._host.certain:
             self._suspended.append(frame)
             return
         self._receiving = True
@@ -99,11 +102,19 @@ class Link(Holder):
             self.more.set()
 
     def close(self) -> None:
-        """The stream is gone: its consumers too, and what it held goes back to its place."""
+        """The stream is gone: its consumers too, and what it held goes back to its place.
+
+        While leases may have run out that waits as well: what it held may be another process's to give to others.
+        """
         if self._broken:
             return
         self._broken = True
         self._host.links.discard(self)
+        if self._tells:
+            self._host.expected.expect(self.origin, _RETURN_SECONDS)
+        self._host.when_certain(self._end)
+
+    def _end(self) -> None:
         now = epoch_ms()
         for consumer, queue in list(self._consumers.values()):
             self._host.events.publish(detached(consumer, queue.options, self.name))

@@ -14,6 +14,7 @@ from services.common.errors import BrokerError, Fenced
 from services.common.partition import lease_name, partition_in
 from services.queue.context import QueueContext
 from services.queue.dead_letter_office import DeadLetterOffice
+from services.queue.expected import ANYBODY
 from services.queue.hand_over import frames, unwritten
 from services.queue.host import Host
 from services.queue.journal_draft import PartitionDraft
@@ -30,6 +31,7 @@ _PATIENCE = 5.0  # with a store that does not answer, when this process is to st
 _SHORTLY = 1.0  # for gateways and dead letters, when a partition is to leave
 _LOOK_SECONDS = 0.005
 _LAST_WORDS = 0.1  # for answers on their way to gateways
+_FIRST_WORDS = 0.2  # for gateways to hear of this process, and to connect
 
 
 class Partitions:
@@ -77,6 +79,7 @@ class Partitions:
         assert self._leases is not None
         self._joining = False
         self._patient_until = monotonic() + self._patience
+        self._host.expected.expect(ANYBODY, _FIRST_WORDS)
         self._leases.serve_at(address)
         await self._settled.wait()
 
@@ -257,7 +260,7 @@ class Partitions:
         """Returns when every gateway has said what its consumers hold from the former owner; waits a moment at most."""
         give_up = monotonic() + _SHORTLY
         while partition.epoch > 1 and partition.state is State.RECOVERING and monotonic() < give_up:
-            if all(link.has_told(partition) for link in self._host.links):
+            if not self._host.expected and all(link.has_told(partition) for link in self._host.links):
                 return
             await asyncio.sleep(_LOOK_SECONDS / 2)
 

@@ -38,7 +38,7 @@ class Timers:
                 async with asyncio.timeout(self._idle_seconds(epoch_ms())):
                     await self._host.timed.wait()
             self._host.timed.clear()
-            if self._host.leases_hold() and not self._host.suspended:
+            if self._host.certain:
                 self.tick(epoch_ms())
 
     def _idle_seconds(self, now: int) -> float:

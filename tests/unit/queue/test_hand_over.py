@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+from unittest.mock import AsyncMock
 
 import pytest
 
 from services.common.clock import epoch_ms, monotonic
+from services.queue import link as links
 from services.queue import partitions, recovering
 from services.queue.partition import Partition, State
+from services.queue.service import Service
 from services.rpc import queue_pb2 as pb
 from tests.support.queue_house import House, RawLink
 
@@ -69,6 +72,11 @@ async def test_what_was_handed_over_can_be_settled(house: House, durable: bool) 
     assert await (await house.link(origin=1002)).ready(queue_id, 1) == 1
 
 
+def origins(service: Service) -> set[int]:
+    """Of the gateways that a queue process has streams of."""
+    return {link.origin for link in service._host.links}
+
+
 async def orphaned(house: House) -> tuple[int, Partition]:
     """A queue of queue-1, which has ended; queue-2 has read its partition back, and waits for its links."""
     heir = house.queues["queue-2"]
@@ -103,6 +111,72 @@ async def test_everybody_is_heard(house: House, monkeypatch: pytest.MonkeyPatch)
     assert one.bodies == [b"new"]
     await other.send(settles=[pb.Settle(queue_id=queue_id, outcome=pb.RELEASE, uids=held)])
     await one.until(lambda: one.bodies == [b"new", b"held"])
+
+
+async def test_who_comes_back_is_heard(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A gateway whose stream has just ended may have a consumer that lives: a new owner waits to hear from it too."""
+    monkeypatch.setattr(partitions, "_SHORTLY", 30.0)
+    monkeypatch.setattr(links, "_RETURN_SECONDS", 30.0)
+    heir = await house.start_queue("queue-2")
+    one = await house.link("queue-2", origin=1001, tells=True)
+    other = await house.link("queue-2", origin=1002, tells=True)
+    await one.until(lambda: {1001, 1002} <= origins(heir))
+    await other.close()
+    await one.until(lambda: 1002 not in origins(heir))
+    queue_id, partition = await orphaned(house)
+    told = [pb.Told(partition=partition.number, epoch=partition.epoch)]
+    raw = one.batch(queue_id, [b"held", b"new"], resent=True)
+    held = pb.PublishBatch.FromString(raw).uids[:1]
+    consumer = pb.AttachConsumer(consumer=1, queue_id=queue_id, messages=10, bytes=1 << 30)
+    await one.send(attaches=[consumer], publishes=[raw], told=told)
+    await asyncio.sleep(0.1)
+    assert partition.state is State.RECOVERING
+    again = await house.link("queue-2", origin=1002, tells=True)
+    await again.send(attaches=[pb.AttachConsumer(consumer=2, queue_id=queue_id, held=held, again=True)], told=told)
+    await one.until(lambda: one.bodies)
+    assert one.bodies == [b"new"]
+
+
+async def test_a_first_process_waits_for_all_gateways(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that has just come knows no gateway: the first to find it does not get what the second one holds."""
+    queue_id = await house.declare("q", durable=True)
+    former = await house.link()
+    await former.publish(queue_id, [b"held", b"new"], persistent=True)
+    await former.attach(queue_id, messages=1)
+    await former.until(lambda: former.uids)
+    monkeypatch.setattr(partitions.Partitions, "_hand_over", AsyncMock(return_value=[]))  # as when it was killed
+    await house.queues.pop("queue-1").stop()
+    monkeypatch.undo()
+    monkeypatch.setattr(partitions, "_SHORTLY", 30.0)
+    monkeypatch.setattr(partitions, "_FIRST_WORDS", 1.5)
+    starting = asyncio.create_task(house.start_queue("queue-1"))
+    one = await house.link(origin=1001)
+    await one.send(attaches=[pb.AttachConsumer(consumer=1, queue_id=queue_id, messages=10, bytes=1 << 30)])
+    other = await house.link(origin=1002)
+    await other.attach(queue_id, again=True, held=former.uids)
+    await one.until(lambda: one.bodies)
+    assert one.bodies == [b"new"]
+    await starting
+
+
+async def test_a_stream_that_ends_in_doubt(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While the leases may have run out, nothing that a lost gateway held goes to another one."""
+    queue_id = await house.declare("q")
+    one, other = await house.link(origin=1001), await house.link(origin=1002)
+    await one.publish(queue_id, [b"held"])
+    await one.attach(queue_id)
+    await one.until(lambda: one.bodies)
+    await other.attach(queue_id)
+    host = house.queues["queue-1"]._host
+    monkeypatch.setattr(host, "leases_hold", lambda: False)
+    await one.close()
+    await other.until(lambda: 1001 not in origins(house.queues["queue-1"]))
+    await asyncio.sleep(0.1)
+    assert not other.bodies
+    monkeypatch.undo()
+    host.resume(valid=True)
+    await other.until(lambda: other.bodies)
+    assert other.bodies == [b"held"]
 
 
 async def test_nobody_is_waited_for_long(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
