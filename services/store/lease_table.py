@@ -43,6 +43,17 @@ class Table:
         if known is None or (known.role, known.address) != (alive.role, alive.address):
             self.version += 1
 
+    def __len__(self) -> int:
+        """How many members are believed alive."""
+        return len(self._members)
+
+    def spare(self, now: float, deadline: float) -> int:
+        """Lets everybody live until `deadline` at least; gives how many were late."""
+        late = sum(alive.deadline <= now for alive in self._members.values())
+        for alive in self._members.values():
+            alive.deadline = max(alive.deadline, deadline)
+        return late
+
     def weigh(self, member: str, loads: Iterable[LeaseLoad]) -> None:
         """What `member` says of leases that it holds; nobody is told for that alone."""
         for load in loads:

@@ -1,6 +1,7 @@
 """Leases: who may act for what. An epoch is on disk before anyone is told of it; a renewal never touches the disk.
 
-A release counts at once and is written behind: at worst a restarted store honours it for one more time to live.
+A release counts at once and is written behind: at worst a restarted store honours it for one more time to live. So it
+does after it was cut off or stood still: what all members let pass at once, none of them loses.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from services.rpc.store_pb2 import KeepAliveReply, KeepAliveRequest, LeaseTable
 from services.store.committer import Committer
 from services.store.draft import Draft
 from services.store.fencing import Epochs
+from services.store.hearing import Hearing
 from services.store.lease_events import acquired, lost, released
 from services.store.lease_table import Alive, Table
 from services.store.provider import LeaseRow
@@ -39,6 +41,7 @@ class Leases:
         self._events = events
         self._incarnation = 0
         self._table = Table()
+        self._hearing = Hearing(ttl_ms / 1000, clock())
         self._taking: set[str] = set()
         self._seen = 0
         self._changed = asyncio.Event()
@@ -57,6 +60,7 @@ class Leases:
         """Renews, releases, then takes what is free; returns when what was taken is durable. Raises CommandInvalid."""
         if not request.member:
             raise CommandInvalid("a member without a name cannot hold leases")
+        self._hear()
         self.expire()
         ttl_ms = min(request.ttl_ms or self._ttl_ms, self._ttl_ms)
         if request.leaving:
@@ -80,8 +84,10 @@ class Leases:
                 await changed.wait()
 
     def expire(self) -> None:
-        """Lets go of members that did not renew in time."""
-        for member in self._table.expire(self._clock()):
+        """Lets go of members that did not renew in time, or waits to hear anybody when none of several did."""
+        now = self._clock()
+        late = self._table.expire(now) if len(self._table) == 1 or self._hearing.hears(now) else ()
+        for member in late:
             log.warning("member expired, its leases are free", member=member)
             for row in self._table.held_by(member):
                 self._events.publish(lost(row))
@@ -90,14 +96,25 @@ class Leases:
     async def run(self) -> None:
         """Expires by the clock, for ever; sleeps as long as nobody can expire."""
         while True:
-            deadline = self._table.next_deadline()
-            self._awake_at = math.inf if deadline is None else deadline
-            wait = None if deadline is None else max(deadline - self._clock(), 0.001)
+            self._awake_at = self._next_expiry()
+            wait = max(self._awake_at - self._clock(), 0.001)
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(wait):
+                async with asyncio.timeout(None if math.isinf(wait) else wait):
                     await self._sooner.wait()
             self._sooner.clear()
             self.expire()
+
+    def _next_expiry(self) -> float:
+        deadline = self._table.next_deadline()
+        # One that has passed waits until a member is heard, which tells who is late and who is not.
+        return math.inf if deadline is None or deadline <= self._clock() else deadline
+
+    def _hear(self) -> None:
+        now = self._clock()
+        if self._hearing.heard(now) and len(self._table) > 1:
+            late = self._table.spare(now, now + self._ttl_ms / 1000)
+            if late:
+                log.warning("no member could be heard for a while, nobody's leases have run out", members=late)
 
     def taken(self, rows: list[LeaseRow]) -> None:
         """Acquisitions are on disk."""

@@ -67,15 +67,49 @@ async def test_a_late_holder_whose_lease_nobody_took_keeps_it(house: House) -> N
     assert await house.acquire() == {"partition/1": 1}
 
 
+async def test_when_nobody_is_heard_nobody_is_late(house: House) -> None:
+    """A store that was cut off, or stood still, lets all members come back for one time to live from the first on."""
+    await house.acquire("partition/1")
+    await house.acquire("partition/2", member="m2")
+    house.clock.now += TTL * 3
+    house.engine.leases.expire()
+    assert await house.acquire("partition/2") == {"partition/1": 1}
+    house.clock.now += TTL * 0.5
+    assert await house.acquire("partition/2") == {"partition/1": 1}
+    assert await house.acquire("partition/1", member="m2") == {"partition/2": 1}
+    assert "lease.lost" not in [event for event, *_ in house.told]
+
+
+async def test_who_does_not_come_back_is_late_then(house: House) -> None:
+    """After a silence of all, whoever stays silent loses its leases one time to live later, as long as one is heard."""
+    await house.acquire("partition/1")
+    await house.acquire("partition/2", member="m2")
+    house.clock.now += TTL * 3
+    for got in ({"partition/1": 1}, {"partition/1": 1}, {"partition/1": 1, "partition/2": 2}):
+        assert await house.acquire("partition/2") == got
+        house.clock.now += TTL / 2
+
+
+async def test_who_is_late_waits_for_others_to_be_heard(house: House) -> None:
+    """A member that is late is gone when the next one is heard, if that is not late itself."""
+    await house.acquire("partition/1")
+    house.clock.now += TTL / 2
+    await house.acquire(member="m2")
+    house.clock.now += TTL * 0.5
+    house.engine.leases.expire()
+    assert "lease.lost" not in [event for event, *_ in house.told]
+    house.clock.now += TTL * 0.05
+    assert await house.acquire("partition/1", member="m2") == {"partition/1": 2}
+
+
 async def test_changes_are_told(house: House) -> None:
     """Who takes a lease, gives it back, loses it by its silence or comes late to what is free: each is an event."""
     await house.acquire("partition/1", "partition/2")
     await house.acquire(release=["partition/1"])
     await house.acquire("partition/1", member="m2")
-    house.clock.now += TTL / 2
-    await house.acquire(member="m2")
-    house.clock.now += TTL * 0.7
-    house.engine.leases.expire()
+    for _ in range(3):
+        house.clock.now += TTL / 2
+        await house.acquire(member="m2")
     await house.acquire()
     await house.acquire(member="m2", leaving=True)
     assert house.told == [
@@ -112,7 +146,9 @@ async def test_a_member_may_ask_for_less_time(house: House) -> None:
     await house.acquire("partition/2", member="m2", ttl_ms=100 * TTL_MS)
     house.clock.now += 0.2
     assert await house.acquire("partition/1", "partition/2", member="m3") == {"partition/1": 2}
-    house.clock.now += TTL
+    house.clock.now += TTL / 2
+    assert await house.acquire("partition/2", member="m3") == {"partition/1": 2}
+    house.clock.now += TTL / 2
     assert await house.acquire("partition/2", member="m3") == {"partition/1": 2, "partition/2": 2}
 
 
