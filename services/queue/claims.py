@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from services.common.ledger.stages import HELD
 from services.queue.consumers import Link
-from services.queue.entry import Entry, Former
+from services.queue.entry import Entry, Holder
 from services.queue.ready import Ready
 from services.queue.record import QueueRecord, uids_of
 from services.rpc import queue_pb2 as pb
@@ -41,7 +41,7 @@ class Claims:
         for uid in held:
             if (entry := self._unsettled.get(uid)) is not None:
                 uids.discard(uid)
-                if isinstance(entry.holder, Former):
+                if isinstance(entry.holder, Holder) and entry.holder.broken:
                     entry.holder = link
         for entry in self._acquire(uids) if uids else ():
             entry.holder = link

@@ -12,7 +12,12 @@ GONE: Final = 2
 
 
 class Holder:
-    """Whose an acquired entry is; `origin` is the incarnation of the gateway behind it."""
+    """Whose an acquired entry is; `origin` is the incarnation of the gateway behind it.
+
+    `broken`: nobody listens any more. The gateway may come again and say that it still has the entry.
+    """
+
+    broken = False
 
     def __init__(self, origin: int = 0) -> None:
         self.origin = origin
@@ -20,6 +25,8 @@ class Holder:
 
 class Former(Holder):
     """A gateway that had it from the former owner of the partition, and has not said yet that it still has it."""
+
+    broken = True
 
 
 class JournalPart:

@@ -62,6 +62,7 @@ class Host:
     account: MemoryAccount = field(default_factory=MemoryAccount)
     interned: Interned = field(default_factory=Interned)
     links: set[Link] = field(default_factory=set)
+    departed: dict[int, Link] = field(default_factory=dict)  # the latest of a gateway, by origin, for a moment
     expected: Expected = field(default_factory=Expected)
     tasks: Tasks = field(default_factory=Tasks)
     leases_hold: Callable[[], bool] = field(default=bool)  # nothing holds before there are leases

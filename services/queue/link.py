@@ -50,7 +50,7 @@ class Link(Holder):
         self._unheard: set[int] = set()  # partitions that the frame at hand speaks of, and that are not here yet
         self._turned_away: set[int] = set()  # partitions of which something was refused that was published here
         self._receiving = False
-        self._broken = False
+        self._unused: list[Queue] = []  # left without a consumer
 
     def hello(self, hello: pb.Hello) -> None:
         """The first frame said who it is."""
@@ -67,7 +67,7 @@ class Link(Holder):
 
     def receive(self, frame: pb.LinkFrame) -> None:
         """Carries a frame out; one that comes while leases may have run out waits for certainty."""
-        if self._broken:
+        if self.broken:
             return
         if not self._host.certain:
             self._suspended.append(frame)
@@ -102,38 +102,51 @@ class Link(Holder):
             self.more.set()
 
     def close(self) -> None:
-        """The stream is gone: its consumers too, and what it held goes back to its place.
+        """The stream is gone, and its consumers with it; what it held waits for a moment, if the gateway may be back.
 
-        While leases may have run out that waits as well: what it held may be another process's to give to others.
+        While leases may have run out all of that waits: what it held may be another process's to give to others.
         """
-        if self._broken:
+        if self.broken:
             return
-        self._broken = True
+        self.broken = True
         self._host.links.discard(self)
         if self._tells:
             self._host.expected.expect(self.origin, _RETURN_SECONDS)
-        self._host.when_certain(self._end)
+        self._host.when_certain(self._leave)
 
-    def _end(self) -> None:
+    def _leave(self) -> None:
         now = epoch_ms()
         for consumer, queue in list(self._consumers.values()):
             self._host.events.publish(detached(consumer, queue.options, self.name))
             if queue.detach(consumer, now):
-                self._host.delete_soon(queue.options.queue_id)
+                self._unused.append(queue)
         self._consumers.clear()
         self._awaiting.clear()
-        for queue in list(self._touched):
-            queue.release_held_by(self, now)
-        self._touched.clear()
         for partition in self._host.registry.partitions.values():
             partition.recalled = {recalled for recalled in partition.recalled if recalled[0] is not self}
         self._transactions.close()
-        self._host.check_memory()
+        if self._tells:
+            self._host.departed[self.origin] = self
+            self._host.tasks.start(self._end_later(), f"link of {self.name} ends")
+        else:
+            self._end()
 
-    @property
-    def broken(self) -> bool:
-        """Whether nobody listens any more."""
-        return self._broken
+    async def _end_later(self) -> None:
+        await asyncio.sleep(_RETURN_SECONDS)
+        self._host.when_certain(self._end)
+
+    def _end(self) -> None:
+        """What it held goes back to its place, unless it was claimed; queues go with their last consumer."""
+        if self._host.departed.get(self.origin) is self:
+            del self._host.departed[self.origin]
+        now = epoch_ms()
+        for queue in self._unused:
+            if not len(queue.consumers):
+                self._host.delete_soon(queue.options.queue_id)
+        for queue in list(self._touched):
+            queue.release_held_by(self, now)
+        self._touched.clear()
+        self._host.check_memory()
 
     def is_former_of(self, link: Link) -> bool:
         """Whether the peer had this stream before, to the same end; it may still try one to a process that was here."""
@@ -185,10 +198,11 @@ class Link(Holder):
             self._begin(queue, now)
 
     def _begin(self, queue: Queue, now: int) -> None:
-        """The gateway has said what it holds from the former owner: the rest of what it had is anybody's."""
+        """The gateway has said what it holds from before: the rest of what it had is anybody's."""
         former = self._host.registry.partitions[queue.options.partition].formers.get(self.origin)
-        if former:
-            queue.release_held_by(former, now)
+        for holder in (former, self._host.departed.get(self.origin)):
+            if holder:
+                queue.release_held_by(holder, now)
         queue.dispatch(now)
 
     def _attach(self, attach: pb.AttachConsumer, now: int) -> Queue | None:

@@ -11,8 +11,9 @@ import pytest
 import pytest_asyncio
 from pamqp import commands
 
+from services.queue.link import Link
 from services.queue.transactions import Transactions
-from services.rpc.queue_pb2 import TransactionStep
+from services.rpc.queue_pb2 import LinkFrame, TransactionStep
 from tests.contract.gateway.test_settling import ready
 from tests.support.broker_house import BrokerHouse
 
@@ -21,6 +22,15 @@ from tests.support.broker_house import BrokerHouse
 async def house(tmp_path: Path) -> AsyncIterator[BrokerHouse]:
     """A broker of its own, with one queue process that can be taken away."""
     house = BrokerHouse(tmp_path, gateways=1, queues=1)
+    await house.start()
+    yield house
+    await house.stop()
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def wide(tmp_path: Path) -> AsyncIterator[BrokerHouse]:
+    """A broker with two gateways and one queue process."""
+    house = BrokerHouse(tmp_path, gateways=2, queues=1)
     await house.start()
     yield house
     await house.stop()
@@ -221,3 +231,35 @@ async def test_a_transient_transaction_is_decided_one_way(house: BrokerHouse, mo
         while [await ready(other, "one"), await ready(other, "two")] != [1, 1]:
             await asyncio.sleep(0.02)
     assert broken
+
+
+async def test_a_torn_stream_is_not_noticed(wide: BrokerHouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    """When only the stream of a gateway breaks, its clients keep what they hold, and queues that live by them."""
+    client, other = await wide.connect(0), await wide.connect(1)
+    await client.declare("q", auto_delete=True)
+    await client.prefetch(2)
+    await client.consume("q")
+    for number in range(3):
+        client.publish(b"%d" % number, "q")
+    await client.bodies(2)
+    receive = Link.receive
+    torn: list[str] = []
+
+    def tear_once(self: Link, frame: LinkFrame) -> None:
+        if frame.publishes and not torn:
+            torn.append(self.name)
+            raise ConnectionResetError("the stream breaks")
+        receive(self, frame)
+
+    monkeypatch.setattr(Link, "receive", tear_once)
+    client.publish(b"3", "q")
+    async with asyncio.timeout(10):
+        while not torn:
+            await asyncio.sleep(0.005)
+    await other.consume("q")
+    assert await other.bodies(2) == [b"2", b"3"]
+    client.ack(2, multiple=True)
+    other.ack(2, multiple=True)
+    await asyncio.sleep(1.5)
+    assert await ready(client, "q") == 0
+    assert [len(each.messages()) for each in (client, other)] == [2, 2]

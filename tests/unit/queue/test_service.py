@@ -5,8 +5,11 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+import pytest
+
 from services.common.clock import epoch_ms
 from services.common.message import format_named
+from services.queue import link as links
 from services.rpc import queue_pb2 as pb
 from tests.support.queue_house import House
 
@@ -74,6 +77,41 @@ async def test_broken_link_gives_back(house: House) -> None:
     await second.attach(queue_id)
     await second.until(lambda: len(second.uids) == 2)
     assert [run.redelivered for run in second.runs] == [True]
+
+
+async def test_a_gateway_comes_back(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of what its broken link held, what it still holds stays its own, and the rest goes to its place as it comes."""
+    monkeypatch.setattr(links, "_RETURN_SECONDS", 60.0)
+    queue_id = await house.declare("q")
+    first, other = await house.link(origin=1001, tells=True), await house.link(origin=1002, tells=True)
+    await first.attach(queue_id)
+    await first.publish(queue_id, [b"1", b"2", b"3"])
+    await first.until(lambda: len(first.uids) == 3)
+    await first.close()
+    await other.attach(queue_id)
+    await asyncio.sleep(0.1)
+    assert not other.bodies
+    again = await house.link(origin=1001, tells=True)
+    await again.attach(queue_id, messages=0, held=first.uids[:2], again=True)
+    await other.until(lambda: other.bodies == [b"3"])
+    await again.send(settles=[pb.Settle(queue_id=queue_id, outcome=pb.ACCEPT, uids=first.uids[:1])])
+    await again.send(settles=[pb.Settle(queue_id=queue_id, outcome=pb.RELEASE, uids=first.uids[1:2])])
+    await other.until(lambda: other.bodies == [b"3", b"2"])
+
+
+@pytest.mark.parametrize("returns", [True, False])
+async def test_a_moment_without_a_consumer(house: House, monkeypatch: pytest.MonkeyPatch, returns: bool) -> None:
+    """A queue is not deleted because the stream of its last consumer broke, but because the gateway stays away."""
+    monkeypatch.setattr(links, "_RETURN_SECONDS", 1.0)
+    queue_id = await house.declare("q", auto_delete=True)
+    link = await house.link(origin=1001, tells=True)
+    await link.attach(queue_id)
+    await link.close()
+    if returns:
+        await (await house.link(origin=1001, tells=True)).attach(queue_id, again=True)
+        await asyncio.sleep(1.5)
+        assert queue_id in house.topology.queues
+    await link.until(lambda: returns or queue_id not in house.topology.queues)
 
 
 async def test_refusals(house: House) -> None:
