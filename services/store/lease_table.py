@@ -8,14 +8,23 @@ from dataclasses import dataclass
 from services.rpc.store_pb2 import KeepAliveReply, Lease, LeaseLoad, LeaseTable, Member
 from services.store.provider import LeaseRow
 
+# Members renew at half of their time to live, give or take a moment.
+_DUE = 0.4
+
 
 @dataclass(slots=True)
 class Alive:
-    """A member until its deadline (monotonic seconds)."""
+    """A member until its deadline (monotonic seconds), which is `ttl` seconds after it was heard."""
 
     role: str
     address: str
     deadline: float
+    ttl: float
+
+    @property
+    def due(self) -> float:
+        """When it should have been heard again: whoever hears others later than that would have heard it."""
+        return self.deadline - self.ttl * (1 - _DUE)
 
 
 class Table:
@@ -28,13 +37,13 @@ class Table:
         self._members: dict[str, Alive] = {}
         self._loads: dict[str, LeaseLoad] = {}
 
-    def restore(self, rows: Iterable[LeaseRow], version: int, deadline: float) -> None:
-        """Believes every holder from before the start alive until `deadline`."""
+    def restore(self, rows: Iterable[LeaseRow], version: int, now: float, ttl: float) -> None:
+        """Believes every holder from before the start alive for one time to live."""
         self.version = version
         for row in rows:
             self._rows[row.name] = row
             if row.member:
-                self._members[row.member] = Alive(row.role, row.address, deadline)
+                self._members[row.member] = Alive(row.role, row.address, now + ttl, ttl)
 
     def renew(self, member: str, alive: Alive) -> None:
         """`member` lives until a new deadline, however late it comes."""
@@ -42,17 +51,6 @@ class Table:
         self._members[member] = alive
         if known is None or (known.role, known.address) != (alive.role, alive.address):
             self.version += 1
-
-    def __len__(self) -> int:
-        """How many members are believed alive."""
-        return len(self._members)
-
-    def spare(self, now: float, deadline: float) -> int:
-        """Lets everybody live until `deadline` at least; gives how many were late."""
-        late = sum(alive.deadline <= now for alive in self._members.values())
-        for alive in self._members.values():
-            alive.deadline = max(alive.deadline, deadline)
-        return late
 
     def weigh(self, member: str, loads: Iterable[LeaseLoad]) -> None:
         """What `member` says of leases that it holds; nobody is told for that alone."""
@@ -67,12 +65,33 @@ class Table:
         if self._members.pop(member, None):
             self.version += 1
 
-    def expire(self, now: float) -> list[str]:
-        """Removes members whose time is up, and gives their names."""
-        late = [name for name, alive in self._members.items() if alive.deadline <= now]
+    def expire(self, now: float, heard: float) -> list[str]:
+        """Removes members whose time is up, and gives their names; `heard` is when any member was heard last.
+
+        Several that are silent together are believed alive: it may be that nobody can be heard.
+        """
+        late = [name for name, alive in self._late(now) if alive.due < heard or self._is_alone]
         for name in late:
             self.remove(name)
         return late
+
+    def spare(self, now: float, heard: float) -> list[str]:
+        """One is heard after nobody was since `heard`: gives those whose time ran out meanwhile, and gives them time.
+
+        With them everybody who should have been heard since.
+        """
+        late = [name for name, alive in self._late(now) if alive.due >= heard and not self._is_alone]
+        for alive in self._members.values() if late else ():
+            if heard <= alive.due <= now:
+                alive.deadline = now + alive.ttl
+        return late
+
+    @property
+    def _is_alone(self) -> bool:
+        return len(self._members) == 1
+
+    def _late(self, now: float) -> list[tuple[str, Alive]]:
+        return [(name, alive) for name, alive in self._members.items() if alive.deadline <= now]
 
     def put(self, row: LeaseRow) -> None:
         """A lease changed hands, or was let go."""

@@ -20,7 +20,6 @@ from services.rpc.store_pb2 import KeepAliveReply, KeepAliveRequest, LeaseTable
 from services.store.committer import Committer
 from services.store.draft import Draft
 from services.store.fencing import Epochs
-from services.store.hearing import Hearing
 from services.store.lease_events import acquired, lost, released
 from services.store.lease_table import Alive, Table
 from services.store.provider import LeaseRow
@@ -41,7 +40,7 @@ class Leases:
         self._events = events
         self._incarnation = 0
         self._table = Table()
-        self._hearing = Hearing(ttl_ms / 1000, clock())
+        self._heard = clock()  # when any member was
         self._taking: set[str] = set()
         self._seen = 0
         self._changed = asyncio.Event()
@@ -54,7 +53,7 @@ class Leases:
         rows = list(rows)
         for row in rows:
             self.epochs.restore(row.name, row.epoch)
-        self._table.restore(rows, incarnation << 32, self._clock() + self._ttl_ms / 1000)
+        self._table.restore(rows, incarnation << 32, self._clock(), self._ttl_ms / 1000)
 
     async def keep_alive(self, request: KeepAliveRequest) -> KeepAliveReply:
         """Renews, releases, then takes what is free; returns when what was taken is durable. Raises CommandInvalid."""
@@ -84,10 +83,8 @@ class Leases:
                 await changed.wait()
 
     def expire(self) -> None:
-        """Lets go of members that did not renew in time, or waits to hear anybody when none of several did."""
-        now = self._clock()
-        late = self._table.expire(now) if len(self._table) == 1 or self._hearing.hears(now) else ()
-        for member in late:
+        """Lets go of members that did not renew in time."""
+        for member in self._table.expire(self._clock(), self._heard):
             log.warning("member expired, its leases are free", member=member)
             for row in self._table.held_by(member):
                 self._events.publish(lost(row))
@@ -111,10 +108,9 @@ class Leases:
 
     def _hear(self) -> None:
         now = self._clock()
-        if self._hearing.heard(now) and len(self._table) > 1:
-            late = self._table.spare(now, now + self._ttl_ms / 1000)
-            if late:
-                log.warning("no member could be heard for a while, nobody's leases have run out", members=late)
+        if late := self._table.spare(now, self._heard):
+            log.warning("no member was heard for a while, nobody's leases have run out", members=late)
+        self._heard = now
 
     def taken(self, rows: list[LeaseRow]) -> None:
         """Acquisitions are on disk."""
@@ -130,8 +126,9 @@ class Leases:
         if not self._table.is_alive(member):  # it comes late, and nobody has taken what it held
             for row in held:
                 self._events.publish(acquired(row))
-        deadline = self._clock() + ttl_ms / 1000
-        self._table.renew(member, Alive(request.role, request.address, deadline))
+        ttl = ttl_ms / 1000
+        deadline = self._clock() + ttl
+        self._table.renew(member, Alive(request.role, request.address, deadline, ttl))
         if deadline < self._awake_at:
             self._sooner.set()
         self._table.weigh(member, request.loads)
