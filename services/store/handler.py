@@ -31,8 +31,9 @@ class Handler(StoreServicer):
         origin = await _answer(context, self._engine.origins.allocate())
         return pb.Origin(origin=origin, incarnation=self._engine.incarnation)
 
-    async def KeepAlive(self, request: pb.KeepAliveRequest, context: Context) -> pb.KeepAliveReply:
-        return await _answer(context, self._engine.leases.keep_alive(request))
+    async def KeepAlive(self, _requests: object, context: Context) -> None:  # type: ignore[override]
+        while isinstance(request := await context.read(), pb.KeepAliveRequest):
+            await context.write(await _answer(context, self._engine.leases.keep_alive(request)))
 
     async def WatchLeases(self, request: pb.WatchLeasesRequest, context: Context) -> AsyncIterator[pb.LeaseTable]:
         async for table in self._engine.leases.watch(request.role):

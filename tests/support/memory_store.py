@@ -55,9 +55,13 @@ class MemoryStore(store_pb2_grpc.StoreServicer):
         self._origin += 1
         return store_pb2.Origin(origin=self._origin, incarnation=self.incarnation)
 
-    async def KeepAlive(self, request: Any, context: Any) -> store_pb2.KeepAliveReply:  # noqa: N802
-        while self.silent:
-            await asyncio.sleep(0.01)
+    async def KeepAlive(self, _requests: Any, context: Any) -> None:  # noqa: N802
+        while isinstance(request := await context.read(), store_pb2.KeepAliveRequest):
+            while self.silent:
+                await asyncio.sleep(0.01)
+            await context.write(self._renewed(request))
+
+    def _renewed(self, request: store_pb2.KeepAliveRequest) -> store_pb2.KeepAliveReply:
         before = self._table()
         if request.leaving:
             self.members.pop(request.member, None)

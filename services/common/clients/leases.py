@@ -15,7 +15,7 @@ from typing import Protocol
 import structlog
 
 from services.common.clients.reachable import is_refused
-from services.common.clock import Clock, monotonic
+from services.common.clock import Clock, monotonic, until_next
 from services.common.errors import BrokerError
 from services.common.runtime import Tasks
 from services.rpc import store_pb2 as pb
@@ -126,7 +126,7 @@ class Leases:
     async def _run(self) -> None:
         while True:
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(self._granted * _RENEWAL):
+                async with asyncio.timeout(until_next(self._granted * _RENEWAL)):
                     await self._now.wait()
             self._now.clear()
             await self._beat()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import defaultdict
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable
 from typing import TypeVar
 
@@ -10,8 +11,8 @@ import grpc.aio
 import structlog
 
 from services.common.clients.calls import result, stream
+from services.common.clients.renewals import Renewals
 from services.common.clients.store_journal import Journal
-from services.common.errors import Unavailable
 from services.common.grpc_channel import connect
 from services.rpc import store_pb2 as pb
 from services.rpc.store_pb2_grpc import StoreStub
@@ -39,6 +40,7 @@ class StoreClient:
         self.address = address
         self._channel = connect(address)
         self._stub = StoreStub(self._channel)
+        self._renewals: dict[str, Renewals] = defaultdict(lambda: Renewals(self._stub))
 
     async def close(self) -> None:
         """Ends all calls and watches."""
@@ -52,12 +54,7 @@ class StoreClient:
 
     async def keep_alive(self, request: pb.KeepAliveRequest, timeout: float = 1.0) -> pb.KeepAliveReply:  # noqa: ASYNC109 - as a gRPC deadline
         """Renews, releases and acquires. Raises Unavailable after `timeout` seconds: then nothing is known."""
-        try:
-            # gRPC's own deadlines wake up threads of both processes long after the answer, which idle stacks pay for.
-            async with asyncio.timeout(timeout):
-                return await result(self._stub.KeepAlive(request, wait_for_ready=True))
-        except TimeoutError:
-            raise Unavailable(f"the store did not answer within {timeout:.2g} s") from None
+        return await self._renewals[request.member].ask(request, timeout)
 
     async def leases(self, role: str) -> pb.LeaseTable:
         """The lease table of `role` as it is now. Raises Unavailable when the store does not answer at once."""

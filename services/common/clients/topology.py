@@ -20,7 +20,7 @@ import structlog
 from services.common.clients.routers import Replaced, Router, Routers
 from services.common.clients.store import StoreClient
 from services.common.clients.topology_mirror import TopologyListener, TopologyMirror
-from services.common.clock import monotonic
+from services.common.clock import monotonic, until_next
 from services.common.errors import Unavailable, from_rpc
 from services.common.runtime import Tasks
 from services.rpc import router_pb2
@@ -175,15 +175,15 @@ class TopologyClient:
             self._hear(frame)
 
     async def _say(self) -> AsyncIterator[router_pb2.WatcherFrame]:
-        now = beaten = monotonic()
-        first = self._frame(beat=now)
+        first = self._frame(beat=monotonic())
         first.MergeFrom(self._introduction)
         yield first
+        due = True
         while not self._leaving:
-            next_beat = beaten + self._ttl * _BEAT
+            if due:
+                next_beat = monotonic() + until_next(self._ttl * _BEAT)
             due = await self._pause(next_beat - monotonic()) or monotonic() >= next_beat
-            beaten = monotonic() if due else beaten
-            yield self._frame(beat=beaten if due else 0.0)
+            yield self._frame(beat=monotonic() if due else 0.0)
         yield router_pb2.WatcherFrame(leaving=True)
 
     def _frame(self, beat: float) -> router_pb2.WatcherFrame:

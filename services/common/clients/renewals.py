@@ -1,0 +1,46 @@
+"""A member's stream of renewals: a question, its answer, the next question, for as long as the member lives.
+
+A call for each would be half as much work again for both processes, and renewals are most of what an idle stack does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import grpc.aio
+
+from services.common.errors import Unavailable, from_rpc
+from services.rpc import store_pb2 as pb
+
+if TYPE_CHECKING:
+    from services.rpc.store_pb2_grpc import StoreAsyncStub
+
+
+class Renewals:
+    """For one task at a time. Whatever ends a question without its answer ends the stream; the next one has another."""
+
+    def __init__(self, stub: StoreAsyncStub) -> None:
+        self._stub = stub
+        self._call: Any = None  # grpc.aio types its calls by factory
+
+    async def ask(self, request: pb.KeepAliveRequest, seconds: float) -> pb.KeepAliveReply:
+        """Raises Unavailable when there is no answer after so long, or what the store refuses with."""
+        if self._call is None or self._call.done():
+            self._call = self._stub.KeepAlive(wait_for_ready=True)
+        call, self._call = self._call, None
+        try:
+            # gRPC's own deadlines wake up threads of both processes long after the answer.
+            async with asyncio.timeout(seconds):
+                await call.write(request)
+                reply = await call.read()
+        except TimeoutError:
+            raise Unavailable(f"the store did not answer within {seconds:.2g} s") from None
+        except grpc.aio.AioRpcError as failure:
+            raise from_rpc(failure) from None
+        except asyncio.InvalidStateError:
+            raise Unavailable("the store is away") from None
+        if not isinstance(reply, pb.KeepAliveReply):
+            raise Unavailable("the store is about to stop")
+        self._call = call
+        return reply
