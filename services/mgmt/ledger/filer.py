@@ -43,7 +43,6 @@ _GATHER = 1.0  # seconds in which batches come together
 _AGAIN = 1.0
 _TIDY_SECONDS = 60.0
 _LAST_WORDS = 5.0
-_LEASE_MS = 5000  # nobody waits for files, so that the lease need not be renewed often
 _UNREADABLE = (DecodeError, ValueError, LookupError, UnknownPlugin, pa.ArrowException)
 
 
@@ -54,7 +53,7 @@ class Filer:
         """`member` is another one at each start."""
         self._settings = settings
         self._address = bus_address(settings) if settings.ledger else ""
-        self._lease = FilingLease(store, member, max(settings.lease_ttl_ms, _LEASE_MS))
+        self._lease = FilingLease(store, member, settings.lease_ttl_ms)
         self._cabinet = Cabinet(settings.data / "ledger")
         self._tidying = Tidying(self._cabinet, Limits(settings.ledger_days, settings.ledger_bytes))
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="ledger")
