@@ -110,11 +110,11 @@ class Link(Holder):
             return
         self.broken = True
         self._host.links.discard(self)
-        if self._tells:
-            self._host.expected.expect(self.origin, _RETURN_SECONDS)
         self._host.when_certain(self._leave)
 
     def _leave(self) -> None:
+        if self._tells and all(link.origin != self.origin for link in self._host.links):
+            self._host.expected.expect(self.origin, _RETURN_SECONDS)
         now = epoch_ms()
         for consumer, queue in list(self._consumers.values()):
             self._host.events.publish(detached(consumer, queue.options, self.name))

@@ -257,10 +257,15 @@ class Partitions:
                 self._serve(partition, recovery.watermarks)
 
     async def _heard(self, partition: Partition) -> None:
-        """Returns when every gateway has said what its consumers hold from the former owner; waits a moment at most."""
-        give_up = monotonic() + _SHORTLY
+        """Returns when every gateway has said what its consumers hold from the former owner; waits a moment at most.
+
+        That is a moment in which the leases hold: while they may have run out nobody is listened to.
+        """
+        host, give_up = self._host, monotonic() + _SHORTLY
         while partition.epoch > 1 and partition.state is State.RECOVERING and monotonic() < give_up:
-            if not self._host.expected and all(link.has_told(partition) for link in self._host.links):
+            if not host.certain:
+                give_up = monotonic() + _SHORTLY
+            elif not host.expected and all(link.has_told(partition) for link in host.links):
                 return
             await asyncio.sleep(_LOOK_SECONDS / 2)
 

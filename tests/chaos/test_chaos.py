@@ -36,4 +36,6 @@ async def test_chaos(stack: ContainerStack, capfd: pytest.CaptureFixture[str]) -
     await run.run()
     verdict = check(run.account)
     say(report(run.account, verdict, run.began))
-    assert verdict.ok, {kind: found[:3] for kind, found in verdict.findings.items() if found}
+    found = {kind: findings[:3] for kind, findings in verdict.findings.items() if findings}
+    # First of all what repeats the run: of long output, the summary may be all that is seen.
+    assert verdict.ok, f"HOPLINE_CHAOS_SEED={PLAN.seed}: {found}"
