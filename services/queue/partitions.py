@@ -31,7 +31,7 @@ _PATIENCE = 5.0  # with a store that does not answer, when this process is to st
 _SHORTLY = 1.0  # for gateways and dead letters, when a partition is to leave
 _LOOK_SECONDS = 0.005
 _LAST_WORDS = 0.1  # for answers on their way to gateways
-_FIRST_WORDS = 0.2  # for gateways to hear of this process, and to connect
+_FIRST_WORDS = 0.1  # for gateways to hear of this process, and to connect
 
 
 class Partitions:
