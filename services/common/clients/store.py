@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections import defaultdict
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable
 from typing import TypeVar
 
@@ -40,7 +39,7 @@ class StoreClient:
         self.address = address
         self._channel = connect(address)
         self._stub = StoreStub(self._channel)
-        self._renewals: dict[str, Renewals] = defaultdict(lambda: Renewals(self._stub))
+        self._renewals: dict[str, Renewals] = {}  # by member
 
     async def close(self) -> None:
         """Ends all calls and watches."""
@@ -54,7 +53,10 @@ class StoreClient:
 
     async def keep_alive(self, request: pb.KeepAliveRequest, timeout: float = 1.0) -> pb.KeepAliveReply:  # noqa: ASYNC109 - as a gRPC deadline
         """Renews, releases and acquires. Raises Unavailable after `timeout` seconds: then nothing is known."""
-        return await self._renewals[request.member].ask(request, timeout)
+        renewals = self._renewals.get(request.member)
+        if renewals is None:
+            renewals = self._renewals[request.member] = Renewals(self._stub)
+        return await renewals.ask(request, timeout)
 
     async def leases(self, role: str) -> pb.LeaseTable:
         """The lease table of `role` as it is now. Raises Unavailable when the store does not answer at once."""
