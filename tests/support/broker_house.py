@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from services.common.clients.store import StoreClient
 from services.gateway.service import Service as GatewayService
@@ -22,7 +22,7 @@ def free_port() -> int:
 
 
 class BrokerHouse:
-    """`connect` gives clients of one of the gateways."""
+    """Runs inside of `async with`, or from `start` to `stop`; `connect` gives clients of one of the gateways."""
 
     def __init__(self, folder: Path, gateways: int = 2, queues: int = 2, **settings: Any) -> None:
         self._inner = QueueHouse(folder, **settings)
@@ -44,6 +44,13 @@ class BrokerHouse:
     def address_of(self, service: str) -> str:
         """The gRPC target of a service."""
         return self._inner.settings.address_of(service)
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.stop()
 
     async def start(self) -> None:
         """Returns when clients can connect."""

@@ -21,10 +21,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def broker(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[BrokerHouse]:
     """Shared; a test uses names of its own."""
-    house = BrokerHouse(tmp_path_factory.mktemp("b"))
-    await house.start()
-    yield house
-    await house.stop()
+    async with BrokerHouse(tmp_path_factory.mktemp("b")) as house:
+        yield house
 
 
 @pytest.fixture

@@ -19,10 +19,8 @@ Basic, Channel, Connection, Queue = commands.Basic, commands.Channel, commands.C
 @pytest_asyncio.fixture(loop_scope="session")
 async def house(tmp_path: Path) -> AsyncIterator[BrokerHouse]:
     """A broker of its own."""
-    house = BrokerHouse(tmp_path, gateways=1, queues=1)
-    await house.start()
-    yield house
-    await house.stop()
+    async with BrokerHouse(tmp_path, gateways=1, queues=1) as house:
+        yield house
 
 
 @pytest.mark.parametrize("end", ["channel.close", "connection.close", "end of stream"])

@@ -21,19 +21,15 @@ from tests.support.broker_house import BrokerHouse
 @pytest_asyncio.fixture(loop_scope="session")
 async def house(tmp_path: Path) -> AsyncIterator[BrokerHouse]:
     """A broker of its own, with one queue process that can be taken away."""
-    house = BrokerHouse(tmp_path, gateways=1, queues=1)
-    await house.start()
-    yield house
-    await house.stop()
+    async with BrokerHouse(tmp_path, gateways=1, queues=1) as house:
+        yield house
 
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def wide(tmp_path: Path) -> AsyncIterator[BrokerHouse]:
     """A broker with two gateways and one queue process."""
-    house = BrokerHouse(tmp_path, gateways=2, queues=1)
-    await house.start()
-    yield house
-    await house.stop()
+    async with BrokerHouse(tmp_path, gateways=2, queues=1) as house:
+        yield house
 
 
 async def durable(house: BrokerHouse, name: str, count: int) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+from typing import Any
 from unittest.mock import AsyncMock
 
 import pytest
@@ -92,12 +93,8 @@ async def orphaned(house: House) -> tuple[int, Partition]:
     return queue_id, partition
 
 
-async def test_everybody_is_heard(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A new owner delivers nothing before every gateway has said what it holds, even of what comes again later."""
-    monkeypatch.setattr(partitions, "_SHORTLY", 30.0)
-    await house.start_queue("queue-2")
-    one = await house.link("queue-2", origin=1001, tells=True)
-    other = await house.link("queue-2", origin=1002, tells=True)
+async def sent_again(house: House, one: RawLink) -> tuple[int, dict[str, Any]]:
+    """`one` has said all, and sent two messages again; gives their queue, and what another says who holds the first."""
     queue_id, partition = await orphaned(house)
     told = [pb.Told(partition=partition.number, epoch=partition.epoch)]
     raw = one.batch(queue_id, [b"held", b"new"], resent=True)
@@ -106,9 +103,21 @@ async def test_everybody_is_heard(house: House, monkeypatch: pytest.MonkeyPatch)
     await one.send(attaches=[consumer], publishes=[raw], told=told)
     await asyncio.sleep(0.1)
     assert partition.state is State.RECOVERING
-    await other.send(attaches=[pb.AttachConsumer(consumer=2, queue_id=queue_id, held=held, again=True)], told=told)
+    attach = pb.AttachConsumer(consumer=2, queue_id=queue_id, held=held, again=True)
+    return queue_id, {"attaches": [attach], "told": told}
+
+
+async def test_everybody_is_heard(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A new owner delivers nothing before every gateway has said what it holds, even of what comes again later."""
+    monkeypatch.setattr(partitions, "_SHORTLY", 30.0)
+    await house.start_queue("queue-2")
+    one = await house.link("queue-2", origin=1001, tells=True)
+    other = await house.link("queue-2", origin=1002, tells=True)
+    queue_id, claim = await sent_again(house, one)
+    await other.send(**claim)
     await one.until(lambda: one.bodies)
     assert one.bodies == [b"new"]
+    held = claim["attaches"][0].held
     await other.send(settles=[pb.Settle(queue_id=queue_id, outcome=pb.RELEASE, uids=held)])
     await one.until(lambda: one.bodies == [b"new", b"held"])
 
@@ -123,16 +132,9 @@ async def test_who_comes_back_is_heard(house: House, monkeypatch: pytest.MonkeyP
     await one.until(lambda: {1001, 1002} <= origins(heir))
     await other.close()
     await one.until(lambda: 1002 not in origins(heir))
-    queue_id, partition = await orphaned(house)
-    told = [pb.Told(partition=partition.number, epoch=partition.epoch)]
-    raw = one.batch(queue_id, [b"held", b"new"], resent=True)
-    held = pb.PublishBatch.FromString(raw).uids[:1]
-    consumer = pb.AttachConsumer(consumer=1, queue_id=queue_id, messages=10, bytes=1 << 30)
-    await one.send(attaches=[consumer], publishes=[raw], told=told)
-    await asyncio.sleep(0.1)
-    assert partition.state is State.RECOVERING
+    _, claim = await sent_again(house, one)
     again = await house.link("queue-2", origin=1002, tells=True)
-    await again.send(attaches=[pb.AttachConsumer(consumer=2, queue_id=queue_id, held=held, again=True)], told=told)
+    await again.send(**claim)
     await one.until(lambda: one.bodies)
     assert one.bodies == [b"new"]
 
