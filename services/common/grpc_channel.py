@@ -7,9 +7,9 @@ from pathlib import Path
 
 import grpc
 import grpc.aio
-from grpc_health.v1 import health, health_pb2, health_pb2_grpc
-from grpc_reflection.v1alpha import reflection
+from grpc_health.v1 import health_pb2, health_pb2_grpc
 
+from services.common.grpc_health import Health
 from services.common.runtime import CannotStart
 from services.common.telemetry.rpc import TracedCalls
 from services.common.telemetry.tracer import OFF, Tracer
@@ -61,11 +61,7 @@ class Server:
         self._address = address
         interceptors = [TracedCalls(tracer)] if tracer.on else None
         self.grpc = grpc.aio.server(options=_options(address), interceptors=interceptors)
-        self._names = [*services, ""]
-        self._health = health.aio.HealthServicer()
-        health_pb2_grpc.add_HealthServicer_to_server(self._health, self.grpc)
-        listed = [*services, health.SERVICE_NAME, reflection.SERVICE_NAME]
-        reflection.enable_server_reflection(listed, self.grpc)
+        self._health = Health(services, self.grpc)
 
     async def listen(self) -> None:
         """Binds and accepts calls; raises CannotStart when the address is taken."""
@@ -77,21 +73,17 @@ class Server:
             self.grpc.add_insecure_port(address)
         except RuntimeError as error:
             raise CannotStart(f"cannot listen on {address}: it is taken, or not an address of this machine") from error
-        await self._say(health_pb2.HealthCheckResponse.NOT_SERVING)
+        await self._health.say(serving=False)
         await self.grpc.start()
 
     async def ready(self) -> None:
         """From now on health checks say SERVING."""
-        await self._say(health_pb2.HealthCheckResponse.SERVING)
+        await self._health.say(serving=True)
 
     async def stop(self, grace: float = 1.0) -> None:
         """Refuses new calls, waits `grace` seconds for those under way, then ends them."""
-        await self._health.enter_graceful_shutdown()
+        await self._health.shut_down()
         await self.grpc.stop(grace)
-
-    async def _say(self, status: health_pb2.HealthCheckResponse.ServingStatus) -> None:
-        for name in self._names:
-            await self._health.set(name, status)
 
 
 async def is_serving(address: str, timeout: float = 2.0) -> bool:  # noqa: ASYNC109 - a gRPC deadline, not a cancel

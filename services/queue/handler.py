@@ -1,83 +1,55 @@
-"""The gRPC face: one stream for each link, read here, written from here whenever nothing else is being written."""
+"""The gRPC face: one stream for each link, read here, written from here whenever its peer takes it."""
 
 from __future__ import annotations
 
 import asyncio
 
-import grpc.aio
 import structlog
 
-from services.common.runtime import Tasks
+from services.common.streams.stream import Stream
 from services.queue.host import Host
 from services.queue.link import Link
-from services.rpc import queue_pb2_grpc
-from services.rpc.queue_pb2 import LinkFrame, QueueFrame
+from services.rpc.queue_pb2 import LinkFrame
 
 log = structlog.get_logger()
 
-_Context = grpc.aio.ServicerContext[LinkFrame, QueueFrame]
 
+class Attached:
+    """A stream of hopline.queue.Queue/Attach: frames in, and what they bring about out in the same turn.
 
-class Handler(queue_pb2_grpc.QueueServicer):
-    """Service hopline.queue.Queue."""
-
-    def __init__(self, host: Host) -> None:
-        self._host = host
-
-    async def Attach(self, _requests: object, context: _Context) -> None:  # type: ignore[override]  # noqa: N802
-        """As the contract says; ends when the peer does."""
-        link = Link(self._host)
-        stream = _Stream(link, context)
-        tasks = Tasks()
-        tasks.start(stream.write_for_ever(), "link writer")
-        try:
-            await stream.read_for_ever()
-        finally:
-            link.close()
-            await tasks.stop()
-            log.info("link ended", peer=link.name)
-
-
-class _Stream:
-    """Reads frames and writes what they bring about in the same turn; the writer's task does what others bring about.
-
-    While one of the two writes, what comes collects in the outbox and goes out with the next write.
+    What others bring about (other links, the journal, the clock) goes out at the turn's end. While the peer takes
+    nothing, it collects in the outbox.
     """
 
-    def __init__(self, link: Link, context: _Context) -> None:
-        self._link = link
-        self._context = context
-        self._writing = False
+    def __init__(self, host: Host, stream: Stream) -> None:
+        self._link = Link(host, self._write_soon)
+        self._stream = stream
+        self._due = False
 
-    async def read_for_ever(self) -> None:
-        """Until the peer ends the stream."""
-        link, context = self._link, self._context
-        while isinstance(frame := await context.read(), LinkFrame):
-            if frame.HasField("hello"):
-                link.hello(frame.hello)
-            link.receive(frame)
-            await self._write()
+    def received(self, message: bytes) -> None:
+        """Carries out a frame. Raises DecodeError when it is none."""
+        frame = LinkFrame.FromString(message)
+        if frame.HasField("hello"):
+            self._link.hello(frame.hello)
+        self._link.receive(frame)
+        self._write()
 
-    async def write_for_ever(self) -> None:
-        """Whatever other links, the journal or the clock have for this one."""
-        more = self._link.more
-        while True:
-            await more.wait()
-            more.clear()
-            await self._write()
+    def writable(self) -> None:
+        """The peer takes something again."""
+        self._write()
 
-    async def _write(self) -> None:
-        if self._writing:
-            return
-        frame = self._link.outbox.take()
-        if frame is None:
-            return
-        self._writing = True
-        try:
-            await self._context.write(frame)
-        except asyncio.InvalidStateError:
-            return  # the stream is over; its reader is told by gRPC
-        finally:
-            self._writing = False
-        if self._link.outbox.pending:
-            self._link.more.set()
+    def ended(self, reason: str) -> None:
+        """The stream is over, and with it the link."""
+        self._link.close()
+        log.info("link ended", peer=self._link.name, reason=reason)
+
+    def _write_soon(self) -> None:
+        if not self._due:
+            self._due = True
+            asyncio.get_running_loop().call_soon(self._write)
+
+    def _write(self) -> None:
+        self._due = False
+        stream, outbox = self._stream, self._link.outbox
+        while not stream.full and (frame := outbox.take()) is not None:
+            stream.write(frame.SerializeToString())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from weakref import WeakSet
 
@@ -31,11 +31,12 @@ _RETURN_SECONDS = 1.0  # in which a gateway that lives has another stream
 class Link(Holder):
     """Holder of what it has been sent and has not settled."""
 
-    def __init__(self, host: Host) -> None:
+    def __init__(self, host: Host, wake: Callable[[], None]) -> None:
+        """`wake` is called when there is something to say that nothing received brought about."""
         super().__init__()
         self.outbox = Outbox(self._something_to_say)
         self.deliveries = self.outbox.deliveries
-        self.more = asyncio.Event()  # for the writer
+        self._wake = wake
         self.name = ""
         self._host = host
         self._consumers: dict[int, tuple[Consumer, Queue]] = {}
@@ -99,7 +100,7 @@ class Link(Holder):
         frames, self._suspended = self._suspended, []
         for frame in frames:
             self.receive(frame)
-            self.more.set()
+            self._wake()
 
     def close(self) -> None:
         """The stream is gone, and its consumers with it; what it held waits for a moment, if the gateway may be back.
@@ -177,9 +178,9 @@ class Link(Holder):
         self._touched.add(queue)
 
     def _something_to_say(self) -> None:
-        # Whoever is receiving writes by itself; the writer's task need not wake up for that.
+        # Whoever is receiving writes by itself.
         if not self._receiving:
-            self.more.set()
+            self._wake()
 
     # -------------------------------------------------------------- the parts of a frame
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import uuid
+from functools import partial
 
 import structlog
 
@@ -17,16 +18,17 @@ from services.common.clients.publisher import Publisher
 from services.common.clients.store import Journal, StoreClient
 from services.common.clients.topology import TopologyClient
 from services.common.config import Settings
-from services.common.grpc_channel import Server
 from services.common.ledger.ledger import Ledger
 from services.common.placement import RECORD_KIND
 from services.common.runtime import Tasks
+from services.common.streams.grpc_fields import path_of
+from services.common.streams.server import StreamServer
 from services.common.telemetry.status import report
 from services.common.telemetry.tracer import Tracer
 from services.common.uid import UidSource
 from services.queue.dead_letter_office import DeadLetterOffice
 from services.queue.definitions import Definitions
-from services.queue.handler import Handler
+from services.queue.handler import Attached
 from services.queue.host import Host
 from services.queue.journal_writer import JournalWriter
 from services.queue.journeys import Journeys
@@ -35,9 +37,9 @@ from services.queue.partitions import Partitions
 from services.queue.pins import Pins
 from services.queue.registry import Registry
 from services.queue.timers import Timers
-from services.rpc.queue_pb2_grpc import add_QueueServicer_to_server
+from services.rpc.queue_pb2 import DESCRIPTOR
 
-NAME = "hopline.queue.Queue"
+_QUEUE = DESCRIPTOR.services_by_name["Queue"]
 
 log = structlog.get_logger()
 
@@ -55,7 +57,7 @@ class Service:
         # Another one at each start: what the former incarnation held must not be taken for this one's.
         self._member = f"{name}-{uuid.uuid4().hex[:12]}"
         self._tracer = Tracer.from_environment(settings, "queue", self._member)
-        self._server = Server(self._address, [NAME], self._tracer)
+        self._server = StreamServer(self._address, [_QUEUE.full_name])
 
     async def start(self) -> None:
         """Returns when the partitions that were free are served; waits for store and router as long as it takes."""
@@ -122,7 +124,7 @@ class Service:
         self._topology.listeners.append(Definitions(registry))
         await self._topology.start()
         await self._journal.start()
-        add_QueueServicer_to_server(Handler(self._host), self._server.grpc)
+        self._server.add_stream(path_of(_QUEUE.methods_by_name["Attach"]), partial(Attached, self._host))
         await self._server.listen()
         self._publisher.start()
 

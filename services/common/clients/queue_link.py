@@ -12,17 +12,17 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
-import grpc.aio
 import structlog
 
 from services.common.clients.outbound import Attempt
 from services.common.errors import Unavailable
-from services.common.grpc_channel import connect
+from services.common.streams.client import CannotConnect, ClientStream, connect
+from services.common.streams.grpc_fields import path_of
 from services.rpc import queue_pb2 as pb
-from services.rpc.queue_pb2_grpc import QueueStub
 
 log = structlog.get_logger()
 
+_ATTACH = path_of(pb.DESCRIPTOR.services_by_name["Queue"].methods_by_name["Attach"])
 _RETRY_SECONDS = 0.1
 _FRAME_BYTES = 16 << 20  # of messages in one frame, or one run; gRPC takes 256 MiB, and a run may have 128
 
@@ -84,7 +84,9 @@ class QueueLink:
         self._sequence = 0
         self._requests: dict[int, asyncio.Future[pb.QueueReply]] = {}
         self._request_id = 0
-        self._wake = asyncio.Event()
+        self._due = False  # whether what is asked will be written at the turn's end
+        self._stream: ClientStream | None = None
+        self._over = asyncio.Event()  # the stream is
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -99,7 +101,6 @@ class QueueLink:
 
     async def stop(self) -> None:
         """Ends the stream; what is not done is given back by `link_down`."""
-        # Not kept: what a cancelled task ended with leads to its call, for which gRPC would go on connecting for ever.
         task, self._task = self._task, None
         if task:
             task.cancel()
@@ -113,7 +114,7 @@ class QueueLink:
         self._published += 1
         self._waiting_size += attempt.size
         self.outstanding += attempt.size
-        self._wake.set()
+        self._write_soon()
 
     def mark(self) -> int:
         """Stands for everything that was published so far; see `passed`."""
@@ -135,7 +136,7 @@ class QueueLink:
             self._frame.publishes.append(_encode(some, self._sequence, transaction))
             if left or size > _FRAME_BYTES:
                 self._cut.append(self._take_frame())
-        self._wake.set()
+        self._write_soon()
 
     def settle(self, queue_id: int, outcome: pb.Outcome.ValueType, uids: Sequence[int], transaction: int = 0) -> None:
         """Says what became of deliveries. Without a transaction, it is kept until the queue process has it safe."""
@@ -148,7 +149,7 @@ class QueueLink:
                 last.uids.extend(uids)
                 return
         settles.add(queue_id=queue_id, outcome=outcome, uids=uids, transaction=transaction)
-        self._wake.set()
+        self._write_soon()
 
     def take_unsettled(self, is_lost: Callable[[int], bool]) -> list[Settlement]:
         """Takes out what was said of queues that `is_lost` names, and may not have been heard."""
@@ -161,27 +162,27 @@ class QueueLink:
     def attach(self, consumer: pb.AttachConsumer) -> None:
         """Attaches a consumer; answered by `attached`."""
         self._frame.attaches.append(consumer)
-        self._wake.set()
+        self._write_soon()
 
     def told(self, partition: int, epoch: int) -> None:
         """Says that everything was said that is held of a partition."""
         self._frame.told.add(partition=partition, epoch=epoch)
-        self._wake.set()
+        self._write_soon()
 
     def credit(self, consumer: int, messages: int, size: int) -> None:
         """Adds to what a consumer may be sent."""
         self._frame.credits.add(consumer=consumer, messages=messages, bytes=size)
-        self._wake.set()
+        self._write_soon()
 
     def detach(self, consumer: int) -> None:
         """Ends a consumer; answered by `detached`, after which nothing comes for it."""
         self._frame.detaches.append(consumer)
-        self._wake.set()
+        self._write_soon()
 
     def step(self, transaction: int, step: pb.TransactionStep.Step.ValueType) -> None:
         """PREPARE, COMPLETE or ABORT, after everything that was asked before it."""
         self._frame.transactions.add(transaction=transaction, step=step)
-        self._wake.set()
+        self._write_soon()
 
     async def request(self, **request: Any) -> pb.QueueReply:  # noqa: ANN401 - one field of the oneof
         """One of `get`, `purge`, `delete`, `inspect`; raises Unavailable when the stream breaks before the reply."""
@@ -191,61 +192,69 @@ class QueueLink:
         reply: asyncio.Future[pb.QueueReply] = asyncio.get_running_loop().create_future()
         self._requests[self._request_id] = reply
         self._frame.requests.add(id=self._request_id, **request)
-        self._wake.set()
+        self._write_soon()
         return await reply
 
     # -------------------------------------------------------------- the stream
 
     async def _run(self) -> None:
-        async with connect(self.address) as channel:
-            try:
-                while True:
-                    await self._connected(channel)
-                    await asyncio.sleep(_RETRY_SECONDS)
-            finally:
-                self._down()
-
-    async def _connected(self, channel: grpc.aio.Channel) -> None:
-        call: Any = QueueStub(channel).Attach(wait_for_ready=True)
         try:
-            await call.write(pb.LinkFrame(hello=self._hello))
-            await call.wait_for_connection()
-            self._up()
-            await self._exchange(call)
-        except (grpc.aio.AioRpcError, asyncio.InvalidStateError) as failure:
-            log.debug("queue process is away", address=self.address, failure=str(failure))
-        except Exception:
-            log.exception("link failed, connecting again; this is a fault of ours", address=self.address)
+            while True:
+                await self._connected()
+                await asyncio.sleep(_RETRY_SECONDS)
         finally:
-            call.cancel()
             self._down()
 
-    async def _exchange(self, call: Any) -> None:  # noqa: ANN401 - grpc.aio types its calls by factory
-        writer = asyncio.get_running_loop().create_task(self._write(call), name=f"link writer {self.address}")
-        # A stream that cannot be written to is of no use; cancelling the call ends the reading.
-        writer.add_done_callback(lambda _: call.cancel())
+    async def _connected(self) -> None:
+        self._over = asyncio.Event()
         try:
-            while (frame := await call.read()) is not grpc.aio.EOF:
-                self._read(frame)
+            self._stream = stream = await connect(self.address, _ATTACH, self)
+        except CannotConnect as failure:
+            log.debug("queue process is away", address=self.address, failure=str(failure))
+            return
+        try:
+            stream.write(pb.LinkFrame(hello=self._hello).SerializeToString())
+            self._up()
+            await self._over.wait()
         finally:
-            writer.cancel()
-            [outcome] = await asyncio.gather(writer, return_exceptions=True)
-            if isinstance(outcome, Exception):
-                raise outcome
+            stream.close()
+            self._down()
 
-    async def _write(self, call: Any) -> None:  # noqa: ANN401 - as above
-        wake = self._wake
-        while True:
-            await wake.wait()
-            wake.clear()
-            while self._waiting_size > _FRAME_BYTES:
-                # Alone and before the rest: requests must not overtake the messages that they come after.
-                await call.write(pb.LinkFrame(publishes=[self._batch()]))
-            while self._cut:
-                await call.write(self._numbered(*self._cut.popleft()))
-            if self._waiting:
-                self._frame.publishes.append(self._batch())
-            await call.write(self._numbered(*self._take_frame()))
+    def received(self, message: bytes) -> None:
+        """A frame of the queue process; not heard any more once it was given up."""
+        if self.up:
+            self._read(pb.QueueFrame.FromString(message))
+
+    def writable(self) -> None:
+        """The stream was full, and no longer is."""
+        self._write_soon()
+
+    def ended(self, reason: str) -> None:
+        """The stream broke, or the queue process ended it."""
+        log.debug("queue process is away", address=self.address, failure=reason)
+        self._over.set()
+        self._down()
+
+    def _write_soon(self) -> None:
+        if not self._due:
+            self._due = True
+            asyncio.get_running_loop().call_soon(self._write)
+
+    def _write(self) -> None:
+        self._due = False
+        stream = self._stream
+        if not self.up or stream is None:
+            return
+        while self._waiting_size > _FRAME_BYTES and not stream.full:
+            # Alone and before the rest: requests must not overtake the messages that they come after.
+            stream.write(pb.LinkFrame(publishes=[self._batch()]).SerializeToString())
+        while self._cut and not stream.full:
+            stream.write(self._numbered(*self._cut.popleft()).SerializeToString())
+        if stream.full:
+            return  # `writable` goes on
+        if self._waiting:
+            self._frame.publishes.append(self._batch())
+        stream.write(self._numbered(*self._take_frame()).SerializeToString())
 
     def _take_frame(self) -> tuple[pb.LinkFrame, list[Settlement]]:
         frame, self._frame = self._frame, pb.LinkFrame()
@@ -317,6 +326,7 @@ class QueueLink:
         self.up = True
         self._sequence = self._settling = 0
         self._listener.link_up(self)
+        self._write_soon()
 
     def _down(self) -> None:
         if not self.up:
@@ -327,7 +337,6 @@ class QueueLink:
         self._unanswered = {0: self.take_unsettled(lambda _: True)}
         self._take_frame()
         self._cut.clear()
-        self._wake.clear()
         requests, self._requests = self._requests, {}
         for waiting in requests.values():
             if not waiting.done():

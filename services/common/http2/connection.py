@@ -1,0 +1,385 @@
+"""One end of an HTTP/2 connection that carries gRPC's messages (RFC 9113, and gRPC's PROTOCOL-HTTP2.md).
+
+Sans-IO: `receive` takes what the socket gave and gives events, `data_to_send` what the socket is to take. It is made
+for few streams that live long and carry many messages: a message costs a header of 14 octets, and no copy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from hpack import Decoder, Encoder, HPACKError
+
+from services.common.http2 import frames
+from services.common.http2.errors import ConnectionFault, ErrorCode, StreamFault
+from services.common.http2.events import (
+    Ended,
+    Event,
+    Fields,
+    GoneAway,
+    Headers,
+    Message,
+    Pong,
+    Ready,
+    Reset,
+)
+from services.common.http2.frames import LARGEST_STREAM, PREFACE, Flag, Frame, FrameReader, Type
+from services.common.http2.messages import PREFIX_SIZE, MessageFault, prefix
+from services.common.http2.settings import CONNECTION_WINDOW, LARGEST_WINDOW, OURS, Setting, check, initial
+from services.common.http2.stream import Stream
+
+_LARGEST_BLOCK = 64 << 10  # of header fields, compressed
+_FIRST_WINDOW = initial()[Setting.INITIAL_WINDOW_SIZE]
+_STREAM_WINDOW = OURS[Setting.INITIAL_WINDOW_SIZE]
+
+
+class Connection:
+    """`is_client` opens streams, the other end answers them."""
+
+    def __init__(self, *, is_client: bool, largest_message: int) -> None:
+        """`largest_message` is what is taken, in octets."""
+        self.unsent = 0  # octets of messages that wait for the peer's windows
+        self._is_client = is_client
+        self._largest_message = largest_message
+        self._preface = b"" if is_client else PREFACE  # what is still to come of it
+        self._reader = FrameReader(OURS[Setting.MAX_FRAME_SIZE])
+        self._encoder, self._decoder = Encoder(), Decoder(OURS[Setting.MAX_HEADER_LIST_SIZE])
+        self._streams: dict[int, Stream] = {}
+        self._last_stream = 0  # that any end opened
+        self._theirs = initial()
+        self._ready = False
+        self._window = _FIRST_WINDOW
+        self._to_receive = CONNECTION_WINDOW
+        self._block: tuple[int, bool, bytearray] | None = None  # header fields that are to be continued
+        self._events: list[Event] = []
+        self._out: list[bytes | memoryview] = [PREFACE] if is_client else []
+        self._out.append(frames.settings({int(setting): value for setting, value in OURS.items()}))
+        self._out.append(frames.window_update(0, CONNECTION_WINDOW - _FIRST_WINDOW))
+
+    def data_to_send(self) -> list[bytes | memoryview]:
+        """Takes out what is to be written, in order."""
+        out, self._out = self._out, []
+        return out
+
+    # -------------------------------------------------------------- what the user says
+
+    def request(self, fields: Fields) -> int:
+        """Opens a stream with a request; gives its number."""
+        self._last_stream += 2 if self._last_stream else 1
+        self._streams[self._last_stream] = self._new_stream()
+        self._send_headers(self._last_stream, fields, end=False)
+        return self._last_stream
+
+    def respond(self, number: int, fields: Fields) -> None:
+        """Answers a request; messages may follow."""
+        if number in self._streams:
+            self._send_headers(number, fields, end=False)
+
+    def send(self, number: int, message: bytes) -> None:
+        """Sends a message as soon as the peer's windows allow. On a stream that is over, nothing happens."""
+        stream = self._streams.get(number)
+        if stream is None or stream.ended:
+            return
+        size = PREFIX_SIZE + len(message)
+        if (
+            size <= self._theirs[Setting.MAX_FRAME_SIZE]
+            and size <= min(stream.window, self._window)
+            and not stream.unsent
+        ):
+            self._out.append(frames.header(Type.DATA, 0, number, size) + prefix(message))
+            self._out.append(message)
+            stream.window -= size
+            self._window -= size
+            return
+        stream.unsent += (memoryview(prefix(message)), memoryview(message))
+        self.unsent += size
+        self._send_unsent(number, stream)
+
+    def end(self, number: int, trailers: Fields) -> None:
+        """Ends a stream from our side, after everything that was sent on it."""
+        stream = self._streams.get(number)
+        if stream and not stream.ended:
+            stream.ended = True
+            stream.trailers = trailers
+            self._send_unsent(number, stream)
+
+    def reset(self, number: int, code: ErrorCode) -> None:
+        """Ends a stream in both directions at once; what is unsent is forgotten."""
+        if number in self._streams:
+            self._forget(number)
+            self._out.append(frames.rst_stream(number, code))
+
+    def ping(self) -> None:
+        """Asks for a Pong."""
+        self._out.append(frames.frame(Type.PING, 0, 0, bytes(8)))
+
+    def go_away(self, code: ErrorCode = ErrorCode.NO_ERROR, text: str = "") -> None:
+        """Says that no more streams are taken, and why."""
+        self._out.append(frames.goaway(0 if self._is_client else self._last_stream, code, text))
+
+    # -------------------------------------------------------------- what the peer says
+
+    def receive(self, data: bytes) -> list[Event]:
+        """What has come of it. Raises ConnectionFault when the connection is over; the peer is to be sent why."""
+        self._events = []
+        try:
+            if self._preface:
+                data = self._without_preface(data)
+            for frame in self._reader.feed(data):
+                self._take(frame)
+        except ConnectionFault as fault:
+            self.go_away(fault.code, fault.text)
+            raise
+        return self._events
+
+    def _without_preface(self, data: bytes) -> bytes:
+        count = min(len(data), len(self._preface))
+        if data[:count] != self._preface[:count]:
+            raise ConnectionFault(ErrorCode.PROTOCOL_ERROR, "this port speaks gRPC over HTTP/2 without TLS")
+        self._preface = self._preface[count:]
+        return data[count:]
+
+    def _take(self, frame: Frame) -> None:
+        if not self._ready and (frame.type != Type.SETTINGS or frame.flags & Flag.ACK):
+            raise ConnectionFault(ErrorCode.PROTOCOL_ERROR, "the first frame must be SETTINGS")
+        if self._block and (frame.type != Type.CONTINUATION or frame.stream != self._block[0]):
+            raise ConnectionFault(ErrorCode.PROTOCOL_ERROR, "header fields that are not continued")
+        handler = self._HANDLERS.get(frame.type)
+        if handler is None:
+            return
+        try:
+            handler(self, frame)
+        except StreamFault as fault:
+            self.reset(fault.stream, fault.code)
+            self._events.append(Reset(fault.stream, fault.code, fault.text))
+
+    def _data(self, frame: Frame) -> None:
+        self._received(len(frame.payload))
+        stream = self._stream(frame)
+        if stream is None:
+            return
+        if stream.peer_ended:
+            raise StreamFault(frame.stream, ErrorCode.STREAM_CLOSED, "data after the end of the stream")
+        self._received_on(frame.stream, stream, len(frame.payload))
+        try:
+            for message in stream.reader.feed(frames.unpadded(frame)):
+                self._events.append(Message(frame.stream, message))
+        except MessageFault as fault:
+            raise StreamFault(frame.stream, ErrorCode.CANCEL, fault.text) from None
+        if frame.flags & Flag.END_STREAM:
+            if not stream.reader.is_between_messages:
+                raise StreamFault(frame.stream, ErrorCode.PROTOCOL_ERROR, "a message that is cut off")
+            self._events.append(Ended(frame.stream))
+            self._peer_ended(frame.stream, stream)
+
+    def _headers(self, frame: Frame) -> None:
+        payload = frames.unpadded(frame)
+        if frame.flags & Flag.PRIORITY:
+            payload = payload[5:]
+        self._block = (frame.stream, bool(frame.flags & Flag.END_STREAM), bytearray(payload))
+        if frame.flags & Flag.END_HEADERS:
+            self._block_is_complete()
+
+    def _continuation(self, frame: Frame) -> None:
+        if self._block is None:
+            raise ConnectionFault(ErrorCode.PROTOCOL_ERROR, "a continuation of nothing")
+        block = self._block[2]
+        block += frame.payload
+        if len(block) > _LARGEST_BLOCK:
+            raise ConnectionFault(ErrorCode.ENHANCE_YOUR_CALM, f"header fields of more than {_LARGEST_BLOCK} octets")
+        if frame.flags & Flag.END_HEADERS:
+            self._block_is_complete()
+
+    def _block_is_complete(self) -> None:
+        assert self._block is not None
+        (number, ended, block), self._block = self._block, None
+        try:
+            fields = [(str(name), str(value)) for name, value in self._decoder.decode(bytes(block))]
+        except HPACKError as error:
+            raise ConnectionFault(ErrorCode.COMPRESSION_ERROR, f"header fields: {error}") from None
+        stream = self._streams.get(number) or self._opened(number)
+        if stream is None:
+            return
+        if stream.peer_ended:
+            raise StreamFault(number, ErrorCode.STREAM_CLOSED, "header fields after the end of the stream")
+        self._events.append(Headers(number, fields, ended))
+        if ended:
+            self._peer_ended(number, stream)
+
+    def _opened(self, number: int) -> Stream | None:
+        """The stream that a request opens; None for an answer to what was reset before (section 5.1)."""
+        if number <= self._last_stream and number % 2:
+            return None
+        if self._is_client or not number % 2:
+            raise ConnectionFault(ErrorCode.PROTOCOL_ERROR, f"header fields of stream {number}, which is not open")
+        self._last_stream = number
+        if len(self._streams) >= OURS[Setting.MAX_CONCURRENT_STREAMS]:
+            self._out.append(frames.rst_stream(number, ErrorCode.REFUSED_STREAM))
+            return None
+        stream = self._streams[number] = self._new_stream()
+        return stream
+
+    def _rst_stream(self, frame: Frame) -> None:
+        _require(frame, 4)
+        if self._stream(frame):
+            self._forget(frame.stream)
+            self._events.append(Reset(frame.stream, frames.read_long(frame.payload), ""))
+
+    def _settings(self, frame: Frame) -> None:
+        if frame.stream:
+            raise ConnectionFault(ErrorCode.PROTOCOL_ERROR, "SETTINGS of a stream")
+        if frame.flags & Flag.ACK:
+            _require(frame, 0)
+            return
+        for identifier, value in frames.read_settings(frame.payload):
+            if check(identifier, value):
+                self._apply(identifier, value)
+        self._out.append(frames.frame(Type.SETTINGS, Flag.ACK, 0))
+        if not self._ready:
+            self._ready = True
+            self._events.append(Ready())
+        self._send_all_unsent()
+
+    def _apply(self, identifier: int, value: int) -> None:
+        if identifier == Setting.HEADER_TABLE_SIZE:
+            self._encoder.header_table_size = value
+        elif identifier == Setting.INITIAL_WINDOW_SIZE:
+            for stream in self._streams.values():
+                stream.window += value - self._theirs[Setting.INITIAL_WINDOW_SIZE]
+        self._theirs[identifier] = value
+
+    def _push_promise(self, _frame: Frame) -> None:
+        raise ConnectionFault(ErrorCode.PROTOCOL_ERROR, "a push, which nobody may send")
+
+    def _ping(self, frame: Frame) -> None:
+        _require(frame, 8)
+        if frame.flags & Flag.ACK:
+            self._events.append(Pong())
+        else:
+            self._out.append(frames.frame(Type.PING, Flag.ACK, 0, frame.payload))
+
+    def _goaway(self, frame: Frame) -> None:
+        if len(frame.payload) < 8:
+            raise ConnectionFault(ErrorCode.FRAME_SIZE_ERROR, "a GOAWAY that is cut off")
+        last, code = frames.read_long(frame.payload) & LARGEST_STREAM, frames.read_long(frame.payload, 4)
+        text = frame.payload[8:].decode(errors="replace")
+        if self._is_client:
+            for number in [number for number in self._streams if number > last]:
+                self._forget(number)
+                self._events.append(Reset(number, ErrorCode.REFUSED_STREAM, text))
+        self._events.append(GoneAway(last, code, text))
+
+    def _window_update(self, frame: Frame) -> None:
+        _require(frame, 4)
+        increment = frames.read_long(frame.payload) & LARGEST_WINDOW
+        if not frame.stream:
+            self._window += increment
+            if not increment or self._window > LARGEST_WINDOW:
+                raise ConnectionFault(ErrorCode.FLOW_CONTROL_ERROR, f"a window cannot grow by {increment}")
+            self._send_all_unsent()
+        elif stream := self._stream(frame):
+            stream.window += increment
+            if not increment or stream.window > LARGEST_WINDOW:
+                raise StreamFault(frame.stream, ErrorCode.FLOW_CONTROL_ERROR, f"a window cannot grow by {increment}")
+            self._send_unsent(frame.stream, stream)
+
+    _HANDLERS: ClassVar[dict[int, Callable[[Any, Frame], None]]] = {
+        Type.DATA: _data,
+        Type.HEADERS: _headers,
+        Type.RST_STREAM: _rst_stream,
+        Type.SETTINGS: _settings,
+        Type.PUSH_PROMISE: _push_promise,
+        Type.PING: _ping,
+        Type.GOAWAY: _goaway,
+        Type.WINDOW_UPDATE: _window_update,
+        Type.CONTINUATION: _continuation,
+    }
+
+    # -------------------------------------------------------------- streams
+
+    def _new_stream(self) -> Stream:
+        return Stream(self._theirs[Setting.INITIAL_WINDOW_SIZE], _STREAM_WINDOW, self._largest_message)
+
+    def _stream(self, frame: Frame) -> Stream | None:
+        """None for one that is over: what the peer sent before it knew (section 5.1, "closed")."""
+        stream = self._streams.get(frame.stream)
+        if stream is None and (frame.stream > self._last_stream or not frame.stream % 2):
+            raise ConnectionFault(ErrorCode.PROTOCOL_ERROR, f"a frame of stream {frame.stream}, which is not open")
+        return stream
+
+    def _peer_ended(self, number: int, stream: Stream) -> None:
+        stream.peer_ended = True
+        if stream.ended and not stream.unsent:
+            self._forget(number)
+
+    def _forget(self, number: int) -> None:
+        stream = self._streams.pop(number)
+        self.unsent -= sum(map(len, stream.unsent))
+        stream.unsent.clear()
+
+    # -------------------------------------------------------------- flow control (section 5.2)
+
+    def _received(self, size: int) -> None:
+        self._to_receive -= size
+        if self._to_receive < 0:
+            raise ConnectionFault(ErrorCode.FLOW_CONTROL_ERROR, "more data than the connection's window")
+        if self._to_receive < CONNECTION_WINDOW // 2:
+            self._out.append(frames.window_update(0, CONNECTION_WINDOW - self._to_receive))
+            self._to_receive = CONNECTION_WINDOW
+
+    def _received_on(self, number: int, stream: Stream, size: int) -> None:
+        stream.to_receive -= size
+        if stream.to_receive < 0:
+            raise StreamFault(number, ErrorCode.FLOW_CONTROL_ERROR, "more data than the stream's window")
+        if stream.to_receive < _STREAM_WINDOW // 2:
+            self._out.append(frames.window_update(number, _STREAM_WINDOW - stream.to_receive))
+            stream.to_receive = _STREAM_WINDOW
+
+    def _send_all_unsent(self) -> None:
+        if self.unsent:
+            for number, stream in list(self._streams.items()):
+                self._send_unsent(number, stream)
+
+    def _send_unsent(self, number: int, stream: Stream) -> None:
+        unsent = stream.unsent
+        while unsent and (room := min(stream.window, self._window, self._theirs[Setting.MAX_FRAME_SIZE])) > 0:
+            part = unsent.popleft()
+            if len(part) > room:
+                unsent.appendleft(part[room:])
+                part = part[:room]
+            size = len(part)
+            self._out += (frames.header(Type.DATA, 0, number, size), part)
+            stream.window -= size
+            self._window -= size
+            self.unsent -= size
+        if stream.trailers is not None and not unsent:
+            self._end(number, stream, stream.trailers)
+
+    def _end(self, number: int, stream: Stream, trailers: Fields) -> None:
+        stream.trailers = None
+        if self._is_client:
+            self._out.append(frames.frame(Type.DATA, Flag.END_STREAM, number))
+        else:
+            self._send_headers(number, trailers, end=True)
+            if not stream.peer_ended:
+                # Whatever it still has to say, nobody listens (section 8.1).
+                self.reset(number, ErrorCode.NO_ERROR)
+        if stream.peer_ended:
+            self._forget(number)
+
+    def _send_headers(self, number: int, fields: Fields, *, end: bool) -> None:
+        block = self._encoder.encode(fields)
+        size = self._theirs[Setting.MAX_FRAME_SIZE]
+        parts = [block[at : at + size] for at in range(0, len(block), size)]
+        for index, part in enumerate(parts):
+            flags = Flag.END_HEADERS if index == len(parts) - 1 else 0
+            if index:
+                self._out.append(frames.frame(Type.CONTINUATION, flags, number, part))
+            else:
+                self._out.append(frames.frame(Type.HEADERS, flags | (Flag.END_STREAM if end else 0), number, part))
+
+
+def _require(frame: Frame, size: int) -> None:
+    if len(frame.payload) != size:
+        raise ConnectionFault(ErrorCode.FRAME_SIZE_ERROR, f"{Type(frame.type).name} of {len(frame.payload)} octets")

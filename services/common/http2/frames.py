@@ -1,0 +1,130 @@
+"""Frames: nine octets that say length, type, flags and stream, then a payload (RFC 9113 sections 4 and 6)."""
+
+from __future__ import annotations
+
+import enum
+import struct
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from services.common.http2.errors import ConnectionFault, ErrorCode
+
+PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+HEADER_SIZE = 9
+LARGEST_STREAM = (1 << 31) - 1
+
+_HEADER = struct.Struct(">HBBBL")  # length as 16 + 8 bits, type, flags, stream
+_LONG = struct.Struct(">L")
+_SETTING = struct.Struct(">HL")
+
+
+class Type(enum.IntEnum):
+    """Section 6. Frames of other types are ignored (section 5.5)."""
+
+    DATA = 0x0
+    HEADERS = 0x1
+    PRIORITY = 0x2
+    RST_STREAM = 0x3
+    SETTINGS = 0x4
+    PUSH_PROMISE = 0x5
+    PING = 0x6
+    GOAWAY = 0x7
+    WINDOW_UPDATE = 0x8
+    CONTINUATION = 0x9
+
+
+class Flag(enum.IntFlag):
+    """What a flag means depends on the type: END_STREAM of DATA and HEADERS is ACK of SETTINGS and PING."""
+
+    ACK = 0x1
+    END_STREAM = 0x1
+    END_HEADERS = 0x4
+    PADDED = 0x8
+    PRIORITY = 0x20
+
+
+class Frame(NamedTuple):
+    """As it came; `type` may be one that nobody knows."""
+
+    type: int
+    flags: int
+    stream: int
+    payload: bytes
+
+
+class FrameReader:
+    """Cuts what comes into frames."""
+
+    def __init__(self, largest: int) -> None:
+        """`largest` is the SETTINGS_MAX_FRAME_SIZE that the peer has been told, in octets."""
+        self._largest = largest
+        self._rest = b""
+
+    def feed(self, data: bytes) -> Iterator[Frame]:
+        """The frames that are complete now. Raises ConnectionFault (FRAME_SIZE_ERROR, section 4.2)."""
+        if self._rest:
+            data = self._rest + data
+        at, size = 0, len(data)
+        while size - at >= HEADER_SIZE:
+            high, low, kind, flags, stream = _HEADER.unpack_from(data, at)
+            length = high << 8 | low
+            if length > self._largest:
+                raise ConnectionFault(ErrorCode.FRAME_SIZE_ERROR, f"a frame of {length} octets is too large")
+            end = at + HEADER_SIZE + length
+            if end > size:
+                break
+            yield Frame(kind, flags, stream & LARGEST_STREAM, data[at + HEADER_SIZE : end])
+            at = end
+        self._rest = data[at:] if at else data
+
+
+def header(kind: int, flags: int, stream: int, length: int) -> bytes:
+    """What comes before a payload of so many octets."""
+    return _HEADER.pack(length >> 8, length & 0xFF, kind, flags, stream)
+
+
+def frame(kind: int, flags: int, stream: int, payload: bytes = b"") -> bytes:
+    """A whole frame."""
+    return header(kind, flags, stream, len(payload)) + payload
+
+
+def settings(values: dict[int, int]) -> bytes:
+    """A SETTINGS frame (section 6.5)."""
+    return frame(Type.SETTINGS, 0, 0, b"".join(_SETTING.pack(*each) for each in values.items()))
+
+
+def read_settings(payload: bytes) -> Iterator[tuple[int, int]]:
+    """Identifiers and values. Raises ConnectionFault (FRAME_SIZE_ERROR)."""
+    if len(payload) % _SETTING.size:
+        raise ConnectionFault(ErrorCode.FRAME_SIZE_ERROR, "SETTINGS that are cut off")
+    return _SETTING.iter_unpack(payload)
+
+
+def window_update(stream: int, increment: int) -> bytes:
+    """A WINDOW_UPDATE frame (section 6.9); stream 0 stands for the connection."""
+    return frame(Type.WINDOW_UPDATE, 0, stream, _LONG.pack(increment))
+
+
+def rst_stream(stream: int, code: ErrorCode) -> bytes:
+    """A RST_STREAM frame (section 6.4)."""
+    return frame(Type.RST_STREAM, 0, stream, _LONG.pack(code))
+
+
+def goaway(last_stream: int, code: ErrorCode, text: str = "") -> bytes:
+    """A GOAWAY frame (section 6.8)."""
+    return frame(Type.GOAWAY, 0, 0, _LONG.pack(last_stream) + _LONG.pack(code) + text.encode()[:1024])
+
+
+def read_long(payload: bytes, at: int = 0) -> int:
+    """An unsigned number of 32 bits."""
+    return int.from_bytes(payload[at : at + 4], "big")
+
+
+def unpadded(frame: Frame) -> bytes:
+    """The payload without padding (section 6.1). Raises ConnectionFault (PROTOCOL_ERROR)."""
+    payload = frame.payload
+    if not frame.flags & Flag.PADDED:
+        return payload
+    if not payload or payload[0] >= len(payload):
+        raise ConnectionFault(ErrorCode.PROTOCOL_ERROR, "padding that is longer than its frame")
+    return payload[1 : len(payload) - payload[0]]

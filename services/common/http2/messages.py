@@ -1,0 +1,69 @@
+"""Messages in a stream: a flag that says whether it is compressed, its length in four octets, then the message.
+
+This is "Length-Prefixed-Message" of gRPC's PROTOCOL-HTTP2.md. DATA frames cut the sequence of messages anywhere.
+"""
+
+from __future__ import annotations
+
+import struct
+
+_PREFIX = struct.Struct(">BL")
+PREFIX_SIZE = _PREFIX.size
+
+
+class MessageFault(Exception):
+    """The peer sent what cannot be a message for us; `text` tells it why."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.text = text
+
+
+class MessageReader:
+    """Puts messages of one stream together."""
+
+    def __init__(self, largest: int) -> None:
+        """`largest` is what a message may have, in octets."""
+        self._largest = largest
+        self._rest = bytearray()
+        self._wanted = PREFIX_SIZE  # octets until something is complete
+
+    @property
+    def is_between_messages(self) -> bool:
+        """Whether nothing of a message is missing."""
+        return not self._rest
+
+    def feed(self, data: bytes) -> list[bytes]:
+        """The messages that are complete now. Raises MessageFault."""
+        if not self._rest and len(data) >= PREFIX_SIZE and len(data) == PREFIX_SIZE + self._length(data, 0):
+            return [data[PREFIX_SIZE:]]  # nearly always: a message is a frame
+        self._rest += data
+        return self._take() if len(self._rest) >= self._wanted else []
+
+    def _take(self) -> list[bytes]:
+        messages: list[bytes] = []
+        rest, at = self._rest, 0
+        with memoryview(rest) as view:
+            while len(rest) - at >= PREFIX_SIZE:
+                end = at + PREFIX_SIZE + self._length(rest, at)
+                self._wanted = end - at
+                if end > len(rest):
+                    break
+                messages.append(bytes(view[at + PREFIX_SIZE : end]))
+                at = end
+                self._wanted = PREFIX_SIZE
+        del rest[:at]
+        return messages
+
+    def _length(self, data: bytes | bytearray, at: int) -> int:
+        compressed, length = _PREFIX.unpack_from(data, at)
+        if compressed:
+            raise MessageFault("a compressed message, which nobody agreed on")
+        if length > self._largest:
+            raise MessageFault(f"a message of {length} octets; {self._largest} are taken")
+        return int(length)
+
+
+def prefix(message: bytes) -> bytes:
+    """What comes before a message."""
+    return _PREFIX.pack(0, len(message))

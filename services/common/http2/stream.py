@@ -1,0 +1,24 @@
+"""One stream of a connection: what may still be sent on it, what waits to be, and what has come of a message."""
+
+from __future__ import annotations
+
+from collections import deque
+
+from services.common.http2.events import Fields
+from services.common.http2.messages import MessageReader
+
+
+class Stream:
+    """Open in both directions at first (RFC 9113 section 5.1); `ended` is ours, `peer_ended` the peer's."""
+
+    __slots__ = ("ended", "peer_ended", "reader", "to_receive", "trailers", "unsent", "window")
+
+    def __init__(self, window: int, to_receive: int, largest_message: int) -> None:
+        """`window` octets may be sent, `to_receive` may come (section 6.9)."""
+        self.window = window
+        self.to_receive = to_receive
+        self.reader = MessageReader(largest_message)
+        self.unsent: deque[memoryview] = deque()
+        self.trailers: Fields | None = None  # to be sent when nothing is unsent
+        self.ended = False
+        self.peer_ended = False

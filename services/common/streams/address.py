@@ -1,0 +1,49 @@
+"""gRPC targets as this project uses them: `unix:path`, `unix:///path`, `host:port`, `[::1]:port`, `dns:///host:port`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Either a path, or a host and a port."""
+
+    path: str = ""
+    host: str = ""
+    port: int = 0
+
+    @classmethod
+    def parse(cls, target: str) -> Self:
+        """Raises OSError when it is none of these."""
+        if target.startswith("unix:"):
+            return cls(path=target.removeprefix("unix:").removeprefix("//"))
+        host, _, port = target.rpartition("/")[2].rpartition(":")
+        if not port.isdigit():
+            raise OSError(f"'{target}' is not an address: host:port or unix:path")
+        return cls(host=host.strip("[]"), port=int(port))
+
+    async def connect(self, loop: asyncio.AbstractEventLoop, create: Callable[[], asyncio.Protocol]) -> None:
+        """Raises OSError."""
+        if self.path:
+            await loop.create_unix_connection(create, self.path)
+        else:
+            await loop.create_connection(create, self.host, self.port)
+
+    async def listen(
+        self, loop: asyncio.AbstractEventLoop, create: Callable[[], asyncio.Protocol]
+    ) -> asyncio.AbstractServer:
+        """Raises OSError when the address is taken. Only the broker's own user comes into a socket's folder."""
+        if not self.path:
+            return await loop.create_server(create, self.host or None, self.port)
+        Path(self.path).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return await loop.create_unix_server(create, self.path)
+
+    def remove(self) -> None:
+        """Nobody listens any more: a socket's name goes."""
+        if self.path:
+            Path(self.path).unlink(missing_ok=True)

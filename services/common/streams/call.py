@@ -1,0 +1,112 @@
+"""A call to one of gRPC's own servicers (health, reflection), written for grpc.aio, on a stream of ours."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import AsyncIterator, Awaitable
+from typing import Any, NoReturn
+
+import grpc
+import structlog
+
+from services.common.runtime import Tasks
+from services.common.streams.grpc_fields import trailers
+from services.common.streams.stream import Stream
+
+log = structlog.get_logger()
+
+_UNREAD = 1000  # messages that a peer may send ahead of its answers
+
+
+class Aborted(Exception):
+    """The servicer ended the call with another status than OK."""
+
+    def __init__(self, status: grpc.StatusCode, text: str) -> None:
+        super().__init__(text)
+        self.status = status
+        self.text = text
+
+
+class Call:
+    """Listener of the stream, and what the servicer knows as its context."""
+
+    def __init__(self, stream: Stream, handler: Any, tasks: Tasks) -> None:  # noqa: ANN401 - generic in its stubs only
+        """`handler` is a grpc.RpcMethodHandler over coroutines or asynchronous generators."""
+        self._stream = stream
+        self._handler = handler
+        self._requests: asyncio.Queue[bytes | None] = asyncio.Queue()
+        self._task = tasks.start(self._run(), "gRPC call")
+
+    # -------------------------------------------------------------- the stream says
+
+    def received(self, message: bytes) -> None:
+        if self._requests.qsize() >= _UNREAD:
+            raise ValueError("more requests than are answered")
+        self._requests.put_nowait(message)
+
+    def no_more(self) -> None:
+        """The client has said everything."""
+        self._requests.put_nowait(None)
+
+    def writable(self) -> None:
+        """Answers are few and small: they are written without waiting."""
+
+    def ended(self, _reason: str) -> None:
+        self._task.cancel()
+
+    # -------------------------------------------------------------- the servicer says
+
+    async def write(self, response: Any) -> None:  # noqa: ANN401 - whatever the method gives
+        """As grpc.aio.ServicerContext."""
+        self._stream.write(self._handler.response_serializer(response))
+
+    async def abort(self, code: grpc.StatusCode, details: str = "", _trailing_metadata: object = ()) -> NoReturn:
+        """As grpc.aio.ServicerContext."""
+        raise Aborted(code, details)
+
+    async def _run(self) -> None:
+        status, text = grpc.StatusCode.OK, ""
+        try:
+            await self._answer()
+        except Aborted as aborted:
+            status, text = aborted.status, aborted.text
+        except Exception as failure:
+            log.exception("a gRPC call failed; this is a fault of ours")
+            status, text = grpc.StatusCode.UNKNOWN, type(failure).__name__
+        self._stream.end(trailers(status, text))
+
+    async def _answer(self) -> None:
+        handler = self._handler
+        kinds = (
+            "stream" if handler.request_streaming else "unary",
+            "stream" if handler.response_streaming else "unary",
+        )
+        request = self._all() if handler.request_streaming else await self._one()
+        answer = getattr(handler, "_".join(kinds))(request, self)
+        if inspect.isasyncgen(answer):
+            async for response in answer:
+                await self.write(response)
+        else:
+            await self._written(answer)
+
+    async def _written(self, answer: Awaitable[Any]) -> None:
+        response = await answer
+        if response is not None:
+            await self.write(response)
+
+    async def _one(self) -> Any:  # noqa: ANN401 - whatever the method takes
+        message = await self._requests.get()
+        if message is None:
+            raise Aborted(grpc.StatusCode.INTERNAL, "a call without a request")
+        return self._parsed(message)
+
+    async def _all(self) -> AsyncIterator[Any]:
+        while (message := await self._requests.get()) is not None:
+            yield self._parsed(message)
+
+    def _parsed(self, message: bytes) -> Any:  # noqa: ANN401 - whatever the method takes
+        try:
+            return self._handler.request_deserializer(message)
+        except Exception:  # noqa: BLE001 - whatever a deserializer raises, the peer sent it
+            raise Aborted(grpc.StatusCode.INTERNAL, "the request cannot be read") from None

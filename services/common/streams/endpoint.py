@@ -1,0 +1,222 @@
+"""An HTTP/2 connection on a socket of the event loop: what is common to client and server.
+
+gRPC's own runtime hands every read and write from its threads to the loop's and back, which takes longer than all that
+a broker does with a message. Here the loop reads, the message is carried out, and the answer is written in one turn.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, ClassVar, cast
+
+import structlog
+
+from services.common.http2 import events as e
+from services.common.http2.connection import Connection
+from services.common.http2.errors import ConnectionFault, ErrorCode
+from services.common.streams.stream import Stream, StreamListener
+
+log = structlog.get_logger()
+
+LARGEST_MESSAGE = 256 << 20  # a body of 100 MiB travels in one message, with room for what surrounds it
+_WRITE_HIGH = 1 << 20
+_WRITE_LOW = 256 << 10
+_QUIET_SECONDS = 5.0  # after which a peer on another machine is asked whether it lives …
+_ANSWER_SECONDS = 2.0  # … and how long it may take
+_UNTAKEN_MS = 5000  # in which what is written must have reached the other machine
+
+
+class Endpoint(asyncio.Protocol, ABC):
+    """One end of a connection, and its streams."""
+
+    def __init__(self, connection: Connection, address: str) -> None:
+        """`address` is the peer's or the port's, for logs."""
+        self.address = address
+        self.lost = False
+        self._connection = connection
+        self._streams: dict[int, tuple[Stream, StreamListener]] = {}
+        self._transport: asyncio.Transport | None = None
+        self._reading = self._paused = self._was_full = False
+        self._silent = False  # since it was looked at the last time
+        self._keepalive: asyncio.TimerHandle | None = None
+
+    # -------------------------------------------------------------- the socket
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)  # uvloop's is one in all but name
+        self._transport.set_write_buffer_limits(_WRITE_HIGH, _WRITE_LOW)
+        # Of a peer on this machine the kernel says when it is gone; asking would wake two idle processes for nothing.
+        if not self.address.startswith("unix:"):
+            sock: socket.socket = transport.get_extra_info("socket")
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, _UNTAKEN_MS)
+            self._keepalive = asyncio.get_running_loop().call_later(_QUIET_SECONDS, self._look)
+        self.flush()
+
+    def data_received(self, data: bytes) -> None:
+        self._silent = False
+        self._reading = True
+        try:
+            for event in self._connection.receive(data):
+                self._HANDLERS[type(event)](self, event)
+        except ConnectionFault as fault:
+            log.warning("the peer broke the rules of HTTP/2; its connection ends", at=self.address, reason=str(fault))
+            self.close(str(fault))
+        finally:
+            self._reading = False
+        self.flush()
+
+    def eof_received(self) -> bool:
+        return False
+
+    def pause_writing(self) -> None:
+        self._paused = True
+
+    def resume_writing(self) -> None:
+        self._paused = False
+        self.flush()
+
+    def connection_lost(self, failure: Exception | None) -> None:
+        self.lost = True
+        if self._keepalive:
+            self._keepalive.cancel()
+        self._end_all(str(failure or "the peer closed the connection"))
+
+    # -------------------------------------------------------------- writing
+
+    @property
+    def full(self) -> bool:
+        """Whether socket or peer take less than is written."""
+        self._was_full = self._paused or self._connection.unsent > 0
+        return self._was_full
+
+    def flush(self) -> None:
+        """Hands over to the socket what there is; tells those who found it full that it no longer is."""
+        if self._reading or self.lost:
+            return
+        self._write()
+        if self._was_full and not self.full:
+            for _, listener in list(self._streams.values()):
+                listener.writable()
+            self._write()
+
+    def write(self, number: int, message: bytes) -> None:
+        self._connection.send(number, message)
+        if not self._reading:
+            self._write()
+
+    def end(self, number: int, trailers: e.Fields) -> None:
+        self._connection.end(number, trailers)
+        self.flush()
+
+    def reset(self, number: int, code: ErrorCode) -> None:
+        if found := self._streams.pop(number, None):
+            found[0].is_over = True
+        self._connection.reset(number, code)
+        self.flush()
+
+    def close(self, reason: str = "") -> None:
+        """Ends all streams, and the connection after what is written."""
+        self._end_all(reason)
+        if self._transport and not self.lost:
+            self._write()
+            # A peer that takes nothing would keep a connection which is to end.
+            (self._transport.abort if self._paused else self._transport.close)()
+
+    def _write(self) -> None:
+        chunks = self._connection.data_to_send()
+        if chunks and self._transport and not self._transport.is_closing():
+            self._transport.writelines(chunks)
+
+    # -------------------------------------------------------------- what the peer says
+
+    def _message(self, message: e.Message) -> None:
+        found = self._streams.get(message.stream)
+        if found is None:
+            return
+        try:
+            found[1].received(message.data)
+        except Exception:
+            log.exception("a message cannot be carried out; its stream ends", at=self.address)
+            self._connection.reset(message.stream, ErrorCode.INTERNAL_ERROR)
+            self.over(message.stream, "a message could not be carried out")
+
+    @abstractmethod
+    def headers(self, headers: e.Headers) -> None:
+        """A request, or what came of one."""
+
+    def ready(self, _ready: e.Ready) -> None:
+        """The peer speaks HTTP/2."""
+
+    @abstractmethod
+    def peer_ended(self, ended: e.Ended) -> None:
+        """The peer has said everything on a stream."""
+
+    def _reset(self, reset: e.Reset) -> None:
+        self.over(reset.stream, reset.text or f"the peer ended the stream ({_name(reset.code)})")
+
+    def gone_away(self, gone: e.GoneAway) -> None:
+        """The peer opens and takes no more streams."""
+        if gone.code != ErrorCode.NO_ERROR:
+            log.warning("the peer ends the connection", at=self.address, reason=gone.text or _name(gone.code))
+
+    def _pong(self, _pong: e.Pong) -> None:
+        """Whatever comes tells that the peer lives."""
+
+    _HANDLERS: ClassVar[dict[type, Callable[[Any, Any], None]]] = {
+        e.Message: _message,
+        e.Headers: lambda self, event: self.headers(event),
+        e.Ready: lambda self, event: self.ready(event),
+        e.Ended: lambda self, event: self.peer_ended(event),
+        e.Reset: _reset,
+        e.GoneAway: lambda self, event: self.gone_away(event),
+        e.Pong: _pong,
+    }
+
+    # -------------------------------------------------------------- streams
+
+    def begin(self, stream: Stream, listener: StreamListener) -> None:
+        """From now on the listener hears what comes on a stream."""
+        self._streams[stream.number] = (stream, listener)
+
+    def over(self, number: int, reason: str) -> None:
+        """Tells the listener of a stream, once, that it has ended."""
+        if found := self._streams.pop(number, None):
+            found[0].is_over = True
+            found[1].ended(reason)
+
+    @property
+    def idle(self) -> bool:
+        """Whether there is no stream."""
+        return not self._streams
+
+    def _end_all(self, reason: str) -> None:
+        for number in list(self._streams):
+            self.over(number, reason)
+
+    # -------------------------------------------------------------- whether the peer lives
+
+    def _look(self) -> None:
+        loop = asyncio.get_running_loop()
+        if self._silent:
+            self._connection.ping()
+            self._write()
+            self._keepalive = loop.call_later(_ANSWER_SECONDS, self._give_up)
+        else:
+            self._keepalive = loop.call_later(_QUIET_SECONDS, self._look)
+        self._silent = True
+
+    def _give_up(self) -> None:
+        if not self._silent:
+            self._look()
+            return
+        log.warning("the peer does not answer; its connection ends", at=self.address, seconds=_ANSWER_SECONDS)
+        self._end_all("the peer does not answer")
+        if self._transport:
+            self._transport.abort()
+
+
+def _name(code: int) -> str:
+    return ErrorCode(code).name if code in ErrorCode.__members__.values() else str(code)
