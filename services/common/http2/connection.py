@@ -141,10 +141,8 @@ class Connection:
         return data[count:]
 
     def _take(self, frame: Frame) -> None:
-        if not self._ready and (frame.type != Type.SETTINGS or frame.flags & Flag.ACK):
-            raise ConnectionFault(ErrorCode.PROTOCOL_ERROR, "the first frame must be SETTINGS")
-        if self._block and (frame.type != Type.CONTINUATION or frame.stream != self._block[0]):
-            raise ConnectionFault(ErrorCode.PROTOCOL_ERROR, "header fields that are not continued")
+        if self._block or not self._ready:
+            self._check_order(frame)
         handler = self._HANDLERS.get(frame.type)
         if handler is None:
             return
@@ -153,6 +151,12 @@ class Connection:
         except StreamFault as fault:
             self.reset(fault.stream, fault.code)
             self._events.append(Reset(fault.stream, fault.code, fault.text))
+
+    def _check_order(self, frame: Frame) -> None:
+        if not self._ready and (frame.type != Type.SETTINGS or frame.flags & Flag.ACK):
+            raise ConnectionFault(ErrorCode.PROTOCOL_ERROR, "the first frame must be SETTINGS")
+        if self._block and (frame.type != Type.CONTINUATION or frame.stream != self._block[0]):
+            raise ConnectionFault(ErrorCode.PROTOCOL_ERROR, "header fields that are not continued")
 
     def _data(self, frame: Frame) -> None:
         self._received(len(frame.payload))

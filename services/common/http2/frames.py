@@ -33,11 +33,11 @@ class Type(enum.IntEnum):
     CONTINUATION = 0x9
 
 
-class Flag(enum.IntFlag):
-    """What a flag means depends on the type: END_STREAM of DATA and HEADERS is ACK of SETTINGS and PING."""
+class Flag:
+    """What a flag means depends on the type. Plain numbers: each frame is asked for its flags several times."""
 
-    ACK = 0x1
-    END_STREAM = 0x1
+    ACK = 0x1  # SETTINGS, PING
+    END_STREAM = 0x1  # DATA, HEADERS
     END_HEADERS = 0x4
     PADDED = 0x8
     PRIORITY = 0x20

@@ -40,7 +40,9 @@ class Ledger:
         self._address = bus_address(settings) if settings.ledger else ""
         self._buffer = Buffer(settings.ledger_buffer)
         self._more = asyncio.Event()
-        self._rows = RowRecorder(service, instance, self._buffer.append, self._more.set)
+        # Rows are encoded at the end of a turn: what is being answered in it goes first.
+        later = asyncio.get_running_loop().call_soon
+        self._rows = RowRecorder(service, instance, self._buffer.append, self._more.set, later)
         self.recorder: Recorder = self._rows if self._address else OFF
         self._link: NatsLink | None = None
         self._told = 0.0

@@ -67,15 +67,26 @@ def _nothing() -> None:
     """Nobody waits for rows."""
 
 
+def _at_once(work: Callable[[], None]) -> None:
+    work()
+
+
 class RowRecorder:
     """Numbers the rows of one instance, and gives them to `sink` in batches; `wake` is called for the first of each."""
 
     on = True
 
     def __init__(
-        self, service: str, instance: str, sink: Callable[[Sealed], None], wake: Callable[[], None] = _nothing
+        self,
+        service: str,
+        instance: str,
+        sink: Callable[[Sealed], None],
+        wake: Callable[[], None] = _nothing,
+        later: Callable[[Callable[[], None]], object] = _at_once,
     ) -> None:
+        """`later` does some work when nothing is waited for: whoever records has a message in hand."""
         self._wake = wake
+        self._later = later
         self._header = LedgerBatch(service=service, instance=instance)
         self._sink = sink
         self._rows: list[Row] = []
@@ -103,10 +114,8 @@ class RowRecorder:
         count = len(rows)
         if count == 1:
             self._wake()
-        elif count >= _ROWS_AT_ONCE:
-            self._encode()
-            if self._draft.rows >= _ROWS_OF_BATCH:
-                self._end()
+        elif count == _ROWS_AT_ONCE:
+            self._later(self._encode_some)
 
     def identify(self, message_format: str, uids: Sequence[int], properties: Sequence[bytes]) -> None:
         """As Recorder says."""
@@ -129,6 +138,12 @@ class RowRecorder:
         batch = LedgerBatch(first_row=self._draft.first_row, last=last)
         batch.MergeFrom(self._header)
         return batch.SerializeToString()
+
+    def _encode_some(self) -> None:
+        if self._rows:
+            self._encode()
+        if self._draft.rows >= _ROWS_OF_BATCH:
+            self._end()
 
     def _encode(self) -> None:
         rows, self._rows = self._rows, []
