@@ -47,6 +47,7 @@ class Backlog:
 
     def __init__(self) -> None:
         self._runs: dict[Consumer, deque[Arrived]] = {}
+        self._held: dict[Consumer, list[Arrived]] = {}
 
     def __bool__(self) -> bool:
         return bool(self._runs)
@@ -54,6 +55,15 @@ class Backlog:
     def add(self, consumer: Consumer, arrived: Arrived) -> None:
         """Keeps a run behind what is kept for the same consumer."""
         self._runs.setdefault(consumer, deque()).append(arrived)
+
+    def hold(self, consumer: Consumer, arrived: Arrived) -> None:
+        """Keeps a run for a consumer that its client does not know yet, until `release`."""
+        self._held.setdefault(consumer, []).append(arrived)
+
+    def release(self, consumer: Consumer) -> None:
+        """What was held has its turns like all else."""
+        for arrived in self._held.pop(consumer, ()):
+            self.add(consumer, arrived)
 
     def next(self, size: int) -> tuple[Consumer, Arrived]:
         """Takes about `size` bytes, one delivery at least, of the consumer whose turn it is."""
@@ -69,14 +79,15 @@ class Backlog:
 
     def take(self, consumer: Consumer) -> list[Arrived]:
         """Takes out everything of one consumer."""
-        return list(self._runs.pop(consumer, ()))
+        return [*self._held.pop(consumer, ()), *self._runs.pop(consumer, ())]
 
     def take_all(self) -> list[tuple[Consumer, Arrived]]:
         """Takes out everything."""
-        kept, self._runs = self._runs, {}
-        return [(consumer, arrived) for consumer, runs in kept.items() for arrived in runs]
+        kept = [*self._held.items(), *self._runs.items()]
+        self._held, self._runs = {}, {}
+        return [(consumer, arrived) for consumer, runs in kept for arrived in runs]
 
     def kept(self, consumer: Consumer) -> tuple[int, int]:
         """How many deliveries and bytes wait for a consumer."""
-        runs = self._runs.get(consumer, ())
+        runs = [*self._held.get(consumer, ()), *self._runs.get(consumer, ())]
         return sum(len(arrived.bodies) for arrived in runs), sum(arrived.size for arrived in runs)

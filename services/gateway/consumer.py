@@ -70,16 +70,17 @@ class Consumer:
     started: bool = field(default=False)
 
     def attach(self, link: QueueLink, held: list[int], *, again: bool) -> None:
-        """Asks the owner of the queue; with `again`, deliveries in `held` stay the consumer's."""
+        """Asks the owner of the queue; with `again`, deliveries in `held` stay the consumer's.
+
+        Credit comes with it: once a client has its answer, an immediate message finds the consumer, whoever sends it.
+        """
         self.link, self.state = link, State.ATTACHING
-        messages = room = 0
-        if self.started:
-            kept, kept_bytes = self.session.kept_for(self)
-            self.capacity = self._capacity()
-            self.due = self.capacity - kept - (len(held) if self.limit else 0)
-            messages, room = max(self._grantable(), 0), max(self.window - kept_bytes, 0)
-            self.due -= messages
-            self.due_room = 0
+        kept, kept_bytes = self.session.kept_for(self)
+        self.capacity = self._capacity()
+        self.due = self.capacity - kept - (len(held) if self.limit else 0)
+        messages, room = max(self._grantable(), 0), max(self.window - kept_bytes, 0)
+        self.due -= messages
+        self.due_room = 0
         link.attach(
             pb.AttachConsumer(
                 consumer=self.handle,
@@ -98,10 +99,9 @@ class Consumer:
         )
 
     def start(self) -> None:
-        """The client knows of the consumer: deliveries may come."""
+        """The client knows of the consumer: what has come for it goes out."""
         self.started = True
-        self.capacity = self.due = self._capacity()
-        self.due_room = self.window
+        self.session.release(self)
         self.grant()
 
     def _capacity(self) -> int:

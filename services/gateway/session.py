@@ -14,7 +14,7 @@ from services.common.errors import BrokerError, InternalError
 from services.common.telemetry.conventions import CONNECTION_LOST, SESSION_CLOSED
 from services.gateway.backlog import Arrived, Backlog
 from services.gateway.confirms import ConfirmTracker
-from services.gateway.consumer import Consumer, GetHolder
+from services.gateway.consumer import Consumer, GetHolder, State
 from services.gateway.transaction import Transaction
 from services.gateway.vocabulary import CloseSession, Deliveries, Request, Returned
 from services.rpc.queue_pb2 import ABANDON, RESTORE
@@ -106,7 +106,7 @@ class Session:
         self.connection.flush()
 
     def _after(self, request: Request) -> None:
-        # A consumer's credit goes out only now, so that no delivery can overtake the answer that names it.
+        # What a consumer was sent goes out only now, so that no delivery overtakes the answer that names it.
         consumer = self.consumers.get(getattr(request, "tag", "")) if self.consumers else None
         if consumer and not consumer.started:
             consumer.start()
@@ -121,8 +121,10 @@ class Session:
 
     def deliver(self, consumer: Consumer, arrived: Arrived) -> None:
         """Writes deliveries, or keeps them while the socket or the client's flow holds them back."""
-        if self.closed:
+        if self.closed or consumer.state is State.ENDED:
             self._give_back(consumer, arrived)
+        elif not consumer.started:
+            self._backlog.hold(consumer, arrived)
         elif self._backlog or not self.flowing or not self.connection.writable:
             self._backlog.add(consumer, arrived)
             self.connection.wants_to_write(self)
@@ -130,6 +132,12 @@ class Session:
             self._send(consumer, arrived)
         elif within := self._within_limit(consumer, arrived):
             self._send(consumer, within)
+
+    def release(self, consumer: Consumer) -> None:
+        """Its client knows of a consumer now: what was kept until then may be written."""
+        self._backlog.release(consumer)
+        if self._backlog:
+            self.connection.wants_to_write(self)
 
     def write_parked(self) -> bool:
         """Writes some of what was kept; False when there is nothing more to write now."""

@@ -37,11 +37,12 @@ def content(
     exchange: str = "",
     routing_key: str = "q",
     mandatory: bool = False,
+    immediate: bool = False,
     frame_size: int = 4088,
     **properties: Any,
 ) -> bytes:
     """The bytes of a whole publish."""
-    method = commands.Basic.Publish(exchange=exchange, routing_key=routing_key, mandatory=mandatory)
+    method = commands.Basic.Publish(0, exchange, routing_key, mandatory, immediate)
     head = header.ContentHeader(body_size=len(payload), properties=commands.Basic.Properties(**properties))
     pieces = [payload[start : start + frame_size] for start in range(0, len(payload), frame_size)]
     return written(channel, method, head, *pieces)

@@ -25,7 +25,7 @@ class Address:
         host, _, port = target.rpartition("/")[2].rpartition(":")
         if not port.isdigit():
             raise OSError(f"'{target}' is not an address: host:port or unix:path")
-        return cls(host=host.strip("[]"), port=int(port))
+        return cls(host=host.strip("[]*"), port=int(port))  # `*` is every interface, as no host is
 
     async def connect(self, loop: asyncio.AbstractEventLoop, create: Callable[[], asyncio.Protocol]) -> None:
         """Raises OSError."""

@@ -27,7 +27,7 @@ async def consume(session: Session, request: v.Consume) -> str:
         await session.broker.attach(consumer)
     except BaseException:
         session.consumers.pop(request.tag, None)
-        session.broker.remove(consumer)
+        session.broker.abandon(consumer)
         raise
     return request.tag
 
