@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,9 +18,10 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
-from services.mgmt.ledger.schema import ROW_GROUP, SORTED_BY, TABLES, plain
+from services.mgmt.ledger import parquet
+from services.mgmt.ledger.pace import Rest, no_rest
+from services.mgmt.ledger.schema import TABLES
 
 PART, HOUR = "part", "hour"  # how names of files begin: of a few seconds; merged
 _STATE = "_state.json"
@@ -40,8 +41,10 @@ class Change:
 class Cabinet:
     """For one process and one thread at a time. Raises OSError when the disk does not do as it is told."""
 
-    def __init__(self, folder: Path, clock_ns: Callable[[], int] = time.time_ns) -> None:
+    def __init__(self, folder: Path, rest: Rest = no_rest, clock_ns: Callable[[], int] = time.time_ns) -> None:
+        """`rest` is called between pieces of what takes long: writing."""
         self._folder = folder
+        self._rest = rest
         self._clock_ns = clock_ns
         self._last_name = 0
         self._instances: dict[str, Any] = {}
@@ -60,14 +63,13 @@ class Cabinet:
                 path.unlink()
         return self._instances
 
-    def file(self, tables: dict[str, pa.Table], instances: dict[str, Any]) -> None:
-        """Rows and what is then known of the instances."""
+    def prepare(self, tables: Mapping[str, pa.Table]) -> Change:
+        """Writes rows into files that are not seen before the change is committed."""
         change = Change()
         for name, table in tables.items():
             for hour, rows in _by_hour(table):
                 change.add.append(self.write(rows, name, hour_folder(hour), PART))
-        self._instances = instances
-        self.commit(change)
+        return change
 
     def write(self, rows: pa.Table, table: str, folder: str, kind: str) -> str:
         """Writes a file that is not seen yet; gives its name for a Change."""
@@ -77,20 +79,15 @@ class Cabinet:
             for parent in (self._folder / table, target.parent):
                 _sync(parent)
         path = target / f"{_HIDDEN}{self._name(kind)}"
-        order = SORTED_BY[table]
-        pq.write_table(
-            rows.unify_dictionaries().sort_by(order).cast(plain(TABLES[table])),
-            path,
-            row_group_size=ROW_GROUP[table],
-            compression="zstd",
-            store_schema=False,
-        )
+        parquet.write(rows, table, path, self._rest)
         _sync(path)
         _sync(target)
         return str(path.relative_to(self._folder))
 
-    def commit(self, change: Change) -> None:
-        """From now on it is so."""
+    def commit(self, change: Change, instances: dict[str, Any] | None = None) -> None:
+        """From now on it is so, and that is what is known of the instances; None: what was known before."""
+        if instances is not None:
+            self._instances = instances
         state = {"instances": self._instances, "add": change.add, "remove": change.remove}
         written = self._folder / f"{_HIDDEN}{_STATE}"
         written.write_text(json.dumps(state))
@@ -98,6 +95,13 @@ class Cabinet:
         written.replace(self._folder / _STATE)
         _sync(self._folder)
         self._carry_out(change)
+
+    def remove_empty(self, change: Change) -> None:
+        """Folders of hours and dates that have no files after a change."""
+        for folder in {(self._folder / name).parent for name in change.remove}:
+            for each in (folder, folder.parent):
+                if not any(each.iterdir()):
+                    each.rmdir()
 
     def files(self, table: str) -> Iterator[Path]:
         """The files that are seen, oldest hour first."""

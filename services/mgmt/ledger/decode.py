@@ -14,6 +14,7 @@ from services.common.ledger import stages
 from services.common.ledger.uid_ranges import compress
 from services.common.message import format_named
 from services.common.uid import SEQUENCE_BITS
+from services.mgmt.ledger.pace import Rest, no_rest
 from services.mgmt.ledger.schema import IDS, REPEATED, STAGES, TIME, UIDS
 from services.rpc.ledger_pb2 import DEAD_LETTERED, Identified, LedgerBatch
 
@@ -28,9 +29,11 @@ class Rows(NamedTuple):
     ids: pa.Table
 
 
-def decode(batch: LedgerBatch) -> Rows:
+def decode(batch: LedgerBatch, rest: Rest = no_rest) -> Rows:
     """Raises ValueError, IndexError or pa.ArrowException for a batch that contradicts itself."""
-    return Rows(_Uids(batch).table(), _ids(batch))
+    uids = _Uids(batch)
+    rest()
+    return Rows(uids.table(rest), _ids(batch, rest))
 
 
 class _Uids:
@@ -61,26 +64,37 @@ class _Uids:
                     offsets.append(at)
         self._rows, self._offsets = rows, offsets
 
-    def table(self) -> pa.Table:
-        batch, rows = self._batch, self._rows
-        first_row, whole = batch.first_row, len(rows)
-        columns = {
-            "time": pa.array(self._of(batch.times_us), TIME),
-            "stage": _repeated(self._of(batch.stages), _STAGES),
-            "service": _constant(batch.service, whole),
-            "instance": _constant(batch.instance, whole),
-            "row": pa.array([first_row + row for row in rows], pa.int64()),
-            **self._places(),
-            "outcome": _repeated(self._of(batch.outcome), pa.array(batch.words, pa.string())),
-            "reason": _repeated(self._of(batch.reason), pa.array(batch.words, pa.string())),
-            "bytes": pa.array(self._bytes(), pa.int64()),
-            **self._ranges(),
-        }
+    def table(self, rest: Rest) -> pa.Table:
+        columns: dict[str, pa.Array] = {}
+        for some in (self._origins, self._places, self._facts, self._ranges):
+            columns |= some()
+            rest()
         return pa.table([columns[name] for name in STAGES.names], schema=STAGES)
+
+    def _origins(self) -> dict[str, pa.Array]:
+        batch, rows = self._batch, self._rows
+        return {
+            "time": pa.array(self._of(batch.times_us), TIME),
+            "service": _constant(batch.service, len(rows)),
+            "instance": _constant(batch.instance, len(rows)),
+            "row": pa.array([batch.first_row + row for row in rows], pa.int64()),
+        }
+
+    def _facts(self) -> dict[str, pa.Array]:
+        batch, words = self._batch, pa.array(self._batch.words, pa.string())
+        return {
+            "stage": _repeated(self._indices(batch.stages), _STAGES),
+            "outcome": _repeated(self._indices(batch.outcome), words),
+            "reason": _repeated(self._indices(batch.reason), words),
+            "bytes": pa.array(self._bytes(), pa.int64()),
+        }
 
     def _of(self, column: Sequence[int]) -> list[int]:
         values = list(column)
         return values if len(self._rows) == len(values) else [values[row] for row in self._rows]
+
+    def _indices(self, column: Sequence[int]) -> pa.Array:
+        return pa.array(self._of(column), pa.int32())
 
     def _bytes(self) -> list[int]:
         """Of a row that became several, with the first."""
@@ -90,13 +104,12 @@ class _Uids:
         return [0 if index and row == self._rows[index - 1] else sizes[index] for index, row in enumerate(self._rows)]
 
     def _places(self) -> dict[str, pa.Array]:
-        places, which = list(self._batch.places), self._of(self._batch.place)
+        places, which = list(self._batch.places), self._indices(self._batch.place)
         columns = {
             name: _repeated(which, pa.array([getattr(place, name) for place in places], pa.string())) for name in _TEXTS
         }
-        index = pa.array(which, pa.int32())
         for name, kind in (("partition", pa.int32()), ("epoch", pa.int64()), ("attempt", pa.int32())):
-            columns[name] = pa.array([getattr(place, name) for place in places], kind).take(index)
+            columns[name] = pa.array([getattr(place, name) for place in places], kind).take(which)
         return columns
 
     def _ranges(self) -> dict[str, pa.Array]:
@@ -150,16 +163,19 @@ def _lists(offsets: list[int], firsts: pa.Array, lasts: pa.Array) -> pa.Array:
     return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), structs, type=UIDS)
 
 
-def _repeated(indices: list[int], values: pa.Array) -> pa.Array:
-    return pa.DictionaryArray.from_arrays(pa.array(indices, pa.int32()), values, safe=True)
+def _repeated(indices: pa.Array, values: pa.Array) -> pa.Array:
+    return pa.DictionaryArray.from_arrays(indices, values, safe=True)
 
 
 def _constant(value: str, count: int) -> pa.Array:
-    return _repeated([0] * count, pa.array([value]))
+    return _repeated(pa.repeat(pa.scalar(0, pa.int32()), count), pa.array([value]))
 
 
-def _ids(batch: LedgerBatch) -> pa.Table:
-    rows = [row for identified in batch.identified for row in _names(identified)]
+def _ids(batch: LedgerBatch, rest: Rest) -> pa.Table:
+    rows: list[tuple[str, str, int, int]] = []
+    for identified in batch.identified:
+        rows += _names(identified)
+        rest()
     if not rows:
         return IDS.empty_table()
     names, kinds, firsts, lasts = zip(*rows, strict=True)

@@ -1,7 +1,8 @@
 """Files the ledger: takes batches from the bus, and acknowledges them when their rows are on disk.
 
-Everything that touches files happens in one thread of its own. Whatever goes wrong, filing begins anew with what is on
-disk: the bus gives again what was not acknowledged, and what was filed all the same is known by its row numbers.
+Everything that touches files happens in one thread of its own, in small pieces with rests between them. Whatever goes
+wrong, filing begins anew with what is on disk: the bus gives again what was not acknowledged, and what was filed all
+the same is known by its row numbers.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ from services.mgmt.ledger.decode import Rows, decode
 from services.mgmt.ledger.drawer import Drawer, Tables
 from services.mgmt.ledger.feed import AT_ONCE, Feed
 from services.mgmt.ledger.instances import Gap, Instances
-from services.mgmt.ledger.lease import FilingLease
+from services.mgmt.ledger.lease import FilingLease, LeaseEnded
+from services.mgmt.ledger.pace import Pace, Rest
 from services.mgmt.ledger.tidying import Limits, Tidying
 from services.rpc.ledger_pb2 import LedgerBatch
 
@@ -42,6 +44,9 @@ _WAIT = 2.0  # seconds for batches
 _GATHER = 1.0  # seconds in which batches come together
 _AGAIN = 1.0
 _TIDY_SECONDS = 60.0
+# Seconds of rests at most, so that nothing is kept waiting for long: the commit by its lease, batches by a merge.
+_RESTS = 1.0
+_RESTS_TO_TIDY = 5.0
 _LAST_WORDS = 5.0
 _UNREADABLE = (DecodeError, ValueError, LookupError, UnknownPlugin, pa.ArrowException)
 
@@ -54,8 +59,11 @@ class Filer:
         self._settings = settings
         self._address = bus_address(settings) if settings.ledger else ""
         self._lease = FilingLease(store, member, settings.lease_ttl_ms)
-        self._cabinet = Cabinet(settings.data / "ledger")
-        self._tidying = Tidying(self._cabinet, Limits(settings.ledger_days, settings.ledger_bytes))
+        self._pace = Pace()
+        self._behind = False
+        self._cabinet = Cabinet(settings.data / "ledger", self._pace.rest)
+        limits = Limits(settings.ledger_days, settings.ledger_bytes)
+        self._tidying = Tidying(self._cabinet, limits, self._pace.rest)
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="ledger")
         self._drawer = Drawer()
         self._filed: dict[str, Any] = {}  # what was known of the instances at the last filing
@@ -74,6 +82,7 @@ class Filer:
     async def stop(self) -> None:
         """Files what has come."""
         self._stopping.set()
+        self._pace.hurry()
         await self._tasks.finish(_LAST_WORDS if self._lease.holds() else 0)
         if self._address:
             await self._lease.stop()
@@ -87,7 +96,7 @@ class Filer:
             try:
                 await self._session()
                 said = ""
-            except (Away, OSError, ValueError, pa.ArrowException) as failure:
+            except (Away, LeaseEnded, OSError, ValueError, pa.ArrowException) as failure:
                 if said != str(failure):
                     said = str(failure)
                     log.warning("the ledger is not filed at the moment", reason=said)
@@ -112,14 +121,16 @@ class Filer:
                 if last:
                     return
                 if monotonic() - tidied >= _TIDY_SECONDS:
-                    tidied = monotonic() if not await self._in_thread(self._tidying.step, time.time()) else tidied
+                    tidied = tidied if await self._tidy() else monotonic()
 
     async def _receive(self, session: _Session, seconds: float) -> None:
         messages = await session.feed.next(seconds)
-        read = await self._in_thread(lambda: [_read(message) for message in messages])
+        self._behind = len(messages) >= AT_ONCE
+        self._pace.allow(0 if self._behind else _RESTS)
+        read = await self._in_thread(lambda: [_read(message, self._pace.rest) for message in messages])
         for message, batch in zip(messages, read, strict=True):
             session.accept(message, batch)
-        if len(messages) < AT_ONCE:
+        if not self._behind:
             session.listen()
             # What comes in a second is taken at once: asking costs more than what a batch does.
             await asyncio.sleep(_GATHER if messages and seconds > _GATHER else 0)
@@ -127,10 +138,22 @@ class Filer:
     async def _file(self, session: _Session) -> None:
         tables, messages, state = self._drawer.take(), session.take_messages(), session.instances.state
         if tables or state != self._filed:
-            await self._in_thread(self._cabinet.file, tables, state)
+            self._pace.allow(0 if self._behind else _RESTS)
+            change = await self._in_thread(self._cabinet.prepare, tables)
+            self._lease.require()
+            await self._in_thread(self._cabinet.commit, change, state)
             self._filed = state
         self._drawer.done()
         await session.feed.acknowledge(messages)
+
+    async def _tidy(self) -> bool:
+        """Does one thing; False when there was nothing to do."""
+        self._pace.allow(0 if self._behind else _RESTS_TO_TIDY)
+        change = await self._in_thread(self._tidying.prepare, time.time())
+        if change:
+            self._lease.require()
+            await self._in_thread(self._tidying.carry_out, change)
+        return bool(change)
 
     async def _in_thread(self, work: Callable[..., T], *arguments: object) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._thread, work, *arguments)
@@ -177,10 +200,11 @@ class _Session:
         return messages
 
 
-def _read(message: Msg) -> tuple[LedgerBatch, Rows] | None:
+def _read(message: Msg, rest: Rest) -> tuple[LedgerBatch, Rows] | None:
     try:
         batch = LedgerBatch.FromString(message.data)
-        return batch, decode(batch)
+        rest()
+        return batch, decode(batch, rest)
     except _UNREADABLE:
         return None
 

@@ -11,6 +11,10 @@ from services.rpc.store_pb2 import KeepAliveReply
 ROLE = "ledger"
 
 
+class LeaseEnded(Exception):
+    """Another process may file now."""
+
+
 class FilingLease:
     """Asked for again and again, for ever."""
 
@@ -31,6 +35,11 @@ class FilingLease:
     def holds(self) -> bool:
         """Whether nobody else can file at this moment."""
         return self._mine and self._leases.check()
+
+    def require(self) -> None:
+        """Raises LeaseEnded unless nobody else can file at this moment."""
+        if not self.holds():
+            raise LeaseEnded("the lease has ended")
 
     async def held(self) -> None:
         """Returns when this process is the one that files."""

@@ -64,10 +64,11 @@ TABLES: Final[Mapping[str, pa.Schema]] = {"stages": STAGES, "ids": IDS, "gaps": 
 SORTED_BY: Final[Mapping[str, str]] = {"stages": "first_uid", "ids": "id", "gaps": "time"}
 ROW_GROUP: Final[Mapping[str, int]] = {"stages": 65_536, "ids": 8_192, "gaps": 65_536}
 """Rows that are read at least. Ids lie in no order of time: every file may have one, and has to be looked into."""
+FEW_VALUES: Final[Mapping[str, tuple[str, ...]]] = {
+    "stages": ("partition", "epoch", "attempt", "count", "bytes"),
+    "ids": (),
+    "gaps": (),
+}
+"""Columns of numbers that come again and again."""
 UIDS: Final = _UIDS
 TIME: Final = _TIME
-
-
-def plain(schema: pa.Schema) -> pa.Schema:
-    """The same with all text as text: what files have."""
-    return pa.schema([field.with_type(_TEXT) if field.type == REPEATED else field for field in schema])

@@ -10,8 +10,10 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from services.mgmt.ledger import parquet
 from services.mgmt.ledger.cabinet import HOUR, Cabinet, Change, hour_of
-from services.mgmt.ledger.schema import REPEATED, TABLES
+from services.mgmt.ledger.pace import Rest, no_rest
+from services.mgmt.ledger.schema import TABLES
 
 _MOST_ROWS = 1_000_000  # in a merged file: what fits into memory at once
 _LATE = 120.0  # seconds after an hour's end in which most of its rows come
@@ -25,46 +27,47 @@ class Limits(NamedTuple):
 
 
 class Tidying:
-    """Each step is short and stands for itself: `step` gives False when there is nothing more to do now."""
+    """Each step stands for itself: `prepare` gives None when there is nothing more to do now."""
 
-    def __init__(self, cabinet: Cabinet, limits: Limits) -> None:
+    def __init__(self, cabinet: Cabinet, limits: Limits, rest: Rest = no_rest) -> None:
+        """`rest` is called between pieces of what takes long: reading."""
         self._cabinet = cabinet
         self._limits = limits
+        self._rest = rest
 
-    def step(self, time: float) -> bool:
-        """Does one thing; `time` is Unix."""
-        return self._drop(time) or any(self._merge(table, time) for table in TABLES)
+    def prepare(self, time: float) -> Change | None:
+        """One thing that is to be carried out; `time` is Unix."""
+        return self._drop(time) or next(filter(None, (self._merge(table, time) for table in TABLES)), None)
 
-    def _merge(self, table: str, time: float) -> bool:
+    def carry_out(self, change: Change) -> None:
+        """Does what was prepared."""
+        self._cabinet.commit(change)
+        self._cabinet.remove_empty(change)
+
+    def _merge(self, table: str, time: float) -> Change | None:
         for _, hour in groupby(self._cabinet.files(table), hour_of):
             files = list(hour)
             if time < (hour_of(files[0]) + 1) * 3600 + _LATE or len(files) == 1:
                 continue
             for group in _groups(files):
                 if len(group) > 1:
-                    self._replace(table, group)
-                    return True
-        return False
+                    return self._merged(table, group)
+        return None
 
-    def _replace(self, table: str, files: list[Path]) -> None:
-        repeated = [field.name for field in TABLES[table] if field.type == REPEATED]
-        tables = [pq.read_table(path, read_dictionary=repeated, partitioning=None) for path in files]
-        rows = pa.concat_tables([each.cast(TABLES[table]) for each in tables])
+    def _merged(self, table: str, files: list[Path]) -> Change:
+        rows = pa.concat_tables([parquet.read(path, table, self._rest) for path in files])
         folder = str(Path(*files[0].parts[-3:-1]))
         added = self._cabinet.write(rows, table, folder, HOUR)
-        self._cabinet.commit(Change([added], self._cabinet.relative(files)))
-        del tables, rows
+        del rows
         pa.default_memory_pool().release_unused()
+        return Change([added], self._cabinet.relative(files))
 
-    def _drop(self, time: float) -> bool:
+    def _drop(self, time: float) -> Change | None:
         files = [path for table in TABLES for path in self._cabinet.files(table)]
         now = int(time // 3600)
         oldest = now - int(self._limits.days * 24)
         old = [path for path in files if hour_of(path) < oldest] or self._too_much(files, now)
-        if old:
-            self._cabinet.commit(Change(remove=self._cabinet.relative(old)))
-            _remove_empty(old)
-        return bool(old)
+        return Change(remove=self._cabinet.relative(old)) if old else None
 
     def _too_much(self, files: list[Path], now: int) -> list[Path]:
         """Those of the oldest hour, when there is more than may be; the hour that runs stays."""
@@ -87,10 +90,3 @@ def _groups(files: list[Path]) -> Iterator[list[Path]]:
         group.append(path)
         rows += count
     yield group
-
-
-def _remove_empty(files: list[Path]) -> None:
-    for folder in {path.parent for path in files}:
-        for each in (folder, folder.parent):
-            if not any(each.iterdir()):
-                each.rmdir()

@@ -16,9 +16,10 @@ from services.common.ledger.recorder import RowRecorder
 from services.mgmt.ledger import cabinet as module
 from services.mgmt.ledger.cabinet import Cabinet
 from services.mgmt.ledger.decode import decode
-from services.mgmt.ledger.schema import TABLES, plain
+from services.mgmt.ledger.schema import TABLES
 from services.mgmt.ledger.tidying import Limits, Tidying
 from services.rpc.ledger_pb2 import ENQUEUED, LedgerBatch
+from tests.support.ledger_schema import plain
 
 HOUR = 1_700_000 // 3600 * 3600
 FOREVER = Limits(1e6, 1 << 40)
@@ -42,6 +43,17 @@ def rows(uids: list[int], time_s: int = HOUR) -> pa.Table:
 def opened(folder: Path) -> tuple[Cabinet, dict[str, Any]]:
     cabinet = Cabinet(folder)
     return cabinet, cabinet.open()
+
+
+def file(cabinet: Cabinet, tables: dict[str, pa.Table], instances: dict[str, Any]) -> None:
+    cabinet.commit(cabinet.prepare(tables), instances)
+
+
+def step(tidying: Tidying, time: float) -> bool:
+    change = tidying.prepare(time)
+    if change:
+        tidying.carry_out(change)
+    return bool(change)
 
 
 def seen(folder: Path) -> list[int]:
@@ -69,7 +81,7 @@ def crash_after(monkeypatch: pytest.MonkeyPatch, steps: int) -> None:
 def test_files_have_the_columns_of_the_contract_sorted(tmp_path: Path) -> None:
     """Text is text, rows are sorted by their first uid, and files stand in folders by date and hour."""
     cabinet, _ = opened(tmp_path)
-    cabinet.file({"stages": rows([3, 1, 2])}, {})
+    file(cabinet, {"stages": rows([3, 1, 2])}, {})
     (path,) = cabinet.files("stages")
     assert pq.read_schema(path).equals(plain(TABLES["stages"]))
     assert pq.read_table(path)["first_uid"].to_pylist() == [1, 2, 3]
@@ -79,7 +91,7 @@ def test_files_have_the_columns_of_the_contract_sorted(tmp_path: Path) -> None:
 def test_rows_of_several_hours_go_to_their_folders(tmp_path: Path) -> None:
     """Each row is filed by its own time."""
     cabinet, _ = opened(tmp_path)
-    cabinet.file({"stages": pa.concat_tables([rows([1]), rows([2], HOUR + 3600)])}, {})
+    file(cabinet, {"stages": pa.concat_tables([rows([1]), rows([2], HOUR + 3600)])}, {})
     assert [path.parent.name for path in cabinet.files("stages")] == ["hour=16", "hour=17"]
 
 
@@ -87,12 +99,12 @@ def test_rows_of_several_hours_go_to_their_folders(tmp_path: Path) -> None:
 def test_a_crash_while_filing_files_all_or_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, steps: int) -> None:
     """Wherever the process ends, the next one sees the rows and their numbers, or neither, and nothing half."""
     cabinet, _ = opened(tmp_path)
-    cabinet.file({"stages": rows([1])}, {"a": 2})
+    file(cabinet, {"stages": rows([1])}, {"a": 2})
     with monkeypatch.context() as patch:
         crash_after(patch, steps)
         crashed = False
         try:
-            cabinet.file({"stages": pa.concat_tables([rows([2]), rows([3], HOUR + 3600)])}, {"a": 4})
+            file(cabinet, {"stages": pa.concat_tables([rows([2]), rows([3], HOUR + 3600)])}, {"a": 4})
         except Crash:
             crashed = True
     _, instances = opened(tmp_path)
@@ -108,11 +120,11 @@ def test_a_crash_while_merging_loses_and_doubles_nothing(
     """Wherever the process ends, the next one sees every row of the hour once."""
     cabinet, _ = opened(tmp_path)
     for uid in (3, 1, 2):
-        cabinet.file({"stages": rows([uid])}, {})
+        file(cabinet, {"stages": rows([uid])}, {})
     with monkeypatch.context() as patch:
         crash_after(patch, steps)
         with suppress(Crash):
-            Tidying(cabinet, FOREVER).step(HOUR + 4000)
+            step(Tidying(cabinet, FOREVER), HOUR + 4000)
     opened(tmp_path)
     assert seen(tmp_path) == [1, 2, 3]
 
@@ -121,10 +133,10 @@ def test_files_of_an_hour_that_is_over_become_one(tmp_path: Path) -> None:
     """Merged rows are those that were filed, sorted, and the hour that runs is left alone."""
     cabinet, _ = opened(tmp_path)
     for uid in (3, 1, 2):
-        cabinet.file({"stages": rows([uid])}, {})
-        cabinet.file({"stages": rows([uid + 10], HOUR + 3600)}, {})
+        file(cabinet, {"stages": rows([uid])}, {})
+        file(cabinet, {"stages": rows([uid + 10], HOUR + 3600)}, {})
     tidying = Tidying(cabinet, FOREVER)
-    while tidying.step(HOUR + 4000):
+    while step(tidying, HOUR + 4000):
         pass
     first, *others = cabinet.files("stages")
     assert pq.read_table(first)["first_uid"].to_pylist() == [1, 2, 3]
@@ -138,18 +150,18 @@ def test_old_files_go_by_age_and_by_size(tmp_path: Path) -> None:
     """Hours older than the limit go, then the oldest until what is left is small enough; the last hour stays."""
     cabinet, _ = opened(tmp_path)
     for hour in range(5):
-        cabinet.file({"stages": rows([hour], HOUR + hour * 3600)}, {})
+        file(cabinet, {"stages": rows([hour], HOUR + hour * 3600)}, {})
     now = HOUR + 4 * 3600
     by_age = Tidying(cabinet, Limits(3.5 / 24, 1 << 40))
-    assert by_age.step(now)
-    assert not by_age.step(now)
+    assert step(by_age, now)
+    assert not step(by_age, now)
     assert seen(tmp_path) == [1, 2, 3, 4]
     size = sum(path.stat().st_size for path in cabinet.files("stages"))
     by_size = Tidying(cabinet, Limits(1e6, size // 2))
-    while by_size.step(now):
+    while step(by_size, now):
         pass
     assert seen(tmp_path) == [3, 4]
-    while Tidying(cabinet, Limits(1e6, 1)).step(now):
+    while step(Tidying(cabinet, Limits(1e6, 1)), now):
         pass
     assert seen(tmp_path) == [4]
     assert len(list(tmp_path.glob("stages/*/*"))) == 1

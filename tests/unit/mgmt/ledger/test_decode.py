@@ -15,8 +15,9 @@ from services.common.ledger.stages import NAMES
 from services.common.message import field_table
 from services.common.message.amqp_0_9 import FORMAT
 from services.mgmt.ledger.decode import decode
-from services.mgmt.ledger.schema import TABLES, plain
+from services.mgmt.ledger.schema import TABLES
 from services.rpc.ledger_pb2 import DEAD_LETTERED, RECEIVED, SETTLED, LedgerBatch
+from tests.support.ledger_schema import plain
 
 TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 PLACE = Place("/", "ex", "key", "q", 3, 7, "AMQP 0-9-1", "1.1", "app", "tag", "dlx", 2)

@@ -15,6 +15,7 @@ from services.common.config import Settings
 from services.common.ledger.ledger import Ledger
 from services.common.ledger.place import Place
 from services.mgmt.ledger import instances
+from services.mgmt.ledger.cabinet import seen
 from services.mgmt.ledger.filer import Filer
 from services.rpc.ledger_pb2 import ENQUEUED
 from services.store.service import Service as StoreService
@@ -125,6 +126,28 @@ async def test_of_two_only_one_files(office: Office) -> None:
     await until(lambda: office.uids() == [1, 2])
     assert office.filed.doubled() == []
     await office.leave(second)
+
+
+async def test_what_was_written_when_the_lease_ended_is_not_seen(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Writing may take long: rows are filed once, by who has the lease when they become visible."""
+    filer = office.join()
+    prepare, written = filer._cabinet.prepare, []
+
+    def losing(tables: Any) -> Any:
+        written.append(prepare(tables))
+        filer._lease._mine = len(written) > 1
+        return written[-1]
+
+    monkeypatch.setattr(filer._cabinet, "prepare", losing)
+    office.tell("a", 1)
+    await until(office.uids)
+    (lost,) = written[0].add
+    assert not (office.settings.data / "ledger" / lost).exists()
+    assert not seen(office.settings.data / "ledger" / lost).exists()
+    assert office.uids() == [1]
+    assert office.filed.doubled() == []
 
 
 async def test_silence_is_noticed_across_a_restart(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,78 @@
+"""Tables from and to single files, column by column, with rests between."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from services.mgmt.ledger.pace import Rest
+from services.mgmt.ledger.schema import FEW_VALUES, REPEATED, ROW_GROUP, SORTED_BY, TABLES
+
+_PAGE = 128 << 10  # bytes that are compressed at once
+
+
+class _PacedFile(io.BufferedWriter):
+    """Arrow writes a page, or a column of a row group, at a time: between two of them it rests."""
+
+    def __init__(self, path: Path, rest: Rest) -> None:
+        super().__init__(io.FileIO(path, "wb"))
+        self._rest = rest
+
+    def write(self, data: bytes, /) -> int:  # type: ignore[override]  # all that Arrow gives
+        self._rest()
+        return super().write(data)
+
+
+def write(rows: pa.Table, table: str, path: Path, rest: Rest) -> None:
+    """Writes rows of `table`, in its order, with all text as text. Raises OSError."""
+    with _PacedFile(path, rest) as file:
+        pq.write_table(
+            _in_order(rows, table, rest),
+            file,
+            row_group_size=ROW_GROUP[table],
+            compression="zstd",
+            store_schema=False,
+            # Where hardly a value comes again, dictionaries take more time and more space than they save.
+            use_dictionary=[*_repeated(table), *FEW_VALUES[table]],
+            data_page_size=_PAGE,
+        )
+
+
+def read(path: Path, table: str, rest: Rest) -> pa.Table:
+    """The rows of a file of `table`. Raises OSError, ValueError or pa.ArrowException."""
+    columns = []
+    with pq.ParquetFile(path, read_dictionary=_repeated(table)) as file:
+        for field in TABLES[table]:
+            columns.append(file.read([field.name], use_threads=False)[field.name].cast(field.type))
+            rest()
+    return pa.table(columns, schema=TABLES[table])
+
+
+def _in_order(rows: pa.Table, table: str, rest: Rest) -> pa.Table:
+    order = pc.sort_indices(rows[SORTED_BY[table]])
+    rest()
+    size = ROW_GROUP[table]
+    parts = [order[start : start + size] for start in range(0, len(order), size)]
+    return pa.table([_taken(column, parts, rest) for column in rows.columns], schema=rows.schema)
+
+
+def _taken(column: pa.ChunkedArray, parts: list[pa.Array], rest: Rest) -> pa.ChunkedArray:
+    # Of one chunk: otherwise each part would have all of them put together.
+    whole = column.combine_chunks()
+    rest()
+    return pa.chunked_array(_each(whole, parts, rest), column.type)
+
+
+def _each(whole: pa.Array, parts: list[pa.Array], rest: Rest) -> Iterator[pa.Array]:
+    for part in parts:
+        yield whole.take(part)
+        rest()
+
+
+def _repeated(table: str) -> list[str]:
+    return [field.name for field in TABLES[table] if field.type == REPEATED]
