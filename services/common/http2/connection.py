@@ -48,7 +48,7 @@ class Connection:
         self._streams: dict[int, Stream] = {}
         self._last_stream = 0  # that any end opened
         self._theirs = initial()
-        self._ready = False
+        self._ready = self._parting = False
         self._window = _FIRST_WINDOW
         self._to_receive = CONNECTION_WINDOW
         self._block: tuple[int, bool, bytearray] | None = None  # header fields that are to be continued
@@ -92,7 +92,9 @@ class Connection:
             stream.window -= size
             self._window -= size
             return
-        stream.unsent += (memoryview(prefix(message)), memoryview(message))
+        stream.unsent.append(memoryview(prefix(message)))
+        if message:  # nothing of an empty one is left to wait when its prefix has gone
+            stream.unsent.append(memoryview(message))
         self.unsent += size
         self._send_unsent(number, stream)
 
@@ -116,6 +118,7 @@ class Connection:
 
     def go_away(self, code: ErrorCode = ErrorCode.NO_ERROR, text: str = "") -> None:
         """Says that no more streams are taken, and why."""
+        self._parting = True
         self._out.append(frames.goaway(0 if self._is_client else self._last_stream, code, text))
 
     # -------------------------------------------------------------- what the peer says
@@ -180,6 +183,8 @@ class Connection:
     def _headers(self, frame: Frame) -> None:
         payload = frames.unpadded(frame)
         if frame.flags & Flag.PRIORITY:
+            if len(payload) < 5:
+                raise ConnectionFault(ErrorCode.FRAME_SIZE_ERROR, "HEADERS that are cut off")
             payload = payload[5:]
         self._block = (frame.stream, bool(frame.flags & Flag.END_STREAM), bytearray(payload))
         if frame.flags & Flag.END_HEADERS:
@@ -218,7 +223,7 @@ class Connection:
         if self._is_client or not number % 2:
             raise ConnectionFault(ErrorCode.PROTOCOL_ERROR, f"header fields of stream {number}, which is not open")
         self._last_stream = number
-        if len(self._streams) >= OURS[Setting.MAX_CONCURRENT_STREAMS]:
+        if self._parting or len(self._streams) >= OURS[Setting.MAX_CONCURRENT_STREAMS]:
             self._out.append(frames.rst_stream(number, ErrorCode.REFUSED_STREAM))
             return None
         stream = self._streams[number] = self._new_stream()
@@ -231,8 +236,7 @@ class Connection:
             self._events.append(Reset(frame.stream, frames.read_long(frame.payload), ""))
 
     def _settings(self, frame: Frame) -> None:
-        if frame.stream:
-            raise ConnectionFault(ErrorCode.PROTOCOL_ERROR, "SETTINGS of a stream")
+        _of_no_stream(frame)
         if frame.flags & Flag.ACK:
             _require(frame, 0)
             return
@@ -251,12 +255,15 @@ class Connection:
         elif identifier == Setting.INITIAL_WINDOW_SIZE:
             for stream in self._streams.values():
                 stream.window += value - self._theirs[Setting.INITIAL_WINDOW_SIZE]
+                if stream.window > LARGEST_WINDOW:
+                    raise ConnectionFault(ErrorCode.FLOW_CONTROL_ERROR, f"a window cannot be {stream.window}")
         self._theirs[identifier] = value
 
     def _push_promise(self, _frame: Frame) -> None:
         raise ConnectionFault(ErrorCode.PROTOCOL_ERROR, "a push, which nobody may send")
 
     def _ping(self, frame: Frame) -> None:
+        _of_no_stream(frame)
         _require(frame, 8)
         if frame.flags & Flag.ACK:
             self._events.append(Pong())
@@ -264,6 +271,7 @@ class Connection:
             self._out.append(frames.frame(Type.PING, Flag.ACK, 0, frame.payload))
 
     def _goaway(self, frame: Frame) -> None:
+        _of_no_stream(frame)
         if len(frame.payload) < 8:
             raise ConnectionFault(ErrorCode.FRAME_SIZE_ERROR, "a GOAWAY that is cut off")
         last, code = frames.read_long(frame.payload) & LARGEST_STREAM, frames.read_long(frame.payload, 4)
@@ -277,15 +285,17 @@ class Connection:
     def _window_update(self, frame: Frame) -> None:
         _require(frame, 4)
         increment = frames.read_long(frame.payload) & LARGEST_WINDOW
+        code = ErrorCode.FLOW_CONTROL_ERROR if increment else ErrorCode.PROTOCOL_ERROR
+        text = f"a window cannot grow by {increment}"
         if not frame.stream:
             self._window += increment
             if not increment or self._window > LARGEST_WINDOW:
-                raise ConnectionFault(ErrorCode.FLOW_CONTROL_ERROR, f"a window cannot grow by {increment}")
+                raise ConnectionFault(code, text)
             self._send_all_unsent()
         elif stream := self._stream(frame):
             stream.window += increment
             if not increment or stream.window > LARGEST_WINDOW:
-                raise StreamFault(frame.stream, ErrorCode.FLOW_CONTROL_ERROR, f"a window cannot grow by {increment}")
+                raise StreamFault(frame.stream, code, text)
             self._send_unsent(frame.stream, stream)
 
     _HANDLERS: ClassVar[dict[int, Callable[[Any, Frame], None]]] = {
@@ -387,3 +397,8 @@ class Connection:
 def _require(frame: Frame, size: int) -> None:
     if len(frame.payload) != size:
         raise ConnectionFault(ErrorCode.FRAME_SIZE_ERROR, f"{Type(frame.type).name} of {len(frame.payload)} octets")
+
+
+def _of_no_stream(frame: Frame) -> None:
+    if frame.stream:
+        raise ConnectionFault(ErrorCode.PROTOCOL_ERROR, f"{Type(frame.type).name} of a stream")
