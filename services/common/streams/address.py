@@ -21,11 +21,13 @@ class Address:
     def parse(cls, target: str) -> Self:
         """Raises OSError when it is none of these."""
         if target.startswith("unix:"):
-            return cls(path=target.removeprefix("unix:").removeprefix("//"))
-        host, _, port = target.rpartition("/")[2].rpartition(":")
-        if not port.isdigit():
-            raise OSError(f"'{target}' is not an address: host:port or unix:path")
-        return cls(host=host.strip("[]*"), port=int(port))  # `*` is every interface, as no host is
+            if path := target.removeprefix("unix:").removeprefix("//"):
+                return cls(path=path)
+        else:
+            host, _, port = target.rpartition("/")[2].rpartition(":")
+            if port.isascii() and port.isdigit() and int(port[:6]) < 1 << 16:
+                return cls(host=host.strip("[]*"), port=int(port))  # `*` is every interface, as no host is
+        raise OSError(f"'{target}' is not an address: host:port or unix:path")
 
     async def connect(self, loop: asyncio.AbstractEventLoop, create: Callable[[], asyncio.Protocol]) -> None:
         """Raises OSError."""

@@ -28,6 +28,11 @@ class _Client(Endpoint):
         if not self.answered.done():
             self.answered.set_result(None)
 
+    def close(self, reason: str = "") -> None:
+        if reason and not self.answered.done():
+            self.answered.set_exception(CannotConnect(reason))
+        super().close(reason)
+
     def connection_lost(self, failure: Exception | None) -> None:
         if not self.answered.done():
             self.answered.set_exception(CannotConnect(str(failure or "the peer closed the connection")))

@@ -89,8 +89,9 @@ class Endpoint(asyncio.Protocol, ABC):
     @property
     def full(self) -> bool:
         """Whether socket or peer take less than is written."""
-        self._was_full = self._paused or self._connection.unsent > 0
-        return self._was_full
+        full = self._paused or self._connection.unsent > 0
+        self._was_full |= full  # until all have been told: another stream may ask as soon as it no longer is
+        return full
 
     def flush(self) -> None:
         """Hands over to the socket what there is; tells those who found it full that it no longer is."""
@@ -98,8 +99,12 @@ class Endpoint(asyncio.Protocol, ABC):
             return
         self._write()
         if self._was_full and not self.full:
-            for _, listener in list(self._streams.values()):
-                listener.writable()
+            self._was_full = False
+            for number, (_, listener) in list(self._streams.items()):
+                try:
+                    listener.writable()
+                except Exception as failure:  # noqa: BLE001 - logged there
+                    self.failed(number, failure)
             self._write()
 
     def write(self, number: int, message: bytes) -> None:
@@ -138,10 +143,8 @@ class Endpoint(asyncio.Protocol, ABC):
             return
         try:
             found[1].received(message.data)
-        except Exception:
-            log.exception("a message cannot be carried out; its stream ends", at=self.address)
-            self._connection.reset(message.stream, ErrorCode.INTERNAL_ERROR)
-            self.over(message.stream, "a message could not be carried out")
+        except Exception as failure:  # noqa: BLE001 - logged there
+            self.failed(message.stream, failure)
 
     @abstractmethod
     def headers(self, headers: e.Headers) -> None:
@@ -185,7 +188,16 @@ class Endpoint(asyncio.Protocol, ABC):
         """Tells the listener of a stream, once, that it has ended."""
         if found := self._streams.pop(number, None):
             found[0].is_over = True
-            found[1].ended(reason)
+            try:
+                found[1].ended(reason)
+            except Exception:
+                log.exception("the end of a stream cannot be carried out; this is a fault of ours", at=self.address)
+
+    def failed(self, number: int, failure: Exception) -> None:
+        """Ends a stream, and nothing else, when its listener has raised something."""
+        log.error("a stream fails; this is a fault of ours", at=self.address, exc_info=failure)
+        self._connection.reset(number, ErrorCode.INTERNAL_ERROR)
+        self.over(number, "it could not be carried out")
 
     @property
     def idle(self) -> bool:

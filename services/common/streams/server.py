@@ -12,6 +12,7 @@ import grpc
 from services.common.grpc_health import Health
 from services.common.http2 import events as e
 from services.common.http2.connection import Connection
+from services.common.http2.errors import ErrorCode
 from services.common.runtime import CannotStart, Tasks
 from services.common.streams.address import Address
 from services.common.streams.call import Call
@@ -123,14 +124,14 @@ class _Served(Endpoint):
 
     def headers(self, headers: e.Headers) -> None:
         number, method = headers.stream, called(headers.fields)
-        if number in self._streams:
-            return  # trailers, which gRPC's clients do not send
         stream = Stream(self, number)
-        if method is None:
+        if number in self._streams:
+            pass  # trailers, which gRPC's clients do not send
+        elif method is None:
             self._connection.end(number, NOT_A_CALL)
         elif accept := self._server.streams.get(method):
             self._connection.respond(number, RESPONSE)
-            self.begin(stream, accept(stream))
+            self._accept(stream, accept)
         elif handler := self._server.handler_of(method, headers.fields):
             self._connection.respond(number, RESPONSE)
             self.begin(stream, Call(stream, handler, self._server.tasks))
@@ -138,6 +139,12 @@ class _Served(Endpoint):
             self._connection.end(number, [*RESPONSE, *trailers(grpc.StatusCode.UNIMPLEMENTED, f"no method {method}")])
         if headers.ended:
             self.peer_ended(e.Ended(number))
+
+    def _accept(self, stream: Stream, accept: Accept) -> None:
+        try:
+            self.begin(stream, accept(stream))
+        except Exception as failure:  # noqa: BLE001 - logged there
+            self.failed(stream.number, failure)
 
     def peer_ended(self, ended: e.Ended) -> None:
         found = self._streams.get(ended.stream)
@@ -154,6 +161,10 @@ class _Served(Endpoint):
     def end(self, number: int, trailers: e.Fields) -> None:
         super().end(number, trailers)
         self._streams.pop(number, None)
+        self._part()
+
+    def reset(self, number: int, code: ErrorCode) -> None:
+        super().reset(number, code)
         self._part()
 
     def _part(self) -> None:
