@@ -115,6 +115,14 @@ async def grpc_call(address: str, method: str = METHOD, **more: Any) -> AsyncIte
         call.cancel()
 
 
+async def opened(address: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """A plain socket."""
+    if address.startswith("unix:"):
+        return await asyncio.open_unix_connection(address.removeprefix("unix:"))
+    host, _, port = address.rpartition(":")
+    return await asyncio.open_connection(host, int(port))
+
+
 async def echo(requests: AsyncIterator[bytes], _context: Any) -> AsyncIterator[bytes]:
     """Serves by sending everything back."""
     async for request in requests:

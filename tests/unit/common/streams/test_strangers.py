@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import ssl
 
 import pytest
@@ -11,7 +10,7 @@ from structlog.testing import capture_logs
 from services.common.http2.events import Event, Headers, Ready, Reset
 from services.common.streams.client import connect
 from tests.support.http2_transcript import GOAWAY, PING, PREFACE, REQUEST, client, frame, read, settings
-from tests.support.stream_ends import METHOD, Heard, serving, until, within
+from tests.support.stream_ends import METHOD, Heard, opened, serving, until, within
 
 _BROKEN = "the peer broke the rules of HTTP/2; its connection ends"
 
@@ -22,14 +21,6 @@ def _tls_hello() -> bytes:
     with pytest.raises(ssl.SSLWantReadError):
         tls.do_handshake()
     return outgoing.read()
-
-
-async def opened(address: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """A plain socket."""
-    if address.startswith("unix:"):
-        return await asyncio.open_unix_connection(address.removeprefix("unix:"))
-    host, _, port = address.rpartition(":")
-    return await asyncio.open_connection(host, int(port))
 
 
 @pytest.mark.parametrize(
