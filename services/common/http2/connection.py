@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from hpack import Decoder, Encoder, HPACKError
+from hpack import Decoder, HPACKError
 
 from services.common.http2 import frames
 from services.common.http2.errors import ConnectionFault, ErrorCode, StreamFault
@@ -25,7 +25,8 @@ from services.common.http2.events import (
     Reset,
 )
 from services.common.http2.frames import LARGEST_STREAM, PREFACE, Flag, Frame, FrameReader, Type
-from services.common.http2.messages import PREFIX_SIZE, MessageFault, prefix
+from services.common.http2.messages import MessageFault
+from services.common.http2.sending import Sending
 from services.common.http2.settings import CONNECTION_WINDOW, LARGEST_WINDOW, OURS, Setting, check, initial
 from services.common.http2.stream import Stream
 
@@ -39,28 +40,34 @@ class Connection:
 
     def __init__(self, *, is_client: bool, largest_message: int) -> None:
         """`largest_message` is what is taken, in octets."""
-        self.unsent = 0  # octets of messages that wait for the peer's windows
         self._is_client = is_client
         self._largest_message = largest_message
         self._preface = b"" if is_client else PREFACE  # what is still to come of it
         self._reader = FrameReader(OURS[Setting.MAX_FRAME_SIZE])
-        self._encoder, self._decoder = Encoder(), Decoder(OURS[Setting.MAX_HEADER_LIST_SIZE])
+        self._decoder = Decoder(OURS[Setting.MAX_HEADER_LIST_SIZE])
+        self._sending = Sending()
         self._streams: dict[int, Stream] = {}
         self._last_stream = 0  # that any end opened
-        self._theirs = initial()
         self._ready = self._parting = False
-        self._window = _FIRST_WINDOW
         self._to_receive = CONNECTION_WINDOW
         self._block: tuple[int, bool, bytearray] | None = None  # header fields that are to be continued
         self._events: list[Event] = []
-        self._out: list[bytes | memoryview] = [PREFACE] if is_client else []
-        self._out.append(frames.settings({int(setting): value for setting, value in OURS.items()}))
-        self._out.append(frames.window_update(0, CONNECTION_WINDOW - _FIRST_WINDOW))
+        if is_client:
+            self._write(PREFACE)
+        self._write(frames.settings({int(setting): value for setting, value in OURS.items()}))
+        self._write(frames.window_update(0, CONNECTION_WINDOW - _FIRST_WINDOW))
+
+    @property
+    def unsent(self) -> int:
+        """Octets of messages that wait for the peer's windows."""
+        return self._sending.unsent
 
     def data_to_send(self) -> list[bytes | memoryview]:
         """Takes out what is to be written, in order."""
-        out, self._out = self._out, []
-        return out
+        return self._sending.take()
+
+    def _write(self, frame: bytes) -> None:
+        self._sending.out.append(frame)
 
     # -------------------------------------------------------------- what the user says
 
@@ -68,35 +75,19 @@ class Connection:
         """Opens a stream with a request; gives its number."""
         self._last_stream += 2 if self._last_stream else 1
         self._streams[self._last_stream] = self._new_stream()
-        self._send_headers(self._last_stream, fields, end=False)
+        self._sending.fields(self._last_stream, fields, end=False)
         return self._last_stream
 
     def respond(self, number: int, fields: Fields) -> None:
         """Answers a request; messages may follow."""
         if number in self._streams:
-            self._send_headers(number, fields, end=False)
+            self._sending.fields(number, fields, end=False)
 
     def send(self, number: int, message: bytes) -> None:
         """Sends a message as soon as the peer's windows allow. On a stream that is over, nothing happens."""
         stream = self._streams.get(number)
-        if stream is None or stream.ended:
-            return
-        size = PREFIX_SIZE + len(message)
-        if (
-            size <= self._theirs[Setting.MAX_FRAME_SIZE]
-            and size <= min(stream.window, self._window)
-            and not stream.unsent
-        ):
-            self._out.append(frames.header(Type.DATA, 0, number, size) + prefix(message))
-            self._out.append(message)
-            stream.window -= size
-            self._window -= size
-            return
-        stream.unsent.append(memoryview(prefix(message)))
-        if message:  # nothing of an empty one is left to wait when its prefix has gone
-            stream.unsent.append(memoryview(message))
-        self.unsent += size
-        self._send_unsent(number, stream)
+        if stream and not stream.ended:
+            self._sending.message(number, stream, message)
 
     def end(self, number: int, trailers: Fields) -> None:
         """Ends a stream from our side, after everything that was sent on it."""
@@ -110,16 +101,16 @@ class Connection:
         """Ends a stream in both directions at once; what is unsent is forgotten."""
         if number in self._streams:
             self._forget(number)
-            self._out.append(frames.rst_stream(number, code))
+            self._write(frames.rst_stream(number, code))
 
     def ping(self) -> None:
         """Asks for a Pong."""
-        self._out.append(frames.frame(Type.PING, 0, 0, bytes(8)))
+        self._write(frames.frame(Type.PING, 0, 0, bytes(8)))
 
     def go_away(self, code: ErrorCode = ErrorCode.NO_ERROR, text: str = "") -> None:
         """Says that no more streams are taken, and why."""
         self._parting = True
-        self._out.append(frames.goaway(0 if self._is_client else self._last_stream, code, text))
+        self._write(frames.goaway(0 if self._is_client else self._last_stream, code, text))
 
     # -------------------------------------------------------------- what the peer says
 
@@ -169,8 +160,9 @@ class Connection:
         if stream.peer_ended:
             raise StreamFault(frame.stream, ErrorCode.STREAM_CLOSED, "data after the end of the stream")
         self._received_on(frame.stream, stream, len(frame.payload))
+        payload = frames.unpadded(frame) if frame.flags else frame.payload
         try:
-            for message in stream.reader.feed(frames.unpadded(frame)):
+            for message in stream.reader.feed(payload):
                 self._events.append(Message(frame.stream, message))
         except MessageFault as fault:
             raise StreamFault(frame.stream, ErrorCode.CANCEL, fault.text) from None
@@ -224,7 +216,7 @@ class Connection:
             raise ConnectionFault(ErrorCode.PROTOCOL_ERROR, f"header fields of stream {number}, which is not open")
         self._last_stream = number
         if self._parting or len(self._streams) >= OURS[Setting.MAX_CONCURRENT_STREAMS]:
-            self._out.append(frames.rst_stream(number, ErrorCode.REFUSED_STREAM))
+            self._write(frames.rst_stream(number, ErrorCode.REFUSED_STREAM))
             return None
         stream = self._streams[number] = self._new_stream()
         return stream
@@ -242,22 +234,12 @@ class Connection:
             return
         for identifier, value in frames.read_settings(frame.payload):
             if check(identifier, value):
-                self._apply(identifier, value)
-        self._out.append(frames.frame(Type.SETTINGS, Flag.ACK, 0))
+                self._sending.apply(identifier, value, self._streams)
+        self._write(frames.frame(Type.SETTINGS, Flag.ACK, 0))
         if not self._ready:
             self._ready = True
             self._events.append(Ready())
         self._send_all_unsent()
-
-    def _apply(self, identifier: int, value: int) -> None:
-        if identifier == Setting.HEADER_TABLE_SIZE:
-            self._encoder.header_table_size = value
-        elif identifier == Setting.INITIAL_WINDOW_SIZE:
-            for stream in self._streams.values():
-                stream.window += value - self._theirs[Setting.INITIAL_WINDOW_SIZE]
-                if stream.window > LARGEST_WINDOW:
-                    raise ConnectionFault(ErrorCode.FLOW_CONTROL_ERROR, f"a window cannot be {stream.window}")
-        self._theirs[identifier] = value
 
     def _push_promise(self, _frame: Frame) -> None:
         raise ConnectionFault(ErrorCode.PROTOCOL_ERROR, "a push, which nobody may send")
@@ -268,7 +250,7 @@ class Connection:
         if frame.flags & Flag.ACK:
             self._events.append(Pong())
         else:
-            self._out.append(frames.frame(Type.PING, Flag.ACK, 0, frame.payload))
+            self._write(frames.frame(Type.PING, Flag.ACK, 0, frame.payload))
 
     def _goaway(self, frame: Frame) -> None:
         _of_no_stream(frame)
@@ -288,8 +270,7 @@ class Connection:
         code = ErrorCode.FLOW_CONTROL_ERROR if increment else ErrorCode.PROTOCOL_ERROR
         text = f"a window cannot grow by {increment}"
         if not frame.stream:
-            self._window += increment
-            if not increment or self._window > LARGEST_WINDOW:
+            if not self._sending.grow(increment) or not increment:
                 raise ConnectionFault(code, text)
             self._send_all_unsent()
         elif stream := self._stream(frame):
@@ -313,7 +294,7 @@ class Connection:
     # -------------------------------------------------------------- streams
 
     def _new_stream(self) -> Stream:
-        return Stream(self._theirs[Setting.INITIAL_WINDOW_SIZE], _STREAM_WINDOW, self._largest_message)
+        return Stream(self._sending.stream_window, _STREAM_WINDOW, self._largest_message)
 
     def _stream(self, frame: Frame) -> Stream | None:
         """None for one that is over: what the peer sent before it knew (section 5.1, "closed")."""
@@ -328,9 +309,7 @@ class Connection:
             self._forget(number)
 
     def _forget(self, number: int) -> None:
-        stream = self._streams.pop(number)
-        self.unsent -= sum(map(len, stream.unsent))
-        stream.unsent.clear()
+        self._sending.forget(self._streams.pop(number))
 
     # -------------------------------------------------------------- flow control (section 5.2)
 
@@ -339,7 +318,7 @@ class Connection:
         if self._to_receive < 0:
             raise ConnectionFault(ErrorCode.FLOW_CONTROL_ERROR, "more data than the connection's window")
         if self._to_receive < CONNECTION_WINDOW // 2:
-            self._out.append(frames.window_update(0, CONNECTION_WINDOW - self._to_receive))
+            self._write(frames.window_update(0, CONNECTION_WINDOW - self._to_receive))
             self._to_receive = CONNECTION_WINDOW
 
     def _received_on(self, number: int, stream: Stream, size: int) -> None:
@@ -347,51 +326,30 @@ class Connection:
         if stream.to_receive < 0:
             raise StreamFault(number, ErrorCode.FLOW_CONTROL_ERROR, "more data than the stream's window")
         if stream.to_receive < _STREAM_WINDOW // 2:
-            self._out.append(frames.window_update(number, _STREAM_WINDOW - stream.to_receive))
+            self._write(frames.window_update(number, _STREAM_WINDOW - stream.to_receive))
             stream.to_receive = _STREAM_WINDOW
 
     def _send_all_unsent(self) -> None:
-        if self.unsent:
+        if self._sending.unsent:
             for number, stream in list(self._streams.items()):
                 self._send_unsent(number, stream)
 
     def _send_unsent(self, number: int, stream: Stream) -> None:
-        unsent = stream.unsent
-        while unsent and (room := min(stream.window, self._window, self._theirs[Setting.MAX_FRAME_SIZE])) > 0:
-            part = unsent.popleft()
-            if len(part) > room:
-                unsent.appendleft(part[room:])
-                part = part[:room]
-            size = len(part)
-            self._out += (frames.header(Type.DATA, 0, number, size), part)
-            stream.window -= size
-            self._window -= size
-            self.unsent -= size
-        if stream.trailers is not None and not unsent:
+        self._sending.some(number, stream)
+        if stream.trailers is not None and not stream.unsent:
             self._end(number, stream, stream.trailers)
 
     def _end(self, number: int, stream: Stream, trailers: Fields) -> None:
         stream.trailers = None
         if self._is_client:
-            self._out.append(frames.frame(Type.DATA, Flag.END_STREAM, number))
+            self._write(frames.frame(Type.DATA, Flag.END_STREAM, number))
         else:
-            self._send_headers(number, trailers, end=True)
+            self._sending.fields(number, trailers, end=True)
             if not stream.peer_ended:
                 # Whatever it still has to say, nobody listens (section 8.1).
                 self.reset(number, ErrorCode.NO_ERROR)
         if stream.peer_ended:
             self._forget(number)
-
-    def _send_headers(self, number: int, fields: Fields, *, end: bool) -> None:
-        block = self._encoder.encode(fields)
-        size = self._theirs[Setting.MAX_FRAME_SIZE]
-        parts = [block[at : at + size] for at in range(0, len(block), size)]
-        for index, part in enumerate(parts):
-            flags = Flag.END_HEADERS if index == len(parts) - 1 else 0
-            if index:
-                self._out.append(frames.frame(Type.CONTINUATION, flags, number, part))
-            else:
-                self._out.append(frames.frame(Type.HEADERS, flags | (Flag.END_STREAM if end else 0), number, part))
 
 
 def _require(frame: Frame, size: int) -> None:
