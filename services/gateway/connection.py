@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
+_MUCH = 200_000  # bytes read at once, after which it is others' turn
+_OTHERS = "others have their turn"
 _WRITE_HIGH = 1 << 20
 _WRITE_LOW = 256 << 10
 _FAREWELL = 2.0  # seconds for a peer to answer that it has seen the connection end
@@ -88,6 +90,10 @@ class Connection(asyncio.Protocol):
             self._handle(request)
         self._await_farewell()
         self.flush()
+        if len(data) >= _MUCH and not self.lost:
+            # The loop would read on, megabytes, before anybody else has a turn.
+            self.hold(_OTHERS)
+            self._loop.call_soon(self.release, _OTHERS)
 
     def eof_received(self) -> bool:
         return False

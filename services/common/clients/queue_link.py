@@ -24,6 +24,7 @@ log = structlog.get_logger()
 
 _ATTACH = path_of(pb.DESCRIPTOR.services_by_name["Queue"].methods_by_name["Attach"])
 _RETRY_SECONDS = 0.1
+_ENOUGH_BYTES = 64 << 10  # of messages are sent before the turn ends: the queue process works on them meanwhile
 _FRAME_BYTES = 16 << 20  # of messages in one frame, or one run; gRPC takes 256 MiB, and a run may have 128
 
 
@@ -114,7 +115,10 @@ class QueueLink:
         self._published += 1
         self._waiting_size += attempt.size
         self.outstanding += attempt.size
-        self._write_soon()
+        if self._waiting_size < _ENOUGH_BYTES:
+            self._write_soon()
+        else:
+            self._write()
 
     def mark(self) -> int:
         """Stands for everything that was published so far; see `passed`."""

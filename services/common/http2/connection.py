@@ -115,24 +115,42 @@ class Connection:
     # -------------------------------------------------------------- what the peer says
 
     def receive(self, data: bytes) -> list[Event]:
-        """What has come of it. Raises ConnectionFault when the connection is over; the peer is to be sent why."""
+        """What has come of it; as `room` and `received`, for whoever has the data."""
+        events: list[Event] = []
+        while data:
+            room = self.room()
+            count = min(len(room), len(data))
+            room[:count] = data[:count]
+            events += self.received(count)
+            data = data[count:]
+        return events
+
+    def room(self) -> memoryview:
+        """Where the socket is to be read into."""
+        return self._reader.room()
+
+    def received(self, count: int) -> list[Event]:
+        """What has come of so many octets that were put there.
+
+        Raises ConnectionFault when the connection is over; the peer is to be sent why.
+        """
         self._events = []
         try:
             if self._preface:
-                data = self._without_preface(data)
-            for frame in self._reader.feed(data):
+                count -= self._skip_preface(count)
+            for frame in self._reader.feed(count):
                 self._take(frame)
         except ConnectionFault as fault:
             self.go_away(fault.code, fault.text)
             raise
         return self._events
 
-    def _without_preface(self, data: bytes) -> bytes:
-        count = min(len(data), len(self._preface))
-        if data[:count] != self._preface[:count]:
+    def _skip_preface(self, count: int) -> int:
+        size = min(count, len(self._preface))
+        if self._reader.skip(size) != self._preface[:size]:
             raise ConnectionFault(ErrorCode.PROTOCOL_ERROR, "this port speaks gRPC over HTTP/2 without TLS")
-        self._preface = self._preface[count:]
-        return data[count:]
+        self._preface = self._preface[size:]
+        return size
 
     def _take(self, frame: Frame) -> None:
         if self._block or not self._ready:
@@ -250,14 +268,14 @@ class Connection:
         if frame.flags & Flag.ACK:
             self._events.append(Pong())
         else:
-            self._write(frames.frame(Type.PING, Flag.ACK, 0, frame.payload))
+            self._write(frames.frame(Type.PING, Flag.ACK, 0, bytes(frame.payload)))
 
     def _goaway(self, frame: Frame) -> None:
         _of_no_stream(frame)
         if len(frame.payload) < 8:
             raise ConnectionFault(ErrorCode.FRAME_SIZE_ERROR, "a GOAWAY that is cut off")
         last, code = frames.read_long(frame.payload) & LARGEST_STREAM, frames.read_long(frame.payload, 4)
-        text = frame.payload[8:].decode(errors="replace")
+        text = bytes(frame.payload[8:]).decode(errors="replace")
         if self._is_client:
             for number in [number for number in self._streams if number > last]:
                 self._forget(number)

@@ -12,6 +12,7 @@ from services.common.http2.errors import ConnectionFault, ErrorCode
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 HEADER_SIZE = 9
 LARGEST_STREAM = (1 << 31) - 1
+_ROOM = 512 << 10  # octets that are read at once; more once a frame was larger
 
 _HEADER = struct.Struct(">HBBBL")  # length as 16 + 8 bits, type, flags, stream
 _LONG = struct.Struct(">L")
@@ -44,38 +45,67 @@ class Flag:
 
 
 class Frame(NamedTuple):
-    """As it came; `type` may be one that nobody knows."""
+    """As it came; `type` may be one that nobody knows. The payload of DATA is lent, until the next frame is read."""
 
     type: int
     flags: int
     stream: int
-    payload: bytes
+    payload: bytes | memoryview
 
 
 class FrameReader:
-    """Cuts what comes into frames."""
+    """Cuts what comes into frames. Owns the memory that the socket is read into, so that nothing is put together."""
 
     def __init__(self, largest: int) -> None:
         """`largest` is the SETTINGS_MAX_FRAME_SIZE that the peer has been told, in octets."""
         self._largest = largest
-        self._rest = b""
+        self._buffer = bytearray(_ROOM)
+        self._begin = self._end = 0  # of what was not taken yet
 
-    def feed(self, data: bytes) -> Iterator[Frame]:
-        """The frames that are complete now. Raises ConnectionFault (FRAME_SIZE_ERROR, section 4.2)."""
-        if self._rest:
-            data = self._rest + data
-        at, size = 0, len(data)
-        while size - at >= HEADER_SIZE:
-            high, low, kind, flags, stream = _HEADER.unpack_from(data, at)
+    def room(self) -> memoryview:
+        """Where the next octets go; never empty, and enough for what is missing of a frame."""
+        size = self._end - self._begin
+        wanted = self._wanted(size)
+        if self._begin + wanted > len(self._buffer):
+            rest = self._buffer[self._begin : self._end]
+            if wanted > len(self._buffer):
+                self._buffer = bytearray(2 * wanted)
+            self._buffer[:size] = rest
+            self._begin, self._end = 0, size
+        return memoryview(self._buffer)[self._end :]
+
+    def _wanted(self, size: int) -> int:
+        if size < HEADER_SIZE:
+            return HEADER_SIZE
+        high: int
+        low: int
+        high, low, *_ = _HEADER.unpack_from(self._buffer, self._begin)
+        return HEADER_SIZE + (high << 8 | low)
+
+    def skip(self, count: int) -> bytes:
+        """Takes out the first octets that were put there just now, which are no frame."""
+        skipped = bytes(self._buffer[self._begin : self._begin + count])
+        self._begin += count
+        self._end += count
+        return skipped
+
+    def feed(self, count: int) -> Iterator[Frame]:
+        """The frames that are complete with `count` octets more. Raises ConnectionFault (FRAME_SIZE_ERROR, 4.2)."""
+        self._end += count
+        buffer, view = self._buffer, memoryview(self._buffer)
+        while self._end - self._begin >= HEADER_SIZE:
+            begin = self._begin + HEADER_SIZE
+            high, low, kind, flags, stream = _HEADER.unpack_from(buffer, self._begin)
             length = high << 8 | low
             if length > self._largest:
                 raise ConnectionFault(ErrorCode.FRAME_SIZE_ERROR, f"a frame of {length} octets is too large")
-            end = at + HEADER_SIZE + length
-            if end > size:
-                break
-            yield Frame(kind, flags, stream & LARGEST_STREAM, data[at + HEADER_SIZE : end])
-            at = end
-        self._rest = data[at:] if at else data
+            if begin + length > self._end:
+                return
+            payload = view[begin : begin + length]
+            self._begin = begin + length
+            yield Frame(kind, flags, stream & LARGEST_STREAM, payload if kind == Type.DATA else bytes(payload))
+        if self._begin == self._end:
+            self._begin = self._end = 0
 
 
 def header(kind: int, flags: int, stream: int, length: int) -> bytes:
@@ -93,7 +123,7 @@ def settings(values: dict[int, int]) -> bytes:
     return frame(Type.SETTINGS, 0, 0, b"".join(_SETTING.pack(*each) for each in values.items()))
 
 
-def read_settings(payload: bytes) -> Iterator[tuple[int, int]]:
+def read_settings(payload: bytes | memoryview) -> Iterator[tuple[int, int]]:
     """Identifiers and values. Raises ConnectionFault (FRAME_SIZE_ERROR)."""
     if len(payload) % _SETTING.size:
         raise ConnectionFault(ErrorCode.FRAME_SIZE_ERROR, "SETTINGS that are cut off")
@@ -115,12 +145,12 @@ def goaway(last_stream: int, code: ErrorCode, text: str = "") -> bytes:
     return frame(Type.GOAWAY, 0, 0, _LONG.pack(last_stream) + _LONG.pack(code) + text.encode()[:1024])
 
 
-def read_long(payload: bytes, at: int = 0) -> int:
+def read_long(payload: bytes | memoryview, at: int = 0) -> int:
     """An unsigned number of 32 bits."""
     return int.from_bytes(payload[at : at + 4], "big")
 
 
-def unpadded(frame: Frame) -> bytes:
+def unpadded(frame: Frame) -> bytes | memoryview:
     """The payload without padding (section 6.1). Raises ConnectionFault (PROTOCOL_ERROR)."""
     payload = frame.payload
     if not frame.flags & Flag.PADDED:

@@ -33,10 +33,10 @@ class MessageReader:
         """Whether nothing of a message is missing."""
         return not self._rest
 
-    def feed(self, data: bytes) -> list[bytes]:
+    def feed(self, data: bytes | memoryview) -> list[bytes]:
         """The messages that are complete now. Raises MessageFault."""
         if not self._rest and len(data) >= PREFIX_SIZE and len(data) == PREFIX_SIZE + self._length(data, 0):
-            return [data[PREFIX_SIZE:]]  # nearly always: a message is a frame
+            return [bytes(data[PREFIX_SIZE:])]  # nearly always: a message is a frame
         self._rest += data
         return self._take() if len(self._rest) >= self._wanted else []
 
@@ -55,7 +55,7 @@ class MessageReader:
         del rest[:at]
         return messages
 
-    def _length(self, data: bytes | bytearray, at: int) -> int:
+    def _length(self, data: bytes | bytearray | memoryview, at: int) -> int:
         compressed, length = _PREFIX.unpack_from(data, at)
         if compressed:
             raise MessageFault("a compressed message, which nobody agreed on")

@@ -43,7 +43,8 @@ OURS = {
     Setting.MAX_CONCURRENT_STREAMS: 100,
     # A stream may have this much on its way to us. It is taken at once, so this only bounds what the wire holds.
     Setting.INITIAL_WINDOW_SIZE: 8 << 20,
-    Setting.MAX_FRAME_SIZE: 256 << 10,
+    # Large enough for nearly all messages: one that comes in several frames has to be put together.
+    Setting.MAX_FRAME_SIZE: 4 << 20,
     Setting.MAX_HEADER_LIST_SIZE: 16 << 10,
 }
 CONNECTION_WINDOW = 32 << 20  # ours for all streams together

@@ -29,7 +29,7 @@ class Address:
                 return cls(host=host.strip("[]*"), port=int(port))  # `*` is every interface, as no host is
         raise OSError(f"'{target}' is not an address: host:port or unix:path")
 
-    async def connect(self, loop: asyncio.AbstractEventLoop, create: Callable[[], asyncio.Protocol]) -> None:
+    async def connect(self, loop: asyncio.AbstractEventLoop, create: Callable[[], asyncio.BufferedProtocol]) -> None:
         """Raises OSError."""
         if self.path:
             await loop.create_unix_connection(create, self.path)
@@ -37,7 +37,7 @@ class Address:
             await loop.create_connection(create, self.host, self.port)
 
     async def listen(
-        self, loop: asyncio.AbstractEventLoop, create: Callable[[], asyncio.Protocol]
+        self, loop: asyncio.AbstractEventLoop, create: Callable[[], asyncio.BufferedProtocol]
     ) -> asyncio.AbstractServer:
         """Raises OSError when the address is taken. Only the broker's own user comes into a socket's folder."""
         if not self.path:

@@ -22,14 +22,13 @@ from services.common.streams.stream import Stream, StreamListener
 log = structlog.get_logger()
 
 LARGEST_MESSAGE = 256 << 20  # a body of 100 MiB travels in one message, with room for what surrounds it
-_WRITE_HIGH = 1 << 20
-_WRITE_LOW = 256 << 10
+_BATCHES = 1 << 20  # bytes that the kernel may hold for a peer on this machine: whole batches, while we go on
 _QUIET_SECONDS = 5.0  # after which a peer on another machine is asked whether it lives …
 _ANSWER_SECONDS = 2.0  # … and how long it may take
 _UNTAKEN_MS = 5000  # in which what is written must have reached the other machine
 
 
-class Endpoint(asyncio.Protocol, ABC):
+class Endpoint(asyncio.BufferedProtocol, ABC):
     """One end of a connection, and its streams."""
 
     def __init__(self, connection: Connection, address: str) -> None:
@@ -47,19 +46,25 @@ class Endpoint(asyncio.Protocol, ABC):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)  # uvloop's is one in all but name
-        self._transport.set_write_buffer_limits(_WRITE_HIGH, _WRITE_LOW)
-        # Of a peer on this machine the kernel says when it is gone; asking would wake two idle processes for nothing.
-        if not self.address.startswith("unix:"):
-            sock: socket.socket = transport.get_extra_info("socket")
+        # What is written goes to the kernel at once, while the rest of the turn is still to come.
+        self._transport.set_write_buffer_limits(0)
+        sock: socket.socket = transport.get_extra_info("socket")
+        if self.address.startswith("unix:"):
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _BATCHES)
+        else:
+            # Of a peer on this machine the kernel says when it is gone; asking would wake two processes for nothing.
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, _UNTAKEN_MS)
             self._keepalive = asyncio.get_running_loop().call_later(_QUIET_SECONDS, self._look)
         self.flush()
 
-    def data_received(self, data: bytes) -> None:
+    def get_buffer(self, _size: int) -> memoryview:
+        return self._connection.room()
+
+    def buffer_updated(self, count: int) -> None:
         self._silent = False
         self._reading = True
         try:
-            for event in self._connection.receive(data):
+            for event in self._connection.received(count):
                 self._HANDLERS[type(event)](self, event)
         except ConnectionFault as fault:
             log.warning("the peer broke the rules of HTTP/2; its connection ends", at=self.address, reason=str(fault))
@@ -143,6 +148,7 @@ class Endpoint(asyncio.Protocol, ABC):
             return
         try:
             found[1].received(message.data)
+            self._write()
         except Exception as failure:  # noqa: BLE001 - logged there
             self.failed(message.stream, failure)
 

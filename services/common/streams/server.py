@@ -81,7 +81,8 @@ class StreamServer:
         for endpoint in list(self._endpoints):
             endpoint.close("the service stops")
         await self.tasks.stop()
-        Address.parse(self.address).remove()
+        if self._server:
+            Address.parse(self.address).remove()
 
     def came(self, endpoint: _Served) -> None:
         self._endpoints.add(endpoint)

@@ -80,7 +80,7 @@ def test_an_http_1_server() -> None:
 
 
 _OF_THE_CONNECTION: dict[str, tuple[ErrorCode, Bytes]] = {
-    "frame too large, 4.2": (_S, lambda one: ((1 << 18) + 1).to_bytes(3, "big") + bytes(6)),
+    "frame too large, 4.2": (_S, lambda one: ((1 << 22) + 1).to_bytes(3, "big") + bytes(6)),
     "SETTINGS cut off, 6.5": (_S, lambda one: frame(SETTINGS, payload=bytes(7))),
     "SETTINGS acknowledged with values, 6.5": (_S, lambda one: frame(SETTINGS, ACK, 0, bytes(6))),
     "SETTINGS of a stream, 6.5": (_P, lambda one: frame(SETTINGS, 0, 1)),
