@@ -166,6 +166,21 @@ async def test_a_run_is_settled_when_its_owner_has_it(
     assert [bytes(body) for body in queues[0].batches[0].bodies] == [b"one", b"two"]
 
 
+async def test_what_is_enough_does_not_wait_for_the_end_of_the_turn(
+    queues: list[ScriptedQueue], table: PartitionTable, publisher: Publisher
+) -> None:
+    """Runs of one turn make one batch, but for those that are 64 KiB together: they go at once."""
+    assign(table, p0=queues[0])
+    first, last = RecordingTicket(), RecordingTicket()
+    publish(publisher, run_of(b"connected"), first)
+    await answered(first)
+    for _ in range(3):
+        publish(publisher, run_of(bytes(40 << 10)), None)
+    publish(publisher, run_of(b"small"), last)
+    await answered(last)
+    assert [len(batch.uids) for batch in queues[0].batches] == [1, 2, 2]
+
+
 async def test_a_run_for_two_owners_waits_for_both(
     queues: list[ScriptedQueue], table: PartitionTable, publisher: Publisher
 ) -> None:
