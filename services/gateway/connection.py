@@ -33,8 +33,7 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-_MUCH = 200_000  # bytes read at once, after which it is others' turn
-_OTHERS = "others have their turn"
+_MUCH = 200_000  # bytes of one read, after which others have their turn: the loop would read on, for megabytes
 _WRITE_HIGH = 1 << 20
 _WRITE_LOW = 256 << 10
 _FAREWELL = 2.0  # seconds for a peer to answer that it has seen the connection end
@@ -91,9 +90,8 @@ class Connection(asyncio.Protocol):
         self._await_farewell()
         self.flush()
         if len(data) >= _MUCH and not self.lost:
-            # The loop would read on, megabytes, before anybody else has a turn.
-            self.hold(_OTHERS)
-            self._loop.call_soon(self.release, _OTHERS)
+            self.hold(_MUCH)
+            self._loop.call_soon(self.release, _MUCH)
 
     def eof_received(self) -> bool:
         return False

@@ -1,7 +1,7 @@
-"""One long-lived stream to one queue process: what is asked in a turn of the loop goes out as one frame.
+"""One long-lived stream to one queue process: what is asked in a turn of the loop goes out as one frame, or a few.
 
-While a frame is being written the next one collects, so a frame's size comes from load. The link keeps every batch
-until it is `done`; when the stream breaks, its owner gets back what was not, and decides where it goes now.
+While the stream is full the next frame collects, so a frame's size comes from load. The link keeps every batch until it
+is `done`; when the stream breaks, its owner gets back what was not, and decides where it goes now.
 """
 
 from __future__ import annotations
