@@ -20,12 +20,13 @@ from spark.registry import job, names
 from spark.run import Sources, run
 from spark.schema import TABLES, arrow_schema
 from tests.support.ledger_rows import START, file_rows, stage
+from tests.support.ledger_schema import plain
 
 
 @pytest.mark.parametrize("table", sorted(TABLES))
 def test_schema(table: str) -> None:
     """Tables are what services file."""
-    theirs, ours = filed.plain(filed.TABLES[table]), arrow_schema(TABLES[table])
+    theirs, ours = plain(filed.TABLES[table]), arrow_schema(TABLES[table])
     assert {field.name: _plain(field.type) for field in theirs} == {field.name: _plain(field.type) for field in ours}
 
 
