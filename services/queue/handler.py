@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import structlog
 
+from services.common.streams.soon import Soon
 from services.common.streams.stream import Stream
 from services.queue.host import Host
 from services.queue.link import Link
@@ -22,9 +21,9 @@ class Attached:
     """
 
     def __init__(self, host: Host, stream: Stream) -> None:
+        self._write_soon = Soon(self._write)
         self._link = Link(host, self._write_soon)
         self._stream = stream
-        self._due = False
 
     def received(self, message: bytes) -> None:
         """Carries out a frame. Raises DecodeError when it is none."""
@@ -32,7 +31,7 @@ class Attached:
         if frame.HasField("hello"):
             self._link.hello(frame.hello)
         self._link.receive(frame)
-        self._write()
+        self._write_soon.now()
 
     def writable(self) -> None:
         """The peer takes something again."""
@@ -43,13 +42,7 @@ class Attached:
         self._link.close()
         log.info("link ended", peer=self._link.name, reason=reason)
 
-    def _write_soon(self) -> None:
-        if not self._due:
-            self._due = True
-            asyncio.get_running_loop().call_soon(self._write)
-
     def _write(self) -> None:
-        self._due = False
         stream, outbox = self._stream, self._link.outbox
         while not stream.full and (frame := outbox.take()) is not None:
             stream.write(frame.SerializeToString())

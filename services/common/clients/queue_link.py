@@ -18,6 +18,7 @@ from services.common.clients.outbound import Attempt
 from services.common.errors import Unavailable
 from services.common.streams.client import CannotConnect, ClientStream, connect
 from services.common.streams.grpc_fields import path_of
+from services.common.streams.soon import Soon
 from services.rpc import queue_pb2 as pb
 
 log = structlog.get_logger()
@@ -85,7 +86,7 @@ class QueueLink:
         self._sequence = 0
         self._requests: dict[int, asyncio.Future[pb.QueueReply]] = {}
         self._request_id = 0
-        self._due = False  # whether what is asked will be written at the turn's end
+        self._write_soon = Soon(self._write)
         self._stream: ClientStream | None = None
         self._over = asyncio.Event()  # the stream is
         self._task: asyncio.Task[None] | None = None
@@ -118,7 +119,7 @@ class QueueLink:
         if self._waiting_size < _ENOUGH_BYTES:
             self._write_soon()
         else:
-            self._write()
+            self._write_soon.now()
 
     def mark(self) -> int:
         """Stands for everything that was published so far; see `passed`."""
@@ -239,13 +240,7 @@ class QueueLink:
         self._over.set()
         self._down()
 
-    def _write_soon(self) -> None:
-        if not self._due:
-            self._due = True
-            asyncio.get_running_loop().call_soon(self._write)
-
     def _write(self) -> None:
-        self._due = False
         stream = self._stream
         if not self.up or stream is None:
             return

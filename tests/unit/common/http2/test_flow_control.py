@@ -29,7 +29,7 @@ from tests.support.http2_transcript import (
 )
 
 _FIRST_WINDOW = 65_535
-_FRAME = 1 << 18  # the largest that we take
+_FRAME = 1 << 18  # of what is sent here, a small part of a window
 
 
 def _data(wires: list[Wire]) -> bytes:
