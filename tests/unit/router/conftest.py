@@ -17,7 +17,11 @@ from services.router.watchers import Place
 from tests.support.memory_store import MemoryStore
 from tests.support.topology_bench import Bench, request
 
-PLACE_TTL_MS = 400
+
+@pytest.fixture
+def ttl_ms() -> int:
+    """For how long a lease and a place are good: short, for tests that wait until they are lost."""
+    return 400
 
 
 @pytest.fixture
@@ -26,9 +30,9 @@ def bench() -> Bench:
 
 
 @pytest.fixture
-async def cluster(tmp_path: Any) -> AsyncIterator[SimpleNamespace]:
+async def cluster(tmp_path: Any, ttl_ms: int) -> AsyncIterator[SimpleNamespace]:
     """A store, a router, and ways to make watchers; everything is stopped afterwards."""
-    settings = Settings(data=tmp_path, lease_ttl_ms=400, place_ttl_ms=PLACE_TTL_MS)
+    settings = Settings(data=tmp_path, lease_ttl_ms=ttl_ms, place_ttl_ms=ttl_ms)
     settings.run_folder.mkdir(parents=True)
     store = MemoryStore()
     await store.start(settings.address_of("store"))
