@@ -9,7 +9,7 @@ import nats
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 
-from services.common.ledger.stream import SUBJECTS
+from services.common.ledger.stream import MESSAGE_ID, SUBJECTS
 from services.mgmt.ledger.decode import decode
 from services.rpc.ledger_pb2 import LedgerBatch
 
@@ -22,6 +22,7 @@ class ToldLedger:
     def __init__(self) -> None:
         self.rows: list[dict[str, Any]] = []
         self.ids: list[dict[str, Any]] = []
+        self._heard_of: set[str] = set()
         self._client: Client | None = None
 
     async def listen(self, address: str) -> None:
@@ -33,6 +34,12 @@ class ToldLedger:
             await self._client.close()
 
     async def _heard(self, message: Msg) -> None:
+        # A process that ends tells again what it has not heard the stream has; the stream drops that.
+        number = (message.headers or {}).get(MESSAGE_ID, "")  # a sign of life has none
+        if number in self._heard_of:
+            return
+        if number:
+            self._heard_of.add(number)
         rows = decode(LedgerBatch.FromString(message.data))
         self.rows += rows.stages.to_pylist()
         self.ids += rows.ids.to_pylist()

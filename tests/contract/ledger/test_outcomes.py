@@ -303,26 +303,24 @@ async def test_settled_in_a_transaction(recorded: BrokerHouse, ledger: ToldLedge
 
 async def test_handed_over(bus: NatsServer, ledger: ToldLedger, tmp_path: Path, name: str) -> None:
     """When a partition changes hands, what waits and what is held go on in the new owner, in a later epoch."""
-    house = BrokerHouse(tmp_path, gateways=1, queues=1, nats_url=bus.address)
-    await house.start()
-    client = await published(house, name)
-    client.publish(b"y", name, message_id=f"{name}-2")
-    await client.prefetch(1)
-    await client.consume(name)
-    await client.bodies(1)
-    await house.queues.pop("queue-1").stop()
-    await house.start_queue("queue-2")
-    await asyncio.sleep(0.5)
-    client.ack(1)
-    await client.bodies(2)
-    client.ack(2)
-    (held,) = await ledger.told(name, "settled accepted")
-    (waiting,) = await ledger.told(f"{name}-2", "settled accepted")
-    assert ledger.way(held) == [*PUBLISHED, *DELIVERED, "recovered held", "settled accepted"]
-    assert ledger.way(waiting) == [*PUBLISHED, "recovered handed_over", *DELIVERED, "settled accepted"]
-    epochs = [row["epoch"] for row in ledger.of(waiting) if row["service"] == "queue"]
-    assert epochs[0] < epochs[1] == epochs[-1]
-    await house.stop()
+    async with BrokerHouse(tmp_path, gateways=1, queues=1, nats_url=bus.address) as house:
+        client = await published(house, name)
+        client.publish(b"y", name, message_id=f"{name}-2")
+        await client.prefetch(1)
+        await client.consume(name)
+        await client.bodies(1)
+        await house.queues.pop("queue-1").stop()
+        await house.start_queue("queue-2")
+        await asyncio.sleep(0.5)
+        client.ack(1)
+        await client.bodies(2)
+        client.ack(2)
+        (held,) = await ledger.told(name, "settled accepted")
+        (waiting,) = await ledger.told(f"{name}-2", "settled accepted")
+        assert ledger.way(held) == [*PUBLISHED, *DELIVERED, "recovered held", "settled accepted"]
+        assert ledger.way(waiting) == [*PUBLISHED, "recovered handed_over", *DELIVERED, "settled accepted"]
+        epochs = [row["epoch"] for row in ledger.of(waiting) if row["service"] == "queue"]
+        assert epochs[0] < epochs[1] == epochs[-1]
 
 
 async def test_hostile_properties(recorded: BrokerHouse, ledger: ToldLedger, name: str) -> None:
