@@ -31,6 +31,7 @@ from services.common.http2.settings import CONNECTION_WINDOW, LARGEST_WINDOW, OU
 from services.common.http2.stream import Stream
 
 _LARGEST_BLOCK = 64 << 10  # of header fields, compressed
+_MOST_ANSWERS = 1000  # that wait to be sent: a peer that asks on and does not read would fill our memory
 _FIRST_WINDOW = initial()[Setting.INITIAL_WINDOW_SIZE]
 _STREAM_WINDOW = OURS[Setting.INITIAL_WINDOW_SIZE]
 
@@ -52,6 +53,7 @@ class Connection:
         self._to_receive = CONNECTION_WINDOW
         self._block: tuple[int, bool, bytearray] | None = None  # header fields that are to be continued
         self._events: list[Event] = []
+        self._answers = 0  # since what there was to send was taken
         if is_client:
             self._write(PREFACE)
         self._write(frames.settings({int(setting): value for setting, value in OURS.items()}))
@@ -64,10 +66,17 @@ class Connection:
 
     def data_to_send(self) -> list[bytes | memoryview]:
         """Takes out what is to be written, in order."""
+        self._answers = 0
         return self._sending.take()
 
     def _write(self, frame: bytes) -> None:
         self._sending.out.append(frame)
+
+    def _asked(self) -> None:
+        """Something must be answered that a peer may send without end (section 10.5)."""
+        self._answers += 1
+        if self._answers > _MOST_ANSWERS:
+            raise ConnectionFault(ErrorCode.ENHANCE_YOUR_CALM, f"more than {_MOST_ANSWERS} answers are not read")
 
     # -------------------------------------------------------------- what the user says
 
@@ -161,6 +170,7 @@ class Connection:
         try:
             handler(self, frame)
         except StreamFault as fault:
+            self._asked()
             self.reset(fault.stream, fault.code)
             self._events.append(Reset(fault.stream, fault.code, fault.text))
 
@@ -233,6 +243,7 @@ class Connection:
         if self._is_client or not number % 2:
             raise ConnectionFault(ErrorCode.PROTOCOL_ERROR, f"header fields of stream {number}, which is not open")
         self._last_stream = number
+        self._asked()
         if self._parting or len(self._streams) >= OURS[Setting.MAX_CONCURRENT_STREAMS]:
             self._write(frames.rst_stream(number, ErrorCode.REFUSED_STREAM))
             return None
@@ -253,6 +264,7 @@ class Connection:
         for identifier, value in frames.read_settings(frame.payload):
             if check(identifier, value):
                 self._sending.apply(identifier, value, self._streams)
+        self._asked()
         self._write(frames.frame(Type.SETTINGS, Flag.ACK, 0))
         if not self._ready:
             self._ready = True
@@ -268,6 +280,7 @@ class Connection:
         if frame.flags & Flag.ACK:
             self._events.append(Pong())
         else:
+            self._asked()
             self._write(frames.frame(Type.PING, Flag.ACK, 0, bytes(frame.payload)))
 
     def _goaway(self, frame: Frame) -> None:

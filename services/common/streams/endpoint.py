@@ -136,6 +136,8 @@ class Endpoint(asyncio.BufferedProtocol, ABC):
             (self._transport.abort if self._paused else self._transport.close)()
 
     def _write(self) -> None:
+        if self._paused:
+            return  # the connection keeps it, and sees how much becomes of it
         chunks = self._connection.data_to_send()
         if chunks and self._transport and not self._transport.is_closing():
             self._transport.writelines(chunks)

@@ -198,6 +198,29 @@ def test_faults_that_end_a_stream(one: Callable[[], Transcript], code: ErrorCode
     assert it.raw() == b""
 
 
+_ASKING = {
+    "PING": lambda one, _: frame(PING, 0, 0, bytes(8)),
+    "SETTINGS": lambda one, _: settings(),
+    "requests": lambda one, number: one.headers(2 * number + 1, REQUEST, END_HEADERS | END_STREAM),
+    "requests that fail": lambda one, number: one.headers(2 * number + 1, REQUEST) + grow(2 * number + 1, 0),
+}
+
+
+@pytest.mark.parametrize("ask", _ASKING.values(), ids=_ASKING)
+def test_a_peer_that_asks_and_does_not_read(ask: Callable[[Transcript, int], bytes]) -> None:
+    """Has to calm down: what it is owed is bounded. One that reads may ask for ever (section 10.5)."""
+    one = server().started()
+    for number in range(1, 3000):
+        one.peer(ask(one, number))
+        one.raw()
+    flood = b"".join(ask(one, number) for number in range(3000, 4100))
+    with pytest.raises(ConnectionFault) as failure:
+        one.peer(flood)
+    assert failure.value.code is ErrorCode.ENHANCE_YOUR_CALM
+    *answers, last = one.sent()
+    assert (last.kind, len(answers) <= 1000) == (GOAWAY, True)
+
+
 def test_more_data_than_a_streams_window() -> None:
     """Ends that stream and no other (section 6.9.1)."""
     one = server().opened(1, 3)

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from services.common.streams.client import ClientStream, connect
 from services.common.streams.stream import Stream
@@ -15,6 +16,7 @@ from tests.support.http2_transcript import (
     END_HEADERS,
     END_STREAM,
     HEADERS,
+    PING,
     PREFACE,
     Transcript,
     client,
@@ -176,3 +178,24 @@ async def test_trailers_of_a_client_end_its_stream(address: str) -> None:
         await until(lambda: served.heard and served.heard[0].reasons)
         writer.close()
     assert served.heard[0].reasons == [""]
+
+
+async def test_a_peer_that_asks_and_reads_nothing(address: str) -> None:
+    """Its connection ends before the answers fill the memory, and others' streams go on (RFC 9113 section 10.5)."""
+    heard = Heard()
+    async with serving(address) as served:
+        stream = await connect(served.address, METHOD, heard)
+        _, writer = await opened(served.address)
+        writer.transport.pause_reading()  # type: ignore[attr-defined]
+        await until(lambda: len(served.server._endpoints) == 2)
+        writer.write(PREFACE + settings())
+        with capture_logs() as lines:
+            while not writer.is_closing() and not lines:
+                writer.write(frame(PING, 0, 0, bytes(8)) * 500)
+                await asyncio.sleep(0.001)
+        await until(lambda: len(served.server._endpoints) == 1)
+        stream.write(b"x")
+        await until(lambda: heard.messages)
+        stream.close()
+        writer.transport.abort()
+    assert [(line["log_level"], "ENHANCE_YOUR_CALM" in line["reason"]) for line in lines] == [("warning", True)]
