@@ -44,11 +44,15 @@ async def _serve(create: Callable[[], Awaitable[Service]]) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopping.set)
     service = await create()
-    if not await _start(service, stopping):
-        return
-    gc.freeze()
-    await stopping.wait()
-    await service.stop()
+    try:
+        if not await _start(service, stopping):
+            return
+        gc.freeze()
+        await stopping.wait()
+        await service.stop()
+    finally:
+        # One that could not start has not stopped what it had begun.
+        await _end(asyncio.all_tasks() - {asyncio.current_task()})
 
 
 async def _start(service: Service, stopping: asyncio.Event) -> bool:
@@ -63,6 +67,17 @@ async def _start(service: Service, stopping: asyncio.Event) -> bool:
     starting.cancel()
     await asyncio.gather(starting, return_exceptions=True)
     return False
+
+
+async def _end(running: set[asyncio.Task[Any]]) -> None:
+    """Cancels tasks and waits for them.
+
+    More than once if need be: libraries take a cancellation for their own when it comes at the wrong moment.
+    """
+    while running:
+        for task in running:
+            task.cancel()
+        _, running = await asyncio.wait(running, timeout=_CANCEL_AGAIN)
 
 
 class Tasks:
@@ -86,15 +101,8 @@ class Tasks:
         await self.stop()
 
     async def stop(self) -> None:
-        """Cancels what still runs and waits for it.
-
-        More than once if need be: libraries take a cancellation for their own when it comes at the wrong moment.
-        """
-        running = set(self._tasks)
-        while running:
-            for task in running:
-                task.cancel()
-            _, running = await asyncio.wait(running, timeout=_CANCEL_AGAIN)
+        """Cancels what still runs and waits for it."""
+        await _end(set(self._tasks))
 
     def _done(self, task: asyncio.Task[Any]) -> None:
         self._tasks.discard(task)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 
 import pytest
 
@@ -35,6 +36,39 @@ async def test_a_task_that_takes_no_notice_is_cancelled_again(monkeypatch: pytes
     async with asyncio.timeout(60):
         await tasks.stop()
     assert task.cancelled()
+
+
+class _CannotStart:
+    """A service that has begun something when it finds that it cannot run."""
+
+    def __init__(self, begun: list[asyncio.Task[None]]) -> None:
+        self._begun = begun
+
+    async def start(self) -> None:
+        self._begun.append(asyncio.ensure_future(self._work()))
+        await asyncio.sleep(0)
+        raise OSError("the port is taken")
+
+    async def stop(self) -> None:
+        raise AssertionError("it has not started")
+
+    async def _work(self) -> None:
+        await deaf(2)
+        await asyncio.Event().wait()
+
+
+def test_a_process_that_cannot_start_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And says why, also when something that it has begun takes no notice of being cancelled."""
+    monkeypatch.setattr(runtime, "_CANCEL_AGAIN", 0.01)
+    monkeypatch.setattr(gc, "set_threshold", lambda *_: None)
+    begun: list[asyncio.Task[None]] = []
+
+    async def create() -> _CannotStart:
+        return _CannotStart(begun)
+
+    with pytest.raises(OSError, match="the port is taken"):
+        runtime.run(create)
+    assert begun[0].cancelled()
 
 
 async def test_a_reply_does_not_undo_a_cancellation() -> None:
