@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 
 from services.common.clients.routers import ROLE
@@ -15,20 +16,28 @@ from services.router.topology.topology import Topology
 from services.router.wire import description
 from services.rpc import router_pb2
 
+_TAKES_OVER = "this router takes over; ask again"
+
 
 class Follower:
     """A Role. It has a place as every watcher has: no change is answered before the replica has it."""
 
     def __init__(self, store: StoreClient, member: str, create: Callable[[], Topology]) -> None:
+        self._member = member
         self._replica = Replica(create)
         self._client = TopologyClient(store, member, ROLE, "", self._replica)
+        self._changes: set[asyncio.Task[router_pb2.ChangeReply]] = set()  # that the router which writes is asked for
+        self._over = False
 
     async def start(self) -> None:
         """Returns when the topology is known; waits for a router that writes as long as it takes."""
         await self._client.start()
 
     async def stop(self, *, leave: bool = True) -> None:
-        """Gives its place up, when there is somebody to give it to."""
+        """Gives its place up, when there is somebody to give it to. Who waits for a change has to ask again."""
+        self._over = True
+        for change in self._changes:
+            change.cancel()
         await self._client.stop(leave=leave)
 
     def when_routers_change(self, listener: Callable[[], None]) -> None:
@@ -38,8 +47,20 @@ class Follower:
     # -------------------------------------------------------------- as Role says
 
     async def change(self, request: router_pb2.ChangeRequest) -> router_pb2.ChangeReply:
-        """Answers what the router that writes has answered."""
-        return await self._client.change(request)
+        """Answers what the router that writes has answered; raises Unavailable when this one is to be it."""
+        writer = self._client.routers.writer
+        if writer and writer.member == self._member:
+            raise Unavailable(_TAKES_OVER)
+        change = asyncio.ensure_future(self._client.change(request))
+        self._changes.add(change)
+        change.add_done_callback(self._changes.discard)
+        try:
+            return await change
+        except asyncio.CancelledError:
+            # An RPC whose handler is cancelled would stay without an answer.
+            if self._over:
+                raise Unavailable(_TAKES_OVER) from None
+            raise
 
     def route(self, request: router_pb2.RouteRequest) -> router_pb2.RouteReply:
         """Evaluates while it has its place: then it knows every change that was answered."""

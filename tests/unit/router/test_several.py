@@ -94,6 +94,26 @@ async def test_the_next_router_takes_over_while_clients_go_on(cluster: Any, unti
     assert (await client.change(cluster.request("declare_queue", name="before", passive=True))).queue.name == "before"
 
 
+async def test_a_change_that_waits_at_the_router_which_takes_over(cluster: Any) -> None:
+    """Is answered at once: who asked is to ask again, and does. No router hands a change on to itself."""
+    first = await cluster.start_router()
+    second = await cluster.start_router("router-2")
+    cluster.store.reserved = cluster.store.holder
+    await cluster.stop_one(first)
+    async with connect(cluster.settings.address_of("router-2")) as channel:
+        follower = router_pb2_grpc.RouterStub(channel)
+        waiting = [asyncio.ensure_future(follower.Change(cluster.request("declare_queue", name="q"))) for _ in range(3)]
+        await asyncio.sleep(0.2)
+        cluster.store.reserved = ""
+        async with asyncio.timeout(8):
+            answers = await asyncio.gather(*waiting, return_exceptions=True)
+        assert {answer.code() for answer in answers} == {grpc.StatusCode.UNAVAILABLE}
+        async with asyncio.timeout(8):
+            while await _refused(follower.Change(cluster.request("declare_queue", name="q")), ""):
+                await asyncio.sleep(0.01)
+    await cluster.stop_one(second)
+
+
 async def test_any_router_explains(cluster: Any, until: Any) -> None:
     """While one of two routers stops, where a message would go is still told, whichever would have been asked first."""
     first = await cluster.start_router()
