@@ -71,6 +71,18 @@ def read(data: bytes) -> list[Wire]:
     return found
 
 
+def receive(connection: Connection, data: bytes) -> list[Event]:
+    """What comes of it that a connection's socket gives this."""
+    events: list[Event] = []
+    while data:
+        room = connection.room()
+        count = min(len(room), len(data))
+        room[:count] = data[:count]
+        events += connection.received(count)
+        data = data[count:]
+    return events
+
+
 class Transcript:
     """Drives a connection; `sent` and `raw` empty what it has to say."""
 
@@ -89,7 +101,7 @@ class Transcript:
 
     def peer(self, *pieces: bytes) -> list[Event]:
         """What comes of it that the peer sends this."""
-        return self.connection.receive(b"".join(pieces))
+        return receive(self.connection, b"".join(pieces))
 
     def block(self, fields: Fields) -> bytes:
         """Header fields of the peer."""

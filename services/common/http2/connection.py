@@ -1,7 +1,8 @@
 """One end of an HTTP/2 connection that carries gRPC's messages (RFC 9113, and gRPC's PROTOCOL-HTTP2.md).
 
-Sans-IO: `receive` takes what the socket gave and gives events, `data_to_send` what the socket is to take. It is made
-for few streams that live long and carry many messages: a message costs a header of 14 octets, and no copy.
+Sans-IO: the socket is read into `room`, `received` gives what has come of it, `data_to_send` what the socket is to
+take. It is made for few streams that live long and carry many messages: a message costs a header of 14 octets, no copy
+on its way out, and one on its way in.
 """
 
 from __future__ import annotations
@@ -122,17 +123,6 @@ class Connection:
         self._write(frames.goaway(0 if self._is_client else self._last_stream, code, text))
 
     # -------------------------------------------------------------- what the peer says
-
-    def receive(self, data: bytes) -> list[Event]:
-        """What has come of it; as `room` and `received`, for whoever has the data."""
-        events: list[Event] = []
-        while data:
-            room = self.room()
-            count = min(len(room), len(data))
-            room[:count] = data[:count]
-            events += self.received(count)
-            data = data[count:]
-        return events
 
     def room(self) -> memoryview:
         """Where the socket is to be read into."""

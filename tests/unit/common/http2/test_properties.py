@@ -26,6 +26,7 @@ from tests.support.http2_transcript import (
     frame,
     grow,
     messages,
+    receive,
     server,
     settings,
 )
@@ -82,7 +83,7 @@ class _Pair:
         self.come: dict[Connection, list[Event]] = {self.client: [], self.server: []}
         self.pass_on()
         for end, window in zip((self.client, self.server), windows, strict=True):
-            end.receive(settings(initial_window_size=window, max_frame_size=frame_size))
+            receive(end, settings(initial_window_size=window, max_frame_size=frame_size))
 
     def pass_on(self) -> None:
         """Until neither has anything to say."""
@@ -92,7 +93,7 @@ class _Pair:
     def _pass(self, teller: Connection, hearer: Connection) -> bool:
         data = b"".join(teller.data_to_send())
         # The last message of the transcript may come together with anything else.
-        self.come[hearer] += hearer.receive(data)
+        self.come[hearer] += receive(hearer, data)
         return bool(data)
 
     def open(self) -> None:
@@ -111,7 +112,7 @@ class _Pair:
             for end in (self.client, self.server):
                 for number in (0, 1, 3):
                     if number == 0 or number in end._streams:
-                        end.receive(grow(number, 997 * turn))
+                        receive(end, grow(number, 997 * turn))
             self.pass_on()
 
 
