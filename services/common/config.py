@@ -76,13 +76,15 @@ class Settings(BaseSettings):
     spans_keep_bytes: Annotated[int, Field(ge=0)] = Field(1 << 30, description="bytes of older files that are kept")
     spans_keep_days: Annotated[int, Field(ge=1)] = 7
 
-    queue_memory: Annotated[int, Field(ge=1 << 20)] = Field(
-        1 << 30, description="bytes of messages in one queue process above which its publishers are held back"
+    queue_memory: Annotated[int, Field(ge=0)] = Field(
+        0, description="bytes of messages in one queue process above which publishers wait; 0: by what it may use"
     )
     heartbeat: Annotated[int, Field(ge=0, le=65535)] = Field(60, description="seconds, proposed to clients; 0 is none")
-    frame_max: Annotated[int, Field(ge=4096)] = 131072
+    frame_max: Annotated[int, Field(ge=4096, le=16 << 20)] = 131072
     channel_max: Annotated[int, Field(ge=1, le=65535)] = 2047
-    max_message_size: Annotated[int, Field(ge=1)] = 128 << 20
+    max_message_size: Annotated[int, Field(ge=1, le=128 << 20)] = Field(
+        16 << 20, description="bytes of a message's body; what is announced as larger is refused"
+    )
     handshake_timeout: Annotated[float, Field(gt=0)] = Field(10.0, description="seconds until connection.open")
 
     @property

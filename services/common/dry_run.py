@@ -85,7 +85,7 @@ def _header(given: str) -> tuple[str, Any]:
         return name, value
     try:
         return name[:-1], arguments.load(f'{{"value": {value}}}'.encode())["value"]
-    except (ValueError, TypeError, ArithmeticError, OverflowError, RecursionError, KeyError):
+    except (SyntaxFault, KeyError):
         raise SyntaxFault(f"'{given}': the value cannot be read as JSON; name=text is for text") from None
 
 

@@ -12,6 +12,7 @@
     ├── ResourceError       506  not enough of something (limits, memory)
     ├── ConnectionForced    320  the broker ends the connection
     ├── Unavailable         541  a service cannot be reached for too long
+    │   └── WrongPeer            somebody else has its address
     └── InternalError       541  our fault
 
 `code` is the AMQP 0-9-1 reply code (section 1.2 of its XML); the other protocols map the class.
@@ -104,6 +105,10 @@ class Unavailable(BrokerError):
     status = grpc.StatusCode.UNAVAILABLE
 
 
+class WrongPeer(Unavailable):
+    """Whoever answers at an address is not the one who is meant, who is away then."""
+
+
 class InternalError(BrokerError):
     code = 541
     reach = Reach.CONNECTION
@@ -137,6 +142,7 @@ _KINDS = {
         NotImplementedHere,
         ResourceError,
         Unavailable,
+        WrongPeer,
         InternalError,
         ConnectionForced,
         Fenced,
@@ -144,15 +150,37 @@ _KINDS = {
 }
 
 
+# Statuses that are no BrokerError's, and yet do not mean that the peer is away: it would answer the same again.
+_NOT_AWAY = {
+    grpc.StatusCode.UNKNOWN: InternalError,
+    grpc.StatusCode.RESOURCE_EXHAUSTED: ResourceError,
+}
+_LONGEST_TEXT = 2000  # bytes: gRPC gives a status and all that goes with it 8 KiB
+
+
 async def abort(context: grpc.aio.ServicerContext[object, object], error: BrokerError) -> NoReturn:
     """Ends an RPC with `error`, for `from_rpc` at the other end."""
-    await context.abort(error.status, error.text, trailing_metadata=((KIND_KEY, type(error).__name__),))
+    text = error.text.encode(errors="replace")[:_LONGEST_TEXT].decode(errors="ignore")
+    await context.abort(error.status, text, trailing_metadata=((KIND_KEY, type(error).__name__),))
     raise AssertionError("abort returns never")
 
 
-def from_rpc(failure: grpc.aio.AioRpcError) -> BrokerError:
-    """The error that the peer aborted with, or `Unavailable` when the call itself failed."""
+def was_answered(failure: grpc.aio.AioRpcError | BrokerError) -> bool:
+    """Whether the peer ended the call by `abort`: then it was there to the end."""
+    return isinstance(failure, BrokerError) or any(key == KIND_KEY for key, _ in failure.trailing_metadata() or ())
+
+
+def from_rpc(failure: grpc.aio.AioRpcError | BrokerError) -> BrokerError:
+    """The error that the peer aborted with; when the call itself failed, `Unavailable` unless the peer is there.
+
+    All services know all methods of theirs: one that does not is another one, at an address that was used again.
+    """
+    if isinstance(failure, BrokerError):
+        return failure
+    text = failure.details() or failure.code().name
     for key, value in failure.trailing_metadata() or ():
         if key == KIND_KEY and isinstance(value, str) and value in _KINDS:
-            return _KINDS[value](failure.details() or value)
-    return Unavailable(failure.details() or failure.code().name)
+            return _KINDS[value](text)
+    if failure.code() is grpc.StatusCode.UNIMPLEMENTED:
+        return WrongPeer("somebody else answers at the service's address; try again")
+    return _NOT_AWAY.get(failure.code(), Unavailable)(text)

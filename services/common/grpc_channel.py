@@ -4,22 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any, Protocol
 
 import grpc
 import grpc.aio
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
+from services.common.grpc_answers import Answers
 from services.common.grpc_health import Health
 from services.common.runtime import CannotStart
 from services.common.telemetry.rpc import TracedCalls
 from services.common.telemetry.tracer import OFF, Tracer
 
 # A body of 100 MiB travels in one frame, with room for what surrounds it.
-_MAX_FRAME = 256 << 20
+MAX_FRAME = 256 << 20
 
 _OPTIONS: list[tuple[str, int]] = [
-    ("grpc.max_receive_message_length", _MAX_FRAME),
-    ("grpc.max_send_message_length", _MAX_FRAME),
+    ("grpc.max_receive_message_length", MAX_FRAME),
+    ("grpc.max_send_message_length", MAX_FRAME),
     # Peers that restart are tried again at once and then often: a client waits behind each of these.
     ("grpc.initial_reconnect_backoff_ms", 50),
     ("grpc.min_reconnect_backoff_ms", 50),
@@ -44,9 +46,40 @@ _OVER_THE_NETWORK: list[tuple[str, int]] = [
 ]
 
 
+class Runtime(Protocol):
+    """Who carries calls."""
+
+    def channel(self, address: str) -> grpc.aio.Channel:
+        """To a gRPC target."""
+
+    def server(self, address: str, interceptors: list[Any]) -> grpc.aio.Server:
+        """One that will listen at `address`."""
+
+
+class Grpc:
+    """gRPC's own runtime."""
+
+    def channel(self, address: str) -> grpc.aio.Channel:
+        """As Runtime says."""
+        return grpc.aio.insecure_channel(address, options=_options(address))
+
+    def server(self, address: str, interceptors: list[Any]) -> grpc.aio.Server:
+        """As Runtime says."""
+        return grpc.aio.server(options=_options(address), interceptors=interceptors)
+
+
+_runtime: Runtime = Grpc()
+
+
+def set_runtime(runtime: Runtime) -> None:
+    """From now on channels and servers of this process are made there: a test may carry calls by itself."""
+    global _runtime  # noqa: PLW0603 - one for the whole process is the point
+    _runtime = runtime
+
+
 def connect(address: str) -> grpc.aio.Channel:
     """A channel to a gRPC target; connects when first used, and again whenever it broke."""
-    return grpc.aio.insecure_channel(address, options=_options(address))
+    return _runtime.channel(address)
 
 
 def _options(address: str) -> list[tuple[str, int]]:
@@ -59,8 +92,8 @@ class Server:
     def __init__(self, address: str, services: Iterable[str], tracer: Tracer = OFF) -> None:
         """`address` is where it will listen; `tracer` gets a span of each call that comes with a trace context."""
         self._address = address
-        interceptors = [TracedCalls(tracer)] if tracer.on else None
-        self.grpc = grpc.aio.server(options=_options(address), interceptors=interceptors)
+        interceptors = [*([TracedCalls(tracer)] if tracer.on else []), Answers()]
+        self.grpc = _runtime.server(address, interceptors)
         self._health = Health(services, self.grpc)
 
     async def listen(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import signal
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from typing import Any, Protocol
 
 import structlog
@@ -69,28 +69,28 @@ async def _start(service: Service, stopping: asyncio.Event) -> bool:
     return False
 
 
-async def _end(running: set[asyncio.Task[Any]]) -> None:
+async def _end(running: Iterable[asyncio.Task[Any]]) -> None:
     """Cancels tasks and waits for them.
 
     More than once if need be: libraries take a cancellation for their own when it comes at the wrong moment.
     """
-    while running:
+    while running := [task for task in running if not task.done()]:
         for task in running:
             task.cancel()
-        _, running = await asyncio.wait(running, timeout=_CANCEL_AGAIN)
+        await asyncio.wait(running, timeout=_CANCEL_AGAIN)
 
 
 class Tasks:
     """Background tasks of one owner, safe from the GC. One that fails is logged, and `on_failure` is told."""
 
     def __init__(self, on_failure: Callable[[BaseException], None] | None = None) -> None:
-        self._tasks: set[asyncio.Task[Any]] = set()
+        self._tasks: dict[asyncio.Task[Any], None] = {}
         self._on_failure = on_failure
 
     def start(self, work: Coroutine[Any, Any, Any], name: str) -> asyncio.Task[Any]:
         """Runs `work` beside everything else."""
         task = asyncio.get_running_loop().create_task(work, name=name)
-        self._tasks.add(task)
+        self._tasks[task] = None
         task.add_done_callback(self._done)
         return task
 
@@ -102,10 +102,10 @@ class Tasks:
 
     async def stop(self) -> None:
         """Cancels what still runs and waits for it."""
-        await _end(set(self._tasks))
+        await _end(list(self._tasks))
 
     def _done(self, task: asyncio.Task[Any]) -> None:
-        self._tasks.discard(task)
+        self._tasks.pop(task, None)
         if task.cancelled() or (failure := task.exception()) is None:
             return
         log.error("background task failed", task=task.get_name(), exc_info=failure)

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from services.common.containment import for_each
 from services.gateway.told import Told
 from services.rpc import queue_pb2 as pb
 
@@ -34,7 +35,7 @@ _AGAIN = 0.05  # while nothing happens
 class _Place:
     """One queue without an owner that has agreed."""
 
-    consumers: set[Consumer] = field(default_factory=set)  # to be attached
+    consumers: dict[Consumer, None] = field(default_factory=dict)  # to be attached
     kept: list[tuple[pb.Outcome.ValueType, Sequence[int]]] = field(default_factory=list)
     late: list[tuple[pb.Outcome.ValueType, Sequence[int]]] = field(default_factory=list)  # not told when it was asked
     asked: set[int] = field(default_factory=set)  # handles whose attachment is not answered yet
@@ -92,7 +93,7 @@ class Adrift:
     def add(self, consumer: Consumer) -> None:
         """A consumer to be attached again."""
         place = self._places[consumer.queue_id]
-        place.consumers.add(consumer)
+        place.consumers[consumer] = None
         self._forget(place, consumer.handle)
         self.retry_soon()
 
@@ -100,7 +101,7 @@ class Adrift:
         """A consumer that ended; what it holds is still told."""
         place = self._places.get(consumer.queue_id)
         if place:
-            place.consumers.discard(consumer)
+            place.consumers.pop(consumer, None)
 
     def link_down(self, link: QueueLink, is_lost: Callable[[int], bool]) -> None:
         """An owner is gone, for the queues of which `is_lost` says so; its consumers are added one by one."""
@@ -155,8 +156,7 @@ class Adrift:
                 found[queue_id] = link
         if found:
             held = self._held_of(found)
-            for queue_id, link in found.items():
-                self._ask(queue_id, link, held[queue_id])
+            for_each("asking a queue's next owner", found.items(), lambda each: self._ask(*each, held[each[0]]))
         self._told.tell({self._partition_of(queue_id) for queue_id in self._places if not self._is_asked(queue_id)})
         self._look_within(_AGAIN)
 
@@ -169,8 +169,7 @@ class Adrift:
         return definition.partition if definition else None
 
     def _drop(self, queue_id: int) -> None:
-        for consumer in list(self._places.pop(queue_id).consumers):
-            self._end(consumer)
+        for_each("ending a consumer", list(self._places.pop(queue_id).consumers), self._end)
 
     def _held_of(self, queues: Mapping[int, QueueLink]) -> dict[int, dict[Consumer | GetHolder, list[int]]]:
         held: dict[int, dict[Consumer | GetHolder, list[int]]] = defaultdict(lambda: defaultdict(list))
@@ -182,7 +181,7 @@ class Adrift:
 
     def _ask(self, queue_id: int, link: QueueLink, held: Holdings) -> None:
         place = self._places[queue_id]
-        consumers, place.consumers, place.link = place.consumers, set(), link
+        consumers, place.consumers, place.link = place.consumers, {}, link
         place.kept, place.late = place.kept + place.late, []
         strays = [uid for _, uids in place.kept for uid in uids]
         for holder, uids in held.items():

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from functools import partial
 
+from services.common.containment import for_each
 from services.common.login import Login
 from services.common.users import User
 from services.gateway.sasl import Credentials
 from services.rpc import store_pb2
+
+_DO = "set the user's password again: hopline users add"
 
 
 class Authenticator:
@@ -22,11 +26,7 @@ class Authenticator:
         snapshot: dict[str, User] = {}
         async for batch in records:
             users = snapshot if batch.snapshot else self._users
-            for record in batch.records:
-                if record.deleted:
-                    users.pop(record.key, None)
-                else:
-                    users[record.key] = User.from_json(record.value)
+            for_each("reading a user's record", batch.records, partial(_apply, users), do=_DO)
             if batch.snapshot and batch.last:
                 self._users, snapshot = snapshot, {}
 
@@ -34,3 +34,10 @@ class Authenticator:
         """The user's name; raises AccessRefused, as `Login.check`."""
         user = await self._login.check(self._users.get(credentials.user), credentials.password, peer)
         return user.name
+
+
+def _apply(users: dict[str, User], record: store_pb2.Record) -> None:
+    if record.deleted:
+        users.pop(record.key, None)
+    else:
+        users[record.key] = User.from_json(record.value)

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from services.common.message.weight import weight
+
 if TYPE_CHECKING:
     from services.gateway.consumer import Consumer
 
@@ -22,23 +24,23 @@ class Arrived:
     uids: Sequence[int]
     properties: Sequence[bytes]
     bodies: Sequence[bytes]
-    size: int
+    size: int  # of properties and bodies: what the queue process has taken from the consumer's credit
 
     def split(self, count: int) -> tuple[Arrived, Arrived]:
         """The first `count` deliveries, and the others."""
         return self._slice(0, count), self._slice(count, len(self.bodies))
 
     def _slice(self, first: int, end: int) -> Arrived:
-        bodies = self.bodies[first:end]
+        properties, bodies = self.properties[first:end], self.bodies[first:end]
         return Arrived(
             self.exchange,
             self.routing_key,
             self.redelivered,
             self.format,
             self.uids[first:end],
-            self.properties[first:end],
+            properties,
             bodies,
-            sum(map(len, bodies)),
+            weight(properties, bodies),
         )
 
 

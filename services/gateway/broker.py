@@ -6,6 +6,7 @@ import asyncio
 import itertools
 from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import structlog
@@ -13,8 +14,11 @@ import structlog
 from services.common.bus.events import UNHEARD
 from services.common.clients.publisher import Publisher
 from services.common.clients.queue_link import Settlement
-from services.common.errors import AccessRefused, NotFound, Unavailable
+from services.common.containment import for_each
+from services.common.errors import AccessRefused, InternalError, NotFound, Unavailable
 from services.common.ledger.recorder import OFF
+from services.common.memory import available
+from services.common.message.weight import weight
 from services.common.telemetry.tracer import OFF as NO_TRACER
 from services.common.telemetry.tracer import Tracer
 from services.gateway.adrift import Adrift
@@ -69,12 +73,13 @@ class Broker:
         self.recorder = recorder
         self.routes = RouteCache(topology)
         self.publisher = Publisher(name, uids, table, self._partition_of, self)
-        self.sessions: set[Session] = set()
+        self.sessions: dict[Session, None] = {}
         self._consumers: dict[int, Consumer] = {}
+        self._windows = available() // 16
         self._handles = itertools.count(1)
         self._adrift = Adrift(self.publisher, topology.queues, self.sessions, self.new_handle, self._end)
         self.transactions = Coordinator(self.publisher, store, self._adrift)
-        self._to_flush: set[Connection] = set()
+        self._to_flush: dict[Connection, None] = {}
         self.close_virtual_host: Callable[[str], None] = _nobody_is_connected
         """Ends the connections to a virtual host that is no more; set by whoever knows them."""
         topology.listeners.append(self)
@@ -125,6 +130,14 @@ class Broker:
             self._adrift.keep(queue_id, outcome, uids)
 
     # -------------------------------------------------------------- consumers
+
+    @property
+    def window(self) -> int:
+        """Bytes that may be on the way to the next consumer: the more there are the less, since none of them may read.
+
+        Those of n consumers are no more than the logarithm of n times what is reserved for all.
+        """
+        return self._windows // (len(self._consumers) + 1)
 
     def new_handle(self) -> int:
         return next(self._handles)
@@ -181,34 +194,38 @@ class Broker:
         """Has a connection write when the frame at hand has been read, or at the end of the turn."""
         if not self._to_flush:
             asyncio.get_running_loop().call_soon(self._flush)
-        self._to_flush.add(connection)
+        self._to_flush[connection] = None
 
     def _flush(self) -> None:
-        connections, self._to_flush = self._to_flush, set()
+        connections, self._to_flush = self._to_flush, {}
         for connection in connections:
             connection.flush()
 
     # -------------------------------------------------------------- the links say
 
     def received(self, link: QueueLink, frame: pb.QueueFrame) -> None:
-        for attached in frame.attached:
-            self._attached(link, attached)
+        if frame.attached:
+            for_each("attaching a consumer", frame.attached, partial(self._attached, link))
         if frame.HasField("deliveries"):
             self._deliver(link, frame.deliveries)
-        for handle in frame.detached:
-            self._detached(handle)
-        for cancelled in frame.cancelled:
-            self._cancelled(link, cancelled)
-        for prepared in frame.prepared:
-            self.transactions.prepared(link, prepared)
-        for transaction in frame.completed:
-            self.transactions.completed(link, transaction)
+        if frame.detached or frame.cancelled:
+            self._ended(link, frame)
+        if frame.prepared or frame.completed:
+            self._answered(link, frame)
         if frame.unsettled:
             self._adrift.give_back(Settlement(each.queue_id, each.outcome, each.uids) for each in frame.unsettled)
         if frame.lost_partitions:
             lost = set(frame.lost_partitions)
             self._owner_gone(link, lambda queue_id: self._partition_of(queue_id) in lost)
         self._flush()
+
+    def _ended(self, link: QueueLink, frame: pb.QueueFrame) -> None:
+        for_each("detaching a consumer", frame.detached, self._detached)
+        for_each("cancelling a consumer", frame.cancelled, partial(self._cancelled, link))
+
+    def _answered(self, link: QueueLink, frame: pb.QueueFrame) -> None:
+        for_each("preparing a transaction", frame.prepared, partial(self.transactions.prepared, link))
+        for_each("completing a transaction", frame.completed, partial(self.transactions.completed, link))
 
     def _deliver(self, link: QueueLink, batch: pb.DeliveryBatch) -> None:
         uids, properties, bodies = list(batch.uids), list(batch.properties), list(batch.bodies)
@@ -227,19 +244,20 @@ class Broker:
             consumer = self._consumers.get(run.consumer)
             if consumer and consumer.link is link:
                 its_bodies = bodies[at:end_of_run]
-                consumer.session.deliver(
-                    consumer,
-                    Arrived(
-                        run.exchange,
-                        run.routing_key,
-                        run.redelivered,
-                        run.format,
-                        uids[at:end_of_run],
-                        its,
-                        its_bodies,
-                        sum(map(len, its_bodies)),
-                    ),
+                arrived = Arrived(
+                    run.exchange,
+                    run.routing_key,
+                    run.redelivered,
+                    run.format,
+                    uids[at:end_of_run],
+                    its,
+                    its_bodies,
+                    weight(its, its_bodies),
                 )
+                try:
+                    consumer.session.deliver(consumer, arrived)
+                except Exception as fault:  # noqa: BLE001 - this consumer's, and the others wait too
+                    consumer.session.connection.fault("delivering a message", fault)
             at = end_of_run
 
     def _attached(self, link: QueueLink, attached: pb.Attached) -> None:
@@ -249,13 +267,13 @@ class Broker:
         self._adrift.answered(attached.consumer, agreed=attached.reason == pb.NONE)
         if consumer is None:
             return
-        if attached.reason == pb.NONE:
+        if attached.reason == pb.NONE and consumer.state is not State.ENDED:
             consumer.state = State.ATTACHED
         if consumer.answer and not consumer.answer.done():
             consumer.answer.set_result(attached)
         elif attached.reason == pb.NONE:
             consumer.grant()
-        elif attached.reason == pb.UNKNOWN_QUEUE:
+        elif attached.reason in (pb.UNKNOWN_QUEUE, pb.OTHER):
             self._end(consumer)
         else:
             self._drift(consumer)
@@ -309,9 +327,9 @@ class Broker:
         self._adrift.look_soon()
 
     def _owner_gone(self, link: QueueLink, is_lost: Callable[[int], bool], *, but_settled: bool = False) -> None:
-        for consumer in list(self._consumers.values()):
-            if consumer.link is link and is_lost(consumer.queue_id) and not (but_settled and consumer.settled):
-                self._drift(consumer)
+        lost = [each for each in self._consumers.values() if each.link is link and is_lost(each.queue_id)]
+        drifting = [consumer for consumer in lost if not (but_settled and consumer.settled)]
+        for_each("taking a consumer from its former owner", drifting, self._drift)
         self._adrift.link_down(link, is_lost)
         self._adrift.give_back(link.take_unsettled(is_lost))
 
@@ -359,3 +377,5 @@ def _raise(attached: pb.Attached) -> None:
         raise AccessRefused(attached.text or "queue in exclusive use")
     if attached.reason == pb.UNKNOWN_QUEUE:
         raise NotFound(attached.text or "the queue was deleted")
+    if attached.reason == pb.OTHER:
+        raise InternalError(attached.text or "the queue cannot be served")

@@ -15,21 +15,21 @@ from typing import TYPE_CHECKING, Any, cast
 import structlog
 
 from services.common.clients.publisher import Congestion, Pressure
-from services.common.errors import BrokerError, ConnectionForced, NotFound
+from services.common.containment import contained, for_each
+from services.common.errors import BrokerError, ConnectionForced, InternalError, NotFound
 from services.common.runtime import Tasks
 from services.gateway import vocabulary as v
 from services.gateway.events import closed, opened
-from services.gateway.record import NO_RECORD, client_name, record_of
+from services.gateway.login import Login
+from services.gateway.record import NO_RECORD, record_of
 from services.gateway.requests import HANDLERS
-from services.gateway.sasl import mechanism_named
+from services.gateway.requests.topology import delete_exclusive_queues
 from services.gateway.session import Session
-from services.rpc import router_pb2
 
 if TYPE_CHECKING:
     from services.gateway.broker import Broker
     from services.gateway.consumer import Consumer
     from services.gateway.listener import Listener
-    from services.gateway.sasl import Mechanism
 
 log = structlog.get_logger()
 
@@ -48,25 +48,26 @@ class Connection(asyncio.Protocol):
         self.broker: Broker = listener.broker
         self.engine = engine
         self.name = name  # unique in the cluster: the owner of exclusive queues
-        self.user = ""
-        self.virtual_host = ""
-        self.peer = ""
+        self.user = self.virtual_host = ""
+        self.peer = self.peer_host = ""
         self.client = ""  # what the application calls itself, or its user
         self.record = NO_RECORD
         self.owns_queues = False
         self.sessions: dict[int, Session] = {}
         self.tasks = Tasks()
+        self.waiting = 0  # bytes of requests that wait for others, of all sessions
         self.writable = True
         self.lost = False
         self._transport: asyncio.Transport | None = None
-        self._mechanism: Mechanism | None = None
+        self.login = Login(self)
         self._drained = asyncio.Event()
         self._drained.set()
         self._holds: set[object] = set()  # why the socket is not read
         self._turns: deque[Session] = deque()  # sessions that wait to write
-        self._hungry: set[Consumer] = set()  # consumers that may be due credit
-        self._to_confirm: set[Session] = set()
+        self._hungry: dict[Consumer, None] = {}  # consumers that may be due credit
+        self._to_confirm: dict[Session, None] = {}
         self._closing = False
+        self._broken = False  # by a fault of ours
         self._parting = False  # what is left to be said is said at the very end
         self._last_read = self._last_write = 0.0
         self._timers: list[asyncio.TimerHandle] = []
@@ -78,16 +79,20 @@ class Connection(asyncio.Protocol):
         self._transport = cast("asyncio.Transport", transport)  # uvloop's is one in all but name
         self._transport.set_write_buffer_limits(_WRITE_HIGH, _WRITE_LOW)
         peer = transport.get_extra_info("peername")
-        self.peer = f"{peer[0]}:{peer[1]}" if peer else "local"
+        self.peer, self.peer_host = (f"{peer[0]}:{peer[1]}", peer[0]) if peer else ("local", "")
         self._loop = asyncio.get_running_loop()
         self._last_read = self._last_write = self._loop.time()
         self._timers.append(self._loop.call_later(self.listener.settings.handshake_timeout, self._too_slow))
 
     def data_received(self, data: bytes) -> None:
         self._last_read = self._loop.time()
-        for request in self.engine.receive(data):
-            self._handle(request)
-        self._await_farewell()
+        try:
+            for request in self.engine.receive(data):
+                self._handle(request)
+            self.listener.incoming.note(self, self.engine.incomplete)
+            self._await_farewell()
+        except Exception as fault:  # noqa: BLE001 - this client's, whatever it is
+            self.fault("reading what a client sent", fault)
         self.flush()
         if len(data) >= _MUCH and not self.lost:
             self.hold(_MUCH)
@@ -123,26 +128,18 @@ class Connection(asyncio.Protocol):
         self.listener.tasks.start(self._clean_up(), name=f"clean up {self.name}")
 
     async def _clean_up(self) -> None:
-        await self._end_sessions()
-        await self.tasks.stop()
+        try:
+            await self._end_sessions()
+        finally:  # also of a gateway that stops, and waits no longer
+            await self.tasks.stop()
 
     async def _end_sessions(self) -> None:
         # What was read is carried out: a client that publishes and closes at once has published.
         await asyncio.gather(*(session.idle() for session in self.sessions.values()))
-        for session in self.sessions.values():
-            session.close()
-        self.sessions.clear()
+        sessions, self.sessions = self.sessions, {}
+        for_each("closing a session", sessions.values(), Session.close)
         if self.owns_queues:
-            await self._delete_exclusive_queues()
-
-    async def _delete_exclusive_queues(self) -> None:
-        closed = router_pb2.CloseConnection()
-        change = router_pb2.ChangeRequest(virtual_host=self.virtual_host, connection=self.name, close_connection=closed)
-        try:
-            await self.broker.topology.change(change)
-            self.owns_queues = False
-        except BrokerError as error:
-            log.warning("exclusive queues stay until the router is back", connection=self.name, error=error.text)
+            await delete_exclusive_queues(self)
 
     # -------------------------------------------------------------- writing
 
@@ -150,6 +147,12 @@ class Connection(asyncio.Protocol):
         """Writes what the engine has; lets sessions write what they kept; grants what consumers are due."""
         if self.lost:
             return
+        try:
+            self._flush()
+        except Exception as fault:  # noqa: BLE001 - this client's, whatever it is
+            self.fault("writing to a client", fault)
+
+    def _flush(self) -> None:
         if self._to_confirm:
             self._confirm()
         self._write()
@@ -190,7 +193,7 @@ class Connection(asyncio.Protocol):
 
     def wants_to_confirm(self, session: Session) -> None:
         """Publishes of a session became safe."""
-        self._to_confirm.add(session)
+        self._to_confirm[session] = None
         self.flush_soon()
 
     def wants_to_return(self) -> None:
@@ -201,7 +204,7 @@ class Connection(asyncio.Protocol):
 
     def wrote(self, consumer: Consumer) -> None:
         """A consumer may be due credit, once the socket takes what was written."""
-        self._hungry.add(consumer)
+        self._hungry[consumer] = None
         self.flush_soon()
 
     def cancelled(self, consumer: Consumer) -> None:
@@ -263,10 +266,26 @@ class Connection(asyncio.Protocol):
             "request refused", connection=self.name, request=type(request).__name__, code=error.code, error=error.text
         )
         self.engine.fail(request, error)
-        self._take_pending()
+        self.take_pending()
         self.flush_soon()
 
-    def _take_pending(self) -> None:
+    def fault(self, what: str, fault: Exception) -> None:
+        """Something cannot be done for this client: its connection ends, which it is told, and nobody else's does.
+
+        What it has not settled goes back to the queues, so nothing is lost.
+        """
+        error = contained(what, fault, connection=self.name, peer=self.peer)
+        if not self._broken and not self.lost:
+            self._broken = True
+            for_each("ending a connection", (InternalError(error.text),), self._end_by, lambda *_: self.abort())
+
+    def _end_by(self, error: BrokerError) -> None:
+        self.engine.close(error)
+        self.take_pending()
+        self._write()
+        self.tasks.start(self._end_sessions(), name="end sessions")
+
+    def take_pending(self) -> None:
         """Carries out what arose from an answer: requests that the engine had held back, or the end of a session."""
         for request in self.engine.pending_requests():
             self._handle(request)
@@ -286,7 +305,7 @@ class Connection(asyncio.Protocol):
             del self.sessions[session.number]
         self.release(session)
         if session in self._to_confirm:
-            self._to_confirm.discard(session)
+            del self._to_confirm[session]
             session.write_confirms()
         session.close()
         if not self.lost:
@@ -320,26 +339,6 @@ class Connection(asyncio.Protocol):
 
     # -------------------------------------------------------------- before the first session
 
-    def _authenticate(self, request: v.Authenticate) -> None:
-        self.tasks.start(self._log_in(request), name="log in")
-
-    async def _log_in(self, request: v.Authenticate) -> None:
-        try:
-            self._mechanism = self._mechanism or mechanism_named(request.mechanism)
-            answer = self._mechanism.respond(request.response)
-            if isinstance(answer, bytes):
-                self.engine.challenge(answer)
-                self._take_pending()
-            else:
-                peer = self._transport.get_extra_info("peername") if self._transport else None
-                self.user = await self.listener.authenticator.check(answer, peer[0] if peer else "")
-                self.client = client_name(request.client_properties, self.user)
-                self.engine.authenticated()
-                self._take_pending()
-        except BrokerError as error:
-            self.fail(request, error)
-        self.flush()
-
     def _open(self, request: v.Open) -> None:
         name = request.virtual_host
         if name not in self.broker.topology.virtual_hosts:
@@ -349,7 +348,7 @@ class Connection(asyncio.Protocol):
         self.record = record_of(self)
         self.engine.succeed(request)
         self._timers.pop().cancel()
-        self._take_pending()
+        self.take_pending()
         self.broker.events.publish(opened(self))
         log.info("connection opened", connection=self.name, peer=self.peer, user=self.user, virtual_host=name)
         if self.engine.heartbeat:
@@ -358,8 +357,7 @@ class Connection(asyncio.Protocol):
     def _too_slow(self) -> None:
         log.info("handshake took too long", connection=self.name, peer=self.peer)
         self._closing = True
-        if self._transport:
-            self._transport.abort()
+        self.abort()
 
     def shut_down(self, reason: str) -> None:
         """The broker ends the connection: tells the client so (connection.close 320)."""
@@ -393,8 +391,8 @@ class Connection(asyncio.Protocol):
 
 
 _SPECIAL: dict[type[v.Request], Any] = {
-    v.Authenticate: Connection._authenticate,  # noqa: SLF001 - the class's own table
-    v.Open: Connection._open,  # noqa: SLF001
+    v.Authenticate: lambda connection, request: connection.login.authenticate(request),
+    v.Open: Connection._open,  # noqa: SLF001 - the class's own table
     v.OpenSession: Connection._open_session,  # noqa: SLF001
     v.Close: Connection._close,  # noqa: SLF001
 }

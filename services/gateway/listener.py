@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from services.common.containment import for_each
+from services.common.memory import available
 from services.common.runtime import Tasks
 from services.gateway.connection import Connection
+from services.gateway.incoming import Incoming
 
 if TYPE_CHECKING:
     from services.common.config import Settings
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 _BACKLOG = 1024
+_INCOMING = 1 << 30  # bytes, at most, of messages that have begun to come in
 _LAST_WORDS = 2.0  # seconds for clients to answer connection.close when the gateway stops
 
 
@@ -40,11 +44,12 @@ class Listener:
         self.settings = settings
         self.broker = broker
         self.authenticator = authenticator
+        self.incoming = Incoming(min(available() // 8, _INCOMING))
         self.tasks = Tasks()
         self._create_engine = create_engine
         self._prefix = prefix
         self._numbers = itertools.count(1)
-        self._connections: set[Connection] = set()
+        self._connections: dict[Connection, None] = {}
         self._server: asyncio.Server | None = None
         self._empty = asyncio.Event()
         broker.close_virtual_host = self._close_virtual_host
@@ -60,8 +65,7 @@ class Listener:
         """Tells every client, waits a moment for their farewell, closes."""
         if self._server:
             self._server.close()
-        for connection in list(self._connections):
-            connection.shut_down("broker is shutting down")
+        for_each("ending a connection", list(self._connections), lambda each: each.shut_down("broker is shutting down"))
         if self._connections:
             self._empty.clear()
             with contextlib.suppress(TimeoutError):
@@ -73,16 +77,16 @@ class Listener:
 
     def forget(self, connection: Connection) -> None:
         """A connection is gone."""
-        self._connections.discard(connection)
+        self._connections.pop(connection, None)
+        self.incoming.forget(connection)
         if not self._connections:
             self._empty.set()
 
     def _close_virtual_host(self, name: str) -> None:
-        for connection in list(self._connections):
-            if connection.virtual_host == name:
-                connection.shut_down(f"vhost '{name}' is deleted")
+        concerned = [connection for connection in self._connections if connection.virtual_host == name]
+        for_each("ending a connection", concerned, lambda each: each.shut_down(f"vhost '{name}' is deleted"))
 
     def _accept(self) -> Connection:
         connection = Connection(self, self._create_engine(), f"{self._prefix}{next(self._numbers)}")
-        self._connections.add(connection)
+        self._connections[connection] = None
         return connection

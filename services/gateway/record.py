@@ -10,6 +10,7 @@ from services.common.ledger import stages
 from services.common.ledger.place import Place
 from services.common.ledger.recorder import OFF, Recorder
 from services.common.message import format_named
+from services.common.message.weight import weight
 from services.rpc import ledger_pb2 as ledger
 
 if TYPE_CHECKING:
@@ -41,11 +42,10 @@ class ClientRecord:
     # -------------------------------------------------------------- publishes
 
     def received(self, publish: Publish, uids: Sequence[int], size: int) -> None:
-        """A run was read whole; `size` is that of the bodies."""
+        """A run was read whole; `size` is that of properties and bodies."""
         properties = publish.properties
         shared = properties.count(properties[0]) == len(properties)
         self._identify(publish.format, uids, properties[:1] if shared else properties)
-        size += len(properties[0]) * len(properties) if shared else sum(map(len, properties))
         self._recorder.record(ledger.RECEIVED, self._place(publish), uids, size=size)
 
     def routed(self, publish: Publish, uids: Sequence[int], queue_ids: tuple[int, ...]) -> None:
@@ -77,7 +77,7 @@ class ClientRecord:
 
     def failed(self, publish: Publish, uids: Sequence[int], error: BrokerError) -> None:
         """It ended its session by what it asked for."""
-        self.received(publish, uids, sum(map(len, publish.bodies)))
+        self.received(publish, uids, weight(publish.properties, publish.bodies))
         self.refused(publish, uids, _reason(error))
 
     def rolled_back(self, publish: Publish, uids: Sequence[int]) -> None:

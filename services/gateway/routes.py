@@ -15,6 +15,7 @@ from services.gateway.vocabulary import Publish
 from services.rpc import router_pb2
 
 _REMEMBERED = 100_000  # routes of one exchange; beyond, it begins again
+_LONGEST = 1024  # bytes of properties that are remembered
 
 
 @dataclass(slots=True)
@@ -85,6 +86,10 @@ class RouteCache:
         return await self._topology.route(messages, metadata)
 
     def _remember(self, virtual_host: str, publish: Publish, route: Route) -> None:
+        if route.by_properties is not None:
+            # Long properties hardly ever come twice, and would be kept here when their message is gone.
+            kept = {properties: ids for properties, ids in route.by_properties.items() if len(properties) <= _LONGEST}
+            route = Route(route.queue_ids, kept)
         routes = self._exchanges[virtual_host, publish.exchange]
         old = routes.get(publish.routing_key)
         if old and old.by_properties is not None and route.by_properties is not None:

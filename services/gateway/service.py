@@ -16,6 +16,7 @@ from services.common.clients.topology import TopologyClient
 from services.common.config import Settings
 from services.common.grpc_channel import Server
 from services.common.ledger.ledger import Ledger
+from services.common.memory import available, largest_message
 from services.common.runtime import Tasks
 from services.common.telemetry.rules import RECORD_KIND as RULE_KIND
 from services.common.telemetry.status import report
@@ -81,7 +82,10 @@ class Service:
     def _engine_factory(self) -> Callable[[], Engine]:
         settings = self._settings
         create = plugins.load("protocols", "amqp-0-9")
-        limits = Limits(settings.frame_max, settings.channel_max, settings.heartbeat, settings.max_message_size)
+        largest = min(settings.max_message_size, largest_message(available()))
+        if largest < settings.max_message_size:
+            log.warning("messages are limited to what memory bears", wanted=settings.max_message_size, largest=largest)
+        limits = Limits(settings.frame_max, settings.channel_max, settings.heartbeat, largest)
         mechanisms = list(plugins.names("sasl_mechanisms"))
         return lambda: create(limits, mechanisms)
 

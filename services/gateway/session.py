@@ -8,24 +8,22 @@ from collections.abc import Coroutine, Iterable, Iterator
 from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any
 
-import structlog
-
-from services.common.errors import BrokerError, InternalError
+from services.common.containment import contained
+from services.common.errors import BrokerError
 from services.common.telemetry.conventions import CONNECTION_LOST, SESSION_CLOSED
 from services.gateway.backlog import Arrived, Backlog
 from services.gateway.confirms import ConfirmTracker
 from services.gateway.consumer import Consumer, GetHolder, State
 from services.gateway.transaction import Transaction
-from services.gateway.vocabulary import CloseSession, Deliveries, Request, Returned
+from services.gateway.vocabulary import CloseSession, Deliveries, Publish, Request, Returned
 from services.rpc.queue_pb2 import ABANDON, RESTORE
 
 if TYPE_CHECKING:
     from services.gateway.broker import Broker
     from services.gateway.connection import Connection
 
-log = structlog.get_logger()
-
-_WAITING_REQUESTS = 64  # behind one that takes its time; beyond, the connection is read no further
+_WAITING_BYTES = 1 << 20  # of requests behind one that takes its time; beyond, the connection is read no further
+_REQUEST_BYTES = 2 << 10  # that a request takes besides messages
 _TURN = 128 << 10  # bytes that a session writes of what waits before it is another one's turn
 
 
@@ -55,7 +53,7 @@ class Session:
         self._waiting: deque[Request] = deque()
         self._busy = False
         self._work: asyncio.Task[None] | None = None
-        self.broker.sessions.add(self)
+        self.broker.sessions[self] = None
 
     @property
     def broker(self) -> Broker:
@@ -67,7 +65,8 @@ class Session:
         """Carries out a request, now or when those before it are done."""
         if self._busy:
             self._waiting.append(request)
-            if len(self._waiting) > _WAITING_REQUESTS:
+            self.connection.waiting += _weight(request)
+            if self.connection.waiting > _WAITING_BYTES:
                 self.connection.hold(self)
             return
         self._carry_out(request)
@@ -78,32 +77,44 @@ class Session:
         except BrokerError as error:
             self._fail(request, error)
             return
+        except Exception as fault:  # noqa: BLE001 - this request's, whatever it is
+            self._fail(request, contained("a request", fault, request=type(request).__name__))
+            return
         if work is not None:
             self._busy = True
             self._work = self.connection.tasks.start(self._finish(request, work), name=type(request).__name__)
 
     async def idle(self) -> None:
         """Returns when everything that was asked has been done."""
-        while self._busy and self._work:
+        while self._busy and self._work and not self._work.done():
             await asyncio.wait([self._work])
 
     async def _finish(self, request: Request, work: Coroutine[Any, Any, Any]) -> None:
         try:
             result = await work
-            if not self.connection.lost:
-                self.connection.engine.succeed(request, result)
-                self._after(request)
         except BrokerError as error:
             self._fail(request, error)
-        except Exception as fault:
-            log.exception("request failed; this is a fault of ours", request=type(request).__name__)
-            self._fail(request, InternalError(f"internal error: {fault!r}"))
+        except Exception as fault:  # noqa: BLE001 - this request's, whatever it is
+            self._fail(request, contained("a request", fault, request=type(request).__name__))
+        else:
+            self._succeed(request, result)
         self._busy = False
         while self._waiting and not self._busy:
-            self._carry_out(self._waiting.popleft())
+            following = self._waiting.popleft()
+            self.connection.waiting -= _weight(following)
+            self._carry_out(following)
         if not self._busy:
             self.connection.release(self)
         self.connection.flush()
+
+    def _succeed(self, request: Request, result: Any) -> None:  # noqa: ANN401 - as each request says
+        if self.connection.lost:
+            return
+        try:
+            self.connection.engine.succeed(request, result)
+            self._after(request)
+        except Exception as fault:  # noqa: BLE001 - an answer that cannot be written
+            self.connection.fault("answering a client", fault)
 
     def _after(self, request: Request) -> None:
         # What a consumer was sent goes out only now, so that no delivery overtakes the answer that names it.
@@ -113,9 +124,14 @@ class Session:
 
     def _fail(self, request: Request, error: BrokerError) -> None:
         # What follows a fault is not carried out, but for the end that the client asked for.
-        self._waiting = deque(each for each in self._waiting if isinstance(each, CloseSession))
+        self._forget_waiting(but=CloseSession)
         if not self.connection.lost:
             self.connection.fail(request, error)
+
+    def _forget_waiting(self, but: type[Request] | tuple[()] = ()) -> None:
+        forgotten = [each for each in self._waiting if not isinstance(each, but)]
+        self._waiting = deque(each for each in self._waiting if isinstance(each, but))
+        self.connection.waiting -= sum(map(_weight, forgotten))
 
     # -------------------------------------------------------------- deliveries
 
@@ -219,8 +235,8 @@ class Session:
         if self.closed:
             return
         self.closed = True
-        self._waiting.clear()
-        self.broker.sessions.discard(self)
+        self._forget_waiting()
+        self.broker.sessions.pop(self, None)
         for consumer, arrived in self._backlog.take_all():
             self._give_back(consumer, arrived)
         self._release_unsettled()
@@ -297,3 +313,10 @@ class Session:
             self.connection.engine.confirm(
                 self.number, each.first, each.last, cumulative=each.cumulative, accepted=each.accepted
             )
+
+
+def _weight(request: Request) -> int:
+    """What a request that waits takes of memory, about."""
+    if not isinstance(request, Publish):
+        return _REQUEST_BYTES
+    return _REQUEST_BYTES + sum(map(len, request.bodies)) + sum(map(len, request.properties))

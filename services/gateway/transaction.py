@@ -5,6 +5,12 @@
 
 The store decides when any part is durable, or when more than one process holds a part. A single process with nothing
 durable decides by completing; when its stream breaks meanwhile, both sides ask the store, which answers both alike.
+
+A commit whose answer does not come is in doubt, and is asked for again, as a commit: the store says what it has decided
+before, and decides what it has not. The client waits meanwhile, as publishers do while the store is away: it hears
+commit-ok only of what is committed, and an error only of what is not. What was aborted meanwhile, by a queue process
+that asked or by a store that has lost the parts, is tried again. Requests that come behind it wait too, a rollback and
+the end of the session among them. When the store may have forgotten the outcome the client is told that nobody knows.
 """
 
 from __future__ import annotations
@@ -18,9 +24,11 @@ from typing import TYPE_CHECKING, Any
 import structlog
 
 from services.common.clients.outbound import Attempt, Delivery, Run
-from services.common.clock import epoch_ms
 from services.common.errors import BrokerError, PreconditionFailed, Unavailable
+from services.common.memory import available
+from services.common.message.weight import FRAME_BYTES
 from services.rpc import queue_pb2 as pb
+from services.rpc import store_pb2
 
 if TYPE_CHECKING:
     from services.common.clients.publisher import Publisher
@@ -36,6 +44,9 @@ log = structlog.get_logger()
 
 _PATIENCE = 30.0  # seconds in which owners may change before a commit is given up
 _AGAIN = 0.1
+_DOUBT = 1800.0  # seconds that the store is asked; it keeps outcomes for an hour, and a later commit would be a new one
+_LARGEST = 64 << 20
+_TOO_OFTEN = 2  # that a process is lost with a transaction that no ordinary frame would hold
 _NOBODY = frozenset({pb.NOT_OWNER, pb.UNAVAILABLE})
 
 
@@ -60,12 +71,37 @@ class Publication:
 
 
 @dataclass(slots=True)
+class OpenTransactions:
+    """Bytes of all transactions of a gateway that are not decided, and how many there may be."""
+
+    limit: int
+    used: int = 0
+
+
+@dataclass(slots=True)
 class Transaction:
     """What a session collected since tx.select, the last commit or the last rollback."""
 
+    open: OpenTransactions
     publications: list[Publication] = field(default_factory=list)
     settlements: list[Settlement] = field(default_factory=list)
     size: int = 0
+
+    def add(self, publication: Publication) -> None:
+        """Raises PreconditionFailed when it, or all of the gateway together, would be too large."""
+        self.publications.append(publication)
+        run = publication.run
+        size = run.size + run.beside(len(run.bodies), len(run.queue_ids))
+        self.size += size
+        self.open.used += size
+        if self.size > _LARGEST:
+            raise PreconditionFailed(f"a transaction may hold {_LARGEST} bytes of messages; commit more often")
+        if self.open.used > self.open.limit:
+            raise PreconditionFailed("the open transactions of all clients take too much memory; try again")
+
+    def _end(self) -> None:
+        self.open.used -= self.size
+        self.size = 0
 
     @property
     def routed(self) -> list[Publication]:
@@ -79,6 +115,7 @@ class Transaction:
 
     def committed(self, record: ClientRecord) -> None:
         """Tells the ledger, and ends spans."""
+        self._end()
         for each in self.unrouted:
             tell = record.returned if each.request.mandatory else record.unroutable
             tell(each.request, each.uids)
@@ -89,14 +126,33 @@ class Transaction:
 
     def rolled_back(self, record: ClientRecord) -> None:
         """Tells the ledger, and ends spans."""
+        self._end()
         for each in self.publications:
             record.rolled_back(each.request, each.uids)
             if each.traced:
                 each.traced.rolled_back()
 
 
+def _now() -> float:
+    return asyncio.get_running_loop().time()
+
+
 class _OwnerChanged(Exception):
     """Nothing was decided; the same transaction may be tried under a new identity."""
+
+    lost = False  # the owner's stream broke while it was asked
+
+
+class _OwnerLost(_OwnerChanged):
+    lost = True
+
+
+class _Aborted(_OwnerChanged):
+    """The store said so, after so many seconds; they are no fault of the owners."""
+
+    def __init__(self, asked: float) -> None:
+        super().__init__()
+        self.asked = asked
 
 
 class Coordinator:
@@ -106,18 +162,28 @@ class Coordinator:
         self._publisher = publisher
         self._store = store
         self._adrift = adrift
+        self.open = OpenTransactions(available() // 8)
         self._waiting: dict[tuple[int, QueueLink], asyncio.Future[pb.Prepared]] = {}
         self._completing: dict[tuple[int, QueueLink], asyncio.Future[None]] = {}
 
     async def commit(self, transaction: Transaction) -> None:
-        """Returns when all of it is done; raises when none of it is: PreconditionFailed, Unavailable."""
-        give_up = asyncio.get_running_loop().time() + _PATIENCE
-        routed = transaction.routed
+        """Returns when all of it is done; raises when none of it is: PreconditionFailed, Unavailable.
+
+        Or Unavailable, saying so, when nobody knows.
+        """
+        give_up = _now() + _PATIENCE
+        routed, lost = transaction.routed, 0
         while routed or transaction.settlements:
             try:
                 await self._attempt(routed, transaction.settlements)
-            except _OwnerChanged:
-                if asyncio.get_running_loop().time() > give_up:
+            except _OwnerChanged as changed:
+                lost += changed.lost
+                if isinstance(changed, _Aborted):
+                    give_up += changed.asked
+                if lost == _TOO_OFTEN and transaction.size > FRAME_BYTES:
+                    # As suspects.py says of what is published without a transaction.
+                    raise PreconditionFailed("transaction refused: two queue processes were lost with it") from None
+                if _now() > give_up:
                     raise Unavailable("transaction not committed: a queue has no owner") from None
                 await asyncio.sleep(_AGAIN)
             else:
@@ -127,12 +193,12 @@ class Coordinator:
         identity = self._publisher.uids.take()[0]
         links = self._send(publications, settlements, identity)
         try:
-            durable = await self._prepared(identity, links)
+            parts = await self._prepared(identity, links)
         except (BrokerError, _OwnerChanged):
             self._tell(links, identity, pb.TransactionStep.ABORT)
             raise
-        if durable or len(links) > 1:
-            await self._decide(identity, links, durable)
+        if parts or len(links) > 1:
+            await self._decide(identity, links, parts)
             self._tell(links, identity, pb.TransactionStep.COMPLETE)
         else:
             await self._complete(identity, links)
@@ -140,7 +206,7 @@ class Coordinator:
     def _send(self, publications: list[Publication], settlements: list[Settlement], identity: int) -> list[QueueLink]:
         publishes = self._publishes(publications)
         settles = self._settles(settlements)
-        links = list(publishes.keys() | settles.keys())
+        links = list(dict.fromkeys([*publishes, *settles]))
         for link in links:
             if attempts := publishes.get(link):
                 link.publish_in_transaction(attempts, identity)
@@ -151,13 +217,14 @@ class Coordinator:
 
     def _publishes(self, publications: Iterable[Publication]) -> dict[QueueLink, list[Attempt]]:
         by_link: dict[QueueLink, list[Attempt]] = defaultdict(list)
-        now = epoch_ms()
+        now = self._publisher.now()
         for each in publications:
             run, uids = each.run, each.uids
             for link, _, queue_ids in self._publisher.group(run.queue_ids):
                 if link is None:
                     raise _OwnerChanged
-                attempt = Attempt(run, queue_ids, uids, run.properties, run.bodies, 0, now, Delivery(None), run.size)
+                size = run.size + run.beside(len(run.bodies), len(queue_ids))
+                attempt = Attempt(run, queue_ids, uids, run.properties, run.bodies, 0, now, Delivery(None), size)
                 by_link[link].append(attempt)
         return by_link
 
@@ -188,17 +255,28 @@ class Coordinator:
                 self._waiting.pop(key, None)
         for answer in answers:
             _check(answer)
-        return sum(answer.durable for answer in answers)
+        return sum(answer.parts for answer in answers)
 
     async def _decide(self, identity: int, links: list[QueueLink], parts: int) -> None:
-        try:
-            outcome = await self._store.commit_transaction(identity, parts)
-        except BrokerError:
-            # Nobody knows whether it was decided; whoever prepared it will ask, and so do we.
-            outcome = await self._store.resolve_transaction(identity)
+        began = _now()
+        outcome = await self._outcome(identity, parts, began + _DOUBT)
         if not outcome.committed:
             self._tell(links, identity, pb.TransactionStep.ABORT)
-            raise _OwnerChanged
+            raise _Aborted(_now() - began)
+
+    async def _outcome(self, identity: int, parts: int, give_up: float) -> store_pb2.TransactionOutcome:
+        doubted = False
+        while True:
+            try:
+                return await self._store.commit_transaction(identity, parts)
+            except BrokerError as failure:
+                # To resolve it would abort what is merely slow.
+                if _now() > give_up:
+                    raise Unavailable("it is not known whether the transaction was committed") from None
+                if not doubted:
+                    log.warning("transaction in doubt, its client waits", transaction=identity, reason=failure.text)
+                doubted = True
+            await asyncio.sleep(_AGAIN)
 
     async def _complete(self, identity: int, links: list[QueueLink]) -> None:
         """The only participant decides; the store does when that one is not heard of any more."""
@@ -226,10 +304,13 @@ class Coordinator:
     # -------------------------------------------------------------- the links say
 
     def prepared(self, link: QueueLink, prepared: pb.Prepared) -> None:
-        """A queue process holds its part, or cannot."""
+        """A queue process holds its part, or cannot; or does not hold it any more, since it has asked the store."""
         waiting = self._waiting.get((prepared.transaction, link))
         if waiting and not waiting.done():
             waiting.set_result(prepared)
+        completing = self._completing.get((prepared.transaction, link))
+        if completing and not completing.done() and prepared.reason != pb.NONE:
+            completing.set_exception(_OwnerChanged())
 
     def completed(self, link: QueueLink, transaction: int) -> None:
         """A queue process has carried a transaction out, or given it up."""
@@ -242,7 +323,7 @@ class Coordinator:
         asked: list[tuple[tuple[int, QueueLink], asyncio.Future[Any]]] = [*self._waiting.items()]
         for (_, other), answer in [*asked, *self._completing.items()]:
             if other is link and not answer.done():
-                answer.set_exception(_OwnerChanged())
+                answer.set_exception(_OwnerLost())
 
 
 def _check(answer: pb.Prepared) -> None:

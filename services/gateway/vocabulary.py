@@ -289,6 +289,10 @@ class Engine(Protocol):
         """
 
     @property
+    def incomplete(self) -> int:
+        """Bytes that came and are kept until the rest of their frame, or of their message, is there."""
+
+    @property
     def closing(self) -> bool:
         """Whether only the peer's farewell is waited for; the connection does not wait for it long."""
 

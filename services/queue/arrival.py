@@ -51,6 +51,28 @@ class Arrival:
         self.immediate = immediate
         self._messages: list[Message | None] | None = None
 
+    def part(self, first: int, end: int) -> Arrival:
+        """The messages `first` to `end - 1` as a run of their own."""
+        return Arrival(
+            self.run,
+            self.uids[first:end],
+            self.properties[first:end] if self.shared is None else self.properties,
+            self.bodies[first:end],
+            self.time_ms,
+            self.content,
+            self.first + first,
+            self.shared,
+            self.immediate,
+        )
+
+    def weight(self, first: int, end: int) -> int:
+        """Bytes of properties and bodies of the messages from `first` to `end - 1`."""
+        whole = end - first == len(self.bodies)
+        size = sum(map(len, self.bodies if whole else self.bodies[first:end]))
+        if self.shared is not None:
+            return size + len(self.shared) * (end - first)
+        return size + sum(map(len, self.properties if whole else self.properties[first:end]))
+
     def span(self, first: int, end: int, step: int = 1) -> Sequence[int]:
         """The uids of every `step`-th message from `first` to `end - 1`, as a range where they are consecutive."""
         uids = self.uids

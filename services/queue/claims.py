@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from services.common.ledger.stages import HELD
 from services.queue.consumers import Link
-from services.queue.entry import Entry, Holder
+from services.queue.entry import Entry, Holder, Undecided
 from services.queue.ready import Ready
 from services.queue.record import QueueRecord, uids_of
 from services.rpc import queue_pb2 as pb
@@ -41,7 +41,9 @@ class Claims:
         for uid in held:
             if (entry := self._unsettled.get(uid)) is not None:
                 uids.discard(uid)
-                if isinstance(entry.holder, Holder) and entry.holder.broken:
+                if isinstance(entry.holder, Undecided):
+                    entry.holder.heirs[entry] = link
+                elif isinstance(entry.holder, Holder) and entry.holder.broken:
                     entry.holder = link
         for entry in self._acquire(uids) if uids else ():
             entry.holder = link
@@ -58,6 +60,17 @@ class Claims:
         for uid in uids:
             if (claim := self._waiting.pop(uid, None)) and outcome in (pb.ACCEPT, pb.REJECT):
                 self._waiting[uid] = (claim[0], outcome)
+
+    def abandon(self, uids: Sequence[int]) -> list[int]:
+        """Their consumer is gone: gives those that go back now; a transaction keeps what it has until it is decided."""
+        back: list[int] = []
+        for uid in uids:
+            entry = self._unsettled.get(uid)
+            if entry and isinstance(entry.holder, Undecided):
+                entry.holder.heirs[entry] = None
+            else:
+                back.append(uid)
+        return back
 
     def release(self, holder: object) -> None:
         """What `holder` had is anybody's, when it comes."""

@@ -10,11 +10,17 @@ from services.rpc.queue_pb2 import PublishBatch, PublishRun, Traced
 class Source:
     """What a batch was decoded from, for `ContentDraft.source`."""
 
-    __slots__ = ("batch", "raw")
+    __slots__ = ("batch", "raw", "uids")
 
     def __init__(self, raw: bytes, batch: PublishBatch) -> None:
         self.raw = raw
         self.batch = batch
+        self.uids = list(batch.uids)
+
+    @property
+    def size(self) -> int:
+        """Bytes that it takes on disk, at most."""
+        return len(self.raw)
 
 
 def add_content(frame: store_pb2.JournalFrame, draft: ContentDraft, content_id: int) -> None:
@@ -62,7 +68,7 @@ def _subset(batch: PublishBatch, kept: list[int]) -> PublishBatch:
     subset = PublishBatch(time_ms=batch.time_ms)
     wanted, start, own = set(kept), 0, 0
     uids, bodies, properties = batch.uids, batch.bodies, batch.properties
-    for run in batch.runs:
+    for number, run in enumerate(batch.runs):
         mine = [index for index in range(start, start + run.count) if index in wanted]
         shared = run.HasField("shared_properties")
         if mine:
@@ -70,6 +76,7 @@ def _subset(batch: PublishBatch, kept: list[int]) -> PublishBatch:
             kept_run.CopyFrom(run)
             kept_run.count = len(mine)
             subset.runs.append(kept_run)
+            subset.times_ms.extend(batch.times_ms[number : number + 1])
             subset.uids.extend([uids[index] for index in mine])
             subset.bodies.extend([bodies[index] for index in mine])
             if not shared:

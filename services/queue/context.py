@@ -9,7 +9,7 @@ from services.common.ledger.recorder import OFF, Recorder
 from services.queue.entry import Entry
 from services.queue.journal_draft import PartitionDraft
 from services.queue.journeys import Journeys
-from services.queue.message import MemoryAccount
+from services.queue.message import Holding, MemoryAccount
 from services.queue.options import QueueOptions
 from services.queue.record import QueueRecord
 from services.queue.traced_record import TracedRecord
@@ -28,6 +28,7 @@ class DeadLetter(NamedTuple):
     entry: Entry
     reason: str
     time_ms: int
+    holding: Holding
 
 
 class QueueContext:
@@ -87,16 +88,9 @@ class QueueContext:
             self.wake()
         self.dead_letters += letters
 
-    def forget(self, entries: list[Entry], *, durable: bool) -> None:
+    def forget(self, entries: list[Entry], holding: Holding, *, durable: bool) -> None:
         """Entries that are done with: gives their memory back, and dequeues those that are on disk."""
-        account = self.account
-        freed = 0
-        for entry in entries:
-            message = entry.message
-            message.references -= 1
-            if not message.references:
-                freed += message.size
-        account.used -= freed
+        self.account.let_go(entries, holding)
         if durable:
             self.draft.dequeue(entries)
 

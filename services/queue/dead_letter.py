@@ -9,10 +9,12 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from services.common.message import format_named
+from services.common.errors import SyntaxFault
+from services.common.message import MessageFormat, format_named
 from services.queue.context import REJECTED, DeadLetter
 
 _DEATHS = "x-death"
+_MOST_DEATHS = (1 << 63) - 1
 
 
 def routing_keys(letter: DeadLetter, headers: Mapping[str, Any]) -> list[str]:
@@ -22,10 +24,10 @@ def routing_keys(letter: DeadLetter, headers: Mapping[str, Any]) -> list[str]:
 
 
 def rewrite(letter: DeadLetter) -> tuple[bytes, dict[str, Any]]:
-    """Its new properties, and the headers in them. Raises SyntaxFault when the publisher's cannot be read."""
+    """Its new properties, and the headers in them; those of its publisher are left out when nobody can read them."""
     message = letter.entry.message
     message_format = format_named(message.run.format)
-    headers = dict(message_format.headers(message.properties))
+    headers = _headers(message_format, message.properties)
     expiration = message_format.text(message.properties, "expiration")
     deaths = headers.get(_DEATHS)
     if not isinstance(deaths, list):
@@ -54,6 +56,13 @@ def is_circle(letter: DeadLetter, headers: Mapping[str, Any], queue: str) -> boo
     return False
 
 
+def _headers(message_format: MessageFormat, properties: bytes) -> dict[str, Any]:
+    try:
+        return dict(message_format.headers(properties))
+    except SyntaxFault:
+        return {}
+
+
 def _published_keys(letter: DeadLetter, headers: Mapping[str, Any]) -> list[str]:
     copies = headers.get("CC", ())
     more = [key for key in copies if isinstance(key, str)] if isinstance(copies, list) else []
@@ -72,7 +81,8 @@ def _count(letter: DeadLetter, deaths: Sequence[Any], keys: list[str], expiratio
     known = next((death for death in deaths if is_same(death)), None)
     if known is not None:
         count = known.get("count", 0)
-        return [{**known, "count": count + 1 if isinstance(count, int) else 1}, *others]
+        # A publisher may have written anything there.
+        return [{**known, "count": min(count + 1, _MOST_DEATHS) if isinstance(count, int) else 1}, *others]
     death: dict[str, Any] = {
         "count": 1,
         "reason": letter.reason,

@@ -11,6 +11,7 @@ import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import groupby
 from operator import itemgetter
 from typing import Any, Protocol
@@ -20,9 +21,11 @@ import structlog
 from services.common import plugins
 from services.common.clients.outbound import Refused, Run, Ticket
 from services.common.clients.publisher import Congestion, Pressure
-from services.common.errors import BrokerError
+from services.common.containment import contained, for_each
+from services.common.errors import Unavailable
 from services.common.ledger.recorder import OFF, Recorder
-from services.common.ledger.stages import INVALID, UNROUTABLE
+from services.common.ledger.stages import UNROUTABLE
+from services.common.message.weight import FRAME_BYTES
 from services.common.runtime import Tasks
 from services.common.uid import UidSource
 from services.queue.context import DeadLetter
@@ -40,6 +43,8 @@ log = structlog.get_logger()
 _AT_ONCE = 1000
 _UNDER_WAY = 4000  # letters that no answer has come for
 _RETRY_SECONDS = 0.5
+_DO = "they stay in their queue and are tried again; if it stays so, report it with these lines"
+_AS_IT_WAS = "it is sent on without x-death: report it with these lines"
 _FIRST_BACKOFF = 0.1
 _LONGEST_BACKOFF = 5.0
 
@@ -75,6 +80,11 @@ class _Letter:
     taken: set[int] = field(default_factory=set)
     tries: int = 0
 
+    @property
+    def size(self) -> int:
+        """Of what is sent."""
+        return len(self.properties) + len(self.letter.entry.message.body)
+
 
 @dataclass(slots=True)
 class _Sent:
@@ -92,14 +102,22 @@ class DeadLetterOffice:
     """One for each process; letters are collected from the partitions' contexts."""
 
     def __init__(
-        self, registry: Registry, routes: Routes, publisher: Publications, tasks: Tasks, recorder: Recorder = OFF
+        self,
+        registry: Registry,
+        routes: Routes,
+        publisher: Publications,
+        tasks: Tasks,
+        until_certain: Callable[[], Awaitable[None]],
+        recorder: Recorder = OFF,
     ) -> None:
+        """`until_certain` returns when it is known which partitions are this process's."""
         self._registry = registry
         self._record = DeadLetterRecord(recorder, registry)
         self._routes = routes
+        self._until_certain = until_certain
         self._publisher = publisher
         self._waiting: deque[_Letter] = deque()
-        self._open: dict[Partition, set[_Letter]] = {}
+        self._open: dict[Partition, dict[_Letter, None]] = {}
         self._under_way = 0
         self._full = False
         self._room = asyncio.Event()
@@ -143,8 +161,11 @@ class DeadLetterOffice:
             letter.tries += 1
             letter.taken.update(queue_id for queue_id in targets if queue_id not in refused[index])
         if again:
-            backoff = min(_FIRST_BACKOFF * 2 ** min(again[0].tries - 1, 10), _LONGEST_BACKOFF)
-            asyncio.get_running_loop().call_later(backoff, self._again, again)
+            self._later(again)
+
+    def _later(self, letters: list[_Letter]) -> None:
+        backoff = min(_FIRST_BACKOFF * 2 ** min(letters[0].tries - 1, 10), _LONGEST_BACKOFF)
+        asyncio.get_running_loop().call_later(backoff, self._again, letters)
 
     def _again(self, letters: list[_Letter]) -> None:
         self._waiting.extend(letters)
@@ -159,9 +180,34 @@ class DeadLetterOffice:
                 while self._full or self._under_way >= _UNDER_WAY:
                     self._room.clear()
                     await self._room.wait()
-                some = [self._waiting.popleft() for _ in range(min(_AT_ONCE, len(self._waiting)))]
-                if sendable := [letter for letter in some if self._may_send(letter)]:
-                    await self._send(sendable)
+                await self._send_some([letter for letter in self._take_some() if self._may_send(letter)])
+
+    async def _send_some(self, letters: list[_Letter]) -> None:
+        """One that cannot be sent is tried again later, and stays where it is until then; the others go."""
+        if not letters:
+            return
+        try:
+            await self._send(letters)
+        except Exception as fault:  # noqa: BLE001 - one letter's
+            if len(letters) > 1:
+                for letter in letters:
+                    await self._send_some([letter])
+            else:
+                self._keep(letters, fault)
+
+    def _keep(self, letters: list[_Letter], fault: Exception) -> None:
+        contained("sending dead letters on", fault, do=_DO, queue=letters[0].letter.queue.name)
+        for letter in letters:
+            letter.tries += 1
+        self._later(letters)
+
+    def _take_some(self) -> list[_Letter]:
+        """The next that fit into a frame, one at least."""
+        some = [self._waiting.popleft()]
+        size = some[0].size
+        while self._waiting and len(some) < _AT_ONCE and (size := size + self._waiting[0].size) <= FRAME_BYTES:
+            some.append(self._waiting.popleft())
+        return some
 
     def _may_send(self, letter: _Letter) -> bool:
         """What another process will find in its queue, or has found already, is its affair."""
@@ -174,34 +220,31 @@ class DeadLetterOffice:
         partitions, self._partitions = self._partitions, {}
         for partition in partitions:
             letters, partition.context.dead_letters = partition.context.dead_letters, []
-            for letter in letters:
-                self._open_letter(letter, partition)
+            for_each("opening a dead letter", letters, partial(self._open_letter, partition))
 
-    def _open_letter(self, letter: DeadLetter, partition: Partition) -> None:
+    def _open_letter(self, partition: Partition, letter: DeadLetter) -> None:
         opened = _Letter(letter, partition)
-        self._open.setdefault(partition, set()).add(opened)
+        self._open.setdefault(partition, {})[opened] = None
         try:
             opened.properties, opened.headers = rewrite(letter)
-        except BrokerError as failure:
-            log.warning("dead letter dropped: unreadable", queue=letter.queue.name, reason=failure.text)
-            self._record.dropped([(letter, partition)], INVALID)
-            self._let_go(opened)
-            return
+        except Exception as fault:  # noqa: BLE001 - better as it was than not at all
+            contained("describing a dead letter's way", fault, do=_AS_IT_WAS, queue=letter.queue.name)
+            opened.properties, opened.headers = letter.entry.message.properties, {}
         opened.keys = routing_keys(letter, opened.headers)
         self._waiting.append(opened)
 
     def _let_go(self, letter: _Letter) -> None:
         """The entry is done with, on disk too, as far as it is still this process's affair."""
         partition = letter.partition
-        of_partition = self._open.get(partition, set())
-        of_partition.discard(letter)
+        of_partition = self._open.get(partition, {})
+        of_partition.pop(letter, None)
         if not of_partition:
             self._open.pop(partition, None)
         entry = letter.letter.entry
         if (journeys := partition.context.journeys) is not None and journeys.live:
             journeys.gone(entry.message.uid, letter.letter.queue.queue_id)
         durable = entry.part is not None and partition.state in (State.SERVING, State.LEAVING)
-        partition.context.forget([entry], durable=durable)
+        partition.context.forget([entry], letter.letter.holding, durable=durable)
 
     def _passes_on(self, queue_id: int) -> bool:
         """A full queue that dead-letters what it refuses has done with it."""
@@ -226,14 +269,20 @@ class DeadLetterOffice:
         ]
         routed = iter((await self._route(questions)).routed)
         addressed = [(self._address(letter, [next(routed) for _ in letter.keys]), letter) for letter in letters]
+        await self._until_certain()  # asking took its time, and there may be another owner, who sends them
+        addressed = [(address, letter) for address, letter in addressed if self._may_send(letter)]
         for address, group in groupby(addressed, key=itemgetter(0)):
-            self._publish(address, [letter for _, letter in group])
+            addressees = [letter for _, letter in group]
+            try:
+                self._publish(address, addressees)
+            except Exception as fault:  # noqa: BLE001 - these letters', and others are sent
+                self._keep(addressees, fault)
 
     async def _route(self, questions: list[Message]) -> RouteReply:
         while True:
             try:
                 return await self._routes.route(questions)
-            except BrokerError as failure:
+            except Unavailable as failure:
                 log.warning("dead letters wait for the router", reason=failure.text)
                 await asyncio.sleep(_RETRY_SECONDS)
 
@@ -263,15 +312,15 @@ class DeadLetterOffice:
             immediate=False,
             properties=[letter.properties for letter in letters],
             bodies=[letter.letter.entry.message.body for letter in letters],
-            size=sum(len(letter.letter.entry.message.body) for letter in letters),
+            size=sum(letter.size for letter in letters),
         )
         uids = self._publisher.uids.take(len(letters))
         self._record.sent_on(_sources(letters), uids)
         self._record.routed(run, uids)
         run.traces = self._traces(letters, exchange)
-        self._under_way += len(letters)
         # A process that is out of memory gets them all the same: they make room where they were.
         pressure = self._publisher.publish(run, uids, _Sent(self, letters, targets))
+        self._under_way += len(letters)  # and not if that raises: nobody answers then
         if pressure and pressure.state is Congestion.FULL:
             self._full = True
             self._publisher.when_relieved(pressure, self._relieved)

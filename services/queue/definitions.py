@@ -17,7 +17,7 @@ class Definitions:
         partition = self._registry.partitions.get(definition.partition)
         # A partition that is being read back makes its queues when it has been.
         if partition and partition.state is State.SERVING and definition.id not in partition.queues:
-            self._registry.create(definition, partition)
+            self._registry.open(definition, partition)
 
     def on_queue_deleted(self, definition: QueueDefinition) -> None:
         self._registry.delete(definition)

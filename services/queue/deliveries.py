@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from services.queue.entry import Entry
 from services.queue.message import Run
@@ -22,6 +23,15 @@ class DeliveryRun:
         self.shared = shared
 
 
+class Columns(NamedTuple):
+    """Messages in order; `properties` are of those whose run has none that they share."""
+
+    uids: list[int]
+    properties: list[bytes]
+    bodies: list[bytes]
+    runs: list[DeliveryRun]
+
+
 class Deliveries:
     """Columns of the link's next DeliveryBatch. `wake` is called when it was empty."""
 
@@ -38,6 +48,11 @@ class Deliveries:
         self.properties: list[bytes] = []
         self.bodies: list[bytes] = []
         self.runs: list[DeliveryRun] = []
+
+    @property
+    def columns(self) -> Columns:
+        """All there is."""
+        return Columns(self.uids, self.properties, self.bodies, self.runs)
 
     def add(
         self,

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from services.common.message.weight import weight
 from services.queue.arrival import Arrival
 from services.queue.consumers import Consumer, Consumers
 from services.queue.context import QueueContext
 from services.queue.entry import ACQUIRED, Entry, JournalPart
-from services.queue.message import OVERHEAD
+from services.queue.message import Holding
 from services.queue.options import QueueOptions
 from services.queue.ready import Ready
 from services.queue.record import QueueRecord, uids_of
@@ -20,16 +21,25 @@ from services.queue.record import QueueRecord, uids_of
 class Dispatcher:
     """Moves messages of one queue to its consumers; `unsettled` are the acquired entries by uid."""
 
-    __slots__ = ("_consumers", "_context", "_options", "_ready", "_record", "journalled", "position", "unsettled")
+    __slots__ = (
+        "_consumers", "_context", "_holding", "_options", "_ready", "_record", "journalled", "position", "unsettled",
+    )  # fmt: skip
 
     def __init__(
-        self, options: QueueOptions, context: QueueContext, ready: Ready, consumers: Consumers, record: QueueRecord
+        self,
+        options: QueueOptions,
+        context: QueueContext,
+        ready: Ready,
+        consumers: Consumers,
+        record: QueueRecord,
+        holding: Holding,
     ) -> None:
         self._options = options
         self._record = record
         self._context = context
         self._ready = ready
         self._consumers = consumers
+        self._holding = holding
         self.position = 0  # of the next entry
         self.journalled = options.durable  # whether entries may be on disk; of others once they were handed over
         self.unsettled: dict[int, Entry] = {}
@@ -45,8 +55,7 @@ class Dispatcher:
         done, count = 0, len(arrival.bodies)
         while done < count and (ring := self._consumers.ring):
             end = min(count, done + len(ring) * min([consumer.messages for consumer in ring]))
-            bodies = arrival.bodies if end - done == count else arrival.bodies[done:end]
-            if sum(map(len, bodies)) > min([consumer.size for consumer in ring]):
+            if arrival.weight(done, end) > min([consumer.size for consumer in ring]):
                 break
             kinds = {consumer.settled for consumer in ring}
             if len(kinds) > 1:
@@ -84,7 +93,7 @@ class Dispatcher:
             properties = arrival.properties[index:end:step] if arrival.shared is None else arrival.shared
             uids = arrival.uids[index:end:step]
             consumer.messages -= len(bodies)
-            consumer.size -= sum(map(len, bodies))
+            consumer.size -= _weight(properties, bodies)
             consumer.link.deliveries.add(consumer.handle, run, False, uids, properties, bodies)
 
     def _direct_entries(self, ring: list[Consumer], arrival: Arrival, first: int, end: int, expires: int) -> None:
@@ -104,7 +113,7 @@ class Dispatcher:
             bodies = arrival.bodies[index:end:step]
             properties = arrival.properties[index:end:step] if arrival.shared is None else arrival.shared
             consumer.messages -= len(bodies)
-            consumer.size -= sum(map(len, bodies))
+            consumer.size -= _weight(properties, bodies)
             holder.deliveries.add(consumer.handle, run, False, arrival.uids[index:end:step], properties, bodies)
 
     def entries(
@@ -113,17 +122,14 @@ class Dispatcher:
         """New entries for messages `first` to `end - 1`, enlisted for the journal when both sides are durable."""
         position, count = self.position, end - first
         part: JournalPart | None = None
+        options, content = self._options, arrival.content
         if durable and arrival.run.persistent:
-            options, content = self._options, arrival.content
             part, position = content.enlist(options.partition, options.queue_id, arrival.first, first, count, position)
+        elif content.places and (place := content.places.get((options.queue_id, arrival.first))) is not None:
+            position = place + first
         self.position = max(self.position, position + count)
         messages = arrival.messages(first, end)
-        used = 0
-        for message in messages:
-            if not message.references:
-                used += len(message.body) + len(message.properties) + OVERHEAD
-            message.references += 1
-        self._context.account.used += used
+        self._context.account.hold(messages, self._holding)
         places = range(position, position + count)
         return [Entry(m, place, expires, part, state) for m, place in zip(messages, places, strict=True)]
 
@@ -156,7 +162,7 @@ class Dispatcher:
         if consumer.settled:
             if self._record.on:
                 self._record.settled(uids)
-            self._context.forget(entries, durable=durable)
+            self._context.forget(entries, self._holding, durable=durable)
             return
         holder = consumer.link
         for entry in entries:
@@ -184,7 +190,7 @@ class Dispatcher:
                 if len(seen) == browser.messages or size <= 0:
                     break
                 seen.append(entry)
-                size -= len(entry.message.body)
+                size -= entry.message.weight
             if seen:
                 browser.seen = seen[-1].position
                 self._spend(browser, seen)
@@ -194,4 +200,11 @@ class Dispatcher:
 
     def _spend(self, consumer: Consumer, entries: Sequence[Entry]) -> None:
         consumer.messages -= len(entries)
-        consumer.size -= sum([len(entry.message.body) for entry in entries])
+        consumer.size -= sum([entry.message.weight for entry in entries])
+
+
+def _weight(properties: Sequence[bytes] | bytes, bodies: Sequence[bytes]) -> int:
+    """Of deliveries with properties of their own, or one value for all: each of them is written to the consumer."""
+    if isinstance(properties, bytes):
+        return sum(map(len, bodies)) + len(properties) * len(bodies)
+    return weight(properties, bodies)

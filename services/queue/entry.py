@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Final
 
 from services.queue.message import Message
@@ -18,6 +19,7 @@ class Holder:
     """
 
     broken = False
+    over = False  # and nothing is kept for it any more
 
     def __init__(self, origin: int = 0) -> None:
         self.origin = origin
@@ -27,6 +29,13 @@ class Former(Holder):
     """A gateway that had it from the former owner of the partition, and has not said yet that it still has it."""
 
     broken = True
+
+
+@dataclass(slots=True, eq=False)
+class Undecided:
+    """A transaction that keeps what it settles until it is decided; `heirs`, or nobody, have it if that is aborted."""
+
+    heirs: dict[Entry, object] = field(default_factory=dict)
 
 
 class JournalPart:

@@ -77,40 +77,42 @@ class EntryList:
         return entry
 
     def take(self, limit: int, size: int, now: int, expired: list[Entry]) -> list[Entry]:
-        """Acquires entries until there are `limit` or their bodies reach `size`; `expired` gets those past theirs."""
+        """Acquires entries until there are `limit` or they weigh `size`; `expired` gets those past their time."""
         taken: list[Entry] = []
         while self._returned and len(taken) < limit and size > 0 and (entry := self.pop()) is not None:
             if entry.expires and entry.expires <= now:
                 expired.append(entry)
             else:
                 taken.append(entry)
-                size -= len(entry.message.body)
+                size -= entry.message.weight
         if not self._returned:
             self._take_chain(limit - len(taken), size, now, taken, expired)
         return taken
 
     def _take_chain(self, limit: int, size: int, now: int, taken: list[Entry], expired: list[Entry]) -> None:
         """The hot loop of `take`, for when nothing has come back and the chain alone decides."""
-        entry, bytes_taken, bytes_expired, count, end = self._head, 0, 0, 0, len(taken) + limit
-        while entry is not None and len(taken) < end and bytes_taken < size:
+        entry, left, bodies, count, end = self._head, size, 0, 0, len(taken) + limit
+        while entry is not None and len(taken) < end and left > 0:
             following = entry.next
             # A browser that stood here finds its way by position; a link would keep what follows in memory.
             entry.next = None
             if entry.state == AVAILABLE:
                 entry.state = ACQUIRED
                 count += 1
+                message = entry.message
+                body = len(message.body)
+                bodies += body
                 if entry.expires and entry.expires <= now:
                     expired.append(entry)
-                    bytes_expired += len(entry.message.body)
                 else:
                     taken.append(entry)
-                    bytes_taken += len(entry.message.body)
+                    left -= body + len(message.properties)
             entry = following
         self._head = entry
         if entry is None:
             self._tail = None
         self.count -= count
-        self.size -= bytes_taken + bytes_expired
+        self.size -= bodies
 
     def acquire(self, uids: set[int]) -> list[Entry]:
         """Acquires the available entries of these messages wherever they stand, and takes them out."""

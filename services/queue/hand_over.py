@@ -2,7 +2,8 @@
 
 That is every entry that is not on disk, and every unsettled one, on disk or not: it is written anew with the word who
 holds it, and its former place in the journal is given up in the same frame. Positions are those that the
-entries have in their queues, so the next owner sees one order, whenever they were written.
+entries have in their queues, so the next owner sees one order, whenever they were written. And it is all that is known
+of messages that may be sent again.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
 from services.common.clock import epoch_ms
+from services.common.message.weight import FRAME_BYTES
 from services.queue.context import DeadLetter
 from services.queue.entry import ACQUIRED, Entry, Holder
 from services.queue.message import Message
@@ -21,7 +23,6 @@ from services.rpc.queue_pb2 import PublishBatch, PublishRun, Traced
 from services.rpc.store_pb2 import EntryColumns, JournalFrame
 
 _AT_ONCE = 2000
-_BYTES_AT_ONCE = 4 << 20
 
 
 class Row(NamedTuple):
@@ -42,8 +43,23 @@ def unwritten(partition: Partition, letters: Iterable[DeadLetter]) -> list[Row]:
 
 def frames(partition: Partition, rows: Iterable[Row], take_id: Callable[[], int]) -> Iterator[JournalFrame]:
     """Frames of bounded size that put `rows` into the journal."""
+    frame = _begun(partition, take_id)
     for some in _chunks(rows):
-        yield _frame(partition, some, take_id)
+        _add_rows(frame, partition, some, take_id)
+        yield frame
+        frame = JournalFrame(fences=[partition.fence])
+    if frame.taken:
+        yield frame
+
+
+def _begun(partition: Partition, take_id: Callable[[], int]) -> JournalFrame:
+    frame, number, known = JournalFrame(fences=[partition.fence]), partition.number, partition.known
+    for origin in known.origins():
+        frame.floors.add(partition=number, origin=origin, uid=known.floor(origin))
+    for origin, upto, columns in known.handed_over():
+        messages = columns.SerializeToString()
+        frame.taken.add(id=take_id(), partition=number, origin=origin, upto=upto, messages=messages, whole=True)
+    return frame
 
 
 def _unwritten(queue: Queue, undecided: AbstractSet[object]) -> Iterator[Row]:
@@ -61,16 +77,15 @@ def _chunks(rows: Iterable[Row]) -> Iterator[list[Row]]:
     for row in rows:
         chunk.append(row)
         size += len(row.entry.message.body) + len(row.entry.message.properties)
-        if len(chunk) == _AT_ONCE or size >= _BYTES_AT_ONCE:
+        if len(chunk) == _AT_ONCE or size >= FRAME_BYTES:
             yield chunk
             chunk, size = [], 0
     if chunk:
         yield chunk
 
 
-def _frame(partition: Partition, rows: list[Row], take_id: Callable[[], int]) -> JournalFrame:
+def _add_rows(frame: JournalFrame, partition: Partition, rows: list[Row], take_id: Callable[[], int]) -> None:
     content, batch = take_id(), take_id()
-    frame = JournalFrame(fences=[partition.fence])
     columns = _content([row.entry.message for row in rows])
     if (journeys := partition.context.journeys) is not None and journeys.live:
         contexts = ((index, journeys.context_of(row.entry.message.uid)) for index, row in enumerate(rows))
@@ -89,7 +104,6 @@ def _frame(partition: Partition, rows: list[Row], take_id: Callable[[], int]) ->
             given_up.setdefault(entry.part.batch, []).append(entry.position - entry.part.base)
     for former, indexes in given_up.items():
         frame.dequeues.add(batch=former, indexes=indexes)
-    return frame
 
 
 def _columns(rows: list[Row], epoch: int) -> EntryColumns:

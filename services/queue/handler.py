@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import grpc
 import structlog
 
+from services.common.streams.grpc_fields import trailers
 from services.common.streams.soon import Soon
 from services.common.streams.stream import Stream
 from services.queue.host import Host
 from services.queue.link import Link
-from services.rpc.queue_pb2 import LinkFrame
+from services.rpc.queue_pb2 import Hello, LinkFrame
 
 log = structlog.get_logger()
 
@@ -20,15 +22,20 @@ class Attached:
     nothing, it collects in the outbox.
     """
 
-    def __init__(self, host: Host, stream: Stream) -> None:
+    def __init__(self, host: Host, member: str, stream: Stream) -> None:
+        """`member` is this process; a peer that means another one is refused before anything it says is heard."""
+        self._member = member
         self._write_soon = Soon(self._write)
-        self._link = Link(host, self._write_soon)
+        self._link = Link(host, self._write_soon, stream.fail)
         self._stream = stream
 
     def received(self, message: bytes) -> None:
         """Carries out a frame. Raises DecodeError when it is none."""
         frame = LinkFrame.FromString(message)
         if frame.HasField("hello"):
+            if frame.hello.member not in ("", self._member):
+                self._refuse(frame.hello)
+                return
             self._link.hello(frame.hello)
         self._link.receive(frame)
         self._write_soon.now()
@@ -41,6 +48,10 @@ class Attached:
         """The stream is over, and with it the link."""
         self._link.close()
         log.info("link ended", peer=self._link.name, reason=reason)
+
+    def _refuse(self, hello: Hello) -> None:
+        log.info("link refused, it is meant for another process", peer=hello.name, member=hello.member)
+        self._stream.end(trailers(grpc.StatusCode.UNAVAILABLE, f"this is {self._member}, not {hello.member}"))
 
     def _write(self) -> None:
         stream, outbox = self._stream, self._link.outbox

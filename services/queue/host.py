@@ -5,16 +5,19 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from operator import call
 from typing import TYPE_CHECKING, Protocol
 
 import structlog
 
 from services.common.bus.events import UNHEARD, Events
+from services.common.containment import for_each
 from services.common.errors import BrokerError
 from services.common.ledger.recorder import OFF, Recorder
 from services.common.runtime import Tasks
 from services.common.uid import UidSource, origin_of
 from services.queue.expected import Expected
+from services.queue.full import Gate
 from services.queue.journal_writer import JournalWriter
 from services.queue.journeys import Journeys
 from services.queue.message import Interned, MemoryAccount
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 _RETRY_SECONDS = 1.0
+_LOOK_SECONDS = 0.05
 
 
 class Changes(Protocol):
@@ -56,21 +60,24 @@ class Host:
     ids: UidSource  # of contents and entry batches
     topology: Changes
     store: Store
-    memory_limit: int
+    gate: Gate
     events: Events = UNHEARD
     recorder: Recorder = OFF
     account: MemoryAccount = field(default_factory=MemoryAccount)
     interned: Interned = field(default_factory=Interned)
-    links: set[Link] = field(default_factory=set)
+    links: dict[Link, None] = field(default_factory=dict)
     departed: dict[int, Link] = field(default_factory=dict)  # the latest of a gateway, by origin, for a moment
     expected: Expected = field(default_factory=Expected)
     tasks: Tasks = field(default_factory=Tasks)
     leases_hold: Callable[[], bool] = field(default=bool)  # nothing holds before there are leases
     timed: asyncio.Event = field(default_factory=asyncio.Event)  # a queue may have a sooner deadline than before
     suspended: bool = False
-    blocked: bool = False
     journeys: Journeys = field(default_factory=Journeys)  # of traced messages
     _uncertain: list[Callable[[], None]] = field(default_factory=list)  # what waits to know which leases are held
+
+    def now(self) -> int:
+        """Milliseconds since the Unix epoch, without jumps."""
+        return self.registry.now()
 
     def take_id(self) -> int:
         """An id for the journal."""
@@ -83,18 +90,30 @@ class Host:
             self.ids.origin = max(origin, self.ids.origin)
 
     def check_memory(self) -> None:
-        """Holds publishers back above the limit, and lets them go on below 80 % of it."""
-        used = self.account.used
-        if self.blocked if used < self.memory_limit * 0.8 else not self.blocked and used > self.memory_limit:
-            self.blocked = not self.blocked
-            log.info("publishers held back" if self.blocked else "publishers go on", used=used)
-            for link in self.links:
-                link.outbox.frame.blocked = self.blocked
+        """Holds publishers back from full queues, and lets them go on."""
+        used, gate, before = self.account.used, self.gate, self.gate.full
+        if not gate.wants_look(used):
+            return
+        if not gate.look(used, ((queue_id, queue.holding.size) for queue_id, queue in self.registry.queues.items())):
+            return
+        for link in self.links:
+            link.tell_full(gate.full)
+        if bool(gate.full) is not bool(before):
+            log.info("publishers held back" if gate.full else "publishers go on", used=used, limit=gate.limit)
+        # What expires, or goes on to where it is dead-lettered, makes room without a word from any link.
+        self.timed.set()
 
     @property
     def certain(self) -> bool:
         """Whether the leases hold at this moment."""
         return self.leases_hold() and not self.suspended
+
+    async def until_certain(self) -> None:
+        """Returns when it is known which leases are held; until the next await they are."""
+        while not self.certain:
+            known = asyncio.Event()
+            self._uncertain.append(known.set)
+            await known.wait()
 
     def when_certain(self, action: Callable[[], None]) -> None:
         """Calls it at once, or as soon as it is known which leases are held."""
@@ -108,10 +127,8 @@ class Host:
         self.suspended = not valid
         if valid:
             actions, self._uncertain = self._uncertain, []
-            for action in actions:
-                action()
-            for link in list(self.links):
-                link.resume()
+            for_each("carrying out what has waited for leases", actions, call)
+            for_each("going on with a gateway", list(self.links), lambda link: link.resume())
 
     async def delete(self, definition: QueueDefinition) -> None:
         """Has the router delete a queue; raises what it raises."""
@@ -134,8 +151,12 @@ class Host:
 
     async def _delete_at_last(self, definition: QueueDefinition) -> None:
         while definition.id in self.registry.definitions and definition.id in self.registry.queues:
+            if not self.certain:  # another process may have it, and consumers of it
+                await asyncio.sleep(_LOOK_SECONDS)
+                continue
             try:
                 await self.delete(definition)
             except BrokerError as failure:
                 log.warning("queue not deleted, trying again", queue=definition.name, reason=failure.text)
                 await asyncio.sleep(_RETRY_SECONDS)
+        self.registry.deleting.discard(definition.id)

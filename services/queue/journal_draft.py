@@ -26,13 +26,14 @@ class EntryDraft:
 class ContentDraft:
     """The messages of one publish batch as they may go to disk; `source` is theirs who writes them."""
 
-    __slots__ = ("entries", "source", "staged", "take_id")
+    __slots__ = ("entries", "places", "source", "staged", "take_id")
 
     def __init__(self, take_id: Callable[[], int], source: Any = None) -> None:  # noqa: ANN401 - passed through
         self.take_id = take_id
         self.source = source
         self.entries: dict[int, EntryDraft] = {}  # by partition
-        self.staged: dict[tuple[int, int], tuple[int, int, int]] = {}
+        self.staged: dict[tuple[int, int], tuple[int, int, int]] = {}  # of a transaction, by queue id and run
+        self.places: dict[tuple[int, int], int] = {}  # of its runs that are not for the journal: all keep their order
 
     def enlist(
         self, partition: int, queue_id: int, run: int, first: int, count: int, position: int
@@ -63,7 +64,7 @@ class ContentDraft:
 class PartitionDraft:
     """What changed for entries that are in the journal already."""
 
-    __slots__ = ("delivered", "dequeues", "wake", "watermarks")
+    __slots__ = ("delivered", "dequeues", "wake")
 
     def __init__(self, wake: Callable[[], None]) -> None:
         """`wake` is called whenever something is added to an empty draft."""
@@ -74,10 +75,9 @@ class PartitionDraft:
         """Begins anew; whoever took the values has them for itself."""
         self.dequeues: dict[int, list[int]] = {}
         self.delivered: dict[int, int] = {}
-        self.watermarks: dict[int, int] = {}
 
     def __bool__(self) -> bool:
-        return bool(self.dequeues or self.delivered or self.watermarks)
+        return bool(self.dequeues or self.delivered)
 
     def dequeue(self, entries: list[Entry]) -> None:
         """These are done with."""
@@ -119,10 +119,3 @@ class PartitionDraft:
         upto = position - part.base + 1
         if self.delivered.get(part.batch, 0) < upto:
             self.delivered[part.batch] = upto
-
-    def passed(self, origin: int, uid: int) -> None:
-        """Journalled messages of `origin` up to `uid` have come in."""
-        if not self:
-            self.wake()
-        if self.watermarks.get(origin, 0) < uid:
-            self.watermarks[origin] = uid

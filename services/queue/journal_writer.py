@@ -1,29 +1,36 @@
 """From the drafts of a turn to journal frames, and from their answers to `done`.
 
-One frame a turn at most. A frame that the store refuses because a lease in it is somebody else's is written again
-without that partition; the messages that were for it are refused, so that they find its owner.
+One frame a turn at most. Where a lease in it is somebody else's the store leaves out what is for that partition; the
+messages that were for it are refused, so that they find its owner.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol
 
 import structlog
 
+from services.common.containment import by_itself, contained, for_each
+from services.common.errors import PreconditionFailed
 from services.common.ledger.uid_ranges import span
+from services.common.message.weight import FRAME_BYTES
 from services.common.partition import partition_in
-from services.common.uid import UidSource
+from services.common.uid import UidSource, origin_of
 from services.queue.content import add_content
 from services.queue.journal_draft import ContentDraft
+from services.queue.known import Departure
 from services.queue.partition import Partition
 from services.queue.ticket import Part, Ticket
 from services.rpc import queue_pb2, store_pb2
 
 log = structlog.get_logger()
+
+_INDEX = 5  # bytes of a dequeued entry in a frame, at most
 
 
 class Journal(Protocol):
@@ -39,7 +46,6 @@ class _Changes:
     partition: Partition
     dequeues: dict[int, list[int]]
     delivered: dict[int, int]
-    watermarks: dict[int, int]
 
 
 @dataclass(slots=True)
@@ -70,6 +76,7 @@ class JournalWriter:
         self._scheduled = False
         self._under_way = 0
         self._last: _Turn | None = None
+        self._size = 0  # of the contents of the turn
 
     # -------------------------------------------------------------- what is to be written
 
@@ -82,7 +89,11 @@ class JournalWriter:
         """Messages of a batch that were enlisted; a part of the ticket is done when they are on disk."""
         ticket.pending += 1
         self._turn.contents.append((content, {number: partitions[number] for number in content.entries}, ticket))
-        self._schedule()
+        self._size += content.source.size
+        if self._size < FRAME_BYTES:
+            self._schedule()
+        else:
+            self.flush()  # a frame has to be of a size that the store takes
 
     def barrier(self, ticket: Part) -> None:
         """A part of the ticket is done when everything that was added so far is on disk."""
@@ -94,14 +105,25 @@ class JournalWriter:
 
     def stage(
         self, transaction: int, contents: list[ContentDraft], dequeues: dict[int, list[int]], fences: list[Partition]
-    ) -> asyncio.Future[store_pb2.JournalAck]:
-        """Writes a transaction's part, after everything that was added before: applied when the store commits it."""
-        frame = store_pb2.JournalFrame(transaction=transaction, fences=[partition.fence for partition in fences])
+    ) -> list[asyncio.Future[store_pb2.JournalAck]]:
+        """Writes a transaction's parts, after everything that was added before: applied when the store commits them."""
+        new = partial(store_pb2.JournalFrame, transaction=transaction, fences=[each.fence for each in fences])
+        frames, size = [new()], 0
         for content in contents:
-            add_content(frame, content, self._ids.take()[0])
+            if size and size + content.source.size > FRAME_BYTES:
+                frames.append(new())
+                size = 0
+            add_content(frames[-1], content, self._ids.take()[0])
+            size += content.source.size
         for batch, indexes in dequeues.items():
-            frame.dequeues.add(batch=batch, indexes=indexes)
-        return self.append(frame)
+            if size > FRAME_BYTES:
+                frames.append(new())
+                size = 0
+            frames[-1].dequeues.add(batch=batch, indexes=indexes)
+            size += _INDEX * len(indexes)
+            for partition in fences:
+                self._add_departures(frames[-1], partition, partition.known.departing(batch, again=True))
+        return [self.append(frame) for frame in frames]
 
     def append(self, frame: store_pb2.JournalFrame) -> asyncio.Future[store_pb2.JournalAck]:
         """Writes a frame of its own, after everything that was added before."""
@@ -120,11 +142,12 @@ class JournalWriter:
         """Writes what there is now."""
         self._scheduled = False
         turn, self._turn = self._turn, _Turn()
+        self._size = 0
         for partition in self._dirty.values():
             draft = partition.context.draft
             if not draft:
                 continue  # woken for entries that are not on disk
-            turn.changes.append(_Changes(partition, draft.dequeues, draft.delivered, draft.watermarks))
+            turn.changes.append(_Changes(partition, draft.dequeues, draft.delivered))
             draft.reset()
         self._dirty.clear()
         if turn.changes or turn.contents:
@@ -151,57 +174,105 @@ class JournalWriter:
             self._last.waiters += waiters
 
     def _write(self, turn: _Turn) -> None:
-        frame = store_pb2.JournalFrame()
         fences: dict[int, Partition] = {}
+        try:
+            answer = self._journal.append(self._frame(turn, fences))
+        except Exception as fault:  # noqa: BLE001 - this turn's, and others follow
+            contained("making a journal frame", fault)
+            _give_up(turn)
+            return
+        self._under_way += 1
+        self._last = turn
+        answer.add_done_callback(partial(self._answered, turn, fences))
+
+    def _frame(self, turn: _Turn, fences: dict[int, Partition]) -> store_pb2.JournalFrame:
+        frame = store_pb2.JournalFrame()
         for content, partitions, _ in turn.contents:
             add_content(frame, content, self._ids.take()[0])
             fences.update(partitions)
+        _add_floors(frame, turn)
         for changes in turn.changes:
             fences[changes.partition.number] = changes.partition
-            _add_changes(frame, changes)
+            self._add_changes(frame, changes)
         frame.fences.extend([partition.fence for partition in fences.values()])
-        self._under_way += 1
-        self._last = turn
-        self._journal.append(frame).add_done_callback(partial(self._answered, turn))
+        return frame
 
-    def _answered(self, turn: _Turn, answer: asyncio.Future[store_pb2.JournalAck]) -> None:
+    def _add_changes(self, frame: store_pb2.JournalFrame, changes: _Changes) -> None:
+        partition = changes.partition
+        for batch, indexes in changes.dequeues.items():
+            frame.dequeues.add(batch=batch, indexes=indexes)
+            self._add_departures(frame, partition, partition.known.departing(batch))
+        for batch, upto in changes.delivered.items():
+            frame.delivered.add(batch=batch, upto=upto)
+
+    def _add_departures(
+        self, frame: store_pb2.JournalFrame, partition: Partition, departures: Iterable[Departure]
+    ) -> None:
+        for origin, upto, columns in departures:
+            frame.taken.add(
+                id=self._ids.take()[0],
+                partition=partition.number,
+                origin=origin,
+                upto=upto,
+                messages=columns.SerializeToString(),
+            )
+
+    def _answered(
+        self, turn: _Turn, partitions: dict[int, Partition], answer: asyncio.Future[store_pb2.JournalAck]
+    ) -> None:
         self._under_way -= 1
         if self._last is turn:
             self._last = None
-        if answer.cancelled() or (failure := answer.exception()) is not None:
-            log.error("journal frame failed, its messages stay unconfirmed", reason=str(failure))
-            turn.end()
-        elif fenced := answer.result().fenced:
-            self._write_rest(turn, {number for lease in fenced if (number := partition_in(lease)) is not None})
+        failure = None if answer.cancelled() else answer.exception()
+        if answer.cancelled() or failure is not None:
+            log.error("journal frame failed, its messages are not confirmed", reason=str(failure))
+            if isinstance(failure, PreconditionFailed):
+                _give_up(turn)
         else:
-            for content, partitions, ticket in turn.contents:
-                _tell_persisted(content, partitions)
-                ticket.part_done()
-            for waiter in turn.waiters:
-                waiter.part_done()
-            turn.end()
+            fenced = {number for lease in answer.result().fenced if (number := partition_in(lease)) is not None}
+            # First of all: what has waited for the frame asks whether the partition is still here.
+            for_each("giving a partition up", fenced, lambda number: self._on_fenced(partitions[number]))
+            for_each("answering what is on disk", turn.contents, partial(_answer, fenced))
+            for_each("going on after what is on disk", turn.waiters, lambda waiter: waiter.part_done())
+        turn.end()
 
-    def _write_rest(self, turn: _Turn, fenced: set[int]) -> None:
-        lost = {changes.partition for changes in turn.changes if changes.partition.number in fenced}
-        turn.changes = [changes for changes in turn.changes if changes.partition not in lost]
-        left = []
-        for content, partitions, ticket in turn.contents:
-            for number in fenced & partitions.keys():
-                lost.add(partitions.pop(number))
-                for queue_id, first, count, _ in content.entries.pop(number).runs:
-                    ticket.refuse(first, count, queue_id, queue_pb2.NOT_OWNER)
-            if partitions:
-                left.append((content, partitions, ticket))
-            else:
-                ticket.part_done()
-        turn.contents = left
-        for partition in lost:
-            self._on_fenced(partition)
-        if turn.changes or turn.contents:
-            self._write(turn)
-        else:
-            self._follow(turn.waiters)
-            turn.end()
+
+def _answer(fenced: AbstractSet[int], written: tuple[ContentDraft, dict[int, Partition], Ticket]) -> None:
+    content, partitions, ticket = written
+    _refuse_fenced(content, fenced, ticket)
+    by_itself("telling what is on disk", lambda: _tell_persisted(content, partitions))
+    ticket.part_done()
+
+
+def _refuse_fenced(content: ContentDraft, fenced: AbstractSet[int], ticket: Ticket) -> None:
+    for number in fenced & content.entries.keys():
+        for queue_id, first, count, _ in content.entries.pop(number).runs:
+            ticket.turn_away(number, first, count, queue_id)
+
+
+def _add_floors(frame: store_pb2.JournalFrame, turn: _Turn) -> None:
+    floors: dict[tuple[int, int], Partition] = {}
+    for content, partitions, _ in turn.contents:
+        origin = origin_of(content.source.uids[0])
+        floors.update(((number, origin), partition) for number, partition in partitions.items())
+    for (number, origin), partition in floors.items():
+        frame.floors.add(partition=number, origin=origin, uid=partition.known.floor(origin))
+
+
+def _give_up(turn: _Turn) -> None:
+    """Nobody could write it: whoever published what was in it, or has waited for it, hears that."""
+    for_each("telling that it cannot be written", turn.contents, _refuse)
+    for_each("telling that it cannot be written", turn.waiters, lambda waiter: waiter.part_failed())
+    turn.end()
+
+
+def _refuse(unwritten: tuple[ContentDraft, dict[int, Partition], Ticket]) -> None:
+    content, _, ticket = unwritten
+    for entries in content.entries.values():
+        for queue_id, first, count, _ in entries.runs:
+            ticket.refuse(first, count, queue_id, queue_pb2.OTHER)
+    ticket.not_safe()
+    ticket.part_done()
 
 
 def _tell_persisted(content: ContentDraft, partitions: dict[int, Partition]) -> None:
@@ -212,12 +283,3 @@ def _tell_persisted(content: ContentDraft, partitions: dict[int, Partition]) -> 
         for queue_id, first, count, _ in entries.runs:
             if queue := partition.queues.get(queue_id):
                 queue.record.persisted(span(content.source.batch.uids, first, count))
-
-
-def _add_changes(frame: store_pb2.JournalFrame, changes: _Changes) -> None:
-    for batch, indexes in changes.dequeues.items():
-        frame.dequeues.add(batch=batch, indexes=indexes)
-    for batch, upto in changes.delivered.items():
-        frame.delivered.add(batch=batch, upto=upto)
-    for origin, uid in changes.watermarks.items():
-        frame.watermarks.add(partition=changes.partition.number, origin=origin, uid=uid)

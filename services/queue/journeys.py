@@ -7,9 +7,9 @@ gone; while it is empty, nothing here costs anything, and else a batch costs one
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from time import time_ns
 from typing import TYPE_CHECKING
 
+from services.common.clock import epoch_ns
 from services.common.telemetry import conventions as c
 from services.common.telemetry.context import SpanContext, new_root
 from services.common.telemetry.span import Attributes, Link, Span
@@ -69,7 +69,7 @@ class Journeys:
 
     def arrived(self, uid: int, queue: QueueDefinition, context: SpanContext) -> None:
         """A traced message is about to be taken in."""
-        copy = self._add(uid, queue, context, time_ns())
+        copy = self._add(uid, queue, context, epoch_ns())
         if copy:
             copy.enqueue = copy.span(c.ENQUEUE, c.Kind.INTERNAL, copy.since_ns)
 
@@ -124,7 +124,7 @@ class Journeys:
 
     def delivered(self, uid: int, copy: Copy, consumer: Consumer | None) -> None:
         """An attempt begins; its gateway is told with the message."""
-        now = time_ns()
+        now = epoch_ns()
         dwell = max(now - copy.since_ns, 0)
         copy.send = copy.parent.child() if dwell <= self._link_after else new_root()
         copy.sent_ns, copy.attempts = now, copy.attempts + 1
@@ -192,7 +192,7 @@ class Journeys:
             self.tracer.end(copy.move or self._move(copy, reason, target, 0))
 
     def _move(self, copy: Copy, reason: str, target: str, since_ns: int) -> Span:
-        span = copy.span(c.MOVE, c.Kind.INTERNAL, since_ns or time_ns())
+        span = copy.span(c.MOVE, c.Kind.INTERNAL, since_ns or epoch_ns())
         if copy.send and copy.send.trace_id == copy.parent.trace_id:
             span.parent = copy.send
         elif copy.send:

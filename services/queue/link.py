@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from weakref import WeakSet
+from weakref import WeakKeyDictionary
 
 import structlog
 
-from services.common.clock import epoch_ms
+from services.common.containment import for_each
+from services.common.errors import BrokerError
 from services.queue import publishing, requests
+from services.queue.batches import Batches
 from services.queue.consumer_events import attached, cancelled, detached
 from services.queue.consumers import Consumer
 from services.queue.entry import Holder
+from services.queue.full import Full
 from services.queue.host import Host
 from services.queue.outbox import Outbox
 from services.queue.partition import Partition, State
 from services.queue.queue_type import Queue
-from services.queue.ticket import Receipt, Ticket
+from services.queue.ticket import Receipt
+from services.queue.times import put_right
 from services.queue.traced_batch import TracedAnswers, TracedBatch
 from services.queue.transactions import Transactions
 from services.rpc import queue_pb2 as pb
@@ -31,17 +35,21 @@ _RETURN_SECONDS = 1.0  # in which a gateway that lives has another stream
 class Link(Holder):
     """Holder of what it has been sent and has not settled."""
 
-    def __init__(self, host: Host, wake: Callable[[], None]) -> None:
-        """`wake` is called when there is something to say that nothing received brought about."""
+    def __init__(self, host: Host, wake: Callable[[], None], fail: Callable[[Exception], None]) -> None:
+        """`wake` is called when there is something to say that nothing received brought about.
+
+        `fail` ends the stream, by what could not be carried out when it had waited.
+        """
         super().__init__()
         self.outbox = Outbox(self._something_to_say)
         self.deliveries = self.outbox.deliveries
         self._wake = wake
+        self._fail = fail
         self.name = ""
         self._host = host
         self._consumers: dict[int, tuple[Consumer, Queue]] = {}
         self._awaiting: dict[int, tuple[Partition, pb.AttachConsumer]] = {}  # by consumer
-        self._touched: WeakSet[Queue] = WeakSet()
+        self._touched: WeakKeyDictionary[Queue, None] = WeakKeyDictionary()  # in the order in which they were
         self._transactions = Transactions(host, self)
         self._suspended: list[pb.LinkFrame] = []
         self._settling = 0  # frames with settlements, so far
@@ -49,9 +57,9 @@ class Link(Holder):
         self._member = ""
         self._told: dict[int, int] = {}  # partition → epoch whose owner has heard everything
         self._unheard: set[int] = set()  # partitions that the frame at hand speaks of, and that are not here yet
-        self._turned_away: set[int] = set()  # partitions of which something was refused that was published here
         self._receiving = False
         self._unused: list[Queue] = []  # left without a consumer
+        self._batches = Batches(host.registry.partitions)
 
     def hello(self, hello: pb.Hello) -> None:
         """The first frame said who it is."""
@@ -59,10 +67,10 @@ class Link(Holder):
         # The peer has given up a stream that it had before, and has sent elsewhere what still comes from there.
         for former in [link for link in self._host.links if link.is_former_of(self)]:
             former.close()
-        self._host.links.add(self)
+        self._host.links[self] = None
         self._host.expected.came(self.origin)
-        if self._host.blocked:
-            self.outbox.frame.blocked = True
+        if self._host.gate.full:
+            self.tell_full(self._host.gate.full)
 
     # -------------------------------------------------------------- frames
 
@@ -75,23 +83,26 @@ class Link(Holder):
             return
         self._receiving = True
         self._unheard.clear()
-        now = epoch_ms()
+        now = self._host.now()
+        self._batches.heard(self.outbox.heard(frame.heard))
         if frame.attaches:
             self._attach_all(frame.attaches, now)
         if frame.settles:
             self._settle_all(frame.settles, now)
         # Before messages: an immediate one wants a consumer that can take it, and its publisher knows of this one.
-        for credit in frame.credits:
-            self._credit(credit, now)
-        for raw in frame.publishes:
-            self._publish(raw, now)
-        for request in frame.requests:
-            self._request(request, now)
-        for handle in frame.detaches:
-            self._detach(handle, now)
+        if frame.credits:
+            self._credit_all(frame.credits, now)
+        if frame.publishes:
+            for_each("taking messages in", frame.publishes, partial(self._publish, now=now), self._not_taken)
+        if frame.requests:
+            self._request_all(frame.requests, now)
+        if frame.detaches:
+            self._detach_all(frame.detaches, now)
         for step in frame.transactions:
             self._transactions.step(step, now)
         self._hear(frame.told)
+        self._batches.sent_again(frame.sent_again)
+        self._batches.forget_former(self.origin)
         self._host.check_memory()
         self._receiving = False
 
@@ -99,7 +110,11 @@ class Link(Holder):
         """Carries out what has waited for the leases."""
         frames, self._suspended = self._suspended, []
         for frame in frames:
-            self.receive(frame)
+            try:
+                self.receive(frame)
+            except Exception as fault:  # noqa: BLE001 - as when it is carried out at once
+                self._fail(fault)
+        if frames:
             self._wake()
 
     def close(self) -> None:
@@ -110,18 +125,16 @@ class Link(Holder):
         if self.broken:
             return
         self.broken = True
-        self._host.links.discard(self)
+        self._batches.close()
+        self._host.links.pop(self, None)
         self._host.when_certain(self._leave)
 
     def _leave(self) -> None:
         if self._tells and all(link.origin != self.origin for link in self._host.links):
             self._host.expected.expect(self.origin, _RETURN_SECONDS)
-        now = epoch_ms()
-        for consumer, queue in list(self._consumers.values()):
-            self._host.events.publish(detached(consumer, queue.options, self.name))
-            if queue.detach(consumer, now):
-                self._unused.append(queue)
-        self._consumers.clear()
+        now = self._host.now()
+        consumers, self._consumers = self._consumers, {}
+        for_each("detaching a consumer", consumers.values(), partial(self._leave_queue, now=now))
         self._awaiting.clear()
         for partition in self._host.registry.partitions.values():
             partition.recalled = {recalled for recalled in partition.recalled if recalled[0] is not self}
@@ -132,20 +145,29 @@ class Link(Holder):
         else:
             self._end()
 
+    def _leave_queue(self, found: tuple[Consumer, Queue], now: int) -> None:
+        consumer, queue = found
+        self._host.events.publish(detached(consumer, queue.options, self.name))
+        if queue.detach(consumer, now):
+            self._unused.append(queue)
+
     async def _end_later(self) -> None:
         await asyncio.sleep(_RETURN_SECONDS)
         self._host.when_certain(self._end)
 
     def _end(self) -> None:
         """What it held goes back to its place, unless it was claimed; queues go with their last consumer."""
+        self.over = True
         if self._host.departed.get(self.origin) is self:
             del self._host.departed[self.origin]
-        now = epoch_ms()
+        now = self._host.now()
         for queue in self._unused:
-            if not len(queue.consumers):
+            # Another object when the partition has left and come back: its consumers are there.
+            present = self._host.registry.queues.get(queue.options.queue_id)
+            if present is not None and not len(present.consumers):
                 self._host.delete_soon(queue.options.queue_id)
-        for queue in list(self._touched):
-            queue.release_held_by(self, now)
+        touched = list(self._touched)
+        for_each("giving deliveries back", touched, lambda queue: queue.release_held_by(self, now))
         self._touched.clear()
         self._host.check_memory()
 
@@ -167,6 +189,10 @@ class Link(Holder):
         """Part of a batch is not taken."""
         self.outbox.frame.refusals.add(sequence=sequence, first=first, count=count, queue_id=queue_id, reason=reason)
 
+    def tell_full(self, full: Full) -> None:
+        """Publishers wait where it is full, and nowhere else."""
+        self.outbox.frame.blocked.CopyFrom(pb.Blocked(everywhere=full.everywhere, queue_ids=full.queue_ids))
+
     def ended(self, consumer: Consumer, reason: pb.Reason.ValueType) -> None:
         """A consumer's queue is gone from here."""
         if found := self._consumers.pop(consumer.handle, None):
@@ -175,7 +201,7 @@ class Link(Holder):
 
     def holds_of(self, queue: Queue) -> None:
         """It may hold entries of `queue` from now on."""
-        self._touched.add(queue)
+        self._touched[queue] = None
 
     def _something_to_say(self) -> None:
         # Whoever is receiving writes by itself.
@@ -186,17 +212,31 @@ class Link(Holder):
 
     def _publish(self, raw: bytes, now: int) -> None:
         batch = pb.PublishBatch.FromString(raw)
+        raw = put_right(raw, batch, now)
         if batch.transaction:
             self._transactions.publish(raw, batch)
         else:
             answers = TracedAnswers(TracedBatch(self._host, batch), self) if batch.traced else self
-            publishing.accept(self._host, Ticket(answers, batch.sequence, self._turned_away), raw, batch, now)
+            publishing.accept(self._host, self._batches.begin(answers, batch), raw, batch, now)
+
+    def _not_taken(self, raw: bytes, _error: BrokerError) -> None:
+        """Its publisher hears that none of it is safe, though some of it may be."""
+        batch, first = pb.PublishBatch.FromString(raw), 0
+        for run in batch.runs:
+            for queue_id in run.queue_ids:
+                self.refuse(batch.sequence, first, run.count, queue_id, pb.OTHER)
+            first += run.count
+        self.done(batch.sequence)
 
     def _attach_all(self, attaches: Sequence[pb.AttachConsumer], now: int) -> None:
         """All of them first: what one holds must not be delivered to another that came before it in the frame."""
-        touched = [queue for attach in attaches if (queue := self._attach(attach, now)) is not None]
-        for queue in dict.fromkeys(touched):
-            self._begin(queue, now)
+        touched: dict[Queue, None] = {}
+        for_each("attaching a consumer", attaches, partial(self._attach_to, touched, now=now), self._not_attached)
+        for_each("serving new consumers", touched, partial(self._begin, now=now))
+
+    def _attach_to(self, touched: dict[Queue, None], attach: pb.AttachConsumer, now: int) -> None:
+        if (queue := self._attach(attach, now)) is not None:
+            touched[queue] = None
 
     def _begin(self, queue: Queue, now: int) -> None:
         """The gateway has said what it holds from before: the rest of what it had is anybody's."""
@@ -230,20 +270,27 @@ class Link(Holder):
             answer.text = f"queue '{queue.options.name}' is in exclusive use"
             return None
         self._consumers[handle] = (consumer, queue)
-        self._touched.add(queue)
+        self._touched[queue] = None
         self._host.events.publish(attached(consumer, queue.options, self.name, again=attach.again))
         return queue
+
+    def _not_attached(self, attach: pb.AttachConsumer, error: BrokerError) -> None:
+        self._consumers.pop(attach.consumer, None)
+        self.outbox.frame.attached.add(consumer=attach.consumer, reason=pb.OTHER, text=error.text)
+        if queue := self._host.registry.queues.get(attach.queue_id):
+            for consumer in queue.consumers:
+                if consumer.link is self and consumer.handle == attach.consumer:
+                    queue.consumers.remove(consumer)
 
     def _attach_later(self, attach: pb.AttachConsumer) -> None:
         partition, latest = self._awaiting.get(attach.consumer, (None, None))
         if partition is None or latest is not attach:
             return
         del self._awaiting[attach.consumer]
-        now = epoch_ms()
-        queue = self._attach(attach, now)
-        if queue is not None:
-            # After every other consumer that waits, for the same reason as in a frame.
-            partition.waiting.append(partial(self._begin, queue, now))
+        now, touched = self._host.now(), dict[Queue, None]()
+        for_each("attaching a consumer", (attach,), partial(self._attach_to, touched, now=now), self._not_attached)
+        # After every other consumer that waits, for the same reason as in a frame.
+        partition.waiting += [partial(self._begin, queue, now) for queue in touched]
 
     def _hear(self, told: Sequence[pb.Told]) -> None:
         for each in told:
@@ -257,8 +304,7 @@ class Link(Holder):
 
     def _settle_all(self, settles: Sequence[pb.Settle], now: int) -> None:
         self._settling += 1
-        for settle in settles:
-            self._settle(settle, now)
+        for_each("settling deliveries", settles, partial(self._settle, now=now))
         receipt = Receipt(partial(self.outbox.settled, self._settling))
         self._host.writer.barrier(receipt)
         receipt.part_done()
@@ -275,28 +321,49 @@ class Link(Holder):
         elif (partition := self._host.registry.partition_of(settle.queue_id)) and partition.state is State.WRITTEN:
             self.outbox.frame.unsettled.append(settle)
 
+    def _credit_all(self, granted: Iterable[pb.Credit], now: int) -> None:
+        for_each("giving a consumer credit", granted, partial(self._credit, now=now), self._not_served)
+
+    def _not_served(self, credit: pb.Credit, _error: BrokerError) -> None:
+        """It would wait for ever: its client hears that it has ended, and may come back."""
+        if found := self._consumers.get(credit.consumer):
+            found[1].consumers.remove(found[0])
+            self.ended(found[0], pb.OTHER)
+
     def _credit(self, credit: pb.Credit, now: int) -> None:
         found = self._consumers.get(credit.consumer)
         if found:
             consumer, queue = found
             queue.credit(consumer, credit.messages, credit.bytes, now)
         elif awaited := self._awaiting.get(credit.consumer):
-            awaited[0].waiting.append(partial(self._credit, credit, now))
+            awaited[0].waiting.append(partial(self._credit_all, (credit,), now))
+
+    def _request_all(self, asked: Iterable[pb.QueueRequest], now: int) -> None:
+        for_each("answering a request", asked, partial(self._request, now=now), self._not_answered)
+
+    def _not_answered(self, request: pb.QueueRequest, error: BrokerError) -> None:
+        self.outbox.frame.replies.add(id=request.id, reason=pb.OTHER, text=error.text)
 
     def _request(self, request: pb.QueueRequest, now: int) -> None:
         registry, queue_id = self._host.registry, requests.queue_id_of(request)
         queue = registry.queues.get(queue_id)
         if queue is None and (partition := registry.awaited(queue_id)):
-            partition.waiting.append(partial(self._request, request, now))
+            partition.waiting.append(partial(self._request_all, (request,), now))
+        elif queue_id in registry.unusable and request.HasField("delete"):
+            requests.delete_unusable(self._host, self, request)
         elif queue is None or queue_id in registry.deleting:
             reason = registry.missing(queue_id) if queue is None else pb.UNKNOWN_QUEUE
-            self.outbox.frame.replies.add(id=request.id, reason=reason)
+            self.outbox.reply(pb.QueueReply(id=request.id, reason=reason))
         else:
             requests.answer(self._host, self, request, queue, now)
 
+    def _detach_all(self, handles: Iterable[int], now: int) -> None:
+        tell: Callable[[int, BrokerError], object] = lambda handle, _: self.outbox.frame.detached.append(handle)  # noqa: E731
+        for_each("detaching a consumer", handles, partial(self._detach, now=now), tell)
+
     def _detach(self, handle: int, now: int) -> None:
         if awaited := self._awaiting.get(handle):
-            awaited[0].waiting.append(partial(self._detach, handle, now))
+            awaited[0].waiting.append(partial(self._detach_all, (handle,), now))
             return
         found = self._consumers.pop(handle, None)
         if found:

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-# Message, entry, unsettled record and their share of containers, beside body and properties.
-OVERHEAD = 320
+if TYPE_CHECKING:
+    from services.queue.entry import Entry
+
+# What the resident set grows by, as measured, for a message beside properties and body, and for an entry of it: the
+# objects, what the allocator rounds up, their share of containers. An entry that is unsettled takes a little more, one
+# that waits a little less.
+_MESSAGE = 200
+_ENTRY = 180
 
 
 class Run(NamedTuple):
@@ -34,28 +40,71 @@ class Message:
         self.references = 0
 
     @property
-    def size(self) -> int:
-        """What it costs in memory, counted once for all its entries."""
-        return len(self.body) + len(self.properties) + OVERHEAD
+    def weight(self) -> int:
+        """Bytes that are carried of it; a number kept with each message would take as much again as its uid."""
+        return len(self.properties) + len(self.body)
 
 
-@dataclass(slots=True)
+class Holding:
+    """Bytes that one queue keeps in memory; a message on several queues counts for each of them."""
+
+    __slots__ = ("size",)
+
+    def __init__(self) -> None:
+        self.size = 0
+
+    def take(self, entries: Iterable[Entry]) -> None:
+        """Entries that the account has already are this queue's."""
+        self.size += sum(entry.message.weight + _MESSAGE + _ENTRY for entry in entries)
+
+
+NOBODYS: Final = Holding()
+"""Of entries that are in no queue of this process, yet or any more."""
+
+
 class MemoryAccount:
-    """Bytes of the messages that this process holds, all queues together."""
+    """Bytes of the messages that this process holds, all queues together: a message once, however many have it."""
 
-    used: int = 0
+    __slots__ = ("used",)
 
-    def release(self, message: Message) -> None:
-        """One entry less holds the message."""
-        message.references -= 1
-        if not message.references:
-            self.used -= len(message.body) + len(message.properties) + OVERHEAD
+    def __init__(self) -> None:
+        self.used = 0
+
+    def hold(self, messages: Sequence[Message], holding: Holding) -> None:
+        """Each has one entry more, in the queue of `holding`."""
+        count, fresh, size = len(messages), 0, 0
+        for message in messages:
+            if not message.references:
+                fresh += 1
+                size += len(message.properties) + len(message.body)
+            message.references += 1
+        self.used += size + fresh * _MESSAGE + count * _ENTRY
+        whole = size if fresh == count else sum([message.weight for message in messages])
+        holding.size += whole + count * (_MESSAGE + _ENTRY)
+
+    def let_go(self, entries: Sequence[Entry], holding: Holding) -> None:
+        """These entries of the queue of `holding` are no more."""
+        count, gone, size, whole = len(entries), 0, 0, 0
+        for entry in entries:
+            message = entry.message
+            message.references -= 1
+            weight = len(message.properties) + len(message.body)
+            whole += weight
+            if not message.references:
+                gone += 1
+                size += weight
+        self.used -= size + gone * _MESSAGE + count * _ENTRY
+        holding.size -= whole + count * (_MESSAGE + _ENTRY)
 
 
 class Interned:
-    """Makes equal runs and equal properties one object. Bounded: forgets everything when it is full."""
+    """Makes equal runs and equal properties one object. Bounded: forgets everything when it is full.
+
+    Long properties are hardly ever the same twice, and would be kept here when their messages are gone.
+    """
 
     _AT_MOST = 4096
+    _LONGEST = 512
 
     def __init__(self) -> None:
         self._runs: dict[Run, Run] = {}
@@ -68,7 +117,9 @@ class Interned:
         return self._runs.setdefault(run, run)
 
     def properties(self, properties: bytes) -> bytes:
-        """The one object for properties equal to these."""
+        """The one object for properties equal to these, unless they are long."""
+        if len(properties) > self._LONGEST:
+            return properties
         if len(self._properties) > self._AT_MOST:
             self._properties.clear()
         return self._properties.setdefault(properties, properties)

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from services.common.message import LONGEST_NAME
+
 
 @dataclass(frozen=True, slots=True)
 class QueueOptions:
@@ -62,5 +64,10 @@ def read_options(
         single_active=bool(arguments.get("x-single-active-consumer", False)),
         delivery_limit=None if limit is None or limit < 0 else limit,
         dead_letter_exchange=arguments.get("x-dead-letter-exchange"),
-        dead_letter_key=arguments.get("x-dead-letter-routing-key"),
+        dead_letter_key=_written(arguments.get("x-dead-letter-routing-key")),
     )
+
+
+def _written(key: str | None) -> str | None:
+    """A key that no consumer could be told, from before such were refused, is none: letters keep the one they have."""
+    return key if key is None or len(key.encode()) <= LONGEST_NAME else None

@@ -1,14 +1,14 @@
-"""What a link has to say next: collected while a write is under way, then one frame."""
+"""What a link has to say next: collected while a write is under way, then frames of bounded size."""
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 
-from services.queue.deliveries import Deliveries, DeliveryRun
+from services.common.message.weight import FRAME_BYTES
+from services.queue.deliveries import Columns, Deliveries, DeliveryRun
+from services.queue.pieces import pieces
 from services.rpc import queue_pb2 as pb
-
-# Bodies in one frame; a frame must stay well below what gRPC is told to accept.
-_BYTES_AT_MOST = 16 << 20
 
 
 class Outbox:
@@ -19,36 +19,81 @@ class Outbox:
         self._wake = wake
         self._frame = pb.QueueFrame()
         self._begun = False
+        self._unheard: deque[list[int]] = deque()  # what each frame with `done` said in it, until that was heard
+        self._heard = 0  # how many of these
+        self._replies: deque[pb.QueueReply] = deque()
+        self._pieces: deque[Columns] = deque()  # of deliveries that did not go into one frame
 
     @property
     def frame(self) -> pb.QueueFrame:
-        """The next frame, but for its deliveries; to be added to."""
+        """The next frame, but for deliveries and replies; to be added to."""
         if not self._begun:
             self._begun = True
             self._wake()
         return self._frame
 
+    def reply(self, reply: pb.QueueReply) -> None:
+        """Answers a request, in the next frame that has room."""
+        self._replies.append(reply)
+        if not self._begun:
+            self._begun = True
+            self._wake()
+
     def settled(self, number: int) -> None:
         """The settlements of a frame are safe; said when there is something else to say."""
         self._frame.settled.append(number)
 
+    def heard(self, frames: int) -> list[int]:
+        """So many frames with `done` were read; gives the batches of those that it was not known of."""
+        batches: list[int] = []
+        while self._heard < frames and self._unheard:
+            self._heard += 1
+            batches += self._unheard.popleft()
+        return batches
+
     @property
     def pending(self) -> bool:
         """Whether there is something to say."""
-        return self._begun or bool(self.deliveries.runs)
+        return self._begun or bool(self._pieces) or bool(self.deliveries.runs)
 
     def take(self) -> pb.QueueFrame | None:
-        """The next frame, or None when there is nothing to say."""
-        deliveries = self.deliveries
+        """The next frame, or None when there is nothing to say. What it carries fits, but for one large message."""
         if not self.pending:
             return None
         frame = self._frame
         self._frame, self._begun = pb.QueueFrame(), False
-        if deliveries.runs:
-            _encode_deliveries(deliveries, frame.deliveries)
-        if deliveries.runs:
+        if self._pieces or self.deliveries.runs:
+            self._add_deliveries(frame.deliveries)
+        if self._pieces or self.deliveries.runs:
             self._postpone(frame)
+        if frame.done:
+            self._unheard.append(list(frame.done))
+        self._add_replies(frame)
         return frame
+
+    def _add_deliveries(self, batch: pb.DeliveryBatch) -> None:
+        deliveries = self.deliveries
+        if not self._pieces:
+            self._pieces.extend(pieces(deliveries.columns))
+            deliveries.reset()
+        if deliveries.traced:
+            # All of them, whatever is left for the next frame: they may come early, and never late.
+            batch.traced.extend(deliveries.traced)
+            deliveries.traced.clear()
+        piece = self._pieces.popleft()
+        batch.uids.extend(piece.uids)
+        batch.properties.extend(piece.properties)
+        batch.bodies.extend(piece.bodies)
+        for run in piece.runs:
+            encode_run(run, batch)
+
+    def _add_replies(self, frame: pb.QueueFrame) -> None:
+        size = 0
+        while self._replies and (not size or size + self._replies[0].ByteSize() <= FRAME_BYTES):
+            reply = self._replies.popleft()
+            size += reply.ByteSize()
+            frame.replies.append(reply)
+        self._begun |= bool(self._replies)
 
     def _postpone(self, frame: pb.QueueFrame) -> None:
         """Deliveries are left over: the end of consumers must not overtake them."""
@@ -57,53 +102,6 @@ class Outbox:
         del frame.detached[:]
         del frame.cancelled[:]
         self._begun = True
-
-
-def _encode_deliveries(deliveries: Deliveries, batch: pb.DeliveryBatch) -> None:
-    uids, properties, bodies, runs = deliveries.uids, deliveries.properties, deliveries.bodies, deliveries.runs
-    deliveries.reset()
-    count = _fitting(bodies)
-    if count < len(bodies):
-        now, later = _split(runs, count)
-        own = sum(run.count for run in now if run.shared is None)
-        deliveries.uids, deliveries.properties = uids[count:], properties[own:]
-        deliveries.bodies, deliveries.runs = bodies[count:], later
-        uids, properties, bodies, runs = uids[:count], properties[:own], bodies[:count], now
-    if deliveries.traced:
-        # All of them, whatever is left for the next frame: they may come early, and never late.
-        batch.traced.extend(deliveries.traced)
-        deliveries.traced.clear()
-    batch.uids.extend(uids)
-    batch.properties.extend(properties)
-    batch.bodies.extend(bodies)
-    for run in runs:
-        encode_run(run, batch)
-
-
-def _fitting(bodies: list[bytes]) -> int:
-    """How many bodies one frame may hold, at least one."""
-    if sum(map(len, bodies)) <= _BYTES_AT_MOST:
-        return len(bodies)
-    total = 0
-    for index, body in enumerate(bodies):
-        total += len(body)
-        if total > _BYTES_AT_MOST:
-            return max(index, 1)
-    return len(bodies)
-
-
-def _split(runs: list[DeliveryRun], count: int) -> tuple[list[DeliveryRun], list[DeliveryRun]]:
-    """The runs of the first `count` messages, and those of the rest."""
-    now: list[DeliveryRun] = []
-    for index, run in enumerate(runs):
-        if run.count > count:
-            if count:
-                now.append(DeliveryRun(run.consumer, count, run.run, run.redelivered, run.shared))
-            rest = DeliveryRun(run.consumer, run.count - count, run.run, run.redelivered, run.shared)
-            return now, [rest, *runs[index + 1 :]]
-        now.append(run)
-        count -= run.count
-    return now, []
 
 
 def encode_run(run: DeliveryRun, batch: pb.DeliveryBatch) -> None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from operator import call
 
+from services.common.containment import for_each
 from services.common.partition import lease_name
-from services.common.uid import origin_of
 from services.queue.context import QueueContext
 from services.queue.entry import Entry, Former
+from services.queue.known import Known
 from services.queue.queue_type import Queue
 from services.rpc import store_pb2
 
@@ -33,7 +35,7 @@ class Partition:
     context: QueueContext
     state: State = State.RECOVERING
     queues: dict[int, Queue] = field(default_factory=dict)
-    watermarks: dict[int, int] = field(default_factory=dict)  # origin → highest uid that was journalled
+    known: Known = field(default_factory=Known)
     orphans: dict[int, list[Entry]] = field(default_factory=dict)  # of queues that the topology does not know
     claiming: list[Callable[[], None]] = field(default_factory=list)  # consumers that wait for it, with what they hold
     waiting: list[Callable[[], None]] = field(default_factory=list)  # all else that does
@@ -52,16 +54,8 @@ class Partition:
         """Whether what is for it has to wait."""
         return self.state in (State.RECOVERING, State.LEAVING)
 
-    def passed(self, uid: int) -> None:
-        """A message has been enlisted for the journal."""
-        origin = origin_of(uid)
-        if self.watermarks.get(origin, 0) < uid:
-            self.watermarks[origin] = uid
-            self.context.draft.passed(origin, uid)
-
     def replay(self) -> None:
         """Carries out, or refuses, what has waited: first what is held, so that it is not given to others."""
         while self.claiming or self.waiting:
             waiting, self.claiming, self.waiting = [*self.claiming, *self.waiting], [], []
-            for action in waiting:
-                action()
+            for_each("carrying out what has waited for a partition", waiting, call)

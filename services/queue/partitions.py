@@ -10,7 +10,8 @@ import structlog
 
 from services.common.clients.leases import Leases
 from services.common.clock import monotonic
-from services.common.errors import BrokerError, Fenced
+from services.common.containment import contained, for_each
+from services.common.errors import Fenced
 from services.common.partition import lease_name, partition_in
 from services.queue.context import QueueContext
 from services.queue.dead_letter_office import DeadLetterOffice
@@ -18,15 +19,17 @@ from services.queue.expected import ANYBODY
 from services.queue.hand_over import frames, unwritten
 from services.queue.host import Host
 from services.queue.journal_draft import PartitionDraft
+from services.queue.known import Known
 from services.queue.loads import Loads
 from services.queue.partition import Partition, State
-from services.queue.recovering import Recoveries, read_back
+from services.queue.recovering import Recoveries, read_back, wait_again
 from services.queue.share import Placement, View
 from services.rpc import store_pb2
 
 log = structlog.get_logger()
 
 _RETRY_SECONDS = 0.2
+_DO = "it is tried again; if it stays so, report it with these lines"
 _PATIENCE = 5.0  # with a store that does not answer, when this process is to stop; with transactions
 _SHORTLY = 1.0  # for gateways and dead letters, when a partition is to leave
 _LOOK_SECONDS = 0.005
@@ -117,6 +120,8 @@ class Partitions:
                 self._balance(reply)
         if self._host.suspended:
             # Not before it is known what was lost meanwhile.
+            for partition in self._host.registry.partitions.values():
+                wait_again(partition, self._host.now())
             self._host.resume(valid=True)
 
     def validity_changed(self, *, valid: bool) -> None:
@@ -181,8 +186,7 @@ class Partitions:
     async def _hand_over(self, partitions: list[Partition], patience: float) -> list[int]:
         """Waits `patience` seconds for what was begun, then as long as it takes for the journal; gives what is done."""
         handed: list[int] = []
-        for partition in partitions:
-            self._host.registry.suspend(partition)
+        for_each("recalling a partition", partitions, self._host.registry.suspend)
         await self._ended(partitions, patience)
         for partition in partitions:
             if partition.state is State.LEAVING and await self._write_out(partition):
@@ -205,7 +209,15 @@ class Partitions:
             await asyncio.sleep(_LOOK_SECONDS)
 
     async def _write_out(self, partition: Partition) -> bool:
-        """Puts everything into the journal that is not there; False when the partition was lost meanwhile."""
+        """False when the partition was lost meanwhile, or not all of it could be written; it goes all the same."""
+        try:
+            return await self._write_all(partition)
+        except Exception as fault:  # noqa: BLE001 - it is nobody's to serve until it goes
+            contained("writing down what the next owner gets", fault, partition=partition.number)
+            return False
+
+    async def _write_all(self, partition: Partition) -> bool:
+        """Puts everything into the journal that is not there."""
         writer = self._host.writer
         partition.state = State.WRITTEN
         rows = unwritten(partition, self._office.letters_of(partition))
@@ -213,11 +225,7 @@ class Partitions:
         for frame in frames(partition, rows, self._host.take_id):
             if partition.state is not State.WRITTEN:
                 return False
-            try:
-                answer = await writer.append(frame)
-            except BrokerError as failure:
-                log.error("partition not handed over", partition=partition.number, reason=failure.text)  # noqa: TRY400
-                return False
+            answer = await writer.append(frame)
             if answer.fenced:
                 self.fenced(partition)
                 return False
@@ -249,12 +257,12 @@ class Partitions:
                 recovery = await read_back(self._host, self._store, partition)
             except Fenced:
                 self._lose(partition)
-            except BrokerError as failure:
-                log.warning("partition not read back, trying again", partition=partition.number, reason=failure.text)
+            except Exception as failure:  # noqa: BLE001 - all that is for the partition waits until it is read back
+                contained("reading a partition back", failure, do=_DO, partition=partition.number)
                 await asyncio.sleep(_RETRY_SECONDS)
             else:
                 await self._heard(partition)
-                self._serve(partition, recovery.watermarks)
+                self._serve(partition, recovery.known)
 
     async def _heard(self, partition: Partition) -> None:
         """Returns when every gateway has said what its consumers hold from the former owner; waits a moment at most.
@@ -262,17 +270,20 @@ class Partitions:
         That is a moment in which the leases hold: while they may have run out nobody is listened to.
         """
         host, give_up = self._host, monotonic() + _SHORTLY
-        while partition.epoch > 1 and partition.state is State.RECOVERING and monotonic() < give_up:
+        while partition.state is State.RECOVERING:
             if not host.certain:
                 give_up = monotonic() + _SHORTLY
-            elif not host.expected and all(link.has_told(partition) for link in host.links):
+            elif partition.epoch == 1 or monotonic() >= give_up or self._have_told(partition):
                 return
             await asyncio.sleep(_LOOK_SECONDS / 2)
 
-    def _serve(self, partition: Partition, watermarks: dict[int, int]) -> None:
+    def _have_told(self, partition: Partition) -> bool:
+        return not self._host.expected and all(link.has_told(partition) for link in self._host.links)
+
+    def _serve(self, partition: Partition, known: Known) -> None:
         if partition.state is not State.RECOVERING:
             return
-        partition.watermarks = watermarks
+        partition.known = known
         self._host.registry.serve(partition)
         partition.replay()
         self._host.check_memory()

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping
+from functools import partial
 
+from services.common.containment import for_each
 from services.common.placement import read_pin
-from services.rpc.store_pb2 import Records
+from services.rpc.store_pb2 import Record, Records
 
 
 class Pins:
@@ -31,9 +33,12 @@ class Pins:
 
 
 def _apply(members: dict[int, str], message: Records) -> None:
-    for record in message.records:
-        if record.deleted:
-            members.pop(int(record.key), None)
-        else:
-            partition, member = read_pin(record)
-            members[partition] = member
+    for_each("reading a pin", message.records, partial(_put, members), do="pin the partition again: hopline partitions")
+
+
+def _put(members: dict[int, str], record: Record) -> None:
+    if record.deleted:
+        members.pop(int(record.key), None)
+    else:
+        partition, member = read_pin(record)
+        members[partition] = member

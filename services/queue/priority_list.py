@@ -49,7 +49,7 @@ class PriorityList:
             if level.count:
                 some = level.take(limit - len(taken), size, now, expired)
                 taken += some
-                size -= sum(len(entry.message.body) for entry in some)
+                size -= sum(entry.message.weight for entry in some)
         return taken
 
     def acquire(self, uids: set[int]) -> list[Entry]:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from functools import partial
 
-from services.common.clock import epoch_ms
+from services.common.containment import contained
 from services.common.ledger.place import Place
 from services.common.ledger.stages import QUEUE_DELETED
 from services.common.uid import origin_of
@@ -14,17 +13,21 @@ from services.queue.arrival import Arrival
 from services.queue.content import Source
 from services.queue.host import Host
 from services.queue.journal_draft import ContentDraft
+from services.queue.known import Known, Taken
+from services.queue.partition import Partition, State
+from services.queue.queue_type import Refused
 from services.queue.recovery import facts
 from services.queue.ticket import Ticket
+from services.queue.times import times
 from services.rpc import queue_pb2 as pb
 from services.rpc.ledger_pb2 import DROPPED
 
 
 def arrivals(host: Host, batch: pb.PublishBatch, content: ContentDraft) -> Iterator[tuple[Arrival, pb.PublishRun]]:
     """The runs of a batch, decoded."""
-    uids, bodies, own = list(batch.uids), list(batch.bodies), list(batch.properties)
+    uids, bodies, own = content.source.uids, list(batch.bodies), list(batch.properties)
     interned, first, at = host.interned, 0, 0
-    for run in batch.runs:
+    for run, time_ms in zip(batch.runs, times(batch), strict=True):
         end = first + run.count
         whole = run.count == len(uids)
         shared, properties = None, own
@@ -43,7 +46,7 @@ def arrivals(host: Host, batch: pb.PublishBatch, content: ContentDraft) -> Itera
                 uids if whole else uids[first:end],
                 properties,
                 bodies if whole else bodies[first:end],
-                batch.time_ms,
+                time_ms,
                 content,
                 first,
                 shared,
@@ -57,67 +60,138 @@ def arrivals(host: Host, batch: pb.PublishBatch, content: ContentDraft) -> Itera
 def accept(host: Host, answers: Ticket, raw: bytes, batch: pb.PublishBatch, now: int) -> None:
     """Takes a batch in; the ticket is closed here but for parts that wait."""
     content = ContentDraft(host.take_id, Source(raw, batch))
-    for arrival, run in arrivals(host, batch, content):
-        _offer(host, answers, arrival, run.queue_ids, now, resent=run.resent)
-    _journal(host, content, answers)
+    try:
+        offer = _Offer(host, answers, content, now)
+        for arrival, run in arrivals(host, batch, content):
+            offer.to(run.queue_ids, arrival, resent=run.resent)
+        offer.close()
+    except Exception:
+        answers.give_up()
+        raise
     answers.part_done()
 
 
-def _offer(host: Host, ticket: Ticket, arrival: Arrival, queue_ids: Sequence[int], now: int, *, resent: bool) -> None:
-    queues = host.registry.queues
-    for queue_id in queue_ids:
-        queue = queues.get(queue_id)
-        if queue is None:
-            _absent(host, ticket, arrival, queue_id, resent=resent)
-            continue
-        if ticket.turned_away and ticket.overtakes(queue.options.partition, resent=resent):
-            ticket.refuse(arrival.first, len(arrival.bodies), queue_id, pb.NOT_OWNER)
-            continue
-        durable = queue.options.durable and arrival.run.persistent
-        mine = _without_known(host, ticket, arrival, queue.options.partition) if resent and durable else arrival
-        if mine is None:
-            continue
-        skipped = len(arrival.bodies) - len(mine.bodies)
-        for first, count, reason in queue.publish(mine, now):
-            ticket.refuse(arrival.first + skipped + first, count, queue_id, reason)
-        if durable and queue.options.partition in arrival.content.entries:
-            host.registry.partitions[queue.options.partition].passed(arrival.uids[-1])
+class _Offer:
+    """What a batch, or a part of it that had to wait, brings to the partitions of this process."""
 
+    __slots__ = ("_content", "_host", "_now", "_taken", "_ticket", "_uids")
 
-def _without_known(host: Host, ticket: Ticket, arrival: Arrival, partition: int) -> Arrival | None:
-    """A resent run without the messages that were journalled already; they are done when that is on disk."""
-    known = host.registry.partitions[partition].watermarks.get(origin_of(arrival.uids[0]), 0)
-    skip = bisect_right(arrival.uids, known)
-    if not skip:
-        return arrival
-    host.writer.barrier(ticket)
-    if skip == len(arrival.uids):
-        return None
-    return Arrival(
-        arrival.run,
-        arrival.uids[skip:],
-        arrival.properties[skip:] if arrival.shared is None else arrival.properties,
-        arrival.bodies[skip:],
-        arrival.time_ms,
-        arrival.content,
-        arrival.first + skip,
-        arrival.shared,
-        arrival.immediate,
-    )
+    def __init__(self, host: Host, ticket: Ticket, content: ContentDraft, now: int) -> None:
+        self._host = host
+        self._ticket = ticket
+        self._content = content
+        self._now = now
+        self._uids: Sequence[int] = content.source.uids
+        self._taken: dict[int, Taken] = {}  # by partition
 
+    def to(self, queue_ids: Sequence[int], arrival: Arrival, *, resent: bool) -> None:
+        """Offers a run to its queues."""
+        ticket, queues = self._ticket, self._host.registry.queues
+        for queue_id in queue_ids:
+            queue = queues.get(queue_id)
+            if queue is None:
+                self._absent(arrival, queue_id, resent=resent)
+                continue
+            number = queue.options.partition
+            if number in ticket.turned_away:
+                ticket.turn_away(number, arrival.first, len(arrival.bodies), queue_id)
+                continue
+            try:
+                for part in self._new(arrival, queue_id, number) if resent else (arrival,):
+                    refused = queue.publish(part, self._now)
+                    if refused:
+                        self._took_some(number, queue_id, part, refused)
+                    else:
+                        self._took(number, queue_id, part.first, len(part.bodies))
+            except Exception as fault:  # noqa: BLE001 - one queue's: the others take the messages
+                # Some of it may be there; it is taken again if it comes again, and there twice at worst.
+                contained("taking messages into a queue", fault, queue_id=queue_id)
+                ticket.refuse(arrival.first, len(arrival.bodies), queue_id, pb.OTHER)
 
-def _absent(host: Host, ticket: Ticket, arrival: Arrival, queue_id: int, *, resent: bool) -> None:
-    """Waits for a partition on its way here or away; else says why not."""
-    if partition := host.registry.awaited(queue_id):
-        ticket.pending += 1
-        partition.waiting.append(partial(_offer_later, host, ticket, arrival, queue_id, resent=resent))
-    else:
-        reason = host.registry.missing(queue_id)
-        if reason == pb.NOT_OWNER:
-            ticket.turned_away.add(host.registry.definitions[queue_id].partition)
+    def close(self) -> None:
+        """What is durable goes to the journal."""
+        host, content = self._host, self._content
+        if content.entries:
+            for number, entries in content.entries.items():
+                known = host.registry.partitions[number].known
+                known.journalled(entries.id, self._taken_by(number, known), entries.runs)
+            host.writer.add(content, host.registry.partitions, self._ticket)
+
+    def _took(self, number: int, queue_id: int, first: int, count: int) -> None:
+        known = self._host.registry.partitions[number].known
+        known.took(self._taken_by(number, known), queue_id, first, count)
+
+    def _taken_by(self, number: int, known: Known) -> Taken:
+        taken = self._taken.get(number)
+        if taken is None:
+            taken = self._taken[number] = Taken(origin_of(self._uids[0]), self._uids)
+            self._ticket.took(known, taken)
+        return taken
+
+    def _took_some(self, number: int, queue_id: int, arrival: Arrival, refused: list[Refused]) -> None:
+        first = 0
+        for at, count, reason in refused:
+            self._ticket.refuse(arrival.first + at, count, queue_id, reason)
+            if at > first:
+                self._took(number, queue_id, arrival.first + first, at - first)
+            first = at + count
+        if first < len(arrival.bodies):
+            self._took(number, queue_id, arrival.first + first, len(arrival.bodies) - first)
+
+    def _new(self, arrival: Arrival, queue_id: int, number: int) -> list[Arrival]:
+        """What comes again without what was taken already, which is done when that is safe."""
+        partition = self._host.registry.partitions[number]
+        new, old = partition.known.split(queue_id, arrival.uids)
+        if not old:
+            return [arrival]
+        self._ticket.pending += 1
+        again = _Again(self._ticket, partition, queue_id, [(arrival.first + first, end - first) for first, end in old])
+        self._host.writer.barrier(again)
+        again.part_done()
+        return [arrival.part(first, end) for first, end in new]
+
+    def _absent(self, arrival: Arrival, queue_id: int, *, resent: bool) -> None:
+        """Waits for a partition on its way here or away; else says why not."""
+        registry, ticket = self._host.registry, self._ticket
+        if partition := registry.awaited(queue_id):
+            ticket.pending += 1
+            partition.waiting.append(partial(_offer_later, self._host, ticket, arrival, queue_id, resent=resent))
+        elif (reason := registry.missing(queue_id)) == pb.NOT_OWNER:
+            ticket.turn_away(registry.definitions[queue_id].partition, arrival.first, len(arrival.bodies), queue_id)
+        elif reason == pb.OTHER:
+            ticket.refuse(arrival.first, len(arrival.bodies), queue_id, reason)
         else:
-            _tell_deleted(host, arrival, queue_id)
-        ticket.refuse(arrival.first, len(arrival.bodies), queue_id, reason)
+            _tell_deleted(self._host, arrival, queue_id)
+            ticket.refuse(arrival.first, len(arrival.bodies), queue_id, pb.UNKNOWN_QUEUE)
+
+
+class _Again:
+    """Messages that were taken before: done when everything so far is on disk, if the partition is still here."""
+
+    __slots__ = ("_partition", "_queue_id", "_runs", "_ticket", "pending")
+
+    def __init__(self, ticket: Ticket, partition: Partition, queue_id: int, runs: list[tuple[int, int]]) -> None:
+        """`runs` are the first message and the count of each."""
+        self._ticket = ticket
+        self._partition = partition
+        self._queue_id = queue_id
+        self._runs = runs
+        self.pending = 1
+
+    def part_done(self) -> None:
+        self.pending -= 1
+        if self.pending:
+            return
+        if self._partition.state is State.GONE:
+            # Perhaps before they were on disk. The next owner knows which of them are.
+            for first, count in self._runs:
+                self._ticket.turn_away(self._partition.number, first, count, self._queue_id)
+        self._ticket.part_done()
+
+    def part_failed(self) -> None:
+        for first, count in self._runs:
+            self._ticket.refuse(first, count, self._queue_id, pb.OTHER)
+        self._ticket.part_done()
 
 
 def _tell_deleted(host: Host, arrival: Arrival, queue_id: int) -> None:
@@ -133,11 +207,12 @@ def _offer_later(host: Host, ticket: Ticket, arrival: Arrival, queue_id: int, *,
         return
     # The journal has taken, or has not needed, what was ready at first: this part is a content of its own.
     arrival.content = ContentDraft(host.take_id, arrival.content.source)
-    _offer(host, ticket, arrival, (queue_id,), epoch_ms(), resent=resent)
-    _journal(host, arrival.content, ticket)
+    try:
+        offer = _Offer(host, ticket, arrival.content, host.now())
+        offer.to((queue_id,), arrival, resent=resent)
+        offer.close()
+    except Exception as fault:  # noqa: BLE001 - these messages', and others have waited too
+        contained("taking messages that have waited", fault, queue_id=queue_id)
+        ticket.refuse(arrival.first, len(arrival.bodies), queue_id, pb.OTHER)
+        ticket.not_safe()
     ticket.part_done()
-
-
-def _journal(host: Host, content: ContentDraft, ticket: Ticket) -> None:
-    if content.entries:
-        host.writer.add(content, host.registry.partitions, ticket)

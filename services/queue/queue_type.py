@@ -13,6 +13,7 @@ from services.queue.arrival import Arrival
 from services.queue.consumers import Consumer, Consumers, Link
 from services.queue.context import QueueContext
 from services.queue.entry import Entry
+from services.queue.message import Holding
 from services.queue.options import QueueOptions
 from services.queue.overflow import OverflowPolicy
 from services.queue.record import QueueRecord
@@ -27,6 +28,7 @@ class Queue(Protocol):
     options: QueueOptions
     consumers: Consumers
     record: QueueRecord
+    holding: Holding
 
     @property
     def ready_count(self) -> int:
@@ -92,8 +94,8 @@ class Queue(Protocol):
     def settle_held(self, outcome: Outcome.ValueType, entries: list[Entry], now: int, *, staged: bool) -> None:
         """The transaction is complete; `staged`: the journal has their dequeue already."""
 
-    def unhold(self, entries: list[Entry], holder: Link | None, now: int) -> None:
-        """The transaction is off: they are `holder`'s again, or released when it is gone."""
+    def unhold(self, entries: list[Entry], holder: object, now: int) -> None:
+        """The transaction is off: they are `holder`'s again, or released when there is none."""
 
     # -------------------------------------------------------------- life
 

@@ -6,9 +6,10 @@ from collections.abc import AsyncIterator
 from functools import cache
 from typing import Protocol
 
-from services.common.clock import epoch_ms
+from services.common.containment import contained
 from services.common.ledger.place import Place
 from services.queue.host import Host
+from services.queue.message import NOBODYS
 from services.queue.partition import Partition, State
 from services.queue.recovery import Recovery
 from services.rpc import store_pb2
@@ -16,6 +17,7 @@ from services.rpc.ledger_pb2 import RECOVERED
 
 # For gateways to find the new owner and say what their consumers hold. What nobody claims goes to others then.
 _CLAIM_MS = 3000
+_DO = "keep a copy of the data folder and report it: the batch is left out, and stays on disk"
 
 
 class Recoveries(Protocol):
@@ -31,7 +33,11 @@ async def read_back(host: Host, store: Recoveries, partition: Partition) -> Reco
     @cache
     def ttl_of(queue_id: int) -> int | None:
         definition = registry.definitions.get(queue_id)
-        return registry.options(definition).ttl_ms if definition else None
+        try:
+            return registry.options(definition).ttl_ms if definition else None
+        except Exception as fault:  # noqa: BLE001 - one definition's, and the partition has other queues
+            contained("reading a queue's definition", fault, queue_id=queue_id)
+            return None
 
     def traced(uid: int, queue_id: int, context: bytes, time_ms: int, attempts: int) -> None:
         if definition := registry.definitions.get(queue_id):
@@ -40,7 +46,10 @@ async def read_back(host: Host, store: Recoveries, partition: Partition) -> Reco
     recovery = Recovery(host.account, host.interned, partition.epoch, ttl_of, traced)
     try:
         async for batch in store.recover(partition.number, partition.fence):
-            recovery.add(batch)
+            try:
+                recovery.add(batch)
+            except Exception as fault:  # noqa: BLE001 - one record's, and the partition has others
+                contained("reading a batch of the journal", fault, do=_DO, partition=partition.number)
         await host.exceed(recovery.highest)
     except BaseException:
         _forget(partition, recovery)
@@ -49,11 +58,17 @@ async def read_back(host: Host, store: Recoveries, partition: Partition) -> Reco
         _forget(partition, recovery)
     else:
         partition.orphans = recovery.in_order()
-        partition.claimable_until = epoch_ms() + _CLAIM_MS if recovery.formers else 0
+        partition.claimable_until = host.now() + _CLAIM_MS if recovery.formers else 0
         partition.formers = recovery.formers
         if host.recorder.on:
             _tell(host, partition, recovery)
     return recovery
+
+
+def wait_again(partition: Partition, now: int) -> None:
+    """Nobody was listened to for a while: gateways get their whole time to say what is held."""
+    if partition.claimable_until:
+        partition.claimable_until = now + _CLAIM_MS
 
 
 def _tell(host: Host, partition: Partition, recovery: Recovery) -> None:
@@ -71,4 +86,4 @@ def _tell(host: Host, partition: Partition, recovery: Recovery) -> None:
 
 def _forget(partition: Partition, recovery: Recovery) -> None:
     for entries in recovery.entries.values():
-        partition.context.forget(entries, durable=False)
+        partition.context.forget(entries, NOBODYS, durable=False)

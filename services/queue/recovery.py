@@ -7,10 +7,12 @@ from operator import attrgetter
 
 from services.common.ledger.stages import HANDED_OVER, HELD, JOURNAL
 from services.queue.entry import ACQUIRED, Entry, Former, JournalPart
-from services.queue.message import Interned, MemoryAccount, Message, Run
+from services.queue.known import Known
+from services.queue.message import NOBODYS, Interned, MemoryAccount, Message, Run
 from services.queue.record import uids_of
+from services.queue.times import times
 from services.rpc.queue_pb2 import PublishBatch, PublishRun
-from services.rpc.store_pb2 import EntryColumns, RecoveredBatch
+from services.rpc.store_pb2 import EntryColumns, RecoveredBatch, TakenColumns
 
 
 class Recovery:
@@ -26,7 +28,7 @@ class Recovery:
     ) -> None:
         """`traced` hears of messages that get spans: uid, queue id, context, when received (Unix, ms), attempts."""
         self.entries: dict[int, list[Entry]] = {}
-        self.watermarks: dict[int, int] = {}
+        self.known = Known()
         self.highest = 0  # id of an entry batch
         self.recovered: dict[tuple[int, str], list[int]] = {}  # queue and why → uids, for the ledger
         self.formers: dict[int, Former] = {}  # gateways that had something from the former owner, by origin
@@ -40,13 +42,17 @@ class Recovery:
 
     def add(self, batch: RecoveredBatch) -> None:
         """Takes the next part of the store's stream."""
-        for mark in batch.watermarks:
-            self.watermarks[mark.origin] = mark.uid
+        for floor in batch.floors:
+            self.known.recover_floor(floor.origin, floor.uid)
+        for taken in batch.taken:
+            self.known.recover_taken(taken.origin, TakenColumns.FromString(taken.messages))
         if not batch.entries.count:
             return
         self.highest = max(self.highest, batch.entries.id)
         columns, index = EntryColumns.FromString(batch.entries.entries), 0
         reader = _Reader(batch, columns, _Content(PublishBatch.FromString(batch.columns), self._interned))
+        runs = zip(columns.queue_id, columns.first, columns.count, strict=True)
+        self.known.recover_batch(batch.entries.id, runs, reader.content.uids, handed_over=bool(columns.attempts))
         for number, (queue_id, count) in enumerate(zip(columns.queue_id, columns.count, strict=True)):
             self._add_run(reader, number, queue_id, index, count)
             index += count
@@ -74,7 +80,7 @@ class Recovery:
             former = self.formers.setdefault(origin, Former(origin))
             for entry in entries:
                 entry.state, entry.holder = ACQUIRED, former
-        self._count(entries)
+        self._account.hold([entry.message for entry in entries], NOBODYS)
         reason = HELD if kept else HANDED_OVER if handed_over else JOURNAL
         self.recovered.setdefault((queue_id, reason), []).extend(uids_of(entries))
         if entries:
@@ -84,19 +90,13 @@ class Recovery:
 
     def _trace(self, content: _Content, queue_id: int, entries: list[Entry]) -> None:
         for entry in entries:
-            if context := content.traced.get(entry.message.uid):
-                self._traced(entry.message.uid, queue_id, context, content.time_ms, entry.attempts)
+            if found := content.traced.get(entry.message.uid):
+                self._traced(entry.message.uid, queue_id, *found, entry.attempts)
 
     def _expires(self, reader: _Reader, number: int, queue_id: int) -> int:
-        ttls = (reader.content.ttl(reader.columns.first[number]), self._ttl_of(queue_id))
-        return min((reader.content.time_ms + ttl for ttl in ttls if ttl is not None), default=0)
-
-    def _count(self, entries: list[Entry]) -> None:
-        for entry in entries:
-            message = entry.message
-            if not message.references:
-                self._account.used += message.size
-            message.references += 1
+        first = reader.columns.first[number]
+        ttls, received = (reader.content.ttl(first), self._ttl_of(queue_id)), reader.content.received(first)
+        return min((received + ttl for ttl in ttls if ttl is not None), default=0)
 
 
 class _Reader:
@@ -124,20 +124,26 @@ class _Content:
     """A publish batch whose messages become objects when an entry needs them."""
 
     def __init__(self, batch: PublishBatch, interned: Interned) -> None:
-        self.time_ms = batch.time_ms
-        self.traced = {batch.uids[one.index]: one.context for one in batch.traced}
-        self._uids = batch.uids
+        self.uids = batch.uids
         self._bodies = batch.bodies
         self._messages: dict[int, Message] = {}
         self._runs: list[Run] = []
         self._properties: list[bytes] = []
+        self._times: list[int] = []
         own = iter(batch.properties)
-        for run in batch.runs:
+        for run, time_ms in zip(batch.runs, times(batch), strict=True):
+            self._times += [time_ms] * run.count
             self._runs += [interned.run(facts(run))] * run.count
             if run.HasField("shared_properties"):
                 self._properties += [interned.properties(run.shared_properties)] * run.count
             else:
                 self._properties += [next(own) for _ in range(run.count)]
+        self.traced = {batch.uids[one.index]: (one.context, self._times[one.index]) for one in batch.traced}
+        """Of messages by uid: context, and when it was received."""
+
+    def received(self, index: int) -> int:
+        """When the gateway had it, Unix ms."""
+        return self._times[index]
 
     def ttl(self, index: int) -> int | None:
         """The expiration that a message has of its own."""
@@ -146,7 +152,7 @@ class _Content:
     def message(self, index: int) -> Message:
         found = self._messages.get(index)
         if found is None:
-            made = Message(self._uids[index], self._properties[index], self._bodies[index], self._runs[index])
+            made = Message(self.uids[index], self._properties[index], self._bodies[index], self._runs[index])
             found = self._messages[index] = made
         return found
 

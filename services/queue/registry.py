@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from services.common import plugins
-from services.common.clock import epoch_ms
+from services.common.clock import Epoch
+from services.common.containment import contained
 from services.common.ledger import stages
 from services.common.message import arguments
+from services.queue.message import NOBODYS
 from services.queue.options import QueueOptions, read_options
 from services.queue.partition import Partition, State
 from services.queue.queue_type import Queue
@@ -16,16 +18,20 @@ from services.rpc import queue_pb2 as pb
 from services.rpc.router_pb2 import QueueDefinition
 
 _REMEMBERED = 1000
+_DO = "delete the queue, or start a version of Hopline that can serve it; what it has on disk is kept until then"
 
 
 class Registry:
     """`queues` are those that can be used now, by id; `definitions` is the topology's own table."""
 
     def __init__(self, definitions: Mapping[int, QueueDefinition]) -> None:
+        self.now = Epoch()
+        """For everything that ends at a time: messages, queues, what is waited for."""
         self.definitions = definitions
         self.partitions: dict[int, Partition] = {}
         self.queues: dict[int, Queue] = {}
         self.deleting: set[int] = set()
+        self.unusable: set[int] = set()  # queues that cannot be served as they are declared; what they have is kept
         self.departed: dict[int, QueueDefinition] = {}
         """The latest that were deleted: messages on their way to them are on record under their names."""
 
@@ -48,6 +54,8 @@ class Registry:
 
     def missing(self, queue_id: int) -> pb.Reason.ValueType:
         """Why a queue is not in `queues`."""
+        if queue_id in self.unusable:
+            return pb.OTHER
         return pb.NOT_OWNER if queue_id in self.definitions else pb.UNKNOWN_QUEUE
 
     def options(self, definition: QueueDefinition) -> QueueOptions:
@@ -67,7 +75,7 @@ class Registry:
         options = self.options(definition)
         kind = "priority" if options.max_priority else definition.type or "classic"
         policy = plugins.load("overflow_policies", options.overflow)()
-        queue: Queue = plugins.load("queue_types", kind)(options, partition.context, policy, epoch_ms())
+        queue: Queue = plugins.load("queue_types", kind)(options, partition.context, policy, self.now())
         partition.queues[definition.id] = queue
         if orphans := partition.orphans.pop(definition.id, None):
             queue.recover(orphans)
@@ -75,11 +83,19 @@ class Registry:
             self.queues[definition.id] = queue
         return queue
 
+    def open(self, definition: QueueDefinition, partition: Partition) -> None:
+        """As `create`; a queue that cannot be served is named in the log, and left out."""
+        try:
+            self.create(definition, partition)
+        except Exception as fault:  # noqa: BLE001 - whatever its definition says, others have queues here too
+            self.unusable.add(definition.id)
+            contained("opening a queue", fault, do=_DO, queue=definition.name, virtual_host=definition.virtual_host)
+
     def serve(self, partition: Partition) -> None:
         """The partition has been read back."""
         for definition in list(self.definitions.values()):
             if definition.partition == partition.number and definition.id not in partition.queues:
-                self.create(definition, partition)
+                self.open(definition, partition)
         partition.state = State.SERVING
         self.queues.update(partition.queues)
 
@@ -106,12 +122,13 @@ class Registry:
             journeys.forget(partition.queues)
         partition.queues.clear()
         for entries in partition.orphans.values():
-            partition.context.forget(entries, durable=False)
+            partition.context.forget(entries, NOBODYS, durable=False)
         partition.orphans.clear()
 
     def delete(self, definition: QueueDefinition) -> None:
         """The topology has no such queue any more."""
         self.deleting.discard(definition.id)
+        self.unusable.discard(definition.id)
         self.departed[definition.id] = definition
         if len(self.departed) > _REMEMBERED:
             del self.departed[next(iter(self.departed))]
@@ -120,7 +137,7 @@ class Registry:
         queue = partition.queues.pop(definition.id, None) if partition else None
         if queue:
             if queue.record.on:
-                _tell_deleted(queue)
+                _tell_deleted(queue, self.now())
             _end(queue, pb.UNKNOWN_QUEUE)
             queue.end(durable=True)
 
@@ -129,11 +146,11 @@ class Registry:
             self.queues.pop(queue_id, None)
 
 
-def _tell_deleted(queue: Queue) -> None:
+def _tell_deleted(queue: Queue, now: int) -> None:
     """What the queue had goes with it."""
     if not (uids := uids_of(queue.entries())):
         return
-    expired = queue.unused(epoch_ms())
+    expired = queue.unused(now)
     if expired:
         queue.record.expired(uids, stages.QUEUE_TTL)
     queue.record.dropped(uids, stages.EXPIRED if expired else stages.QUEUE_DELETED)

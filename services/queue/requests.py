@@ -37,7 +37,7 @@ def answer(host: Host, link: Link, request: pb.QueueRequest, queue: Queue, now: 
         queue.touch(now)
         reply.message_count = queue.ready_count
     reply.consumer_count = len(queue.consumers)
-    link.outbox.frame.replies.append(reply)
+    link.outbox.reply(reply)
 
 
 def _get(host: Host, link: Link, request: pb.GetRequest, queue: Queue, reply: pb.QueueReply, now: int) -> None:
@@ -67,17 +67,27 @@ def _delete(host: Host, link: Link, request: pb.QueueRequest, queue: Queue, repl
         host.registry.deleting.add(asked.queue_id)
         host.tasks.start(_delete_there(host, link, queue, reply), f"delete queue {queue.options.name}")
         return
-    link.outbox.frame.replies.append(reply)
+    link.outbox.reply(reply)
+
+
+def delete_unusable(host: Host, link: Link, request: pb.QueueRequest) -> None:
+    """Of a queue that cannot be served there is nothing to count or to check."""
+    reply = pb.QueueReply(id=request.id)
+    host.tasks.start(_delete_definition(host, link, request.delete.queue_id, reply), "delete an unusable queue")
 
 
 async def _delete_there(host: Host, link: Link, queue: Queue, reply: pb.QueueReply) -> None:
     reply.message_count = queue.ready_count
-    definition = host.registry.definitions.get(queue.options.queue_id)
+    await _delete_definition(host, link, queue.options.queue_id, reply)
+
+
+async def _delete_definition(host: Host, link: Link, queue_id: int, reply: pb.QueueReply) -> None:
+    definition = host.registry.definitions.get(queue_id)
     try:
         if definition is not None:
             await host.delete(definition)
     except NotFound:
-        reply.reason, reply.text = pb.UNKNOWN_QUEUE, f"queue '{queue.options.name}' is deleted already"
+        reply.reason, reply.text = pb.UNKNOWN_QUEUE, "the queue is deleted already"
     except BrokerError as failure:
         reply.reason, reply.text, reply.message_count = pb.UNAVAILABLE, failure.text, 0
-    link.outbox.frame.replies.append(reply)
+    link.outbox.reply(reply)

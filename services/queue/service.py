@@ -19,6 +19,7 @@ from services.common.clients.store import Journal, StoreClient
 from services.common.clients.topology import TopologyClient
 from services.common.config import Settings
 from services.common.ledger.ledger import Ledger
+from services.common.memory import available, for_messages
 from services.common.placement import RECORD_KIND
 from services.common.runtime import Tasks
 from services.common.streams.grpc_fields import path_of
@@ -28,6 +29,7 @@ from services.common.telemetry.tracer import Tracer
 from services.common.uid import UidSource
 from services.queue.dead_letter_office import DeadLetterOffice
 from services.queue.definitions import Definitions
+from services.queue.full import Gate
 from services.queue.handler import Attached
 from services.queue.host import Host
 from services.queue.journal_writer import JournalWriter
@@ -78,13 +80,13 @@ class Service:
             ids,
             self._topology,
             self._store,
-            self._settings.queue_memory,
+            Gate(self._settings.queue_memory or for_messages(available(), 1)),
             self._bus,
             self._ledger.recorder,
         )
         self._publisher = self._create_publisher(uids)
         recorder, tasks = self._ledger.recorder, self._host.tasks
-        office = DeadLetterOffice(registry, self._topology, self._publisher, tasks, recorder)
+        office = DeadLetterOffice(registry, self._topology, self._publisher, tasks, self._host.until_certain, recorder)
         self._host.journeys = Journeys(self._tracer, self._settings.trace_link_after)
         self._tasks.start(report(self._tracer, "queue", self._member, self._store.put_records), "spans status")
         self._partitions = Partitions(
@@ -124,7 +126,7 @@ class Service:
         self._topology.listeners.append(Definitions(registry))
         await self._topology.start()
         await self._journal.start()
-        self._server.add_stream(path_of(_QUEUE.methods_by_name["Attach"]), partial(Attached, self._host))
+        self._server.add_stream(path_of(_QUEUE.methods_by_name["Attach"]), partial(Attached, self._host, self._member))
         await self._server.listen()
         self._publisher.start()
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from services.rpc.queue_pb2 import Reason
+from services.queue.known import Known, Taken
+from services.rpc.queue_pb2 import NOT_OWNER, Reason
 
 
 class Answers(Protocol):
@@ -27,6 +28,9 @@ class Part(Protocol):
 
     def part_done(self) -> None: ...
 
+    def part_failed(self) -> None:
+        """It cannot be written."""
+
 
 class Receipt:
     """For the settlements of a frame; `done` is called when all `pending` parts of them are safe."""
@@ -43,38 +47,70 @@ class Receipt:
         if not self.pending:
             self._done()
 
+    def part_failed(self) -> None:
+        """Nobody is told that they are safe: what has settled them keeps them."""
+
 
 class Ticket:
     """One batch of one link; `pending` parts of it are open.
 
-    `turned_away` are the partitions of which the link has had something refused, to be sent again or elsewhere.
+    `turned_away` are the partitions of which the link has had something refused, to be sent again or elsewhere: what
+    follows it is refused too, until the link says that it comes again.
     """
 
-    __slots__ = ("_answers", "_sequence", "pending", "turned_away")
+    __slots__ = ("_answers", "_given_up", "_sequence", "_taken", "pending", "turned_away")
 
     def __init__(self, answers: Answers, sequence: int, turned_away: set[int]) -> None:
         self._answers = answers
         self._sequence = sequence
+        self._taken: list[tuple[Known, Taken]] = []
+        self._given_up = False
         self.turned_away = turned_away
         self.pending = 1
 
     @property
     def abandoned(self) -> bool:
         """Whether nobody waits any more: who published it may have sent it elsewhere since."""
-        return self._answers.broken
+        return self._given_up or self._answers.broken
+
+    def give_up(self) -> None:
+        """Something failed in between: its publisher is told so by somebody else."""
+        self._given_up = True
+        self.not_safe()
 
     def refuse(self, first: int, count: int, queue_id: int, reason: Reason.ValueType) -> None:
         """Some of it is not taken."""
         self._answers.refuse(self._sequence, first, count, queue_id, reason)
 
-    def overtakes(self, partition: int, *, resent: bool) -> bool:
-        """Whether what is for a partition was under way when something before it was refused, and has to follow it."""
-        if resent:
-            self.turned_away.discard(partition)
-        return partition in self.turned_away
+    def turn_away(self, partition: int, first: int, count: int, queue_id: int) -> None:
+        """Some of it is for the partition's owner, who is another, or this process later."""
+        self.turned_away.add(partition)
+        self.refuse(first, count, queue_id, NOT_OWNER)
 
     def part_done(self) -> None:
         """One part less; after the last one the batch is done."""
         self.pending -= 1
         if not self.pending:
             self._answers.done(self._sequence)
+
+    # -------------------------------------------------------------- until the link has heard that
+
+    def took(self, known: Known, taken: Taken) -> None:
+        """A partition has taken some of it."""
+        known.add(taken)
+        self._taken.append((known, taken))
+
+    def not_safe(self) -> None:
+        """What was taken until now may not be there when it comes again: then it is taken again."""
+        for known, taken in self._taken:
+            known.not_safe(taken)
+
+    def heard(self) -> None:
+        """The link knows that the batch is done."""
+        for known, taken in self._taken:
+            known.heard(taken)
+
+    def link_ended(self) -> None:
+        """The link will not hear it."""
+        for known, taken in self._taken:
+            known.link_ended(taken)

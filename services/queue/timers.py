@@ -5,13 +5,16 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable
+from functools import partial
 
-from services.common.clock import epoch_ms
+from services.common.containment import contained, for_each
 from services.common.ledger.place import Place
 from services.common.ledger.stages import QUEUE_DELETED
-from services.queue.entry import Entry
+from services.queue.entry import Entry, Former
 from services.queue.host import Host
+from services.queue.message import NOBODYS
 from services.queue.partition import Partition, State
+from services.queue.queue_type import Queue
 from services.queue.record import uids_of
 from services.rpc.ledger_pb2 import DROPPED
 
@@ -34,12 +37,19 @@ class Timers:
     async def _run(self) -> None:
         while True:
             await asyncio.sleep(_TICK)
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(self._idle_seconds(epoch_ms())):
-                    await self._host.timed.wait()
-            self._host.timed.clear()
-            if self._host.certain:
-                self.tick(epoch_ms())
+            try:
+                await self._due()
+                if self._host.certain:
+                    self.tick(self._host.now())
+            except Exception as fault:  # noqa: BLE001 - without this task nothing expires any more
+                contained("what happens by the clock", fault)
+                await asyncio.sleep(_BUSY)
+
+    async def _due(self) -> None:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(self._idle_seconds(self._host.now())):
+                await self._host.timed.wait()
+        self._host.timed.clear()
 
     def _idle_seconds(self, now: int) -> float:
         """How long nothing is due."""
@@ -54,39 +64,42 @@ class Timers:
     def _is_watchful(self) -> bool:
         """Deadlines may become sooner, memory has to become free, or orphans wait until the topology is known."""
         partitions = self._host.registry.partitions.values()
-        return self._host.blocked or any(partition.context.timed or partition.orphans for partition in partitions)
+        return bool(self._host.gate.full) or any(
+            partition.context.timed or partition.orphans for partition in partitions
+        )
 
     def tick(self, now: int) -> None:
         """Does what is due."""
         host = self._host
-        for partition in host.registry.partitions.values():
-            if partition.state is State.SERVING:
-                self._check(partition, now)
-                if 0 < partition.claimable_until <= now:
-                    _release_unclaimed(partition, now)
+        serving = [each for each in host.registry.partitions.values() if each.state is State.SERVING]
+        for_each("what a partition does by the clock", serving, lambda each: self._check_partition(each, now))
         if self._has_place():
-            self._drop_orphans()
+            for_each("dropping what deleted queues had", serving, self._drop_orphans)
         host.check_memory()
 
-    def _check(self, partition: Partition, now: int) -> None:
+    def _check_partition(self, partition: Partition, now: int) -> None:
         timed = partition.context.timed
-        for queue_id in list(timed):
-            queue = partition.queues.get(queue_id)
-            if queue is None:
-                timed.discard(queue_id)
-            elif 0 < queue.deadline() <= now:
-                queue.expire(now)
-                if queue.unused(now):
-                    self._host.delete_soon(queue_id)
+        check = partial(self._check, partition, now=now)
+        # One that fails would do so at every tick: it is left alone until it expects something again.
+        for_each("what a queue does by the clock", list(timed), check, lambda queue_id, _: timed.discard(queue_id))
+        if 0 < partition.claimable_until <= now:
+            _release_unclaimed(partition, now)
 
-    def _drop_orphans(self) -> None:
-        """Entries of queues that were deleted while nobody owned their partition."""
-        for partition in self._host.registry.partitions.values():
-            if partition.orphans and partition.state is State.SERVING:
-                for entries in partition.orphans.values():
-                    _tell_orphaned(partition, entries)
-                    partition.context.forget(entries, durable=True)
-                partition.orphans.clear()
+    def _check(self, partition: Partition, queue_id: int, now: int) -> None:
+        queue = partition.queues.get(queue_id)
+        if queue is None:
+            partition.context.timed.discard(queue_id)
+        elif 0 < queue.deadline() <= now:
+            queue.expire(now)
+            if queue.unused(now):
+                self._host.delete_soon(queue_id)
+
+    def _drop_orphans(self, partition: Partition) -> None:
+        """Entries of queues that were deleted while nobody owned their partition; not of one that cannot be served."""
+        for queue_id in partition.orphans.keys() - self._host.registry.definitions.keys():
+            entries = partition.orphans.pop(queue_id)
+            _tell_orphaned(partition, entries)
+            partition.context.forget(entries, NOBODYS, durable=True)
 
 
 def _tell_orphaned(partition: Partition, entries: list[Entry]) -> None:
@@ -100,5 +113,9 @@ def _release_unclaimed(partition: Partition, now: int) -> None:
     """The gateways that had these from the former owner did not come back."""
     formers, partition.formers, partition.claimable_until = partition.formers, {}, 0
     for former in formers.values():
-        for queue in partition.queues.values():
-            queue.release_held_by(former, now)
+        release = partial(_release, former, now=now)
+        for_each("giving what nobody claimed to others", partition.queues.values(), release)
+
+
+def _release(former: Former, queue: Queue, now: int) -> None:
+    queue.release_held_by(former, now)

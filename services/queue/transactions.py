@@ -2,25 +2,31 @@
 
 PREPARE  checks limits, keeps room, takes the settled entries out of everybody's reach and stages the durable part.
 COMPLETE applies all of it in memory; the journal has applied it with the store's decision.
-ABORT    gives everything back. A transaction whose gateway is gone is decided by asking the store.
+ABORT    gives everything back.
+
+The store is asked when the link is gone, and when a gateway that is there says nothing for too long. Asking decides:
+what is undecided is aborted. So a gateway has time for all processes to prepare, and, when the store was away, for its
+commit to come before the question. Once it is asked the store's word counts alone: whoever would have this process
+decide, as the only one that has a part, hears that it holds nothing any more, and asks the store itself.
 """
 
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
 import structlog
 
-from services.common.clock import epoch_ms
-from services.common.errors import BrokerError
+from services.common.containment import for_each
+from services.common.errors import BrokerError, PreconditionFailed
 from services.queue.arrival import Arrival
 from services.queue.content import Source
-from services.queue.entry import Entry
 from services.queue.host import Host
 from services.queue.journal_draft import ContentDraft
+from services.queue.open_transaction import OpenTransaction, Settlement
 from services.queue.partition import Partition
 from services.queue.publishing import arrivals
 from services.queue.queue_type import Queue
@@ -34,38 +40,12 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 _RETRY_SECONDS = 0.5
-
-
-@dataclass(slots=True)
-class _Settlement:
-    queue: Queue
-    outcome: pb.Outcome.ValueType
-    entries: list[Entry]
-    staged: bool  # the staged part of the journal dequeues them
-
-
-@dataclass(slots=True, eq=False)
-class _Transaction:
-    """What one link said under one id; `prepared` once nothing of it can be refused any more."""
-
-    batches: list[tuple[bytes, pb.PublishBatch]] = field(default_factory=list)
-    settles: list[pb.Settle] = field(default_factory=list)
-    publications: list[tuple[Queue, Arrival]] = field(default_factory=list)
-    settlements: list[_Settlement] = field(default_factory=list)
-    contents: list[ContentDraft] = field(default_factory=list)
-    traced: list[TracedBatch] = field(default_factory=list)
-    partitions: set[Partition] = field(default_factory=set)
-    prepared: bool = False
-
-    def concerns(self, partition: Partition) -> None:
-        """The partition is not handed over before the transaction is decided."""
-        self.partitions.add(partition)
-        partition.undecided.add(self)
-
-    def decided(self) -> None:
-        """Nothing of it is open any more."""
-        for partition in self.partitions:
-            partition.undecided.discard(self)
+_UNTOLD_SECONDS = 40.0  # longer than a gateway waits for all to prepare
+_COPIES = 3  # of a batch: as it came, decoded, and as bodies by themselves
+_MISSING: Mapping[int, str] = {
+    pb.NOT_OWNER: "the partition has another owner",
+    pb.OTHER: "a queue cannot be served",
+}
 
 
 class Transactions:
@@ -74,12 +54,15 @@ class Transactions:
     def __init__(self, host: Host, link: Link) -> None:
         self._host = host
         self._link = link
-        self._open: dict[int, _Transaction] = {}
+        self._open: dict[int, OpenTransaction] = {}
 
     def publish(self, raw: bytes, batch: pb.PublishBatch) -> None:
         """Keeps a batch for its transaction."""
         transaction = self._of(batch.transaction)
         transaction.batches.append((raw, batch))
+        size = _COPIES * len(raw)
+        transaction.size += size
+        self._host.account.used += size
         if batch.traced:
             transaction.traced.append(TracedBatch(self._host, batch))
 
@@ -88,27 +71,68 @@ class Transactions:
         self._of(settle.transaction).settles.append(settle)
 
     def step(self, step: pb.TransactionStep, now: int) -> None:
-        """PREPARE, COMPLETE or ABORT."""
+        """PREPARE, COMPLETE or ABORT. What the last two raise ends the link: then both sides ask the store."""
         number = step.transaction
         if step.step == pb.TransactionStep.PREPARE:
-            self._prepare(number, now)
-            return
-        transaction = self._open.pop(number, None)
-        if transaction is not None and transaction.prepared:
-            self._decide(transaction, now, committed=step.step == pb.TransactionStep.COMPLETE)
+            self._try_to_prepare(number, now)
+        elif step.step == pb.TransactionStep.COMPLETE:
+            self._complete(number, now)
+        else:
+            self._abort(number, now)
+
+    def _complete(self, number: int, now: int) -> None:
+        transaction = self._open.get(number)
+        if transaction is None or not transaction.prepared:
+            self._not_held(number)
+        elif not transaction.asked or transaction.parts:  # with parts, it is the store that has committed it
+            self._conclude(number, transaction, now, committed=True)
+            self._link.outbox.frame.completed.append(number)
+
+    def _abort(self, number: int, now: int) -> None:
+        if transaction := self._open.get(number):
+            prepared = transaction.prepared
+            self._conclude(number, transaction, now, committed=False)
+            if prepared:
+                self._forget_staged(number, transaction)
         self._link.outbox.frame.completed.append(number)
+
+    def _not_held(self, number: int) -> None:
+        self._link.outbox.frame.prepared.add(transaction=number, reason=pb.UNAVAILABLE)
+
+    def _conclude(self, number: int, transaction: OpenTransaction, now: int, *, committed: bool) -> None:
+        """Once, whoever says it first."""
+        self._open.pop(number, None)
+        self._release(transaction)
+        if transaction.prepared:
+            transaction.prepared = False
+            self._decide(transaction, now, committed=committed)
 
     def close(self) -> None:
         """The link is gone: what is not prepared is forgotten, the rest is as the store says."""
         transactions, self._open = self._open, {}
         for number, transaction in transactions.items():
+            self._release(transaction)
             if transaction.prepared:
-                self._host.tasks.start(self._resolve(number, transaction), f"resolve transaction {number}")
+                self._ask(number, transaction)
 
-    def _of(self, number: int) -> _Transaction:
-        return self._open.setdefault(number, _Transaction())
+    def _release(self, transaction: OpenTransaction) -> None:
+        """What it brought belongs to queues from now on, or goes."""
+        self._host.account.used -= transaction.size
+        transaction.size = 0
+
+    def _of(self, number: int) -> OpenTransaction:
+        return self._open.setdefault(number, OpenTransaction())
 
     # -------------------------------------------------------------- prepare
+
+    def _try_to_prepare(self, number: int, now: int) -> None:
+        for_each("preparing a transaction", (number,), partial(self._prepare, now=now), self._not_prepared)
+
+    def _not_prepared(self, number: int, error: BrokerError) -> None:
+        if transaction := self._open.pop(number, None):
+            self._release(transaction)
+            self._give_back(transaction, self._host.now())
+        self._link.outbox.frame.prepared.add(transaction=number, reason=pb.OTHER, text=error.text)
 
     def _prepare(self, number: int, now: int) -> None:
         transaction = self._of(number)
@@ -118,23 +142,24 @@ class Transactions:
         reason, text = self._hold(transaction)
         if reason != pb.NONE:
             self._open.pop(number)
+            self._release(transaction)
             self._give_back(transaction, now)
-            self._answer(number, transaction, reason=reason, text=text)
+            self._answer(number, transaction, reason, text)
             return
         transaction.prepared = True
         self._stage(number, transaction)
 
     def _prepare_later(self, number: int) -> None:
         if number in self._open:
-            self._prepare(number, epoch_ms())
+            self._try_to_prepare(number, self._host.now())
 
-    def _awaited(self, transaction: _Transaction) -> Partition | None:
+    def _awaited(self, transaction: OpenTransaction) -> Partition | None:
         runs = [queue_id for _, batch in transaction.batches for run in batch.runs for queue_id in run.queue_ids]
         queue_ids = runs + [settle.queue_id for settle in transaction.settles]
         awaited = (self._host.registry.awaited(queue_id) for queue_id in dict.fromkeys(queue_ids))
         return next((partition for partition in awaited if partition), None)
 
-    def _hold(self, transaction: _Transaction) -> tuple[pb.Reason.ValueType, str]:
+    def _hold(self, transaction: OpenTransaction) -> tuple[pb.Reason.ValueType, str]:
         """NONE, or why it cannot be carried out. What is for queues that were deleted meanwhile goes nowhere."""
         registry = self._host.registry
         for raw, batch in transaction.batches:
@@ -148,35 +173,37 @@ class Transactions:
                         transaction.concerns(registry.partitions[queue.options.partition])
                     if queue is not None and not self._reserve(transaction, queue, arrival):
                         return pb.OVERFLOW, f"queue '{queue.options.name}' is full"
-                    if queue is None and registry.missing(queue_id) == pb.NOT_OWNER:
-                        return pb.NOT_OWNER, "the partition has another owner"
+                    if queue is None and (missing := registry.missing(queue_id)) != pb.UNKNOWN_QUEUE:
+                        return missing, _MISSING[missing]
         for settle in transaction.settles:
             queue = registry.queues.get(settle.queue_id)
             if queue is not None:
                 transaction.concerns(registry.partitions[queue.options.partition])
                 self._hold_settled(transaction, queue, settle)
-            elif registry.missing(settle.queue_id) == pb.NOT_OWNER:
-                return pb.NOT_OWNER, "the partition has another owner"
+            elif (missing := registry.missing(settle.queue_id)) != pb.UNKNOWN_QUEUE:
+                return missing, _MISSING[missing]
         return pb.NONE, ""
 
-    def _reserve(self, transaction: _Transaction, queue: Queue, arrival: Arrival) -> bool:
+    def _reserve(self, transaction: OpenTransaction, queue: Queue, arrival: Arrival) -> bool:
         count, options = len(arrival.bodies), queue.options
         if not queue.reserve(count, sum(map(len, arrival.bodies))):
             return False
         transaction.publications.append((queue, arrival))
+        place = queue.place(count)
         if options.durable and arrival.run.persistent:
-            place = queue.place(count)
             arrival.content.stage(options.partition, options.queue_id, arrival.first, count, place)
+        else:
+            arrival.content.places[options.queue_id, arrival.first] = place
         return True
 
-    def _hold_settled(self, transaction: _Transaction, queue: Queue, settle: pb.Settle) -> None:
+    def _hold_settled(self, transaction: OpenTransaction, queue: Queue, settle: pb.Settle) -> None:
         options = queue.options
         # A rejected one stays in the journal until the dead-letter exchange has it.
         ends = settle.outcome == pb.ACCEPT or (settle.outcome == pb.REJECT and options.dead_letter_exchange is None)
         entries = queue.hold(settle.uids, transaction)
-        transaction.settlements.append(_Settlement(queue, settle.outcome, entries, ends))
+        transaction.settlements.append(Settlement(queue, settle.outcome, entries, ends))
 
-    def _stage(self, number: int, transaction: _Transaction) -> None:
+    def _stage(self, number: int, transaction: OpenTransaction) -> None:
         partitions = self._host.registry.partitions
         contents = [content for content in transaction.contents if content.entries]
         fences = {number: partitions[number] for content in contents for number in content.entries}
@@ -189,72 +216,131 @@ class Transactions:
             if parts:
                 fences[settlement.queue.options.partition] = partitions[settlement.queue.options.partition]
         if not fences:
-            self._answer(number, transaction)
+            self._is_prepared(number, transaction)
             return
-        staged = self._host.writer.stage(number, contents, dequeues, list(fences.values()))
+        frames = self._host.writer.stage(number, contents, dequeues, list(fences.values()))
+        transaction.parts = len(frames)
+        staged = asyncio.gather(*frames, return_exceptions=True)
         staged.add_done_callback(partial(self._staged, number, transaction))
 
-    def _staged(self, number: int, transaction: _Transaction, answer: asyncio.Future[store_pb2.JournalAck]) -> None:
-        failed = answer.cancelled() or answer.exception() is not None
-        if not failed and not answer.result().fenced:
-            self._answer(number, transaction, durable=True)
-        elif self._open.pop(number, None):
-            self._give_back(transaction, epoch_ms())
-            self._answer(number, transaction, reason=pb.UNAVAILABLE if failed else pb.NOT_OWNER)
-
-    def _answer(
+    def _staged(
         self,
         number: int,
-        transaction: _Transaction,
-        *,
-        durable: bool = False,
-        reason: pb.Reason.ValueType = pb.NONE,
-        text: str = "",
+        transaction: OpenTransaction,
+        answer: asyncio.Future[list[store_pb2.JournalAck | BaseException]],
     ) -> None:
+        acks = [] if answer.cancelled() else answer.result()
+        failures = [ack for ack in acks if isinstance(ack, BaseException)]
+        if acks and not failures and not any(ack.fenced for ack in acks if isinstance(ack, store_pb2.JournalAck)):
+            self._is_prepared(number, transaction)
+        elif self._open.pop(number, None):
+            self._release(transaction)
+            self._give_back(transaction, self._host.now())
+            self._forget_staged(number, transaction)
+            transaction.prepared, transaction.parts = False, 0
+            reason, text = _why_not(failures) if failures or not acks else (pb.NOT_OWNER, "")
+            self._answer(number, transaction, reason, text)
+
+    def _forget_staged(self, number: int, transaction: OpenTransaction) -> None:
+        """The store keeps what is staged until it is decided, so it is."""
+        if transaction.parts:
+            self._host.tasks.start(self._abort_staged(number), f"abort transaction {number}")
+
+    async def _abort_staged(self, number: int) -> None:
+        with suppress(BrokerError):
+            await self._host.store.resolve_transaction(number)
+
+    def _is_prepared(self, number: int, transaction: OpenTransaction) -> None:
+        self._answer(number, transaction, pb.NONE, "")
+        self._await_decision(number, transaction)
+
+    def _answer(self, number: int, transaction: OpenTransaction, reason: pb.Reason.ValueType, text: str) -> None:
         frame = self._link.outbox.frame
         frame.done.extend([batch.sequence for _, batch in transaction.batches])
-        frame.prepared.add(transaction=number, durable=durable, reason=reason, text=text)
+        frame.prepared.add(transaction=number, parts=transaction.parts, reason=reason, text=text)
 
     # -------------------------------------------------------------- the decision
 
-    def _decide(self, transaction: _Transaction, now: int, *, committed: bool) -> None:
+    def _decide(self, transaction: OpenTransaction, now: int, *, committed: bool) -> None:
         transaction.decided()
         if not committed:
             self._give_back(transaction, now)
             return
-        for queue, arrival in transaction.publications:
-            if self._is_served(queue):
-                queue.publish(arrival, now, reserved=True)
-                if queue.record.on and queue.options.durable and arrival.run.persistent:
-                    queue.record.persisted(arrival.span(0, len(arrival.uids)))
-        for traced in transaction.traced:
-            traced.done()
-        for settlement in transaction.settlements:
-            if self._is_served(settlement.queue):
-                settlement.queue.settle_held(settlement.outcome, settlement.entries, now, staged=settlement.staged)
+        # It is decided: what one part of it raises keeps no other from being carried out.
+        for_each("publishing of a transaction", transaction.publications, partial(self._commit, now=now))
+        for_each("telling of a traced transaction", transaction.traced, TracedBatch.done)
+        for_each("settling of a transaction", transaction.settlements, partial(self._commit_settled, now=now))
 
-    def _give_back(self, transaction: _Transaction, now: int) -> None:
+    def _commit(self, publication: tuple[Queue, Arrival], now: int) -> None:
+        queue, arrival = publication
+        if self._is_served(queue):
+            queue.publish(arrival, now, reserved=True)
+            if queue.record.on and queue.options.durable and arrival.run.persistent:
+                queue.record.persisted(arrival.span(0, len(arrival.uids)))
+
+    def _commit_settled(self, settlement: Settlement, now: int) -> None:
+        if self._is_served(settlement.queue):
+            settlement.queue.settle_held(settlement.outcome, settlement.entries, now, staged=settlement.staged)
+
+    def _give_back(self, transaction: OpenTransaction, now: int) -> None:
         transaction.decided()
         for traced in transaction.traced:
             traced.aborted()
         for queue, arrival in transaction.publications:
             queue.unreserve(len(arrival.bodies), sum(map(len, arrival.bodies)))
-        holder = None if self._link.broken else self._link
         for settlement in transaction.settlements:
             if self._is_served(settlement.queue):
-                settlement.queue.unhold(settlement.entries, holder, now)
+                for holder, entries in transaction.returning(settlement, self._link).items():
+                    settlement.queue.unhold(entries, holder, now)
 
     def _is_served(self, queue: Queue) -> bool:
         """Not deleted, and not handed over, since it was prepared."""
         return self._host.registry.settling(queue.options.queue_id) is queue
 
-    async def _resolve(self, number: int, transaction: _Transaction) -> None:
-        while True:
+    # -------------------------------------------------------------- nobody says what was decided
+
+    def _await_decision(self, number: int, transaction: OpenTransaction) -> None:
+        if transaction.prepared and number in self._open:
+            overdue = partial(self._overdue, number, transaction)
+            transaction.patience = asyncio.get_running_loop().call_later(_UNTOLD_SECONDS, overdue)
+
+    def _overdue(self, number: int, transaction: OpenTransaction) -> None:
+        if number not in self._open:
+            return
+        if self._host.certain:
+            log.info("nobody says how a transaction was decided", transaction=number, gateway=self._link.name)
+            self._ask(number, transaction)
+        else:
+            # The store may be away, and the gateway waits for it as well: that one comes first.
+            self._host.when_certain(partial(self._await_decision, number, transaction))
+
+    def _ask(self, number: int, transaction: OpenTransaction) -> None:
+        if not transaction.asked:
+            transaction.asked = True
+            self._host.tasks.start(self._resolve(number, transaction), f"resolve transaction {number}")
+
+    async def _resolve(self, number: int, transaction: OpenTransaction) -> None:
+        while transaction.prepared:
             try:
                 outcome = await self._host.store.resolve_transaction(number)
             except BrokerError as failure:
                 log.info("outcome of a transaction not known yet", transaction=number, reason=failure.text)
                 await asyncio.sleep(_RETRY_SECONDS)
             else:
-                self._decide(transaction, epoch_ms(), committed=outcome.committed)
+                self._host.when_certain(partial(self._resolved, number, transaction, committed=outcome.committed))
                 return
+
+    def _resolved(self, number: int, transaction: OpenTransaction, *, committed: bool) -> None:
+        if not transaction.prepared:
+            return
+        self._conclude(number, transaction, self._host.now(), committed=committed)
+        if committed:
+            self._link.outbox.frame.completed.append(number)
+        else:
+            self._not_held(number)
+
+
+def _why_not(failures: Sequence[BaseException]) -> tuple[pb.Reason.ValueType, str]:
+    """What the store refuses for good is not tried again."""
+    refused = next((failure for failure in failures if isinstance(failure, PreconditionFailed)), None)
+    return (pb.OTHER, refused.text) if refused else (pb.UNAVAILABLE, "")

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from services.common.bus.events import UNHEARD, Events
-from services.common.errors import BrokerError, Unavailable
+from services.common.containment import contained, for_each
+from services.common.errors import BrokerError, Fenced, Unavailable
 from services.router.events import tell
 from services.router.lease import Lease
 from services.router.record_store import RecordStore
 from services.router.topology.effects import Effects
 from services.router.topology.records import KINDS
 from services.router.topology.topology import Topology
+from services.router.unreadable import name_unreadable
 from services.router.watchers import Watchers
 
 T = TypeVar("T")
@@ -61,6 +64,11 @@ class Changes:
         self._wake.set()
         return await done
 
+    async def restore(self) -> None:
+        """The topology is what the store has, and nothing else."""
+        stored = await self._store.list(KINDS)
+        name_unreadable(self._topology.restore((record.kind, record.key, record.value) for record in stored))
+
     def restore_transient(self) -> None:
         """The store has lost what it kept in memory: all of it is put again."""
         self._restore = True
@@ -74,6 +82,8 @@ class Changes:
             self._wake.clear()
             batch, self._asked = self._asked, []
             try:
+                if self._restore:
+                    await self._put_again()
                 await self._carry_out(batch)
             finally:
                 for asked in batch:
@@ -81,22 +91,48 @@ class Changes:
                         asked.done.set_exception(Unavailable("the router stops"))
 
     async def _carry_out(self, batch: list[_Asked]) -> None:
+        """Together; when that fails, each by itself, and only who asked for what cannot be done hears that."""
+        try:
+            await self._together(batch)
+        except Fenced:
+            raise
+        except Exception as fault:  # noqa: BLE001 - one request's, which is not known yet
+            # It may have been carried out in part: nothing of it is in the store.
+            await self.restore()
+            if len(batch) > 1:
+                for asked in batch:
+                    await self._carry_out([asked])
+            else:
+                _refuse(batch[0], fault)
+
+    async def _together(self, batch: list[_Asked]) -> None:
         effects = Effects()
         answers = [(asked.done, self._decide(asked, effects)) for asked in batch]
-        if self._restore:
-            self._restore = False
-            current = {key: record for key, record in self._topology.all_records() if record.transient}
-            effects.records = {**current, **effects.records}
         if effects.records:
             await self._store.put(effects.records)
-            tell(self._events, effects.happened)
+        self._publish(effects)
+        for done, answer in answers:
+            if not done.done():
+                done.set_result(Done(answer, self.version))
+
+    def _publish(self, effects: Effects) -> None:
+        """What is kept is told; nothing that hears of it can undo it."""
         if effects.news:
             self.version += 1
             effects.news.records = {key: record for key, record in effects.records.items() if key.kind in KINDS}
             self._watchers.publish(self.version, effects.news)
-        for done, answer in answers:
-            if not done.done():
-                done.set_result(Done(answer, self.version))
+        for_each("telling the bus of a change", effects.happened, partial(tell, self._events))
+
+    async def _put_again(self) -> None:
+        """The store has everything when this returns, or says of what it will not have."""
+        self._restore = False
+        current = {key: record for key, record in self._topology.all_records() if record.transient}
+        try:
+            await self._store.put(current)
+        except Fenced:
+            raise
+        except BrokerError as refusal:
+            contained("putting transient records again", refusal)
 
     def _decide(self, asked: _Asked, effects: Effects) -> Any:  # noqa: ANN401 - whatever `decide` gives
         if asked.done.done():
@@ -106,3 +142,9 @@ class Changes:
         except BrokerError as error:
             asked.done.set_exception(error)
             return None
+
+
+def _refuse(asked: _Asked, fault: Exception) -> None:
+    error = contained("a change of the topology", fault)
+    if not asked.done.done():
+        asked.done.set_exception(error)

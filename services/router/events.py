@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from services.common.bus import facts
 from services.common.bus.events import Events
 from services.router.topology.definitions import Exchange, Queue
 from services.router.topology.effects import Bound, Happened
 
 
-def tell(events: Events, happened: Iterable[Happened]) -> None:
-    """Publishes what has been kept, in the order in which it happened."""
-    for one in happened:
-        events.publish(_facts(one))
+def tell(events: Events, happened: Happened) -> None:
+    """Publishes what has been kept."""
+    events.publish(_facts(happened))
 
 
 def _facts(happened: Happened) -> facts.Facts:

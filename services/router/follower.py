@@ -26,7 +26,9 @@ class Follower:
         self._member = member
         self._replica = Replica(create)
         self._client = TopologyClient(store, member, ROLE, "", self._replica)
-        self._changes: set[asyncio.Task[router_pb2.ChangeReply]] = set()  # that the router which writes is asked for
+        self._changes: dict[
+            asyncio.Task[router_pb2.ChangeReply], None
+        ] = {}  # that the router which writes is asked for
         self._over = False
 
     async def start(self) -> None:
@@ -52,8 +54,8 @@ class Follower:
         if writer and writer.member == self._member:
             raise Unavailable(_TAKES_OVER)
         change = asyncio.ensure_future(self._client.change(request))
-        self._changes.add(change)
-        change.add_done_callback(self._changes.discard)
+        self._changes[change] = None
+        change.add_done_callback(self._changes.pop)
         try:
             return await change
         except asyncio.CancelledError:

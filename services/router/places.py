@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import NoReturn
 
 import structlog
@@ -10,7 +11,8 @@ import structlog
 from services.common.bus.events import Events
 from services.common.bus.facts import GatewayLost
 from services.common.clock import monotonic
-from services.common.errors import Unavailable
+from services.common.containment import contained
+from services.common.errors import BrokerError, Unavailable
 from services.router.changes import Changes
 from services.router.lease import Lease
 from services.router.topology.effects import Effects
@@ -51,7 +53,7 @@ class Places:
         return place
 
     async def lose(self, places: list[Place], reason: str) -> None:
-        """They are gone, and with them the exclusive queues of their connections."""
+        """They are gone, and with them the exclusive queues of their connections; these may stay, which is logged."""
         for place in places:
             log.info("watcher has no place any more", member=place.member, role=place.role, reason=reason)
             self._watchers.remove(place)
@@ -64,7 +66,7 @@ class Places:
             prefixes = tuple(place.connections for place in places if place.connections)
             self._topology.close([owner for owner in self._topology.owners if owner.startswith(prefixes)], effects)
 
-        await self._changes.submit(close)
+        await self._closed(close)
 
     async def watch_over(self) -> NoReturn:
         """Takes the places of the silent, until cancelled.
@@ -85,7 +87,13 @@ class Places:
             orphans = [owner for owner in self._topology.owners if not self._watchers.covers(owner)]
             self._topology.close(orphans, effects)
 
-        await self._changes.submit(close)
+        await self._closed(close)
+
+    async def _closed(self, close: Callable[[Effects], None]) -> None:
+        try:
+            await self._changes.submit(close)
+        except BrokerError as error:
+            contained("deleting exclusive queues of connections that are gone", error)
 
     async def _pause(self) -> bool:
         """False when this process itself was held up: then others were not silent, it was deaf."""

@@ -9,7 +9,7 @@ import structlog
 
 from services.common.clients.routers import ROLE
 from services.common.clients.store import StoreClient
-from services.common.errors import Fenced, Unavailable
+from services.common.errors import BrokerError, Fenced, Unavailable
 from services.router.lease import Lease
 from services.router.topology.effects import Record, RecordKey
 from services.rpc import store_pb2
@@ -31,7 +31,7 @@ class RecordStore:
         while True:
             try:
                 return (await self._store.allocate_origin(member))[0]
-            except Unavailable as failure:
+            except BrokerError as failure:
                 await _wait("origin not allocated", failure)
 
     async def list(self, kinds: Iterable[str]) -> list[store_pb2.Record]:
@@ -39,11 +39,14 @@ class RecordStore:
         while True:
             try:
                 return await self._store.list_records(kinds)
-            except Unavailable as failure:
+            except BrokerError as failure:
                 await _wait("records not listed", failure)
 
     async def put(self, records: Mapping[RecordKey, Record | None]) -> None:
-        """Returns when all are kept (durable ones: on disk); raises Fenced when the lease has a newer epoch."""
+        """Returns when all are kept (durable ones: on disk); raises Fenced when the lease has a newer epoch.
+
+        Whatever else the store answers is raised too: asked again, it would answer the same.
+        """
         puts = [
             store_pb2.Record(kind=key.kind, key=key.key, value=record.value, transient=record.transient)
             for key, record in records.items()
@@ -65,6 +68,6 @@ class RecordStore:
                 return
 
 
-async def _wait(what: str, failure: Unavailable | Fenced) -> None:
+async def _wait(what: str, failure: BrokerError) -> None:
     log.warning(what, reason=failure.text)
     await asyncio.sleep(_RETRY)

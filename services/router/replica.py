@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from services.router.topology.topology import Topology
+from services.router.unreadable import name_unreadable
 from services.rpc.router_pb2 import TopologyFrame
 
 
@@ -24,8 +25,10 @@ class Replica:
     def take(self, frame: TopologyFrame) -> bool:
         """Carries a frame out; false while the rest of a snapshot is still to come."""
         if not frame.snapshot:
-            self.topology.replay(
-                (record.kind, record.key, None if record.deleted else record.value) for record in frame.records
+            name_unreadable(
+                self.topology.replay(
+                    (record.kind, record.key, None if record.deleted else record.value) for record in frame.records
+                )
             )
             self.version = max(self.version, frame.version)
             return True
@@ -34,6 +37,8 @@ class Replica:
             return False
         frames, self._snapshot = self._snapshot, []
         self.topology = self._create()
-        self.topology.restore((record.kind, record.value) for part in frames for record in part.records)
+        name_unreadable(
+            self.topology.restore((record.kind, record.key, record.value) for part in frames for record in part.records)
+        )
         self.version = frame.version
         return True

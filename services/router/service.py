@@ -53,7 +53,7 @@ class Service:
         self._tasks = Tasks(self._failed)
         self._tracer = Tracer.from_environment(settings, "router", self._member)
         self._server = Server(self._address, [NAME], self._tracer)
-        self._handler = Handler()
+        self._handler = Handler(self._member)
         self._store = StoreClient(settings.address_of("store"))
         self._bus = EventBus(bus_address(settings), "router", self._member)
         self._lease: Lease | None = None

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable
 
 from services.common.bus.events import Events
 from services.common.clock import monotonic
+from services.common.containment import for_each
 from services.common.errors import Unavailable
 from services.common.runtime import Tasks
 from services.router.changes import Changes
@@ -16,7 +17,6 @@ from services.router.places import Places
 from services.router.record_store import RecordStore
 from services.router.topology.effects import Effects
 from services.router.topology.outcome import Outcome
-from services.router.topology.records import KINDS
 from services.router.topology.topology import Topology
 from services.router.watch import Watch
 from services.router.watchers import WATCHER, Watchers, read_place
@@ -54,11 +54,9 @@ class Writer:
 
     async def start(self, member: str) -> None:
         """Reads the topology; from then on everything can be asked. `member` is this router: it is no watcher now."""
-        stored = await self._store.list([*KINDS, WATCHER])
-        self._topology.restore((record.kind, record.value) for record in stored if record.kind != WATCHER)
-        for record in stored:
-            if record.kind == WATCHER:
-                self._watchers.expect(read_place(record.value))
+        await self._changes.restore()
+        places = await self._store.list([WATCHER])
+        for_each("reading a watcher's place", places, lambda record: self._watchers.expect(read_place(record.value)))
         # Only from here on can a watcher of the former router come back.
         self._watchers.renew_all()
         self._tasks.start(self._changes.run(), "changes")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from time import time_ns
 
+from services.common.clock import epoch_ns
 from services.common.telemetry import conventions as c
 from services.common.telemetry.context import SpanContext, new_root
 from services.common.telemetry.span import Attributes, Link, Span
@@ -24,7 +24,7 @@ class CommitSpans:
         """A group is on disk that began to be put together at `start_ns` and to be written at `writing_ns`."""
         if not self._tracer.on:
             return
-        now = time_ns()
+        now = epoch_ns()
         attributes: Attributes = {
             c.MESSAGING_SYSTEM: c.SYSTEM,
             c.OPERATION_NAME: c.COMMIT,

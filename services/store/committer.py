@@ -8,16 +8,16 @@ that is full or broken makes everybody wait, and loses nothing.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from time import time_ns
 from typing import Protocol
 
 import structlog
 
+from services.common.clock import epoch_ns
 from services.store.commit_spans import CommitSpans
 from services.store.draft import Draft
 from services.store.live import Live
 from services.store.provider import Changes, Provider
+from services.store.running import RunningTime
 
 RETRY_SECONDS = 0.25
 
@@ -37,12 +37,10 @@ class Work(Protocol):
 class Committer:
     """Takes work from everywhere in the store, gives it to the provider group by group."""
 
-    def __init__(
-        self, provider: Provider, live: Live, epoch_ms: Callable[[], int], spans: CommitSpans | None = None
-    ) -> None:
+    def __init__(self, provider: Provider, live: Live, running: RunningTime, spans: CommitSpans | None = None) -> None:
         self._provider = provider
         self._live = live
-        self._epoch_ms = epoch_ms
+        self._running = running
         self._spans = spans or CommitSpans()
         self._waiting: list[Work] = []
         self._wake = asyncio.Event()
@@ -66,13 +64,14 @@ class Committer:
         group, self._waiting = self._waiting, []
         if not group:
             return
-        draft, start = Draft(self._live, self._epoch_ms()), time_ns()
+        draft, start = Draft(self._live, self._running.look()), epoch_ns()
         for work in group:
             work.prepare(draft)
         if changes := draft.finish():
+            changes.running = self._running.to_keep()
             # Counted now: what is written is the provider's to change.
             messages = sum(row.total for row in changes.entries.values()) if draft.traced else 0
-            writing = time_ns()
+            writing = epoch_ns()
             await self._write(changes)
             if draft.traced:
                 self._spans.committed(draft.traced, messages, start, writing)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Container
+
+from services.common.partition import lease_name
 from services.rpc.store_pb2 import Content, Dequeue, EntryBatch, JournalFrame
-from services.store.live import Live, LiveContent
-from services.store.provider import Changes, DequeueRow, EntryRow
+from services.store.live import Live, LiveBatch, LiveContent
+from services.store.provider import Changes, DequeueRow, EntryRow, TakenRow
 
 # What is larger fits no signed 64-bit column.
 LIMIT = 1 << 63
 
 
 class Draft:
-    """The counts in `live` change at once; the group is written later, again and again until it is on disk."""
+    """What is alive in `live` changes at once; the group is written later, again and again until it is on disk."""
 
     def __init__(self, live: Live, at: int) -> None:
         self._live = live
@@ -35,24 +38,28 @@ class Draft:
                 return f"entry batch {batch.id} refers to content {batch.content}, which the store does not have whole"
         if frame.sequence >= LIMIT:
             return f"sequence {frame.sequence} is out of range"
-        if any(mark.uid >= LIMIT or mark.origin >= LIMIT for mark in frame.watermarks):
-            return "a watermark is out of range"
+        if any(floor.uid >= LIMIT or floor.origin >= LIMIT for floor in frame.floors):
+            return "a floor is out of range"
+        if any(max(taken.id, taken.origin, taken.upto) >= LIMIT for taken in frame.taken):
+            return "what was taken is out of range"
         return ""
 
-    def add(self, frame: JournalFrame) -> None:
-        """Puts in a frame without a fault."""
+    def add(self, frame: JournalFrame, fenced: Collection[str] = ()) -> None:
+        """Puts in a frame without a fault, but for what is for partitions whose leases are `fenced`."""
+        partitions = _Writable(fenced)
         if frame.traced:
             self.traced.extend(frame.traced)
         if frame.entries:
-            self._add_entries(frame)
+            self._add_entries(frame, partitions)
         for dequeue in frame.dequeues:
-            self._dequeue(dequeue)
+            found = self._live.batches.get(dequeue.batch)
+            if found and found.partition in partitions:
+                self._dequeue(dequeue, found)
         for delivered in frame.delivered:
-            self._deliver(delivered.batch, delivered.upto)
-        marks = self._changes.watermarks
-        for mark in frame.watermarks:
-            key = (mark.partition, mark.origin)
-            marks[key] = max(marks.get(key, 0), mark.uid)
+            found = self._live.batches.get(delivered.batch)
+            if found and found.partition in partitions:
+                self._deliver(delivered.batch, delivered.upto)
+        self._add_marks(frame, partitions)
 
     def finish(self) -> Changes:
         """The group as it is to be written."""
@@ -66,13 +73,13 @@ class Draft:
         found = self._live.contents.get(content)
         return found is not None and found.whole
 
-    def _add_entries(self, frame: JournalFrame) -> None:
+    def _add_entries(self, frame: JournalFrame, partitions: Container[int]) -> None:
         brought = {content.id: content for content in frame.contents}
         for batch in frame.entries:
-            if batch.id in self._live.batches:
+            if batch.id in self._live.batches or batch.partition not in partitions:
                 continue
             content = self._content(batch.content, brought.get(batch.content))
-            self._live.add(batch.id, content, batch.count)
+            self._live.add(batch.id, batch.partition, content, batch.count)
             self._changes.entries[batch.id] = _row(batch)
 
     def _content(self, number: int, brought: Content | None) -> LiveContent:
@@ -88,20 +95,19 @@ class Draft:
         self._changes.contents[number] = columns
         return found
 
-    def _dequeue(self, dequeue: Dequeue) -> None:
-        batch = dequeue.batch
-        if batch not in self._live.batches:
-            return
-        dead = self._live.remove(batch, len(dequeue.indexes), self._changes.at)
-        if dead is None:
-            self._dequeues.setdefault(batch, []).append(dequeue.SerializeToString())
+    def _dequeue(self, dequeue: Dequeue, found: LiveBatch) -> None:
+        batch, content = dequeue.batch, found.content
+        fresh = self._live.remove(batch, dequeue.indexes, self._changes.at)
+        if found.left:
+            if fresh:
+                some = dequeue if len(fresh) == len(dequeue.indexes) else Dequeue(batch=batch, indexes=fresh)
+                self._dequeues.setdefault(batch, []).append(some.SerializeToString())
             return
         self._dequeues.pop(batch, None)
         self._changes.delivered.pop(batch, None)
         # What comes and goes within one group never touches the disk.
         if self._changes.entries.pop(batch, None) is None:
             self._changes.dead_batches.append(batch)
-        content = dead.content
         if content.references == 0:
             self._bury(content.id)
 
@@ -111,9 +117,30 @@ class Draft:
         self._changes.dead_contents.append(content)
 
     def _deliver(self, batch: int, upto: int) -> None:
-        if batch in self._live.batches:
-            delivered = self._changes.delivered
-            delivered[batch] = max(delivered.get(batch, 0), upto)
+        delivered = self._changes.delivered
+        delivered[batch] = max(delivered.get(batch, 0), upto)
+
+    def _add_marks(self, frame: JournalFrame, partitions: Container[int]) -> None:
+        changes = self._changes
+        for floor in frame.floors:
+            if floor.partition in partitions:
+                changes.floors[floor.partition, floor.origin] = floor.uid
+        for taken in frame.taken:
+            if taken.partition in partitions:
+                if taken.whole:
+                    changes.replace_taken(taken.partition, taken.origin)
+                row = TakenRow(taken.id, taken.partition, taken.origin, taken.upto, taken.messages)
+                changes.taken.append(row)
+
+
+class _Writable:
+    """All partitions but those whose leases are fenced, which hardly ever any is."""
+
+    def __init__(self, fenced: Collection[str]) -> None:
+        self._fenced = fenced
+
+    def __contains__(self, partition: object) -> bool:
+        return not self._fenced or (isinstance(partition, int) and lease_name(partition) not in self._fenced)
 
 
 def _row(batch: EntryBatch) -> EntryRow:

@@ -17,6 +17,7 @@ from services.store.live import Live
 from services.store.origins import Origins
 from services.store.provider import Provider
 from services.store.records import Records
+from services.store.running import RunningTime
 from services.store.transactions import Transactions
 
 
@@ -28,7 +29,6 @@ class Engine:
         provider: Provider,
         lease_ttl_ms: int,
         clock: Clock,
-        epoch_ms: Callable[[], int],
         on_failure: Callable[[BaseException], None],
         events: Events = UNHEARD,
         spans: CommitSpans | None = None,
@@ -39,18 +39,20 @@ class Engine:
         self.epochs = Epochs()
         self._live = Live()
         self._tasks = Tasks(on_failure)
-        self._committer = Committer(provider, self._live, epoch_ms, spans)
+        self._running = RunningTime(clock)
+        self._committer = Committer(provider, self._live, self._running, spans)
         self.leases = Leases(self._committer, self.epochs, clock, lease_ttl_ms, events)
         self.records = Records(self._committer, self.epochs)
         self.origins = Origins(self._committer)
         self.transactions = Transactions(self._committer, self.epochs)
         self.journal = Journal(self._committer, self.epochs, self.transactions)
-        self._housekeeping = Housekeeping(provider, self._committer, self._live, self.transactions, epoch_ms)
+        self._housekeeping = Housekeeping(provider, self._committer, self._live, self.transactions, self._running)
 
     async def start(self) -> None:
         """Reads back what the provider holds and begins to commit. Raises InternalError when that cannot be used."""
         await self.provider.open()
         self.incarnation = await self.provider.begin_incarnation()
+        self._running.restore(await self.provider.running())
         self._live.restore(await self.provider.live())
         self.journal.restore(await self.provider.writers(), await self.provider.refusals())
         self.transactions.restore(await self.provider.outcomes())

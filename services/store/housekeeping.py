@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 
 import structlog
 
@@ -11,11 +10,12 @@ from services.store.committer import Committer
 from services.store.compaction import compact
 from services.store.live import Live
 from services.store.provider import Provider
+from services.store.running import RunningTime
 from services.store.transactions import KEPT_MS, Transactions
 
 _PERIOD_SECONDS = 1.0
 _TIDY_EVERY = 10
-# Writers and watermarks recognise what is sent again; nobody who comes back after a day does that.
+# Writers, floors and what was taken recognise what is sent again; nobody who comes back after a day does that.
 _MARKS_KEPT_MS = 24 * 3_600_000
 
 log = structlog.get_logger()
@@ -30,13 +30,13 @@ class Housekeeping:
         committer: Committer,
         live: Live,
         transactions: Transactions,
-        epoch_ms: Callable[[], int],
+        running: RunningTime,
     ) -> None:
         self._provider = provider
         self._committer = committer
         self._live = live
         self._transactions = transactions
-        self._epoch_ms = epoch_ms
+        self._running = running
 
     async def run(self) -> None:
         """For ever; a failure is logged once and tried again."""
@@ -55,7 +55,7 @@ class Housekeeping:
                 failed = False
 
     async def _step(self, *, tidy: bool) -> None:
-        now = self._epoch_ms()
+        now = self._running.look()
         for work in await compact(self._provider, self._live, now):
             self._committer.submit(work)
         if tidy:

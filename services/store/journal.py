@@ -1,20 +1,24 @@
 """The journal: frames from all writers go through fences into commit groups, and are answered when on disk.
 
 A writer is one incarnation of a journal client; its frames are numbered. The number of the last one is written in the
-same commit, so that a frame that is sent again after a crash of either side is recognised and counts once. Frames that
-were not written are on record too: what is sent again gets the answer that it had, whatever the epochs are by now.
+same commit, so that a frame that is sent again after a crash of either side is recognised and counts once. Answers that
+refuse something are on record too: what is sent again gets the answer that it had, whatever the epochs are by now.
+
+A frame is written as far as its fences hold. Were it left out whole and written again without what was fenced, it would
+come after frames that refer to it: a dequeue among those would be lost, and what was acknowledged would come back.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 
 from services.rpc.store_pb2 import JournalAck, JournalFrame
 from services.store.committer import Committer
 from services.store.draft import LIMIT, Draft
 from services.store.fencing import Epochs
+from services.store.provider import RefusalRow
 from services.store.transactions import Transactions
 
 # Read ahead from one writer while its earlier frames are being written; beyond it the transport holds it back.
@@ -29,39 +33,56 @@ class Journal:
         self._epochs = epochs
         self._transactions = transactions
         self._writers: dict[int, int] = {}
-        self._refusals: set[tuple[int, int]] = set()
+        self._refusals: dict[tuple[int, int], bytes] = {}  # writer, sequence → JournalAck
 
-    def restore(self, writers: dict[int, int], refusals: set[tuple[int, int]]) -> None:
-        """How far each writer had come, and which of its frames were not written."""
+    def restore(self, writers: dict[int, int], refusals: Iterable[RefusalRow]) -> None:
+        """How far each writer had come, and which of its frames were not written, or not whole."""
         self._writers = writers
-        self._refusals = refusals
+        self._refusals = {(row.writer, row.sequence): row.answer for row in refusals}
 
     def append(self, writer: int, frame: JournalFrame, answer: Callable[[JournalAck], None]) -> None:
         """Queues a frame; `answer` is called when its fate is durable."""
         self._committer.submit(Append(self, writer, frame, answer))
 
     def accept(self, writer: int, frame: JournalFrame, draft: Draft) -> JournalAck:
-        """Decides about a frame and puts it into the group, whole or not at all."""
+        """Decides about a frame, and puts what can be written of it into the group."""
+        if frame.transaction:
+            return self._stage(writer, frame, draft)
         sequence = frame.sequence
-        again = not frame.transaction and self._writers.get(writer, 0) >= sequence
-        if again and (writer, sequence) not in self._refusals:
-            return JournalAck(sequence=sequence)
+        if self._writers.get(writer, 0) >= sequence:
+            return self._answer_again(writer, frame)
         fenced = self._epochs.refused(frame.fences)
-        fault = "" if fenced else draft.fault(frame) or ("it was refused before" if again else "")
-        if fenced or fault:
-            self._refuse(writer, sequence, draft)
-        elif frame.transaction:
-            # Not numbered on disk: what was staged is gone after a crash, and must be taken again.
-            self._transactions.stage((writer, sequence), frame, draft.changes.at)
-        else:
-            draft.add(frame)
-            self._writers[writer] = draft.changes.writers[writer] = sequence
-        return JournalAck(sequence=sequence, fenced=fenced, refused=fault)
-
-    def _refuse(self, writer: int, sequence: int, draft: Draft) -> None:
+        ack = JournalAck(sequence=sequence, fenced=fenced, refused=draft.fault(frame))
+        if not ack.refused:
+            draft.add(frame, fenced)
+        if ack.refused or fenced:
+            self._note(writer, ack, draft)
         if sequence < LIMIT:
-            self._refusals.add((writer, sequence))
-            draft.changes.refusals.append((writer, sequence))
+            self._writers[writer] = draft.changes.writers[writer] = sequence
+        return ack
+
+    def _stage(self, writer: int, frame: JournalFrame, draft: Draft) -> JournalAck:
+        """Not numbered on disk: what was staged is gone after a crash, and must be taken again."""
+        fenced = self._epochs.refused(frame.fences)
+        ack = JournalAck(sequence=frame.sequence, fenced=fenced, refused="" if fenced else draft.fault(frame))
+        if not fenced and not ack.refused:
+            self._transactions.stage((writer, frame.sequence), frame, draft.changes.at)
+        return ack
+
+    def _answer_again(self, writer: int, frame: JournalFrame) -> JournalAck:
+        answer = self._refusals.get((writer, frame.sequence))
+        if answer is None:
+            return JournalAck(sequence=frame.sequence)
+        if answer:
+            return JournalAck.FromString(answer)
+        # Of a former release, which refused frames whole, and noted that alone.
+        fenced = self._epochs.refused(frame.fences)
+        return JournalAck(sequence=frame.sequence, fenced=fenced, refused="" if fenced else "it was refused before")
+
+    def _note(self, writer: int, ack: JournalAck, draft: Draft) -> None:
+        if ack.sequence < LIMIT:
+            answer = self._refusals[writer, ack.sequence] = ack.SerializeToString()
+            draft.changes.refusals.append(RefusalRow(writer, ack.sequence, answer))
 
 
 class Append:

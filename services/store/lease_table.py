@@ -52,6 +52,11 @@ class Table:
         if known is None or (known.role, known.address) != (alive.role, alive.address):
             self.version += 1
 
+    def renew_all(self, now: float) -> None:
+        """Every member lives for its whole time to live from now."""
+        for alive in self._members.values():
+            alive.deadline = now + alive.ttl
+
     def weigh(self, member: str, loads: Iterable[LeaseLoad]) -> None:
         """What `member` says of leases that it holds; nobody is told for that alone."""
         for load in loads:

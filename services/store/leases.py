@@ -55,6 +55,10 @@ class Leases:
             self.epochs.restore(row.name, row.epoch)
         self._table.restore(rows, incarnation << 32, self._clock(), self._ttl_ms / 1000)
 
+    def listening(self) -> None:
+        """From now on members can be heard: whoever found nobody listening until now has its whole time to live."""
+        self._table.renew_all(self._clock())
+
     async def keep_alive(self, request: KeepAliveRequest) -> KeepAliveReply:
         """Renews, releases, then takes what is free; returns when what was taken is durable. Raises CommandInvalid."""
         if not request.member:

@@ -1,10 +1,11 @@
-"""What is alive in the journal, counted per batch: when the last entry of a batch goes, the batch goes."""
+"""What is alive in the journal, entry by entry: when the last one of a batch goes, the batch goes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from services.rpc.store_pb2 import Dequeue
 from services.store.provider import LiveRow
 
 # Below this, a content is not worth rewriting; and it is when less than one entry in `SPARSE` is alive.
@@ -24,14 +25,35 @@ class LiveContent:
     whole: bool = True
 
 
-@dataclass(slots=True)
 class LiveBatch:
-    content: LiveContent
-    left: int
+    """Which of `total` entries are left; nothing is noted before the first goes."""
+
+    __slots__ = ("_gone", "content", "left", "partition", "total")
+
+    def __init__(self, partition: int, content: LiveContent, total: int) -> None:
+        self.partition = partition
+        self.content = content
+        self.total = self.left = total
+        self._gone: bytearray | None = None
+
+    def remove(self, indexes: Sequence[int]) -> Sequence[int]:
+        """Gives those that were there until now. An entry can be dequeued again, by whoever was not answered."""
+        if self._gone is None:
+            if self.left == len(indexes) == len(distinct := set(indexes)) and max(distinct) < self.total:
+                self.left = 0  # all at once, as most are
+                return indexes
+            self._gone = bytearray(self.total)
+        gone, total, fresh = self._gone, self.total, []
+        for index in indexes:
+            if index < total and not gone[index]:
+                gone[index] = 1
+                fresh.append(index)
+        self.left -= len(fresh)
+        return fresh
 
 
 class Live:
-    """Counts of all entry batches. Knows nothing of disk or time beyond the stamps it is given."""
+    """All entry batches. Knows nothing of disk or time beyond the stamps it is given."""
 
     def __init__(self) -> None:
         self.batches: dict[int, LiveBatch] = {}
@@ -44,32 +66,28 @@ class Live:
             content = self.contents.get(row.content)
             if content is None:
                 content = self.contents[row.content] = LiveContent(row.content, row.size, whole=row.whole)
-            self.add(row.id, content, row.total)
-            if row.left < row.total:
-                self.remove(row.id, row.total - row.left, at=0)
+            self.add(row.id, row.partition, content, row.total)
+            if row.dequeues:
+                self.remove(row.id, Dequeue.FromString(row.dequeues).indexes, at=0)
 
-    def add(self, batch: int, content: LiveContent, count: int) -> None:
+    def add(self, batch: int, partition: int, content: LiveContent, count: int) -> None:
         """An entry batch of `count` living entries."""
-        self.batches[batch] = LiveBatch(content, count)
+        self.batches[batch] = LiveBatch(partition, content, count)
         content.references += 1
         content.total += count
         content.left += count
 
-    def remove(self, batch: int, count: int, at: int) -> LiveBatch | None:
-        """Entries of a batch are gone; gives the batch when that was its last. Unknown batches are gone already."""
-        found = self.batches.get(batch)
-        if found is None:
-            return None
-        gone = min(count, found.left)
-        found.left -= gone
+    def remove(self, batch: int, indexes: Sequence[int], at: int) -> Sequence[int]:
+        """Entries of a batch that is there are gone; gives those that were not before. With its last one it goes."""
+        found = self.batches[batch]
+        fresh = found.remove(indexes)
         content = found.content
-        content.left -= gone
+        content.left -= len(fresh)
         if found.left == 0:
             self._bury(batch, content)
-            return found
-        if content.size >= LARGE and content.left * SPARSE < content.total:
+        elif content.size >= LARGE and content.left * SPARSE < content.total:
             self.sparse.setdefault(content.id, at)
-        return None
+        return fresh
 
     def _bury(self, batch: int, content: LiveContent) -> None:
         del self.batches[batch]

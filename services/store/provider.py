@@ -50,17 +50,36 @@ class LiveRow(NamedTuple):
     """What the store remembers of an entry batch while running."""
 
     id: int
+    partition: int
     content: int
     total: int
-    left: int
+    dequeues: bytes  # of all its DequeueRows, one after the other
     size: int  # bytes of the content's columns
     whole: bool  # no body of the content was blanked
+
+
+class TakenRow(NamedTuple):
+    """hopline.store.Taken, as it is kept."""
+
+    id: int
+    partition: int
+    origin: int
+    upto: int
+    messages: bytes
+
+
+class RefusalRow(NamedTuple):
+    """A frame that was not written, or not all of it."""
+
+    writer: int
+    sequence: int
+    answer: bytes  # hopline.store.JournalAck; empty where a former release has refused it
 
 
 class OutcomeRow(NamedTuple):
     transaction: int
     committed: bool
-    at: int  # Unix epoch, milliseconds
+    at: int  # of the store's running time, milliseconds
 
 
 class StoredBatch(NamedTuple):
@@ -83,7 +102,7 @@ class Sharing(NamedTuple):
 class Changes:
     """One commit: removals first, then the rest. Carrying it out twice is the same as once."""
 
-    at: int = 0  # Unix epoch, milliseconds
+    at: int = 0  # of the store's running time, milliseconds
     dead_batches: list[int] = field(default_factory=list)  # with their dequeues
     dead_contents: list[int] = field(default_factory=list)
     contents: dict[int, bytes] = field(default_factory=dict)  # whole; replaces what is there
@@ -91,29 +110,43 @@ class Changes:
     entries: dict[int, EntryRow] = field(default_factory=dict)
     dequeues: list[DequeueRow] = field(default_factory=list)
     delivered: dict[int, int] = field(default_factory=dict)  # batch -> upto; grows only
-    watermarks: dict[tuple[int, int], int] = field(default_factory=dict)  # partition, origin -> uid; grows only
+    replaced: dict[tuple[int, int], None] = field(default_factory=dict)  # partition, origin: all that was taken goes
+    taken: list[TakenRow] = field(default_factory=list)  # by id; before floors, which remove some
+    floors: dict[tuple[int, int], int] = field(
+        default_factory=dict
+    )  # partition, origin -> uid; what is below is removed
     writers: dict[int, int] = field(default_factory=dict)  # journal writer -> sequence of its last frame
-    refusals: list[tuple[int, int]] = field(default_factory=list)  # writer, sequence of a frame that was not written
+    refusals: list[RefusalRow] = field(default_factory=list)
     outcomes: dict[int, bool] = field(default_factory=dict)  # transaction -> committed
     leases: dict[str, LeaseRow] = field(default_factory=dict)
     records: dict[tuple[str, str], RecordRow | None] = field(default_factory=dict)  # None: deleted
     origin: int = 0  # the last one given, when it changed
+    running: int = 0  # the store's running time, when it is to be kept; not worth a commit of its own
+
+    def replace_taken(self, partition: int, origin: int) -> None:
+        """What was written of these before goes, in this very group too."""
+        self.replaced[partition, origin] = None
+        self.taken = [row for row in self.taken if (row.partition, row.origin) != (partition, origin)]
 
     def __bool__(self) -> bool:
         """Whether there is anything to write."""
         journal = self.contents or self.entries or self.dequeues or self.dead_batches or self.dead_contents
-        marks = self.blanked or self.delivered or self.watermarks or self.writers or self.refusals or self.outcomes
-        return bool(journal or marks or self.leases or self.records or self.origin)
+        known = self.replaced or self.taken or self.floors or self.writers or self.refusals or self.outcomes
+        marks = self.blanked or self.delivered
+        return bool(journal or marks or known or self.leases or self.records or self.origin)
 
 
 class Entries(Protocol):
-    """Contents, entry batches, dequeues and watermarks."""
+    """Contents, entry batches, dequeues, and what is known of messages that may be sent again."""
 
     async def live(self) -> list[LiveRow]:
-        """Every entry batch there is, for the counts that are kept in memory."""
+        """Every entry batch there is, for what is kept in memory of it."""
 
-    async def watermarks(self, partition: int) -> list[tuple[int, int]]:
+    async def floors(self, partition: int) -> list[tuple[int, int]]:
         """(origin, uid) of `partition`."""
+
+    async def taken(self, partition: int) -> list[TakenRow]:
+        """Those of `partition` that no floor is above."""
 
     def batches(self, partition: int) -> AsyncIterator[StoredBatch]:
         """The entry batches of `partition` by id. Holds up no commit and only some of them in memory."""
@@ -130,7 +163,7 @@ class Transactions(Protocol):
 
     async def writers(self) -> dict[int, int]: ...
 
-    async def refusals(self) -> set[tuple[int, int]]: ...
+    async def refusals(self) -> list[RefusalRow]: ...
 
 
 class Leases(Protocol):
@@ -139,6 +172,9 @@ class Leases(Protocol):
 
 class Origins(Protocol):
     async def last_origin(self) -> int: ...
+
+    async def running(self) -> int:
+        """The running time that was kept last, in milliseconds."""
 
     async def begin_incarnation(self) -> int:
         """Counts one start of the store, durably, and gives the new count."""
@@ -160,4 +196,7 @@ class Provider(Entries, Transactions, Leases, Origins, Records, Protocol):
         """Returns when `changes` are durable; raises when they could not be written, and then none of them are."""
 
     async def tidy(self, outcomes_before: int, marks_before: int) -> None:
-        """Forgets outcomes, and writers and watermarks, older than these (Unix epoch, ms); gives back some space."""
+        """Forgets outcomes, and writers, floors and what was taken, older than these (running time, ms).
+
+        Gives back some space.
+        """

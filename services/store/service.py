@@ -23,6 +23,7 @@ from services.store.commit_spans import CommitSpans
 from services.store.engine import Engine
 from services.store.folder import DataFolder
 from services.store.handler import Handler
+from services.store.provider import Provider
 
 NAME = "hopline.store.Store"
 
@@ -38,11 +39,12 @@ def _end_process(failure: BaseException) -> None:
 class Service:
     """Started and stopped by the command line."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, provider: Provider | None = None) -> None:
+        """`provider`, if it is to be another one than the settings name."""
         self._settings = settings
         self._address = settings.address_of("store")
         self._folder = DataFolder(settings.data)
-        provider = plugins.load("store_providers", settings.store_provider)(settings.data)
+        provider = provider or plugins.load("store_providers", settings.store_provider)(settings.data)
         self._instance = f"store-{uuid.uuid4().hex[:12]}"
         self._bus = EventBus(bus_address(settings), "store", self._instance)
         self._tracer = Tracer.from_environment(settings, "store", self._instance)
@@ -50,7 +52,6 @@ class Service:
             provider,
             settings.lease_ttl_ms,
             clock.monotonic,
-            clock.epoch_ms,
             _end_process,
             self._bus,
             CommitSpans(self._tracer, settings.store_provider),
@@ -68,6 +69,7 @@ class Service:
             raise
         add_StoreServicer_to_server(Handler(self._engine), self._server.grpc)
         await self._server.listen()
+        self._engine.leases.listening()
         self._bus.start()
         self._tasks.start(report(self._tracer, "store", self._instance, self._put_records), "spans status")
         await self._server.ready()

@@ -52,7 +52,7 @@ class Transactions:
         return await self._decide(Decision(self, transaction, None))
 
     def forget(self, before: int) -> None:
-        """Drops outcomes, and parts whose commit never came, that are older than `before` (Unix epoch, ms)."""
+        """Drops outcomes, and parts whose commit never came, that are older than `before` (running time, ms)."""
         for transaction in _until(before, ((row.at, number) for number, row in self._outcomes.items())):
             del self._outcomes[transaction]
         for transaction in _until(before, ((since, number) for number, since in self._since.items())):

@@ -137,6 +137,7 @@ async def test_a_million_read_back(house: House) -> None:
     link = await house.link()
     for first in range(0, MILLION, BATCH):
         await link.publish(queue_id, [b"%d" % number for number in range(first, first + BATCH)], persistent=True)
+    await link.send(heard=sum(1 for frame in link.frames if frame.done))
     await house.queues.pop("queue-1").stop()
     async with queue_process(house, "queue-2") as process:
         began = time.monotonic()

@@ -160,15 +160,26 @@ def test_transaction_commit_and_rollback(connection: pika.BlockingConnection, na
     other.queue_delete(name)
 
 
-@pytest.mark.parametrize("size", [0, 1, 131064, 131065, 1 << 20, 20 << 20])
+@pytest.mark.parametrize("size", [0, 1, 131064, 131065, 1 << 20, 16 << 20])
 def test_bodies_of_any_size(channel: BlockingChannel, name: str, size: int) -> None:
-    """A body arrives as it was sent, whether empty, as large as a frame, or 20 MiB."""
+    """A body arrives as it was sent, whether empty, as large as a frame, or 16 MiB, which is the most."""
     channel.confirm_delivery()
     channel.queue_declare(name)
     body = os.urandom(size)
     channel.basic_publish("", name, body, PERSISTENT)
     assert fetch(channel, name).body == body
     channel.queue_delete(name)
+
+
+def test_a_body_that_is_too_large(broker: BrokerAddress, name: str) -> None:
+    """More than 16 MiB ends the channel with 406, and the connection goes on."""
+    with connected(broker) as connection:
+        channel = connection.channel()
+        channel.confirm_delivery()
+        channel.queue_declare(name)
+        with pytest.raises(pika.exceptions.ChannelClosedByBroker, match="406"):
+            channel.basic_publish("", name, bytes((16 << 20) + 1), PERSISTENT)
+        assert connection.channel().queue_delete(name)
 
 
 def test_frames_as_small_as_the_client_wants(broker: BrokerAddress, name: str) -> None:

@@ -41,10 +41,10 @@ class AmqpClient:
         self._reading = asyncio.Event()
 
     async def open(
-        self, port: int, *, user: str = "guest", password: str = "guest", virtual_host: str = "/",
-        heartbeat: int = 0, channels: int = 1, buffer: int = 2**16,
+        self, port: int, *, host: str = "127.0.0.1", user: str = "guest", password: str = "guest",
+        virtual_host: str = "/", heartbeat: int = 0, channels: int = 1, buffer: int = 2**16,
     ) -> None:  # fmt: skip
-        self.reader, self.writer = await asyncio.open_connection("127.0.0.1", port, limit=buffer)
+        self.reader, self.writer = await asyncio.open_connection(host, port, limit=buffer)
         self.writer.write(HEADER)
         self._reading.set()
         self._task = asyncio.get_running_loop().create_task(self._read())

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 from pathlib import Path
 from typing import Any, Self
+from unittest.mock import patch
 
+from services.common.clients.leases import Leases
 from services.common.clients.store import StoreClient
+from services.common.grpc_channel import Server
 from services.gateway.service import Service as GatewayService
 from services.mgmt.users import Users
+from services.queue.service import Service as QueueService
+from services.router.service import Service as RouterService
+from services.rpc.mgmt_pb2_grpc import MgmtServicer, add_MgmtServicer_to_server
 from tests.support.amqp_client import AmqpClient
 from tests.support.queue_house import House as QueueHouse
 
@@ -21,6 +28,13 @@ def free_port() -> int:
         return port
 
 
+async def die(leases: Leases) -> None:
+    """In place of `Leases.stop`: nobody is told, and the leases run out."""
+    await leases._tasks.stop()
+    if leases._watchdog:
+        leases._watchdog.cancel()
+
+
 class BrokerHouse:
     """Runs inside of `async with`, or from `start` to `stop`; `connect` gives clients of one of the gateways."""
 
@@ -30,6 +44,7 @@ class BrokerHouse:
         self.ports = [free_port() for _ in range(gateways)]
         self.gateways: list[GatewayService] = []
         self.clients: list[AmqpClient] = []
+        self._mgmt: Server | None = None
 
     @property
     def topology(self) -> Any:
@@ -76,6 +91,41 @@ class BrokerHouse:
         await gateway.start()
         self.gateways.append(gateway)
 
+    async def stop_router(self) -> None:
+        """The only router leaves."""
+        await self._inner.router.stop()
+
+    async def start_router(self) -> None:
+        """The next one; returns when it writes."""
+        self._inner.router = RouterService(self._inner.settings)
+        await self._inner.router.start()
+
+    async def fall(self) -> None:
+        """All but the store and the gateways are gone, and nobody is told: the lease table names them for a while."""
+        with patch.object(Leases, "stop", die):
+            for queue in self.queues.values():
+                await queue.stop()
+            await self._inner.router.stop()
+
+    async def occupy(self) -> None:
+        """mgmt listens where the router was."""
+        self._mgmt = Server(self.address_of("router"), ["hopline.mgmt.Mgmt"])
+        add_MgmtServicer_to_server(MgmtServicer(), self._mgmt.grpc)
+        await self._mgmt.listen()
+        await self._mgmt.ready()
+
+    async def come_back(self) -> None:
+        """The router is where a queue process was, that one where another was; returns when all is served."""
+        settings, names = self._inner.settings, list(self.queues)
+        addresses = [self.address_of(name) for name in [*names, "mgmt"]]
+        moved = settings.model_copy(update={"router_address": addresses[0]})
+        self._inner.router = RouterService(moved)
+        starting = [self._inner.router.start()]
+        for name, address in zip(names, addresses[1:], strict=True):
+            service = self.queues[name] = QueueService(settings.model_copy(update={"queue_address": address}), name)
+            starting.append(service.start())
+        await asyncio.gather(*starting)
+
     async def stop(self) -> None:
         """Ends clients, then services."""
         for client in self.clients:
@@ -83,6 +133,8 @@ class BrokerHouse:
         for gateway in self.gateways:
             await gateway.stop()
         await self._inner.stop()
+        if self._mgmt:
+            await self._mgmt.stop(0)
 
     async def connect(self, gateway: int = 0, **options: Any) -> AmqpClient:
         """A client with channel 1 open."""

@@ -22,7 +22,7 @@ class ExplainingRouter:
         self._server: Server | None = None
 
     async def start(self, address: str) -> None:
-        handler = Handler()
+        handler = Handler(address)  # which is its name too, in the tables of tests
         handler.role = self
         self._server = Server(address, ["hopline.router.Router"])
         router_pb2_grpc.add_RouterServicer_to_server(handler, self._server.grpc)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -117,29 +117,31 @@ class RawLink:
 
     def batch(
         self,
-        queue_id: int,
+        queue_id: int | list[int],
         bodies: list[bytes],
         *,
         uids: list[int] | None = None,
         transaction: int = 0,
         time_ms: int = 1,
         properties: bytes = PROPERTIES,
+        resumed: Sequence[int] = (),
         **run: Any,
     ) -> bytes:
         self._sequence += 1
         if uids is None:
             uids = list(range(self._uid + 1, self._uid + 1 + len(bodies)))
             self._uid = uids[-1]
+        queue_ids = [queue_id] if isinstance(queue_id, int) else queue_id
         described = pb.PublishRun(
-            count=len(bodies), virtual_host="/", exchange="", routing_key="key", queue_ids=[queue_id],
+            count=len(bodies), virtual_host="/", exchange="", routing_key="key", queue_ids=queue_ids,
             format="amqp-0-9", shared_properties=properties, **run,
         )  # fmt: skip
         return pb.PublishBatch(
             sequence=self._sequence, uids=uids, bodies=bodies, runs=[described], transaction=transaction,
-            time_ms=time_ms,
+            time_ms=time_ms, resumed=resumed,
         ).SerializeToString()  # fmt: skip
 
-    async def publish(self, queue_id: int, bodies: list[bytes], **more: Any) -> int:
+    async def publish(self, queue_id: int | list[int], bodies: list[bytes], **more: Any) -> int:
         """Returns its sequence when the batch is done."""
         raw = self.batch(queue_id, bodies, **more)
         sequence = self._sequence

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +15,12 @@ from services.rpc.store_pb2 import (
     EntryBatch,
     EntryColumns,
     Fence,
+    Floor,
     JournalAck,
     JournalFrame,
     KeepAliveRequest,
     RecoveredBatch,
     RecoverRequest,
-    Watermark,
 )
 from services.store.engine import Engine
 from services.store.provider import Changes, Provider
@@ -38,16 +38,15 @@ class Ticking:
     def __call__(self) -> float:
         return self.now
 
-    def ms(self) -> int:
-        return int(self.now * 1000)
-
 
 class House:
     """An engine over one of the providers; `restart` brings it back over what it left."""
 
-    def __init__(self, provider: str, folder: Path) -> None:
+    def __init__(self, provider: str, folder: Path, create: Callable[[Path], Provider] | None = None) -> None:
+        """`create` makes the provider, if none of that name is installed; one that it made stays in memory."""
         self._name = provider
         self._folder = folder
+        self._create = create
         self.clock = Ticking()
         self.provider: Any = None
         self.engine: Engine = None  # type: ignore[assignment]
@@ -57,10 +56,10 @@ class House:
         self._sequence = 0
 
     async def start(self) -> None:
-        if self.provider is None or self._name != "memory":
-            self.provider = plugins.load("store_providers", self._name)(self._folder)
+        if self.provider is None or (self._name != "memory" and not self._create):
+            self.provider = (self._create or plugins.load("store_providers", self._name))(self._folder)
             self._count_commits(self.provider)
-        self.engine = Engine(self.provider, TTL_MS, self.clock, self.clock.ms, self.failures.append, self)
+        self.engine = Engine(self.provider, TTL_MS, self.clock, self.failures.append, self)
         await self.engine.start()
 
     def publish(self, facts: Any) -> None:
@@ -68,6 +67,14 @@ class House:
 
     async def stop(self) -> None:
         await self.engine.stop()
+
+    def run(self, seconds: float) -> int:
+        """The store runs for so long; gives its running time."""
+        running, until = self.engine._running, self.clock.now + seconds
+        while self.clock.now < until:
+            self.clock.now += min(1.0, until - self.clock.now)
+            running.look()
+        return running.look()
 
     async def restart(self) -> None:
         await self.stop()
@@ -96,7 +103,7 @@ class House:
         return {lease.name: lease.epoch for lease in reply.leases if lease.member == member}
 
     async def recovered(self, partition: int = 1, fence: Fence | None = None) -> list[RecoveredBatch]:
-        """Of `partition`; the first has the watermarks."""
+        """Of `partition`; the first says what may come again."""
         request = RecoverRequest(partition=partition, fence=fence)
         return [batch async for batch in recover(self.engine.provider, self.engine.epochs, request)]
 
@@ -127,12 +134,12 @@ def entries(number: int, count: int, partition: int = 1, of: int = 0) -> EntryBa
 
 
 def enqueue(number: int, count: int, partition: int = 1, fences: Iterable[Fence] = (), **more: Any) -> JournalFrame:
-    """`count` messages with uids from `number`, and the watermark that they raise."""
+    """`count` messages with uids from `number`, none of which their publisher has heard of."""
     return JournalFrame(
         fences=fences,
         contents=[content(number, count)],
         entries=[entries(number, count, partition)],
-        watermarks=[Watermark(partition=partition, origin=7, uid=number + count - 1)],
+        floors=[Floor(partition=partition, origin=7, uid=number)],
         **more,
     )
 

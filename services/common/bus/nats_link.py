@@ -15,6 +15,14 @@ _AGAIN_SECONDS = 0.2  # between the attempts of one `connect`
 _ANSWER_SECONDS = 2.0
 _FAREWELL_SECONDS = 1.0
 
+_create: Callable[[], Client] = Client
+
+
+def set_client(create: Callable[[], Client]) -> None:
+    """From now on connections of this process are made so: a test may have a NATS of its own."""
+    global _create  # noqa: PLW0603 - one for the whole process is the point
+    _create = create
+
 
 class Away(Exception):
     """NATS cannot be reached, or did not answer."""
@@ -30,7 +38,7 @@ class NatsLink:
     @classmethod
     async def connect(cls, address: str, name: str) -> NatsLink:
         """Tries for two seconds; raises Away."""
-        client, ended = Client(), asyncio.Event()
+        client, ended = _create(), asyncio.Event()
 
         async def note_end() -> None:
             ended.set()

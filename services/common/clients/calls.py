@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterable, AsyncIterator, Awaitable
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Iterator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Self, TypeVar
 
@@ -35,12 +36,29 @@ async def result(call: Awaitable[T]) -> T:
     """The reply. Raises the BrokerError that the service answered with, or Unavailable."""
     before = _cancellations()
     try:
-        reply = await call
+        with unless_given_up():
+            reply = await call
     except grpc.aio.AioRpcError as failure:
         raise from_rpc(failure) from None
     if _cancellations() > before:  # gRPC forgets one that comes together with the reply
         raise asyncio.CancelledError
     return reply
+
+
+@contextmanager
+def unless_given_up() -> Iterator[None]:
+    """A call that ends because its channel was closed is one that failed: only its task, cancelled, ends with it.
+
+    gRPC cancels it, and whoever waits for it hears of a cancellation that nobody has asked for.
+    """
+    before = _cancellations()
+    try:
+        yield
+    except asyncio.CancelledError:
+        if _cancellations() > before:
+            raise
+        unavailable, nothing = grpc.StatusCode.UNAVAILABLE, grpc.aio.Metadata()
+        raise grpc.aio.AioRpcError(unavailable, nothing, nothing, "its connection was given up") from None
 
 
 def _cancellations() -> int:
@@ -51,7 +69,8 @@ def _cancellations() -> int:
 async def stream(call: AsyncIterable[T]) -> AsyncIterator[T]:
     """The replies, one by one. Raises what `result` does."""
     try:
-        async for message in call:
-            yield message
+        with unless_given_up():
+            async for message in call:
+                yield message
     except grpc.aio.AioRpcError as failure:
         raise from_rpc(failure) from None

@@ -65,9 +65,11 @@ class DryRunOfAny:
     async def _ask(self, request: router_pb2.ExplainRequest) -> router_pb2.ExplainReply:
         silent = Unavailable("no router answers at the moment; try again")
         for router in self._routers.evaluators():
+            stub = self._routers.stub(router)
             try:
-                return await result(self._routers.stub(router).Explain(request, timeout=_SHORTLY))
+                return await result(stub.Explain(request, timeout=_SHORTLY, metadata=router.metadata))
             except Unavailable as failure:
+                self._routers.judge(failure, router, stub)
                 silent = failure
         raise silent
 

@@ -1,8 +1,11 @@
 """Membership and leases of one process: renewed well before they can run out, and believed no longer than that.
 
-Validity is counted on the monotonic clock from the moment when a successful request was sent. When the store's process
-is gone (nobody listens at its address), nobody else can be granted anything either, and a store that comes back
-honours for one time to live what was on disk: validity goes on from then.
+Validity is counted on the monotonic clock from the moment when a successful request was sent. That clock counts a
+suspend of the machine, the event loop's timers do not: whoever acts for a lease asks `check` when it acts.
+
+When the store's process is gone for certain (it was on this machine, and nobody listens at its address), nobody else
+can be granted anything either, and a store that comes back honours for one time to live, from when it listens, what
+was on disk: validity goes on from then. A connection that is refused over a network proves nothing.
 """
 
 from __future__ import annotations
@@ -14,8 +17,9 @@ from typing import Protocol
 
 import structlog
 
-from services.common.clients.reachable import is_refused
+from services.common.clients.reachable import is_gone
 from services.common.clock import Clock, monotonic, until_next
+from services.common.containment import by_itself
 from services.common.errors import BrokerError
 from services.common.runtime import Tasks
 from services.rpc import store_pb2 as pb
@@ -57,7 +61,7 @@ class Leases:
         ttl_ms: int,
         listener: LeaseListener,
         clock: Clock = monotonic,
-        is_gone: Callable[[str], Awaitable[bool]] = is_refused,
+        is_gone: Callable[[str], Awaitable[bool]] = is_gone,
     ) -> None:
         self.member = member
         self._store = store
@@ -149,10 +153,14 @@ class Leases:
             return False
         self._granted = reply.ttl_ms / 1000
         self._believe(sent + self._granted)
+        if not self._valid:
+            # The answer comes too late: what it grants has run out, and may be another's by now.
+            self._now.set()
+            return False
         if not request.known or reply.version != request.known:
             self._told = reply
         held = {lease.name: lease.epoch for lease in self._told.leases if lease.member == self.member}
-        self._listener.renewed(held, self._told)
+        by_itself("acting on renewed leases", lambda: self._listener.renewed(held, self._told))
         return True
 
     async def _failed(self, failure: BrokerError) -> None:
@@ -177,4 +185,4 @@ class Leases:
 
     def _set_valid(self, *, valid: bool) -> None:
         self._valid = valid
-        self._listener.validity_changed(valid=valid)
+        by_itself("acting on leases that may have run out", lambda: self._listener.validity_changed(valid=valid))

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
+from operator import call
 
+from services.common.containment import for_each
 from services.common.partition import partition_in
 from services.rpc import store_pb2 as pb
 
@@ -45,5 +47,4 @@ class PartitionTable:
             for lease in table.leases
             if (partition := partition_in(lease.name)) is not None
         }
-        for listener in self.listeners:
-            listener()
+        for_each("hearing of the partitions' owners", self.listeners, call)

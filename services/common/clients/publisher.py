@@ -11,7 +11,9 @@ import enum
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import chain
+from operator import call
 from typing import Protocol
 
 import structlog
@@ -19,7 +21,9 @@ import structlog
 from services.common.clients.outbound import Attempt, Delivery, Run, Ticket
 from services.common.clients.partition_table import PartitionTable
 from services.common.clients.queue_link import QueueLink
-from services.common.clock import epoch_ms
+from services.common.clients.suspects import LARGE, Suspects
+from services.common.clock import Epoch
+from services.common.containment import by_itself, for_each
 from services.common.uid import UidSource
 from services.rpc import queue_pb2 as pb
 
@@ -37,15 +41,19 @@ class Congestion(enum.Enum):
     """Why a publisher should wait."""
 
     FULL = "wait until what is under way has been taken"
-    BLOCKED = "wait until consumers have made room: a queue process is out of memory"
+    BLOCKED = "wait until consumers have made room: a queue has more than its share of memory"
 
 
 @dataclass(slots=True)
 class Pressure:
-    """What `publish` says when a publisher should wait; `link` is where, None for queues without an owner."""
+    """What `publish` says when a publisher should wait; `link` is where, None for queues without an owner.
+
+    `queue_ids` are those that it published to there, some of which are full.
+    """
 
     state: Congestion
     link: QueueLink | None
+    queue_ids: Sequence[int] = ()
 
 
 class FrameListener(Protocol):
@@ -79,6 +87,8 @@ class Publisher:
         A `listener` has consumers, and says to new owners of partitions when it has told what they hold.
         """
         self.uids = uids
+        self.now = Epoch()
+        """When messages came, which their time to live begins with."""
         self._hello = pb.Hello(origin=uids.origin, name=name, tells=listener is not None)
         self._table = table
         self._partition_of = partition_of
@@ -86,9 +96,11 @@ class Publisher:
         self._links: dict[str, QueueLink] = {}
         self._groups: dict[tuple[int, ...], Groups] = {}
         self._parked: dict[int, list[Attempt]] = {}
-        self._last_owners: dict[int, str] = {}  # partition → member
+        self._last_owners: dict[int, tuple[str, int]] = {}  # partition → member and epoch
         self._moving: dict[int, dict[QueueLink, int]] = {}  # partition → whose answers up to which mark are waited for
+        self._said: dict[int, tuple[QueueLink, int]] = {}  # partition → to whom, that all was sent again; and its epoch
         self._parked_bytes = 0
+        self._suspects = Suspects()
         self._held: list[tuple[Pressure, Callable[[], None]]] = []
         self._retry: asyncio.TimerHandle | None = None
         self._stopping: set[asyncio.Task[None]] = set()
@@ -119,20 +131,20 @@ class Publisher:
         `uids` have been taken from `self.uids` just now: none that was taken later may have been published before.
         Gives a reason to publish no more for now, if there is one.
         """
-        bodies, now = run.bodies, epoch_ms()
-        size = run.size + 64 * len(bodies)
+        bodies, now = run.bodies, self.now()
         groups = self._groups.get(run.queue_ids) or self._group(run.queue_ids)
         delivery = Delivery(ticket, len(groups))
         pressure: Pressure | None = None
-        for link, partition, queue_ids in groups:
+        for link, _, queue_ids in groups:
+            size = run.size + run.beside(len(bodies), len(queue_ids))
             attempt = Attempt(run, queue_ids, uids, run.properties, bodies, 0, now, delivery, size)
-            if link is None:
-                self._park(partition, attempt)
+            if link is None or self._must_wait(attempt):
+                self._park_parts(attempt)
                 pressure = pressure or Pressure(Congestion.FULL, None)
                 continue
-            link.publish(attempt)
-            if link.blocked:
-                pressure = Pressure(Congestion.BLOCKED, link)
+            self._send(link, attempt)
+            if link.is_full(queue_ids):
+                pressure = Pressure(Congestion.BLOCKED, link, queue_ids)
             elif link.outstanding > _HIGH and pressure is None:
                 pressure = Pressure(Congestion.FULL, link)
         return pressure
@@ -212,22 +224,53 @@ class Publisher:
         self._retry = None
         parked, self._parked, self._parked_bytes = self._parked, {}, 0
         self._groups.clear()
-        for partition, attempts in parked.items():
-            attempts.sort(key=_first_uid)
+        for partition, waiting in parked.items():
+            attempts = sorted(waiting, key=_first_uid)
             link = self._any_link() if partition < 0 else self._link_to(partition)
+            if link:
+                attempts = [attempt for attempt in attempts if not self._suspects.refuses(attempt, link.member)]
+            if link and partition >= 0 and not (attempts and self._must_wait(attempts[0])):
+                link.resume(partition)
             for attempt in attempts:
-                if link:
-                    link.publish(attempt)
+                if link and partition not in self._parked and not self._must_wait(attempt):
+                    self._send(link, attempt)
                 else:
                     self._park(partition, attempt)
+        self._say_sent_again()
         self._relieve()
+
+    def _say_sent_again(self) -> None:
+        """Owners forget what their predecessors knew of this publisher once nothing older comes to them."""
+        for partition, epoch, link in self.owners():
+            if self._said.get(partition) != (link, epoch) and partition not in self._parked and self._moved(partition):
+                self._said[partition] = link, epoch
+                link.sent_again(partition, epoch)
+
+    def _send(self, link: QueueLink, attempt: Attempt) -> None:
+        if attempt.size > LARGE:
+            self._suspects.sent(attempt)
+        link.publish(attempt)
+
+    def _must_wait(self, attempt: Attempt) -> bool:
+        return attempt.size > LARGE and self._suspects.must_wait(attempt, chain.from_iterable(self._parked.values()))
+
+    def _park_parts(self, attempt: Attempt) -> None:
+        """Keeps what has not been anywhere yet, for each partition by itself."""
+        by_partition = self._by_partition(attempt.queue_ids)
+        attempt.delivery.pending += len(by_partition) - 1
+        for partition, queue_ids in by_partition.items():
+            self._park(partition, replace(attempt, queue_ids=tuple(queue_ids)))
+
+    def _by_partition(self, queue_ids: Iterable[int]) -> dict[int, list[int]]:
+        by_partition: dict[int, list[int]] = defaultdict(list)
+        for queue_id in queue_ids:
+            partition = self._partition_of(queue_id)
+            by_partition[-1 if partition is None else partition].append(queue_id)
+        return by_partition
 
     def _send_again(self, attempts: Iterable[Attempt]) -> None:
         for attempt in attempts:
-            by_partition: dict[int, list[int]] = defaultdict(list)
-            for queue_id in attempt.queue_ids:
-                partition = self._partition_of(queue_id)
-                by_partition[-1 if partition is None else partition].append(queue_id)
+            by_partition = self._by_partition(attempt.queue_ids)
             attempt.delivery.pending += len(by_partition) - 1
             for partition, queue_ids in by_partition.items():
                 self._park(partition, attempt.part(0, len(attempt.bodies), tuple(queue_ids)))
@@ -238,36 +281,43 @@ class Publisher:
         log.info("connected to queue process", address=link.address)
         self._groups.clear()
         self._unpark_soon()
-        if self._listener:
-            self._listener.link_up(link)
+        if listener := self._listener:
+            by_itself("attaching to a queue process", lambda: listener.link_up(link))
+        self._say_sent_again()
 
     def link_down(self, link: QueueLink, attempts: list[Attempt]) -> None:
         log.warning("lost queue process; what it had not confirmed goes to its successor", address=link.address)
         self._groups.clear()
-        if self._listener:
-            self._listener.link_down(link)
+        self._said = {partition: said for partition, said in self._said.items() if said[0] is not link}
+        if listener := self._listener:
+            by_itself("detaching from a queue process", lambda: listener.link_down(link))
+        self._suspects.lost(attempts, link.member, died=link.broken)
         self._send_again(attempts)
         self._relieve()
 
     def done(self, attempt: Attempt) -> None:
+        if attempt.size > LARGE and self._suspects.done(attempt):
+            self._unpark_soon()
         attempt.delivery.finish()
 
     def refused(self, link: QueueLink, attempt: Attempt, refusal: pb.Refusal) -> None:
         if refusal.reason in (pb.NOT_OWNER, pb.UNAVAILABLE):
-            attempt.delivery.pending += 1
             partition = self._partition_of(refusal.queue_id)
             again = attempt.part(refusal.first, refusal.count, (refusal.queue_id,))
             if partition is not None:
                 # What went there after it is refused as well: it is all sent again together, in its order.
                 self._moving.setdefault(partition, {})[link] = link.mark()
+                self._said.pop(partition, None)
+            attempt.delivery.pending += 1
             self._park(-1 if partition is None else partition, again)
             return
-        refused = (attempt.first + refusal.first, refusal.count, refusal.queue_id, int(refusal.reason))
-        attempt.delivery.refusals.append(refused)
+        attempt.delivery.refuse(attempt.first + refusal.first, refusal.count, refusal.queue_id, refusal.reason)
 
     def received(self, link: QueueLink, frame: pb.QueueFrame) -> None:
         if self._held:
             self._relieve()
+        if self._moving:
+            self._say_sent_again()
         if self._listener:
             self._listener.received(link, frame)
 
@@ -275,17 +325,16 @@ class Publisher:
 
     def _relieve(self) -> None:
         held, self._held = self._held, []
-        for pressure, callback in held:
-            if self._presses(pressure):
-                self._held.append((pressure, callback))
-            else:
-                callback()
+        self._held += [waiting for waiting in held if self._presses(waiting[0])]
+        for_each("letting a publisher go on", [go for pressure, go in held if not self._presses(pressure)], call)
 
     def _presses(self, pressure: Pressure) -> bool:
         link = pressure.link
         if link is None:
             return self._parked_bytes > _HIGH
-        return link.up and (link.blocked if pressure.state is Congestion.BLOCKED else link.outstanding > _LOW)
+        if pressure.state is Congestion.BLOCKED:
+            return link.is_full(pressure.queue_ids)
+        return link.up and link.outstanding > _LOW
 
     def _unpark_soon(self) -> None:
         if self._parked:
@@ -304,21 +353,24 @@ class Publisher:
                 link = self._links[member] = QueueLink(member, address, self._hello, self)
                 link.start()
         self._unpark_soon()
+        self._say_sent_again()
         if self._listener:
             self._listener.assignment_changed()
 
     def _note_moves(self) -> None:
         moved: dict[QueueLink, set[int]] = defaultdict(set)
         for partition, owner in self._table.owners.items():
-            former = self._links.get(self._last_owners.get(partition, owner.member))
-            if former and former.member != owner.member and former.up:
-                # One that it moved away from before may not have answered either.
+            now = owner.member, owner.epoch
+            before = self._last_owners.get(partition, now)
+            former = self._links.get(before[0])
+            if former and before != now and former.up:
+                # One that it moved away from before, or that has it again, may not have answered either.
                 self._moving.setdefault(partition, {})[former] = former.mark()
-                moved[former].add(partition)
-            self._last_owners[partition] = owner.member
-        for former, partitions in moved.items():
-            if self._listener:
-                self._listener.moved(former, partitions)
+                if former.member != owner.member:
+                    moved[former].add(partition)
+            self._last_owners[partition] = now
+        if listener := self._listener:
+            for_each("following partitions that moved", moved.items(), lambda each: listener.moved(*each))
 
     def _drop(self, link: QueueLink) -> None:
         # A member that is no longer believed alive owns nothing, whatever it still says. What it had is parked at once,

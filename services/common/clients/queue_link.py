@@ -9,13 +9,17 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 import structlog
 
-from services.common.clients.outbound import Attempt
+from services.common.clients.heard import Heard
+from services.common.clients.outbound import Attempt, encode, fitting, refused_parts
+from services.common.containment import by_itself, contained, for_each
 from services.common.errors import Unavailable
+from services.common.message.weight import FRAME_BYTES
 from services.common.streams.client import CannotConnect, ClientStream, connect
 from services.common.streams.grpc_fields import path_of
 from services.common.streams.soon import Soon
@@ -25,8 +29,8 @@ log = structlog.get_logger()
 
 _ATTACH = path_of(pb.DESCRIPTOR.services_by_name["Queue"].methods_by_name["Attach"])
 _RETRY_SECONDS = 0.1
+_UIDS = 50_000  # that one frame settles: the queue process does other things in between
 _ENOUGH_BYTES = 64 << 10  # of messages are sent before the turn ends: the queue process works on them meanwhile
-_FRAME_BYTES = 16 << 20  # of messages in one frame, or one run; gRPC takes 256 MiB, and a run may have 128
 
 
 class LinkListener(Protocol):
@@ -70,23 +74,29 @@ class QueueLink:
         self.member = member
         self.address = address
         self.up = False
-        self.blocked = False
+        self.broken = False  # the stream ended by itself, and nobody here had given it up
+        self.full: AbstractSet[int] = frozenset()  # queues whose publishers have to wait …
+        self.full_everywhere = False  # … or all of the process's
         self.outstanding = 0  # bytes of messages handed over and not done
         self._hello = pb.Hello(origin=hello.origin, name=hello.name, tells=hello.tells, member=member)
         self._listener = listener
         self._frame = pb.LinkFrame()
         self._settled: list[Settlement] = []  # in that frame
-        self._cut: deque[tuple[pb.LinkFrame, list[Settlement]]] = deque()  # full ones, to be written before it
+        self._cut: deque[tuple[pb.LinkFrame, list[Settlement]]] = deque()  # full ones, to be written before the rest
         self._unanswered: dict[int, list[Settlement]] = {}  # by the frame's number among those with settlements
         self._settling = 0
+        self._uids = 0  # that the frame settles
         self._waiting: list[Attempt] = []
         self._waiting_size = 0
         self._published = 0
         self._sent: dict[int, _Sent] = {}
         self._sequence = 0
+        self._resumed: list[int] = []  # partitions, with the next batch
+        self._sent_again: list[pb.SentAgain] = []
         self._requests: dict[int, asyncio.Future[pb.QueueReply]] = {}
         self._request_id = 0
         self._write_soon = Soon(self._write)
+        self._heard = Heard(self._write_soon.now)
         self._stream: ClientStream | None = None
         self._over = asyncio.Event()  # the stream is
         self._task: asyncio.Task[None] | None = None
@@ -103,6 +113,7 @@ class QueueLink:
 
     async def stop(self) -> None:
         """Ends the stream; what is not done is given back by `link_down`."""
+        self._heard.say_at_last()
         task, self._task = self._task, None
         if task:
             task.cancel()
@@ -121,6 +132,19 @@ class QueueLink:
         else:
             self._write_soon.now()
 
+    def resume(self, partition: int) -> None:
+        """What was refused here of a partition is published again from now on."""
+        self._resumed.append(partition)
+
+    def sent_again(self, partition: int, epoch: int) -> None:
+        """Says that all was published by now that owners before this epoch have not answered."""
+        self._sent_again.append(pb.SentAgain(partition=partition, epoch=epoch))
+        self._write_soon()
+
+    def is_full(self, queue_ids: Sequence[int]) -> bool:
+        """Whether publishers to one of these queues have to wait until consumers have made room."""
+        return self.full_everywhere or (bool(self.full) and not self.full.isdisjoint(queue_ids))
+
     def mark(self) -> int:
         """Stands for everything that was published so far; see `passed`."""
         return self._published
@@ -135,26 +159,32 @@ class QueueLink:
         """Batches of their own that the queue process holds until the transaction is decided; not kept here."""
         left = list(attempts)
         while left:
-            some, size = _fitting(left)
+            some, size = fitting(left)
             left = left[len(some) :]
             self._sequence += 1
-            self._frame.publishes.append(_encode(some, self._sequence, transaction))
-            if left or size > _FRAME_BYTES:
-                self._cut.append(self._take_frame())
+            self._frame.publishes.append(encode(some, self._sequence, transaction))
+            if left or size > FRAME_BYTES:
+                self._cut_here()
         self._write_soon()
 
     def settle(self, queue_id: int, outcome: pb.Outcome.ValueType, uids: Sequence[int], transaction: int = 0) -> None:
         """Says what became of deliveries. Without a transaction, it is kept until the queue process has it safe."""
+        for first in range(0, len(uids), _UIDS):
+            self._settle(queue_id, outcome, uids[first : first + _UIDS], transaction)
+        self._write_soon()
+
+    def _settle(self, queue_id: int, outcome: pb.Outcome.ValueType, uids: Sequence[int], transaction: int) -> None:
+        if self._uids + len(uids) > _UIDS:
+            self._cut_here()
+        self._uids += len(uids)
         settles = self._frame.settles
         if not transaction:
             self._settled.append(Settlement(queue_id, outcome, uids))
-        if settles:
-            last = settles[-1]
-            if last.queue_id == queue_id and last.outcome == outcome and last.transaction == transaction:
-                last.uids.extend(uids)
-                return
-        settles.add(queue_id=queue_id, outcome=outcome, uids=uids, transaction=transaction)
-        self._write_soon()
+        last = settles[-1] if settles else None
+        if last and last.queue_id == queue_id and last.outcome == outcome and last.transaction == transaction:
+            last.uids.extend(uids)
+        else:
+            settles.add(queue_id=queue_id, outcome=outcome, uids=uids, transaction=transaction)
 
     def take_unsettled(self, is_lost: Callable[[int], bool]) -> list[Settlement]:
         """Takes out what was said of queues that `is_lost` names, and may not have been heard."""
@@ -219,7 +249,7 @@ class QueueLink:
             return
         try:
             stream.write(pb.LinkFrame(hello=self._hello).SerializeToString())
-            self._up()
+            by_itself("greeting a queue process", self._up)
             await self._over.wait()
         finally:
             stream.close()
@@ -238,27 +268,40 @@ class QueueLink:
         """The stream broke, or the queue process ended it."""
         log.debug("queue process is away", address=self.address, failure=reason)
         self._over.set()
+        self.broken = True
         self._down()
 
     def _write(self) -> None:
         stream = self._stream
         if not self.up or stream is None:
             return
-        while self._waiting_size > _FRAME_BYTES and not stream.full:
-            # Alone and before the rest: requests must not overtake the messages that they come after.
-            stream.write(pb.LinkFrame(publishes=[self._batch()]).SerializeToString())
         while self._cut and not stream.full:
             stream.write(self._numbered(*self._cut.popleft()).SerializeToString())
+        while self._waiting_size > FRAME_BYTES and not stream.full:
+            # Alone and before the rest: requests must not overtake the messages that they come after.
+            stream.write(pb.LinkFrame(publishes=[self._batch()]).SerializeToString())
         if stream.full:
             return  # `writable` goes on
         if self._waiting:
             self._frame.publishes.append(self._batch())
+        # Not before everything that was published until now.
+        self._frame.sent_again.extend(self._sent_again)
+        self._sent_again.clear()
+        self._heard.say(self._frame)
         stream.write(self._numbered(*self._take_frame()).SerializeToString())
 
     def _take_frame(self) -> tuple[pb.LinkFrame, list[Settlement]]:
         frame, self._frame = self._frame, pb.LinkFrame()
-        settled, self._settled = self._settled, []
+        settled, self._settled, self._uids = self._settled, [], 0
         return frame, settled
+
+    def _cut_here(self) -> None:
+        """What was asked so far becomes frames, to be written before all that follows."""
+        while self._waiting_size > FRAME_BYTES:
+            self._cut.append((pb.LinkFrame(publishes=[self._batch()]), []))
+        if self._waiting:
+            self._frame.publishes.append(self._batch())
+        self._cut.append(self._take_frame())
 
     def _numbered(self, frame: pb.LinkFrame, settled: list[Settlement]) -> pb.LinkFrame:
         if frame.settles:
@@ -270,27 +313,28 @@ class QueueLink:
     def _batch(self) -> bytes:
         """What waits, as far as it fits into a frame."""
         some, size, preceding = self._waiting, self._waiting_size, self._published - len(self._waiting)
-        if size <= _FRAME_BYTES:
+        if size <= FRAME_BYTES:
             self._waiting, self._waiting_size = [], 0
         else:
-            some, size = _fitting(some)
+            some, size = fitting(some)
             self._waiting, self._waiting_size = self._waiting[len(some) :], self._waiting_size - size
         self._sequence += 1
         self._sent[self._sequence] = _Sent(some, size, preceding)
-        return _encode(some, self._sequence, 0)
+        resumed, self._resumed = self._resumed, []
+        return encode(some, self._sequence, 0, resumed)
 
     def _read(self, frame: pb.QueueFrame) -> None:
-        for refusal in frame.refusals:
-            self._refused(refusal)
-        for sequence in frame.done:
-            self._done(sequence)
+        for_each("hearing that messages were refused", frame.refusals, self._refused)
+        for_each("hearing that messages are safe", frame.done, self._done)
+        if frame.done:
+            self._heard.answered()
         for reply in frame.replies:
             waiting = self._requests.pop(reply.id, None)
             if waiting and not waiting.done():
                 waiting.set_result(reply)
         if frame.HasField("blocked"):
-            self.blocked = frame.blocked
-        self._listener.received(self, frame)
+            self.full_everywhere, self.full = frame.blocked.everywhere, frozenset(frame.blocked.queue_ids)
+        by_itself("carrying out a queue process's frame", lambda: self._listener.received(self, frame))
         # Not before the listener has heard which partitions are lost.
         for number in frame.settled:
             self._unanswered.pop(number, None)
@@ -300,29 +344,25 @@ class QueueLink:
         if sent is None:
             return
         self.outstanding -= sent.size
-        for attempt in sent.attempts:
-            self._listener.done(attempt)
+        for each in sent.attempts:
+            try:
+                self._listener.done(each)
+            except Exception as fault:  # noqa: BLE001 - one publisher's, and the others wait too
+                contained("hearing that a run is safe", fault)
 
     def _refused(self, refusal: pb.Refusal) -> None:
         sent = self._sent.get(refusal.sequence)
         if sent is None:
             return
-        first, left = refusal.first, refusal.count
-        for attempt in sent.attempts:
-            count = len(attempt.bodies)
-            if first < count:
-                taken = min(left, count - first)
-                part = pb.Refusal(queue_id=refusal.queue_id, reason=refusal.reason, first=first, count=taken)
+        for attempt, part in refused_parts(sent.attempts, refusal):
+            try:
                 self._listener.refused(self, attempt, part)
-                left -= taken
-                if not left:
-                    return
-                first = 0
-            else:
-                first -= count
+            except Exception as fault:  # noqa: BLE001 - `done` follows, and must not say that they are safe
+                contained("hearing that messages were refused", fault)
+                attempt.delivery.refuse(attempt.first + part.first, part.count, part.queue_id, pb.OTHER)
 
     def _up(self) -> None:
-        self.up = True
+        self.up, self.broken = True, False
         self._sequence = self._settling = 0
         self._listener.link_up(self)
         self._write_soon()
@@ -330,40 +370,18 @@ class QueueLink:
     def _down(self) -> None:
         if not self.up:
             return
-        self.up, self.blocked = False, False
+        self.up, self.full_everywhere, self.full = False, False, frozenset()
         attempts = [attempt for sent in self._sent.values() for attempt in sent.attempts] + self._waiting
         self._sent, self._waiting, self._waiting_size, self.outstanding = {}, [], 0, 0
         self._unanswered = {0: self.take_unsettled(lambda _: True)}
         self._take_frame()
         self._cut.clear()
+        self._heard.forget()
+        self._resumed.clear()
+        self._sent_again.clear()
         requests, self._requests = self._requests, {}
         for waiting in requests.values():
             if not waiting.done():
                 waiting.set_exception(Unavailable(f"queue process at {self.address} went away"))
-        self._listener.link_down(self, attempts)
+        by_itself("giving back what a lost queue process had", lambda: self._listener.link_down(self, attempts))
         self._unanswered.clear()
-
-
-def _fitting(attempts: list[Attempt]) -> tuple[list[Attempt], int]:
-    """The first attempts that fit into a frame, one at least, and their size."""
-    total = 0
-    for index, attempt in enumerate(attempts):
-        if index and total + attempt.size > _FRAME_BYTES:
-            return attempts[:index], total
-        total += attempt.size
-    return attempts, total
-
-
-def _encode(attempts: list[Attempt], sequence: int, transaction: int) -> bytes:
-    batch = pb.PublishBatch(sequence=sequence, transaction=transaction, time_ms=attempts[0].time_ms if attempts else 0)
-    uids, bodies, properties = batch.uids, batch.bodies, batch.properties
-    for attempt in attempts:
-        if attempt.run.traces:
-            batch.traced.extend(attempt.traced(len(uids)))
-        uids.extend(attempt.uids)
-        bodies.extend(attempt.bodies)
-        run = attempt.encode()
-        if not run.HasField("shared_properties"):
-            properties.extend(attempt.properties)
-        batch.runs.append(run)
-    return batch.SerializeToString()

@@ -1,30 +1,50 @@
-"""Whether nobody listens at an address: the peer's process is gone, as opposed to silent or out of reach."""
+"""Whether nobody listens at an address: the peer's process is gone, as opposed to silent or out of reach.
+
+Only of this machine's own addresses can that be known, for it is the kernel here that refuses. Over a network whoever
+is on the way may refuse a connection (a firewall, a service without endpoints, a machine that has the address by now)
+while the peer lives and tells others that we are dead.
+"""
 
 from __future__ import annotations
 
 import asyncio
+from ipaddress import ip_address
+
+from services.common.streams.address import Address
 
 _TIMEOUT = 1.0
 _NOBODY = (ConnectionRefusedError, FileNotFoundError)
 
 
-async def is_refused(address: str, within: float = _TIMEOUT) -> bool:
-    """True only when the operating system says so, in time, for this gRPC target (`unix:path` or `host:port`)."""
+async def is_gone(target: str, within: float = _TIMEOUT) -> bool:
+    """True only when it is certain, in time, that nobody listens at this gRPC target."""
     try:
+        address = Address.parse(target)
+        if not _is_here(address):
+            return False
         async with asyncio.timeout(within):
-            writer = await _connect(address)
+            await address.connect(asyncio.get_running_loop(), _Knock)
     except _NOBODY:
         return True
     except OSError:  # TimeoutError is one
         return False
-    writer.close()
     return False
 
 
-async def _connect(address: str) -> asyncio.StreamWriter:
-    if address.startswith("unix:"):
-        _, writer = await asyncio.open_unix_connection(address.removeprefix("unix:").removeprefix("//"))
-        return writer
-    host, _, port = address.rpartition("/")[2].rpartition(":")
-    _, writer = await asyncio.open_connection(host.strip("[]"), int(port))
-    return writer
+class _Knock(asyncio.BufferedProtocol):
+    """Somebody is there: that is all there was to ask."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        transport.close()
+
+    def get_buffer(self, sizehint: int) -> bytearray:
+        return bytearray(max(sizehint, 1))
+
+
+def _is_here(address: Address) -> bool:
+    if address.path or address.host == "localhost":
+        return True
+    try:
+        return ip_address(address.host).is_loopback
+    except ValueError:
+        return False

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import grpc.aio
 
-from services.common.errors import Unavailable, from_rpc
+from services.common.clients.calls import unless_given_up
+from services.common.clients.peer import Peer
+from services.common.errors import Unavailable
 from services.rpc import store_pb2 as pb
 
 if TYPE_CHECKING:
@@ -20,24 +22,26 @@ if TYPE_CHECKING:
 class Renewals:
     """For one task at a time. Whatever ends a question without its answer ends the stream; the next one has another."""
 
-    def __init__(self, stub: StoreAsyncStub) -> None:
-        self._stub = stub
+    def __init__(self, peer: Peer[StoreAsyncStub]) -> None:
+        self._peer = peer
         self._call: Any = None  # grpc.aio types its calls by factory
 
     async def ask(self, request: pb.KeepAliveRequest, seconds: float) -> pb.KeepAliveReply:
         """Raises Unavailable when there is no answer after so long, or what the store refuses with."""
+        stub = self._peer.stub
         if self._call is None or self._call.done():
-            self._call = self._stub.KeepAlive(wait_for_ready=True)
+            self._call = stub.KeepAlive(wait_for_ready=True)
         call, self._call = self._call, None
         try:
             # gRPC's own deadlines wake up threads of both processes long after the answer.
             async with asyncio.timeout(seconds):
-                await call.write(request)
-                reply = await call.read()
+                with unless_given_up():
+                    await call.write(request)
+                    reply = await call.read()
         except TimeoutError:
             raise Unavailable(f"the store did not answer within {seconds:.2g} s") from None
         except grpc.aio.AioRpcError as failure:
-            raise from_rpc(failure) from None
+            raise self._peer.judge(failure, stub) from None
         except asyncio.InvalidStateError:
             raise Unavailable("the store is away") from None
         if not isinstance(reply, pb.KeepAliveReply):

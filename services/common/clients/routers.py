@@ -6,14 +6,16 @@ import asyncio
 import zlib
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
+from operator import call
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import grpc.aio
 
-from services.common.clients.reachable import is_refused
+from services.common.clients.peer import Peer
+from services.common.clients.reachable import is_gone
 from services.common.clients.store import StoreClient
-from services.common.errors import Unavailable
-from services.common.grpc_channel import connect
+from services.common.containment import for_each
+from services.common.errors import BrokerError, Unavailable, from_rpc
 from services.common.runtime import Tasks
 from services.rpc.router_pb2_grpc import RouterStub
 from services.rpc.store_pb2 import LeaseTable
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from services.rpc.router_pb2_grpc import RouterAsyncStub
 
 ROLE = "router"
+MEMBER_KEY = "hopline-member"  # of the metadata of a call: whom it is meant for
 
 _LINGER = 30.0  # seconds
 _AT_ONCE = 0.1  # where nothing answers at all, the lease tells sooner than a connection does
@@ -35,6 +38,11 @@ class Router:
 
     member: str
     address: str
+
+    @property
+    def metadata(self) -> tuple[tuple[str, str], ...]:
+        """Goes with every call to it: another one may have its address by now, and refuses."""
+        return ((MEMBER_KEY, self.member),)
 
 
 class Replaced(Exception):
@@ -55,7 +63,7 @@ class Routers:
         self._spread = zlib.crc32(name.encode())
         self._serving: list[Router] = []
         self._changed = asyncio.Event()
-        self._channels: dict[str, grpc.aio.Channel] = {}
+        self._peers: dict[str, Peer[RouterAsyncStub]] = {}
         self._tasks = Tasks()
 
     def start(self) -> None:
@@ -65,8 +73,8 @@ class Routers:
     async def stop(self) -> None:
         """Ends all calls."""
         await self._tasks.stop()
-        for channel in self._channels.values():
-            await channel.close()
+        for peer in self._peers.values():
+            await peer.close()
 
     def addresses(self) -> list[str]:
         """Where those are that are believed alive."""
@@ -79,11 +87,16 @@ class Routers:
         return self.writer
 
     def stub(self, router: Router) -> RouterAsyncStub:
-        """To call it by."""
-        channel = self._channels.get(router.address)
-        if channel is None:
-            channel = self._channels[router.address] = connect(router.address)
-        return RouterStub(channel)
+        """To call it by, with its metadata."""
+        peer = self._peers.get(router.address)
+        if peer is None:
+            peer = self._peers[router.address] = Peer(router.address, RouterStub)
+        return peer.stub
+
+    def judge(self, failure: BrokerError | grpc.aio.AioRpcError, router: Router, stub: RouterAsyncStub) -> BrokerError:
+        """What a failure of a call by the router's `stub` means; one of somebody else's ends the connection."""
+        peer = self._peers.get(router.address)
+        return peer.judge(failure, stub) if peer else from_rpc(failure)
 
     def evaluator(self) -> Router | None:
         """One that is to be asked where messages go: another for other askers."""
@@ -104,27 +117,29 @@ class Routers:
                 changed = asyncio.ensure_future(self._changed.wait())
                 await asyncio.wait({task, changed}, return_when=asyncio.FIRST_COMPLETED)
                 changed.cancel()
+            if task.cancelled():  # not by us: its channel was closed under it
+                raise Replaced
             return task.result()
         finally:
-            if not task.done():
-                task.cancel()
-                await asyncio.gather(task, return_exceptions=True)
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
 
     async def nobody_writes(self) -> bool:
         """Whether, at some moment after the call, no router could answer a change.
 
         So it is when the lease is nobody's, or is that of a process that is gone: the next router begins later. When
-        nobody listens where the store was, nobody can be granted anything either.
+        the store's process is gone, nobody can be granted anything either. Of processes on other machines that is not
+        known, whatever refuses a connection.
         """
         try:
             holder = _holder(await self._store.leases(ROLE))
         except Unavailable:
-            return await self._is_gone(self._last) and await is_refused(self._store.address)
-        return holder is None or (holder == self._last and await self._is_gone(holder))
+            return await self._has_ended(self._last) and await is_gone(self._store.address)
+        return holder is None or (holder == self._last and await self._has_ended(holder))
 
     @staticmethod
-    async def _is_gone(router: Router | None) -> bool:
-        return router is not None and await is_refused(router.address, _AT_ONCE)
+    async def _has_ended(router: Router | None) -> bool:
+        return router is not None and await is_gone(router.address, _AT_ONCE)
 
     async def _follow(self) -> None:
         async for table in self._store.watch_leases(ROLE):
@@ -136,9 +151,8 @@ class Routers:
             )
             self._changed.set()
             self._changed = asyncio.Event()
-            for listener in self.listeners:
-                listener()
-            for address in self._channels.keys() - self._addresses():
+            for_each("hearing of the routers", self.listeners, call)
+            for address in self._peers.keys() - self._addresses():
                 self._tasks.start(self._close_later(address), "former router")
 
     def _addresses(self) -> set[str]:
@@ -147,8 +161,8 @@ class Routers:
     async def _close_later(self, address: str) -> None:
         """A channel to a router that is gone would try to connect for ever; calls that are under way end by then."""
         await asyncio.sleep(_LINGER)
-        if address not in self._addresses() and (channel := self._channels.pop(address, None)):
-            await channel.close()
+        if address not in self._addresses() and (peer := self._peers.pop(address, None)):
+            await peer.close()
 
 
 def _holder(table: LeaseTable) -> Router | None:

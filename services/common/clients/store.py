@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-import grpc.aio
 import structlog
 
-from services.common.clients.calls import result, stream
+from services.common.clients.calls import result
+from services.common.clients.peer import Peer
 from services.common.clients.renewals import Renewals
 from services.common.clients.store_journal import Journal
-from services.common.grpc_channel import connect
+from services.common.errors import BrokerError
 from services.rpc import store_pb2 as pb
 from services.rpc.store_pb2_grpc import StoreStub
+
+if TYPE_CHECKING:
+    from services.rpc.store_pb2_grpc import StoreAsyncStub
 
 __all__ = ["Journal", "StoreClient"]
 
@@ -37,55 +40,61 @@ class StoreClient:
 
     def __init__(self, address: str) -> None:
         self.address = address
-        self._channel = connect(address)
-        self._stub = StoreStub(self._channel)
+        self._peer: Peer[StoreAsyncStub] = Peer(address, StoreStub)
         self._renewals: dict[str, Renewals] = {}  # by member
 
     async def close(self) -> None:
         """Ends all calls and watches."""
-        await self._channel.close()
+        await self._peer.close()
 
     async def allocate_origin(self, name: str) -> tuple[int, int]:
         """A number that was never given before, and the store's incarnation; `name` is for logs."""
         request = pb.AllocateOriginRequest(name=name)
-        reply = await result(self._stub.AllocateOrigin(request, wait_for_ready=True, timeout=_PATIENCE))
+        reply = await self._peer.result(
+            lambda stub, left: stub.AllocateOrigin(request, wait_for_ready=True, timeout=left), _PATIENCE
+        )
         return reply.origin, reply.incarnation
 
     async def keep_alive(self, request: pb.KeepAliveRequest, timeout: float = 1.0) -> pb.KeepAliveReply:  # noqa: ASYNC109 - as a gRPC deadline
         """Renews, releases and acquires. Raises Unavailable after `timeout` seconds: then nothing is known."""
         renewals = self._renewals.get(request.member)
         if renewals is None:
-            renewals = self._renewals[request.member] = Renewals(self._stub)
+            renewals = self._renewals[request.member] = Renewals(self._peer)
         return await renewals.ask(request, timeout)
 
     async def leases(self, role: str) -> pb.LeaseTable:
         """The lease table of `role` as it is now. Raises Unavailable when the store does not answer at once."""
-        call = self._stub.WatchLeases(pb.WatchLeasesRequest(role=role), timeout=_AT_ONCE)
+        request, stub = pb.WatchLeasesRequest(role=role), self._peer.stub
+        call = stub.WatchLeases(request, timeout=_AT_ONCE)
         try:
             return await result(anext(aiter(call)))
+        except BrokerError as failure:
+            self._peer.judge(failure, stub)
+            raise
         finally:
             call.cancel()
 
     def watch_leases(self, role: str) -> AsyncIterator[pb.LeaseTable]:
         """The lease table of `role`, whole, now and at each change; reconnects for ever."""
-        return self._watch(lambda: self._stub.WatchLeases(pb.WatchLeasesRequest(role=role), wait_for_ready=True))
+        request = pb.WatchLeasesRequest(role=role)
+        return self._watch(lambda stub: stub.WatchLeases(request, wait_for_ready=True))
 
     async def put_records(
         self, puts: Iterable[pb.Record] = (), deletes: Iterable[pb.Record] = (), fence: pb.Fence | None = None
     ) -> int:
         """Puts and deletes (kind and key) in one commit; gives the version when durable. Raises Fenced."""
         request = pb.PutRecordsRequest(puts=puts, deletes=deletes, fence=fence)
-        call = self._stub.PutRecords(request, wait_for_ready=True, timeout=_PATIENCE)
-        reply: pb.PutRecordsReply = await result(call)
+        reply = await self._peer.result(
+            lambda stub, left: stub.PutRecords(request, wait_for_ready=True, timeout=left), _PATIENCE
+        )
         return reply.version
 
     async def list_records(self, kinds: Iterable[str] = ()) -> list[pb.Record]:
         """All records of `kinds`; of all kinds when none are given."""
-        call = self._stub.ListRecords(pb.ListRecordsRequest(kinds=kinds), wait_for_ready=True, timeout=_PATIENCE)
-        found: list[pb.Record] = []
-        async for message in stream(call):
-            found.extend(message.records)
-        return found
+        request = pb.ListRecordsRequest(kinds=kinds)
+        return await self._peer.result(
+            lambda stub, left: _all(stub.ListRecords(request, wait_for_ready=True, timeout=left)), _PATIENCE
+        )
 
     def watch_records(self, kinds: Iterable[str] = ()) -> AsyncIterator[pb.Records]:
         """All records of `kinds`, then changes; reconnects for ever.
@@ -94,27 +103,36 @@ class StoreClient:
         former one said. It comes first, after a reconnect, and to whoever was too slow for the changes.
         """
         request = pb.WatchRecordsRequest(kinds=kinds)
-        return self._watch(lambda: self._stub.WatchRecords(request, wait_for_ready=True))
+        return self._watch(lambda stub: stub.WatchRecords(request, wait_for_ready=True))
 
     async def commit_transaction(self, transaction: int, parts: int) -> pb.TransactionOutcome:
         """Decides a transaction of which exactly `parts` frames are staged; asked again, says what was decided."""
         request = pb.CommitTransactionRequest(transaction=transaction, parts=parts)
-        return await result(self._stub.CommitTransaction(request, wait_for_ready=True, timeout=_PATIENCE))
+        return await self._peer.result(
+            lambda stub, left: stub.CommitTransaction(request, wait_for_ready=True, timeout=left), _PATIENCE
+        )
 
     async def resolve_transaction(self, transaction: int) -> pb.TransactionOutcome:
         """What was decided; aborts what was not."""
         request = pb.ResolveTransactionRequest(transaction=transaction)
-        return await result(self._stub.ResolveTransaction(request, wait_for_ready=True, timeout=_PATIENCE))
+        return await self._peer.result(
+            lambda stub, left: stub.ResolveTransaction(request, wait_for_ready=True, timeout=left), _PATIENCE
+        )
 
     def recover(self, partition: int, fence: pb.Fence) -> AsyncIterator[pb.RecoveredBatch]:
-        """Watermarks, then the entry batches of `partition` by id. Raises Fenced, or Unavailable when it breaks."""
-        return stream(self._stub.Recover(pb.RecoverRequest(partition=partition, fence=fence), wait_for_ready=True))
+        """What may come again, then the entry batches of `partition` by id. Raises Fenced or Unavailable."""
+        request = pb.RecoverRequest(partition=partition, fence=fence)
+        return self._peer.stream(lambda stub: stub.Recover(request, wait_for_ready=True))
 
-    async def _watch(self, call: Callable[[], AsyncIterable[T]]) -> AsyncIterator[T]:
+    async def _watch(self, call: Callable[[StoreAsyncStub], AsyncIterable[T]]) -> AsyncIterator[T]:
         while True:
             try:
-                async for message in call():
+                async for message in self._peer.stream(call):
                     yield message
-            except grpc.aio.AioRpcError as failure:
-                log.info("watch interrupted, will reconnect", reason=failure.details())
+            except BrokerError as failure:
+                log.info("watch interrupted, will reconnect", reason=failure.text)
             await asyncio.sleep(_RETRY_SECONDS)
+
+
+async def _all(replies: AsyncIterable[pb.Records]) -> list[pb.Record]:
+    return [record async for message in replies for record in message.records]

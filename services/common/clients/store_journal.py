@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from typing import TYPE_CHECKING
 
 import grpc.aio
 import structlog
 
+from services.common.clients.calls import unless_given_up
+from services.common.clients.peer import Peer
 from services.common.errors import PreconditionFailed, Unavailable
-from services.common.grpc_channel import connect
+from services.common.grpc_channel import MAX_FRAME
 from services.common.runtime import Tasks
 from services.rpc.store_pb2 import AllocateOriginRequest, JournalAck, JournalFrame
 from services.rpc.store_pb2_grpc import StoreStub
+
+if TYPE_CHECKING:
+    from services.rpc.store_pb2_grpc import StoreAsyncStub
 
 _RETRY_SECONDS = 0.1
 
@@ -24,8 +30,7 @@ class Journal:
 
     def __init__(self, address: str, name: str) -> None:
         """`name` is for logs. Every journal is a writer of its own."""
-        self._channel = connect(address)
-        self._stub = StoreStub(self._channel)
+        self._peer: Peer[StoreAsyncStub] = Peer(address, StoreStub)
         self._name = name
         self._origin = 0
         self._sequence = 0
@@ -41,7 +46,7 @@ class Journal:
     async def stop(self) -> None:
         """Ends the stream. Frames without an answer fail with Unavailable: they may be on disk or not."""
         await self._tasks.stop()
-        await self._channel.close()
+        await self._peer.close()
         waiting, self._waiting = self._waiting, {}
         for _, done in waiting.values():
             if not done.done():
@@ -64,31 +69,44 @@ class Journal:
     async def _run(self) -> None:
         reported = False
         while True:
+            stub = self._peer.stub
             try:
-                await self._stream()
+                await self._stream(stub)
             except grpc.aio.AioRpcError as failure:
+                error = self._peer.judge(failure, stub)
                 if not reported:
-                    log.warning("journal interrupted, confirms wait", writer=self._name, reason=failure.details())
+                    log.warning("journal interrupted, confirms wait", writer=self._name, reason=error.text)
                 reported = True
             else:
                 reported = False
+            self._refuse_too_large()
             await asyncio.sleep(_RETRY_SECONDS)
 
-    async def _stream(self) -> None:
+    def _refuse_too_large(self) -> None:
+        """A frame that no channel carries would be sent again for ever."""
+        for sequence, (frame, done) in list(self._waiting.items()):
+            if (size := frame.ByteSize()) > MAX_FRAME:
+                del self._waiting[sequence]
+                if not done.done():
+                    done.set_exception(PreconditionFailed(f"a journal frame of {size} bytes; {MAX_FRAME} are taken"))
+
+    async def _stream(self, stub: StoreAsyncStub) -> None:
         if not self._origin:
             request = AllocateOriginRequest(name=f"journal of {self._name}")
-            self._origin = (await self._stub.AllocateOrigin(request, wait_for_ready=True)).origin
+            with unless_given_up():
+                self._origin = (await stub.AllocateOrigin(request, wait_for_ready=True)).origin
         # The store knows a stream by its first frame, so there is none before there is something to write.
         while not self._waiting:
             self._more.clear()
             await self._more.wait()
-        call = self._stub.Journal(wait_for_ready=True)
+        call = stub.Journal(wait_for_ready=True)
         self._unsent = deque(frame for frame, _ in self._waiting.values())
         self._unsent[0].origin = self._origin
         sender = asyncio.get_running_loop().create_task(self._send(call), name="journal sender")
         try:
-            while isinstance(ack := await call.read(), JournalAck):
-                self._answer(ack)
+            with unless_given_up():
+                while isinstance(ack := await call.read(), JournalAck):
+                    self._answer(ack)
         finally:
             sender.cancel()
             await asyncio.gather(sender, return_exceptions=True)

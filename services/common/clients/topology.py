@@ -17,11 +17,13 @@ import grpc
 import grpc.aio
 import structlog
 
+from services.common.clients.calls import unless_given_up
 from services.common.clients.routers import Replaced, Router, Routers
 from services.common.clients.store import StoreClient
 from services.common.clients.topology_mirror import TopologyListener, TopologyMirror
 from services.common.clock import monotonic, until_next
-from services.common.errors import Unavailable, from_rpc
+from services.common.containment import contained
+from services.common.errors import BrokerError, InternalError, Unavailable, WrongPeer, was_answered
 from services.common.runtime import Tasks
 from services.rpc import router_pb2
 
@@ -34,14 +36,16 @@ T = TypeVar("T")
 Metadata = tuple[tuple[str, str], ...]
 
 _BACKOFF = 0.1
-_PATIENCE = 10.0
+_PATIENCE = 30.0  # with routers of which none answers: long enough for one that is being restarted
 _FAREWELL = 1.0
 _SHORTLY = 0.5  # for a router that only follows to say where messages go; then the one that writes is asked
 _TTL_UNTIL_TOLD = 1.0
 # Of the time that a place is good for:
 _BEAT = 1 / 3
 _SILENT = 1 / 2  # a beat was not answered
+_ENOUGH = 2  # routers that went away while they were asked for the same
 _AGAIN = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED)
+_NO_ROUTER = f"no router has answered for {_PATIENCE:.0f} s, known routes work on; try again"
 
 log = structlog.get_logger()
 
@@ -115,41 +119,56 @@ class TopologyClient:
         return monotonic() < self._place_until
 
     async def change(self, request: router_pb2.ChangeRequest) -> router_pb2.ChangeReply:
-        """Returns when every watcher routes by it; raises what the change raises, Unavailable after ten seconds."""
-        return await self._of_writer(lambda stub, left: stub.Change(request, timeout=left))
+        """Returns when every watcher routes by it; raises what the change raises, Unavailable after half a minute."""
+        return await self._of_writer(lambda stub, left, member: stub.Change(request, timeout=left, metadata=member))
 
     async def route(self, messages: list[router_pb2.Message], metadata: Metadata = ()) -> router_pb2.RouteReply:
-        """Where messages go, in their order; raises Unavailable after ten seconds.
+        """Where messages go, in their order; raises Unavailable after half a minute.
 
         What is older than `version` is true of every change that was answered, and must not be remembered.
         """
         request = router_pb2.RouteRequest(messages=messages)
         near = self.routers.evaluator()
         if near and near != self.routers.writer:
+            stub = self.routers.stub(near)
             try:
-                return await self.routers.stub(near).Route(request, timeout=_SHORTLY, metadata=metadata)
+                return await _awaited(stub.Route(request, timeout=_SHORTLY, metadata=(*metadata, *near.metadata)))
             except grpc.aio.AioRpcError as failure:
-                log.debug("asking the router that writes", instead_of=near.address, reason=failure.details())
-        return await self._of_writer(lambda stub, left: stub.Route(request, timeout=left, metadata=metadata))
+                error = self.routers.judge(failure, near, stub)
+                if not isinstance(error, Unavailable):
+                    raise error from failure  # as the one that writes would
+                log.debug("asking the router that writes", instead_of=near.address, reason=error.text)
+        return await self._of_writer(
+            lambda stub, left, member: stub.Route(request, timeout=left, metadata=(*metadata, *member))
+        )
 
-    async def _of_writer(self, call: Callable[[RouterAsyncStub, float], Awaitable[T]]) -> T:
-        """Again and again while no router writes."""
+    async def _of_writer(self, call: Callable[[RouterAsyncStub, float, Metadata], Awaitable[T]]) -> T:
+        """Again and again while no router writes; but what two of them died of, maybe, no third is asked."""
         until = monotonic() + _PATIENCE
-        while True:
+        gone: set[str] = set()
+        while (left := until - monotonic()) > 0:
+            if len(gone) >= _ENOUGH:
+                raise InternalError(f"{_ENOUGH} routers went away while they were asked for this; no other is asked")
             try:
-                async with asyncio.timeout(until - monotonic()):
+                async with asyncio.timeout(left):
                     writer = await self.routers.known()
-                return await self.routers.while_writing(
-                    writer, _awaited(call(self.routers.stub(writer), max(until - monotonic(), _BACKOFF)))
-                )
+                stub = self.routers.stub(writer)
+                return await self.routers.while_writing(writer, _awaited(call(stub, left, writer.metadata)))
             except TimeoutError:
-                raise Unavailable("no router writes at the moment; try again") from None
+                break
             except Replaced:
+                gone.add(writer.member)
                 continue
             except grpc.aio.AioRpcError as failure:
-                if failure.code() not in _AGAIN or monotonic() + _BACKOFF >= until:
-                    raise from_rpc(failure) from failure
+                if failure.code() is grpc.StatusCode.DEADLINE_EXCEEDED:
+                    break
+                error = self.routers.judge(failure, writer, stub)
+                if failure.code() not in _AGAIN and not isinstance(error, WrongPeer):
+                    raise error from failure
+                if not isinstance(error, WrongPeer) and not was_answered(failure):
+                    gone.add(writer.member)
             await asyncio.sleep(_BACKOFF)
+        raise Unavailable(_NO_ROUTER)
 
     # -------------------------------------------------------------- the stream
 
@@ -163,16 +182,23 @@ class TopologyClient:
             except Replaced:
                 log.info("another router writes, attaching to it")
                 continue
-            except grpc.aio.AioRpcError as failure:
+            except BrokerError as failure:
                 if self._heard and not self._leaving:
-                    log.info("topology stream ended, attaching again", reason=failure.details())
+                    log.info("topology stream ended, attaching again", reason=failure.text)
+            except Exception as fault:  # noqa: BLE001 - a process that hears nothing more of the topology is of no use
+                contained("taking over news of the topology", fault)
             if not self._leaving:
                 await asyncio.sleep(_BACKOFF)
 
     async def _watch(self, writer: Router) -> None:
-        async for frame in self.routers.stub(writer).Watch(self._say()):
-            self._heard = True
-            self._hear(frame)
+        stub = self.routers.stub(writer)
+        try:
+            with unless_given_up():
+                async for frame in stub.Watch(self._say(), metadata=writer.metadata):
+                    self._heard = True
+                    self._hear(frame)
+        except grpc.aio.AioRpcError as failure:
+            raise self.routers.judge(failure, writer, stub) from None
 
     async def _say(self) -> AsyncIterator[router_pb2.WatcherFrame]:
         first = self._frame(beat=monotonic())
@@ -235,4 +261,5 @@ class TopologyClient:
 
 
 async def _awaited(call: Awaitable[T]) -> T:
-    return await call
+    with unless_given_up():
+        return await call

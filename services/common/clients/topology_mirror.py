@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Protocol
 
+from services.common.containment import for_each
 from services.rpc.router_pb2 import Forget, QueueDefinition, TopologyFrame
 
 
 class TopologyListener(Protocol):
-    """Told of each change before the router is told that this process knows it. Must not raise."""
+    """Told of each change before the router is told that this process knows it. What it raises is contained."""
 
     def on_queue(self, definition: QueueDefinition) -> None:
         """A queue is there that was not."""
@@ -63,8 +65,7 @@ class TopologyMirror:
         for definition in frame.queues:
             self._add(definition)
         for forget in frame.forget:
-            for listener in self.listeners:
-                listener.on_forget(forget)
+            self._tell(partial(_forget, forget))
         self._drop_virtual_hosts(frame.deleted_virtual_hosts)
 
     def _replace(self, frames: list[TopologyFrame]) -> None:
@@ -73,8 +74,7 @@ class TopologyMirror:
         former = set(self.virtual_hosts)
         for frame in frames:
             self.virtual_hosts.update(frame.virtual_hosts)
-        for listener in self.listeners:
-            listener.on_reset()
+        self._tell(lambda listener: listener.on_reset())
         there = {definition.id: definition for frame in frames for definition in frame.queues}
         for queue_id in self.queues.keys() - there.keys():
             self._drop(queue_id)
@@ -85,20 +85,28 @@ class TopologyMirror:
     def _drop_virtual_hosts(self, names: Iterable[str]) -> None:
         for name in self.virtual_hosts.intersection(names):
             self.virtual_hosts.discard(name)
-            for listener in self.listeners:
-                listener.on_virtual_host_deleted(name)
+            self._tell(partial(_virtual_host_deleted, name))
 
     def _add(self, definition: QueueDefinition) -> None:
         if definition.id in self.queues:
             return
         self.queues[definition.id] = definition
         self.by_name[definition.virtual_host, definition.name] = definition
-        for listener in self.listeners:
-            listener.on_queue(definition)
+        self._tell(lambda listener: listener.on_queue(definition))
 
     def _drop(self, queue_id: int) -> None:
         if (definition := self.queues.pop(queue_id, None)) is None:
             return
         del self.by_name[definition.virtual_host, definition.name]
-        for listener in self.listeners:
-            listener.on_queue_deleted(definition)
+        self._tell(lambda listener: listener.on_queue_deleted(definition))
+
+    def _tell(self, tell: Callable[[TopologyListener], None]) -> None:
+        for_each("hearing news of the topology", self.listeners, tell)
+
+
+def _forget(forget: Forget, listener: TopologyListener) -> None:
+    listener.on_forget(forget)
+
+
+def _virtual_host_deleted(name: str, listener: TopologyListener) -> None:
+    listener.on_virtual_host_deleted(name)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from time import time_ns
 from typing import Protocol
 
+from services.common.clock import epoch_ns
 from services.common.ledger.encoding import Draft, Identified, Row, Sealed, parts, ranges_of
 from services.common.ledger.place import Place
 from services.common.ledger.uid_ranges import condense
@@ -110,7 +110,7 @@ class RowRecorder:
             return
         rows, uids = self._rows, condense(uids)
         # A plain tuple in the shape of a Row: making the named one takes several times as long.
-        rows.append((time_ns() // 1000, stage, place, uids, outcome, reason, size, successors))  # type: ignore[arg-type]
+        rows.append((epoch_ns() // 1000, stage, place, uids, outcome, reason, size, successors))  # type: ignore[arg-type]
         count = len(rows)
         if count == 1:
             self._wake()

@@ -12,6 +12,9 @@ from typing import Any, NamedTuple, Protocol
 from services.common import plugins
 from services.common.telemetry.context import SpanContext
 
+LONGEST_NAME = 255
+"""Bytes of an exchange's or queue's name, and of a routing key: a short string (AMQP 0-9-1, 4.2.5.3)."""
+
 
 class Attributes(NamedTuple):
     """What the broker acts on without looking again at the properties."""

@@ -243,6 +243,9 @@ def _encode_integer(value: int, _depth: int) -> bytes:
         return struct.pack(">ci", b"I", value)
     if -(1 << 63) <= value < 1 << 63:
         return struct.pack(">cq", b"l", value)
+    if 0 <= value < 1 << 64:
+        # Only a timestamp that no calendar has is read as one of these.
+        return struct.pack(">cQ", b"T", value)
     raise SyntaxFault(f"{value} does not fit in 64 bits")
 
 

@@ -32,7 +32,7 @@ class StreamServer:
         self.tasks = Tasks()
         self.streams: dict[str, Accept] = {}
         self._handlers: list[grpc.GenericRpcHandler] = []
-        self._endpoints: set[_Served] = set()
+        self._endpoints: dict[_Served, None] = {}
         self._deserted = asyncio.Event()  # nobody is connected
         self._deserted.set()
         self._server: asyncio.AbstractServer | None = None
@@ -85,11 +85,11 @@ class StreamServer:
             Address.parse(self.address).remove()
 
     def came(self, endpoint: _Served) -> None:
-        self._endpoints.add(endpoint)
+        self._endpoints[endpoint] = None
         self._deserted.clear()
 
     def left(self, endpoint: _Served) -> None:
-        self._endpoints.discard(endpoint)
+        self._endpoints.pop(endpoint, None)
         if not self._endpoints:
             self._deserted.set()
 

@@ -45,6 +45,11 @@ class Stream:
         """Ends it from this side, after what was written."""
         self._endpoint.end(self.number, trailers)
 
+    def fail(self, failure: Exception) -> None:
+        """Ends it at once, both ways, as when its listener raises something; its listener is told."""
+        self._endpoint.failed(self.number, failure)
+        self._endpoint.flush()
+
     def reset(self, code: ErrorCode = ErrorCode.CANCEL) -> None:
         """Ends it at once, both ways; its listener is not told."""
         self._endpoint.reset(self.number, code)

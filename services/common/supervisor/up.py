@@ -12,6 +12,7 @@ from services.common.clients.mgmt import MgmtClient
 from services.common.config import Settings
 from services.common.errors import BrokerError
 from services.common.grpc_channel import is_serving
+from services.common.memory import available, for_messages
 from services.common.supervisor import nats
 from services.common.supervisor.child import Child
 from services.common.supervisor.healthz import ask, reachable
@@ -25,6 +26,9 @@ async def up(settings: Settings, say: Callable[[str], None]) -> int:
     """Runs until a signal; says one line when ready. Returns the exit status; raises CannotStart."""
     # gRPC's own precautions are for children that go on using it; ours become other programs at once.
     os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
+    # Its children share what there is, which one by itself could not know.
+    share = settings.queue_memory or for_messages(available(), settings.queue_processes)
+    os.environ["HOPLINE_QUEUE_MEMORY"] = str(share)
     planned = stages(settings)
     with RunFolder(settings.data, settings.run_folder) as folder, contextlib.ExitStack() as after:
         await folder.clean(program.address for stage in planned for program in stage)

@@ -9,11 +9,11 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
-from time import monotonic
 from typing import Protocol
 
 import structlog
 
+from services.common.clock import monotonic
 from services.common.telemetry.conventions import SPANS_DROPPED
 from services.common.telemetry.span import Span
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from time import time_ns
 from typing import TYPE_CHECKING, Any
 
 import grpc
 import grpc.aio
 
+from services.common.clock import epoch_ns
 from services.common.telemetry import conventions as c
 from services.common.telemetry.context import SpanContext, parse
 from services.common.telemetry.span import Span
@@ -51,7 +51,7 @@ class TracedCalls(grpc.aio.ServerInterceptor):
     ) -> _Handler:
         async def call(request: object, context: object) -> Any:  # noqa: ANN401 - whatever the method gives
             attributes: dict[str, str | int | float | bool] = {c.RPC_SYSTEM: "grpc", c.RPC_METHOD: method}
-            span = Span(method, c.Kind.SERVER, parent.child(), parent, attributes, start_ns=time_ns())
+            span = Span(method, c.Kind.SERVER, parent.child(), parent, attributes, start_ns=epoch_ns())
             try:
                 return await inner(request, context)
             except BaseException as failure:

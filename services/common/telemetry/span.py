@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from time import time_ns
 from typing import NamedTuple
 
+from services.common.clock import epoch_ns
 from services.common.telemetry.context import SpanContext
 from services.common.telemetry.conventions import ERROR_TYPE, Kind
 
@@ -35,13 +35,13 @@ class Span:
     attributes: Attributes = field(default_factory=dict)
     links: list[Link] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
-    start_ns: int = field(default_factory=time_ns)
+    start_ns: int = field(default_factory=epoch_ns)
     end_ns: int = 0
     failed: bool = False
 
     def event(self, name: str, attributes: Attributes | None = None) -> None:
         """Something that happened now."""
-        self.events.append(Event(name, time_ns(), attributes or {}))
+        self.events.append(Event(name, epoch_ns(), attributes or {}))
 
     def fail(self, error_type: str) -> None:
         """What it stands for did not succeed."""

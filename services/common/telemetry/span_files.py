@@ -12,6 +12,7 @@ from itertools import count
 from pathlib import Path
 from typing import BinaryIO
 
+from services.common.clock import epoch_ms
 from services.common.telemetry.otlp_json import line
 from services.common.telemetry.span import Span, Value
 
@@ -31,7 +32,7 @@ class SpanFiles:
         largest: int,
         keep_bytes: int,
         keep_days: int,
-        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        now: Callable[[], datetime] = lambda: datetime.fromtimestamp(epoch_ms() / 1000, UTC),
     ) -> None:
         """`name` is the writer's own; `keep_bytes` of all writers together are kept, for `keep_days`."""
         self._folder = folder

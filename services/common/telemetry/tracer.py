@@ -12,11 +12,11 @@ import os
 import re
 from collections.abc import Callable, Mapping
 from importlib.metadata import version as version_of
-from time import time_ns
 from urllib.parse import unquote
 
 import structlog
 
+from services.common.clock import epoch_ns
 from services.common.config import Settings
 from services.common.telemetry import conventions as c
 from services.common.telemetry.export import Exporter, ExportQueue
@@ -74,7 +74,7 @@ class Tracer:
 
     def end(self, span: Span, end_ns: int = 0) -> None:
         """It is over, now unless said otherwise."""
-        span.end_ns = max(end_ns or time_ns(), span.start_ns)
+        span.end_ns = max(end_ns or epoch_ns(), span.start_ns)
         if self._queue:
             self._queue.add(span)
             self.busy.set()

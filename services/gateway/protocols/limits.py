@@ -12,4 +12,4 @@ class Limits:
     frame_max: int = 131072
     channel_max: int = 2047
     heartbeat: int = 60
-    max_message_size: int = 128 << 20
+    max_message_size: int = 16 << 20

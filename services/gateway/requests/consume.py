@@ -44,7 +44,7 @@ def _consumer(session: Session, request: v.Consume, definition: router_pb2.Queue
         browse=False,
         priority=_priority(request.arguments.get("x-priority", 0)),
         limit=0 if request.settled else session.limit,
-        window=max(WINDOW_BYTES // on_connection, _LEAST_WINDOW),
+        window=max(min(WINDOW_BYTES // on_connection, session.broker.window), _LEAST_WINDOW),
         place=session.connection.record.consumer(definition.id, request.tag),
     )
 

@@ -11,14 +11,14 @@ from services.common.clients.outbound import Refused, Run
 from services.common.errors import BrokerError, PreconditionFailed
 from services.common.ledger import stages
 from services.common.message import format_named
+from services.common.message.weight import weight
 from services.gateway import vocabulary as v
 from services.gateway.routes import Route
 from services.gateway.session import Session
 from services.gateway.tracing.publishing import Asked, Reception, TracedTicket
-from services.gateway.transaction import Publication, Transaction
+from services.gateway.transaction import Publication
 from services.rpc import queue_pb2
 
-_MAX_TRANSACTION = 256 << 20
 _UNREADY = frozenset({int(queue_pb2.NO_CONSUMERS)})
 _FULL = frozenset({int(queue_pb2.OVERFLOW), int(queue_pb2.OTHER)})
 
@@ -97,7 +97,7 @@ def _publish_run(session: Session, request: v.Publish, queue_ids: tuple[int, ...
         request.immediate,
         request.properties,
         request.bodies,
-        sum(map(len, request.bodies)),
+        weight(request.properties, request.bodies),
     )
     uids = session.broker.publisher.uids.take(len(run.bodies))
     record = session.connection.record
@@ -106,7 +106,7 @@ def _publish_run(session: Session, request: v.Publish, queue_ids: tuple[int, ...
         record.routed(request, uids, queue_ids)
     traced = publishing.begin(session, request, run, uids, asked) if publishing.concerns(request) else None
     if session.transaction:
-        _collect(session.transaction, Publication(request, run, uids, traced))
+        session.transaction.add(Publication(request, run, uids, traced))
     elif queue_ids:
         _send(session, request, run, uids, traced)
     else:
@@ -135,13 +135,6 @@ def _give_up(session: Session, request: v.Publish, uids: range) -> None:
         record.confirmed(request, uids)
 
 
-def _collect(transaction: Transaction, publication: Publication) -> None:
-    transaction.publications.append(publication)
-    transaction.size += publication.run.size
-    if transaction.size > _MAX_TRANSACTION:
-        raise PreconditionFailed(f"a transaction may hold {_MAX_TRANSACTION} bytes of messages; commit more often")
-
-
 @dataclass(slots=True)
 class PublishTicket:
     """Waits for a run on behalf of its publisher."""
@@ -156,13 +149,16 @@ class PublishTicket:
         session, request, record = self.session, self.request, self.session.connection.record
         count = len(request.bodies)
         refused: list[tuple[int, int]] = []
-        if refusals:
-            for first, many in _refused(refusals, count, _UNREADY, self.queues):
-                session.send_back(v.Returned(request, first, many, no_consumers=True))
-                record.returned(request, self.uids[first : first + many], stages.NO_CONSUMERS)
-            refused = _refused(refusals, count, _FULL, 1)
-        if session.confirm(self.first, count, refused) and record.on:
-            self._record(refused)
+        try:
+            if refusals:
+                for first, many in _refused(refusals, count, _UNREADY, self.queues):
+                    session.send_back(v.Returned(request, first, many, no_consumers=True))
+                    record.returned(request, self.uids[first : first + many], stages.NO_CONSUMERS)
+                refused = _refused(refusals, count, _FULL, 1)
+            if session.confirm(self.first, count, refused) and record.on:
+                self._record(refused)
+        except Exception as fault:  # noqa: BLE001 - this publisher's, whatever it is
+            session.connection.fault("telling a publisher what became of its messages", fault)
 
     def _record(self, refused: list[tuple[int, int]]) -> None:
         """What the publisher hears now."""

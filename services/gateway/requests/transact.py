@@ -13,7 +13,7 @@ from services.gateway.transaction import Transaction
 async def select(session: Session, _request: v.SelectTransactions) -> None:
     if session.confirms:
         raise PreconditionFailed("cannot switch from confirm to tx mode")
-    session.transaction = session.transaction or Transaction()
+    session.transaction = session.transaction or Transaction(session.broker.transactions.open)
 
 
 async def commit(session: Session, _request: v.Commit) -> None:
@@ -25,7 +25,7 @@ async def commit(session: Session, _request: v.Commit) -> None:
         transaction.rolled_back(record)
         transaction.publications.clear()
         raise
-    session.transaction = Transaction()
+    session.transaction = Transaction(session.broker.transactions.open)
     for each in transaction.unrouted:
         if each.request.mandatory:
             session.send_back(v.Returned(each.request, 0, len(each.uids)))
@@ -46,7 +46,7 @@ def _give_room(session: Session, transaction: Transaction) -> None:
 
 async def rollback(session: Session, _request: v.Rollback) -> None:
     transaction = _current(session)
-    session.transaction = Transaction()
+    session.transaction = Transaction(session.broker.transactions.open)
     transaction.rolled_back(session.connection.record)
     for each in transaction.settlements:
         session.unsettled[each.number] = (each.holder, each.uid)

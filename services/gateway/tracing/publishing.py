@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from time import time_ns
 from typing import TYPE_CHECKING
 
 from services.common.clients.outbound import Refused, Run, Ticket
 from services.common.clients.partition_table import PartitionTable
+from services.common.clock import epoch_ns
 from services.common.errors import BrokerError, SyntaxFault
 from services.common.message import format_named
 from services.common.telemetry import conventions as c
@@ -38,7 +38,7 @@ class Asked:
 
     def answered(self) -> None:
         """The router has said where it goes."""
-        self.span.end_ns = time_ns()
+        self.span.end_ns = epoch_ns()
 
     @property
     def metadata(self) -> tuple[tuple[str, str], ...]:
@@ -154,7 +154,7 @@ class Publishing:
             return None
         reception = Reception(self._tracer, self._queues, self._table, run)
         of_run = _attributes(session, request, queue_ids, cached=asked is None)
-        start = asked.span.start_ns if asked else time_ns()
+        start = asked.span.start_ns if asked else epoch_ns()
         for pick in picks:
             span = _span(request, pick, of_run, start, asked if pick.at == 0 else None)
             span.attributes[c.UID] = uids[pick.at]

@@ -7,9 +7,9 @@ here, where the client's word is heard. It survives a change of the queue's owne
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from time import time_ns
 from typing import TYPE_CHECKING
 
+from services.common.clock import epoch_ns
 from services.common.telemetry import conventions as c
 from services.common.telemetry.context import SpanContext, new_root
 from services.common.telemetry.span import Attributes, Link, Span
@@ -89,7 +89,7 @@ class Sending:
             return
         definition = self._queues.get(queue_id)
         name = definition.name if definition else ""
-        word, now = _OPERATIONS[outcome], time_ns()
+        word, now = _OPERATIONS[outcome], epoch_ns()
         attributes = {
             **c.operation(word, name, kind=c.SETTLE),
             c.BATCH_COUNT: len(uids),

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -19,6 +18,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from services.common.clock import epoch_ns
 from services.mgmt.ledger import parquet
 from services.mgmt.ledger.pace import Rest, no_rest
 from services.mgmt.ledger.schema import TABLES
@@ -41,7 +41,7 @@ class Change:
 class Cabinet:
     """For one process and one thread at a time. Raises OSError when the disk does not do as it is told."""
 
-    def __init__(self, folder: Path, rest: Rest = no_rest, clock_ns: Callable[[], int] = time.time_ns) -> None:
+    def __init__(self, folder: Path, rest: Rest = no_rest, clock_ns: Callable[[], int] = epoch_ns) -> None:
         """`rest` is called between pieces of what takes long: writing."""
         self._folder = folder
         self._rest = rest

@@ -8,7 +8,6 @@ the same is known by its row numbers.
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
@@ -21,7 +20,7 @@ from nats.aio.msg import Msg
 from services.common.bus.address import bus_address
 from services.common.bus.nats_link import Away
 from services.common.clients.store import StoreClient
-from services.common.clock import monotonic
+from services.common.clock import Epoch, epoch_ns, monotonic
 from services.common.config import Settings
 from services.common.plugins import UnknownPlugin
 from services.common.runtime import Tasks
@@ -60,6 +59,7 @@ class Filer:
         self._address = bus_address(settings) if settings.ledger else ""
         self._lease = FilingLease(store, member, settings.lease_ttl_ms)
         self._pace = Pace()
+        self._now = Epoch()
         self._behind = False
         self._cabinet = Cabinet(settings.data / "ledger", self._pace.rest)
         limits = Limits(settings.ledger_days, settings.ledger_bytes)
@@ -108,7 +108,7 @@ class Filer:
         instances = Instances(await self._in_thread(self._cabinet.open))
         self._filed = instances.state
         async with await Feed.open(self._address, self._settings) as feed:
-            session = _Session(feed, self._drawer, instances)
+            session = _Session(feed, self._drawer, instances, self._now)
             instances.listen_again(monotonic())
             began = tidied = monotonic()
             while self._lease.holds():
@@ -149,7 +149,7 @@ class Filer:
     async def _tidy(self) -> bool:
         """Does one thing; False when there was nothing to do."""
         self._pace.allow(0 if self._behind else _RESTS_TO_TIDY)
-        change = await self._in_thread(self._tidying.prepare, time.time())
+        change = await self._in_thread(self._tidying.prepare, self._now() / 1000)
         if change:
             self._lease.require()
             await self._in_thread(self._tidying.carry_out, change)
@@ -162,8 +162,9 @@ class Filer:
 class _Session:
     """What has come since the bus was found, and is not acknowledged."""
 
-    def __init__(self, feed: Feed, drawer: Drawer, instances: Instances) -> None:
+    def __init__(self, feed: Feed, drawer: Drawer, instances: Instances, now: Epoch) -> None:
         self.feed = feed
+        self._now = now
         self.instances = instances
         self._drawer = drawer
         self._messages: list[Msg] = []
@@ -181,7 +182,7 @@ class _Session:
             self._drawer.put_gap(Gap(service, instance, 0, 0, -1, "unreadable"), _now_us())
             return
         batch, rows = read
-        is_new, gap = self.instances.heard(batch, monotonic(), time.time())
+        is_new, gap = self.instances.heard(batch, monotonic(), self._now() / 1000)
         if gap:
             log.warning("rows of the ledger are missing", instance=gap.instance, rows=gap.rows)
             self._drawer.put_gap(gap, _now_us())
@@ -190,7 +191,7 @@ class _Session:
 
     def listen(self) -> None:
         """Nothing else is on its way: who says nothing now has nothing to say."""
-        for gap in self.instances.silent(monotonic(), time.time()):
+        for gap in self.instances.silent(monotonic(), self._now() / 1000):
             log.warning("an instance ended without a word to the ledger", instance=gap.instance)
             self._drawer.put_gap(gap, _now_us())
 
@@ -210,4 +211,4 @@ def _read(message: Msg, rest: Rest) -> tuple[LedgerBatch, Rows] | None:
 
 
 def _now_us() -> int:
-    return time.time_ns() // 1000
+    return epoch_ns() // 1000

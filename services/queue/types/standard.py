@@ -12,6 +12,7 @@ from services.queue.context import DELIVERY_LIMIT, EXPIRED, MAXLEN, REJECTED, De
 from services.queue.dispatch import Dispatcher
 from services.queue.entry import ACQUIRED, AVAILABLE, GONE, Entry
 from services.queue.entry_list import EntryList
+from services.queue.message import Holding
 from services.queue.options import QueueOptions
 from services.queue.overflow import OverflowPolicy
 from services.queue.queue_type import Refused
@@ -29,10 +30,11 @@ class StandardQueue:
         self.options = options
         self.record = context.record_of(options)
         self.consumers = Consumers(single_active=options.single_active)
+        self.holding = Holding()
         self._context = context
         self._policy = policy
         self._ready = self.create_ready()
-        self._dispatcher = Dispatcher(options, context, self._ready, self.consumers, self.record)
+        self._dispatcher = Dispatcher(options, context, self._ready, self.consumers, self.record, self.holding)
         self._unsettled = self._dispatcher.unsettled
         self._claims = Claims(self._ready, self._unsettled, self.record)
         self._may_expire = False
@@ -169,6 +171,7 @@ class StandardQueue:
     def recover(self, entries: list[Entry]) -> None:
         if any(entry.expires for entry in entries):
             self._expects_expiry()
+        self.holding.take(entries)
         self._dispatcher.position = entries[-1].position + 1
         self._dispatcher.journalled = True
         self._unsettled.update((entry.message.uid, entry) for entry in entries if entry.state == ACQUIRED)
@@ -182,12 +185,14 @@ class StandardQueue:
     def settle(self, outcome: pb.Outcome.ValueType, uids: Sequence[int], now: int) -> None:
         if self._claims:
             self._claims.settled(outcome, uids)
+        if outcome == pb.ABANDON:
+            uids = self._claims.abandon(uids)
         pop = self._unsettled.pop
         entries = [entry for uid in uids if (entry := pop(uid, None)) is not None]
         if outcome == pb.ACCEPT:
             if self.record.on and entries:
                 self.record.settled(uids if len(entries) == len(uids) else uids_of(entries))
-            self._context.forget(entries, durable=self._dispatcher.journalled)
+            self._context.forget(entries, self.holding, durable=self._dispatcher.journalled)
         elif entries:
             self._come_back(outcome, entries, now)
 
@@ -227,7 +232,7 @@ class StandardQueue:
             self.record.delivered(self.record.places_for("", "")[entry.attempts > 0], [entry.message.uid])
         if settled:
             self.record.settled([entry.message.uid])
-            self._context.forget([entry], durable=self._dispatcher.journalled)
+            self._context.forget([entry], self.holding, durable=self._dispatcher.journalled)
             return entry
         entry.holder = link
         self._unsettled[entry.message.uid] = entry
@@ -239,7 +244,7 @@ class StandardQueue:
         entries = self._ready.clear()
         if entries:
             self.record.dropped(uids_of(entries), PURGED)
-        self._context.forget(entries, durable=self._dispatcher.journalled)
+        self._context.forget(entries, self.holding, durable=self._dispatcher.journalled)
         return len(entries)
 
     def discard(self, entries: list[Entry], reason: str, now: int) -> None:
@@ -248,9 +253,9 @@ class StandardQueue:
         if self.options.dead_letter_exchange is None:
             if self.record.on:
                 self.record.dropped(uids_of(entries), reason)
-            self._context.forget(entries, durable=self._dispatcher.journalled)
+            self._context.forget(entries, self.holding, durable=self._dispatcher.journalled)
         else:
-            self._context.bury([DeadLetter(self.options, entry, reason, now) for entry in entries])
+            self._context.bury([DeadLetter(self.options, entry, reason, now, self.holding) for entry in entries])
 
     # -------------------------------------------------------------- consumers
 
@@ -330,7 +335,7 @@ class StandardQueue:
         elif outcome == pb.ACCEPT:
             if self.record.on and entries:
                 self.record.settled(uids_of(entries))
-            self._context.forget(entries, durable=self._dispatcher.journalled)
+            self._context.forget(entries, self.holding, durable=self._dispatcher.journalled)
         elif entries:
             self._come_back(outcome, entries, now)
 
@@ -341,13 +346,13 @@ class StandardQueue:
             self.record.settled(uids, ACCEPTED if outcome == pb.ACCEPT else REJECTED)
             if outcome == pb.REJECT:
                 self.record.dropped(uids, REJECTED)
-        self._context.forget(entries, durable=False)
+        self._context.forget(entries, self.holding, durable=False)
 
-    def unhold(self, entries: list[Entry], holder: Link | None, now: int) -> None:
-        if holder is None:
-            self.settle(pb.ABANDON, uids_of(entries), now)
+    def unhold(self, entries: list[Entry], holder: object, now: int) -> None:
         for entry in entries:
             entry.holder = holder
+        if holder is None:
+            self.settle(pb.ABANDON, uids_of(entries), now)
 
     # -------------------------------------------------------------- life
 
@@ -384,5 +389,5 @@ class StandardQueue:
         count = len(entries)
         entries += self._unsettled.values()
         self._unsettled.clear()
-        self._context.forget(entries, durable=durable and self._dispatcher.journalled)
+        self._context.forget(entries, self.holding, durable=durable and self._dispatcher.journalled)
         return count

@@ -10,6 +10,7 @@ binding mentions are not even looked at.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Iterator, Mapping
 from typing import Any
 
@@ -139,9 +140,11 @@ def identity(value: object) -> Hashable:
     1, 1.0 and true are three things; text and its bytes are one.
     """
     if isinstance(value, str):
-        return value.encode("utf-8", "surrogateescape"), "text"
+        return value.encode("utf-8", "surrogatepass"), "text"
     if isinstance(value, bytes):
         return value, "text"
     if isinstance(value, list | dict):
         return arguments.dump({"": value}), "nested"
+    if isinstance(value, float) and math.isnan(value):
+        return "nan", "float"  # which Python takes for another one each time
     return value, type(value).__name__

@@ -6,7 +6,7 @@ on together, so the cost is words times live nodes, without backtracking, howeve
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from services.router.exchanges.destinations import Destinations
@@ -78,7 +78,7 @@ class TopicExchange:
             parent.prune(word)
 
     def route(self, routing_key: str, headers: Mapping[str, Any]) -> set[Destination]:  # noqa: ARG002 - the protocol's
-        live: set[_Node] = set()
+        live: dict[_Node, None] = {}
         _enter(live, self._root)
         for word in _words(routing_key):
             live = _step(live, word)
@@ -94,8 +94,8 @@ class TopicExchange:
         return None if "*" in words or "#" in words else binding.routing_key
 
 
-def _step(live: set[_Node], word: str) -> set[_Node]:
-    reached: set[_Node] = set()
+def _step(live: Iterable[_Node], word: str) -> dict[_Node, None]:
+    reached: dict[_Node, None] = {}
     for node in live:
         if node.loops:
             _enter(reached, node)
@@ -106,12 +106,12 @@ def _step(live: set[_Node], word: str) -> set[_Node]:
     return reached
 
 
-def _enter(live: set[_Node], node: _Node) -> None:
-    live.add(node)
+def _enter(live: dict[_Node, None], node: _Node) -> None:
+    live[node] = None
     # A `#` can also stand for no word at all.
     while node.any_words:
         node = node.any_words
-        live.add(node)
+        live[node] = None
 
 
 def _words(key: str) -> list[str]:

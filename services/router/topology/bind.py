@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from services.common.errors import NotFound
+from services.common.message import arguments
 from services.router.exchanges.exchange_type import Binding
 from services.router.topology import access, names
 from services.router.topology.effects import Effects
@@ -38,6 +39,7 @@ def _read(host: VirtualHost, asked: Bind, connection: str) -> Binding:
     names.check_not_default(asked.source)
     if asked.to_exchange:
         names.check_not_default(asked.destination)
+    arguments.load(asked.arguments)
     access.find_exchange(host, asked.source)
     if asked.to_exchange:
         access.find_exchange(host, asked.destination)

@@ -33,9 +33,9 @@ def declare_exchange(state: State, request: ChangeRequest, effects: Effects) -> 
 def _create(virtual_host: str, declare: DeclareExchange) -> Exchange:
     names.check_new("exchange", declare.name)
     alternate = arguments.load(declare.arguments).get(_ALTERNATE)
-    if not isinstance(alternate, str | None):
+    if alternate is not None and (wrong := names.wrong_with(alternate)):
         thing = names.called("exchange", declare.name, virtual_host)
-        raise PreconditionFailed(f"invalid arg '{_ALTERNATE}' for {thing}: must be text")
+        raise PreconditionFailed(f"invalid arg '{_ALTERNATE}' for {thing}: {wrong}")
     return Exchange(
         virtual_host=virtual_host,
         name=declare.name,

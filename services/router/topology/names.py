@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from services.common.errors import AccessRefused, SyntaxFault
+from services.common.message import LONGEST_NAME
 from services.router.topology.definitions import Exchange
 
 DEFAULT_EXCHANGE = ""
 _RESERVED = "amq."
 _REPLIES = "amq.rabbitmq.reply-to."  # gateways make one for each consumer of direct replies
-_LONGEST = 255  # bytes: a short string of the wire (AMQP 0-9-1, 4.2.5.3)
 
 _PREDECLARED = {
     DEFAULT_EXCHANGE: "direct",
@@ -38,8 +38,20 @@ def check_new(kind: str, name: str, *, exclusive: bool = False) -> None:
     """Raises AccessRefused for a reserved name, SyntaxFault for one that does not fit."""
     if name.startswith(_RESERVED) and not (exclusive and name.startswith(_REPLIES)):
         raise AccessRefused(f"{kind} name '{name}' contains reserved prefix '{_RESERVED}*'")
-    if len(name.encode()) > _LONGEST:
-        raise SyntaxFault(f"{kind} name is longer than {_LONGEST} bytes")
+    if not fits(name):
+        raise SyntaxFault(f"{kind} name is longer than {LONGEST_NAME} bytes")
+
+
+def wrong_with(value: object) -> str | None:
+    """Why an argument is no name and no routing key, or None when it may be one."""
+    if not isinstance(value, str):
+        return f"must be text, not {type(value).__name__}"
+    return None if fits(value) else f"must be no longer than {LONGEST_NAME} bytes"
+
+
+def fits(name: str) -> bool:
+    """Whether the wire has room for a name, or a routing key."""
+    return len(name.encode()) <= LONGEST_NAME
 
 
 def check_not_default(exchange: str) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from services.common.errors import PreconditionFailed
 from services.router.topology.kinds import Kinds
-from services.router.topology.names import called
+from services.router.topology.names import called, wrong_with
 
 _MS_AT_MOST = (1 << 32) - 1
 _COUNT_AT_MOST = (1 << 63) - 1
@@ -40,15 +40,16 @@ def _boolean(value: object) -> str | None:
 
 def _one_of(choices: Collection[str]) -> _Check:
     def check(value: object) -> str | None:
-        return None if value in choices else f"must be one of {', '.join(sorted(choices))}, not {value!r}"
+        known = isinstance(value, str) and value in choices  # a table could not even be looked for
+        return None if known else f"must be one of {', '.join(sorted(choices))}, not {value!r}"
 
     return check
 
 
 _CHECKS: Mapping[str, _Check] = {
     "x-consumer-timeout": _integer(1, _MS_AT_MOST),
-    "x-dead-letter-exchange": _text,
-    "x-dead-letter-routing-key": _text,
+    "x-dead-letter-exchange": wrong_with,
+    "x-dead-letter-routing-key": wrong_with,
     "x-dead-letter-strategy": _one_of(("at-most-once", "at-least-once")),
     "x-delivery-limit": _integer(-1),
     "x-expires": _integer(1, _MS_AT_MOST),

@@ -1,10 +1,15 @@
-"""The topology as configuration records, and back. What is written here is on disk: names and shapes may not change."""
+"""The topology as configuration records, and back. What is written here is on disk: names and shapes may not change.
+
+Reading raises ValueError for what is no such record.
+"""
 
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, astuple, dataclass
 from typing import Any, NamedTuple
+
+from pydantic import TypeAdapter
 
 from services.router.exchanges.exchange_type import Binding, Destination
 from services.router.topology.definitions import Exchange, Queue
@@ -34,7 +39,7 @@ def virtual_host_record(name: str) -> Record:
 
 
 def read_virtual_host(value: bytes) -> str:
-    return str(json.loads(value)["name"])
+    return _VIRTUAL_HOST.validate_json(value, strict=True).name
 
 
 def exchange_key(exchange: Exchange) -> RecordKey:
@@ -46,7 +51,7 @@ def exchange_record(exchange: Exchange) -> Record:
 
 
 def read_exchange(value: bytes) -> Exchange:
-    return Exchange(**_load(value))
+    return _EXCHANGE.validate_json(value, strict=True)
 
 
 def queue_key(queue: Queue) -> RecordKey:
@@ -58,7 +63,7 @@ def queue_record(queue: Queue) -> Record:
 
 
 def read_queue(value: bytes) -> Queue:
-    return Queue(**_load(value))
+    return _QUEUE.validate_json(value, strict=True)
 
 
 def binding_key(virtual_host: str, source: str, binding: Binding) -> RecordKey:
@@ -72,8 +77,8 @@ def binding_record(virtual_host: str, source: str, binding: Binding, *, durable:
 
 
 def read_binding(value: bytes) -> BoundIn:
-    table = _load(value)
-    return BoundIn(table.pop("virtual_host"), table.pop("source"), Binding(**table))
+    stored = _BINDING.validate_json(value, strict=True)
+    return BoundIn(stored.virtual_host, stored.source, Binding(*astuple(stored)[2:]))
 
 
 def _join(*parts: Destination) -> str:
@@ -87,7 +92,20 @@ def _dump(table: dict[str, Any]) -> bytes:
     return json.dumps(table, ensure_ascii=False).encode()
 
 
-def _load(value: bytes) -> dict[str, Any]:
-    table: dict[str, Any] = json.loads(value)
-    table["arguments"] = table["arguments"].encode()
-    return table
+@dataclass(frozen=True, slots=True)
+class _Host:
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Bound:
+    virtual_host: str
+    source: str
+    destination: Destination
+    routing_key: str
+    arguments: bytes
+
+
+# What is read is checked: a record of another shape is found here, and not wherever it is used.
+_VIRTUAL_HOST, _EXCHANGE = TypeAdapter(_Host), TypeAdapter(Exchange)
+_QUEUE, _BINDING = TypeAdapter(Queue), TypeAdapter(_Bound)

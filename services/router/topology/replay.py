@@ -11,25 +11,34 @@ from collections.abc import Callable, Iterable, Mapping
 
 from services.router.exchanges.exchange_type import Binding
 from services.router.topology import records
-from services.router.topology.state import State
+from services.router.topology.state import State, Unreadable
 
 Change = tuple[str, str, bytes | None]
 """Kind and key of a record, and its value: None when it is gone."""
 
 
-def replay(state: State, changes: Iterable[Change]) -> None:
-    """Makes `state` what the records say. What refers to something goes before it, and comes after it."""
+def replay(state: State, changes: Iterable[Change]) -> list[Unreadable]:
+    """Makes `state` what the records say, but for those that it gives: they cannot be read.
+
+    What refers to something goes before it, and comes after it.
+    """
     by_kind: dict[str, list[tuple[str, bytes | None]]] = {kind: [] for kind in records.KINDS}
     for kind, key, value in changes:
         by_kind[kind].append((key, value))
-    for kind in reversed(records.KINDS):
-        for key, value in by_kind[kind]:
-            if value is None:
-                _DROP[kind](state, key)
-    for kind in records.KINDS:
-        for _, value in by_kind[kind]:
-            if value is not None:
-                _PUT[kind](state, value)
+    drops = [(kind, key, None) for kind in reversed(records.KINDS) for key, value in by_kind[kind] if value is None]
+    puts = [(kind, key, value) for kind in records.KINDS for key, value in by_kind[kind] if value is not None]
+    return [unreadable for change in (*drops, *puts) if (unreadable := _carry_out(state, *change))]
+
+
+def _carry_out(state: State, kind: str, key: str, value: bytes | None) -> Unreadable | None:
+    try:
+        if value is None:
+            _DROP[kind](state, key)
+        else:
+            _PUT[kind](state, value)
+    except Exception as fault:  # noqa: BLE001 - whatever is wrong with it, the rest is evaluated
+        return Unreadable(kind, key, fault)
+    return None
 
 
 def _put_virtual_host(state: State, value: bytes) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
 
 from services.common.errors import NotFound
 from services.router.topology import records
@@ -10,6 +11,17 @@ from services.router.topology.definitions import Queue
 from services.router.topology.effects import Effects, Record, RecordKey
 from services.router.topology.kinds import Kinds
 from services.router.topology.virtual_host import VirtualHost
+
+Stored = tuple[str, str, bytes]
+"""Kind, key and value of a record."""
+
+
+class Unreadable(NamedTuple):
+    """A record that is left out, and why."""
+
+    kind: str
+    key: str
+    fault: Exception
 
 
 class State:
@@ -53,24 +65,29 @@ class State:
         self._index(queue)
         self.virtual_hosts[queue.virtual_host].restore_queue(queue)
 
-    def restore(self, stored: Iterable[tuple[str, bytes]]) -> None:
-        """Takes over (kind, value) of all records, in any order.
+    def restore(self, stored: Iterable[Stored]) -> list[Unreadable]:
+        """Takes over all records, in any order; gives those that cannot be.
 
-        What refers to nothing that exists is left out: the other end was kept in memory by a store that went down.
+        What refers to nothing that exists is left out: the other end was kept in memory by a store that went down, or
+        cannot be read itself.
         """
-        by_kind: dict[str, list[bytes]] = {kind: [] for kind in records.KINDS}
-        for kind, value in stored:
-            by_kind[kind].append(value)
-        for value in by_kind[records.VIRTUAL_HOST]:
-            self.add_host(records.read_virtual_host(value))
-        for exchange in map(records.read_exchange, by_kind[records.EXCHANGE]):
-            if host := self.virtual_hosts.get(exchange.virtual_host):
-                host.restore_exchange(exchange)
-        for queue in map(records.read_queue, by_kind[records.QUEUE]):
-            if queue.virtual_host in self.virtual_hosts:
-                self.restore_queue(queue)
-        for bound in map(records.read_binding, by_kind[records.BINDING]):
-            self._restore_binding(bound)
+        by_kind: dict[str, list[tuple[str, bytes]]] = {kind: [] for kind in records.KINDS}
+        for kind, key, value in stored:
+            by_kind[kind].append((key, value))
+        takes = {
+            records.VIRTUAL_HOST: self._restore_host,
+            records.EXCHANGE: self._restore_exchange,
+            records.QUEUE: self._restore_queue,
+            records.BINDING: self._restore_binding,
+        }
+        unreadable: list[Unreadable] = []
+        for kind, take in takes.items():
+            for key, value in by_kind[kind]:
+                try:
+                    take(value)
+                except Exception as fault:  # noqa: BLE001 - whatever is wrong with it, the rest is served
+                    unreadable.append(Unreadable(kind, key, fault))
+        return unreadable
 
     def all_records(self) -> Iterator[tuple[RecordKey, Record]]:
         """Everything that the store should hold."""
@@ -90,7 +107,21 @@ class State:
             if not owned:
                 del self.exclusive[queue.exclusive_to]
 
-    def _restore_binding(self, bound: records.BoundIn) -> None:
+    def _restore_host(self, value: bytes) -> None:
+        self.add_host(records.read_virtual_host(value))
+
+    def _restore_exchange(self, value: bytes) -> None:
+        exchange = records.read_exchange(value)
+        if host := self.virtual_hosts.get(exchange.virtual_host):
+            host.restore_exchange(exchange)
+
+    def _restore_queue(self, value: bytes) -> None:
+        queue = records.read_queue(value)
+        if queue.virtual_host in self.virtual_hosts:
+            self.restore_queue(queue)
+
+    def _restore_binding(self, value: bytes) -> None:
+        bound = records.read_binding(value)
         host = self.virtual_hosts.get(bound.virtual_host)
         destination = bound.binding.destination
         known = self.queues if isinstance(destination, int) else host.sources if host else {}

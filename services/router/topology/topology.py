@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 
 from services.common.errors import SyntaxFault
 from services.router.topology.bind import bind, unbind
@@ -16,7 +17,7 @@ from services.router.topology.kinds import Kinds
 from services.router.topology.outcome import Outcome
 from services.router.topology.replay import Change, replay
 from services.router.topology.route import Headers, Route, route
-from services.router.topology.state import State
+from services.router.topology.state import State, Stored, Unreadable
 from services.router.topology.virtual_host import VirtualHost
 from services.router.topology.virtual_hosts import create_virtual_host, delete_virtual_host
 from services.rpc.router_pb2 import ChangeRequest
@@ -38,7 +39,8 @@ class Topology:
     """Of all virtual hosts. A change that raises has changed nothing and has no effects."""
 
     def __init__(self, kinds: Kinds, partitions: int, new_id: Callable[[], int], new_name: Callable[[], str]) -> None:
-        self._state = State(kinds, partitions, new_id, new_name)
+        self._create = partial(State, kinds, partitions, new_id, new_name)
+        self._state = self._create()
 
     @property
     def virtual_hosts(self) -> Mapping[str, VirtualHost]:
@@ -72,13 +74,14 @@ class Topology:
         host = self._state.virtual_hosts.get(virtual_host)
         return route(host, exchange, key, headers) if host else None
 
-    def restore(self, stored: Iterable[tuple[str, bytes]]) -> None:
-        """Takes over (kind, value) of the records that `records.KINDS` names; only once, before anything else."""
-        self._state.restore(stored)
+    def restore(self, stored: Iterable[Stored]) -> list[Unreadable]:
+        """Is what the records that `records.KINDS` names say, and nothing else; gives those that are left out."""
+        self._state = self._create()
+        return self._state.restore(stored)
 
-    def replay(self, changes: Iterable[Change]) -> None:
-        """Takes over what another router decided, as its records say it."""
-        replay(self._state, changes)
+    def replay(self, changes: Iterable[Change]) -> list[Unreadable]:
+        """Takes over what another router decided, as its records say it; gives those that are left out."""
+        return replay(self._state, changes)
 
     def all_records(self) -> Iterator[tuple[RecordKey, Record]]:
         """Everything that the store should hold."""

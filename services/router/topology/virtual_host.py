@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 
 from services.common.message import arguments
 from services.router.exchanges.exchange_type import Binding, Destination, ExchangeType
@@ -49,14 +50,7 @@ class VirtualHost:
 
     def remove_exchange(self, name: str, effects: Effects) -> None:
         """Takes its bindings along, and auto-delete exchanges that were bound to it alone."""
-        source = self.sources[name]
-        self._forget(name, None, effects)
-        for binding in list(source.bindings):
-            self._detach(name, binding, effects)
-        self._unplace(source)
-        effects.records[records.exchange_key(source.definition)] = None
-        effects.happened.append(Happened(created=False, what=source.definition))
-        self._remove_inbound(name, effects)
+        self._end_all([name], effects)
 
     # -------------------------------------------------------------- queues
 
@@ -74,7 +68,7 @@ class VirtualHost:
         effects.records[records.queue_key(queue)] = None
         effects.news.delete_queue(queue.id)
         self._forget(names.DEFAULT_EXCHANGE, queue.name, effects)
-        self._remove_inbound(queue.id, effects)
+        self._end_all(self._remove_inbound(queue.id, effects), effects)
         # Until here, for the names of what was bound.
         del self._queues_by_id[queue.id]
         effects.happened.append(Happened(created=False, what=queue))
@@ -97,10 +91,7 @@ class VirtualHost:
 
     def remove_binding(self, source: str, binding: Binding, effects: Effects) -> None:
         """An auto-delete exchange goes with the last binding from it."""
-        self._forget(source, self.sources[source].matcher.only_key(binding), effects)
-        self._detach(source, binding, effects)
-        remaining = self.sources[source]
-        if remaining.definition.auto_delete and not remaining.bindings:
+        if self._unbind(source, binding, effects):
             self.remove_exchange(source, effects)
 
     def is_durable(self, source: str, binding: Binding) -> bool:
@@ -212,15 +203,46 @@ class VirtualHost:
         queue = self._queues_by_id[to].name
         return Bound(self.name, source, queue, to_exchange=False, routing_key=key, arguments=table)
 
-    def _remove_inbound(self, destination: Destination, effects: Effects) -> None:
-        for source, binding in list(self._inbound.get(destination, ())):
-            # Removing one may have taken an auto-delete exchange, and with it others of these.
-            if source in self.sources and binding in self.sources[source].bindings:
-                self.remove_binding(source, binding, effects)
+    def _end_all(self, exchanges: list[str], effects: Effects) -> None:
+        """One after the other, with those that go with them: a chain of them may be as long as anybody likes."""
+        forgotten: set[str] = set()
+        while exchanges:
+            name = exchanges.pop()
+            source = self.sources[name]
+            self._forget(name, None, effects, forgotten)
+            for binding in list(source.bindings):
+                self._detach(name, binding, effects)
+            self._unplace(source)
+            effects.records[records.exchange_key(source.definition)] = None
+            effects.happened.append(Happened(created=False, what=source.definition))
+            exchanges += self._remove_inbound(name, effects, forgotten)
 
-    def _forget(self, exchange: str, key: str | None, effects: Effects) -> None:
-        """Routes through `exchange`, and through all that hand messages on to it: the key stays the same on the way."""
-        seen = {exchange: None}
+    def _remove_inbound(
+        self, destination: Destination, effects: Effects, forgotten: AbstractSet[str] = frozenset()
+    ) -> list[str]:
+        """Gives the exchanges that go with their last binding."""
+        inbound = list(self._inbound.get(destination, ()))
+        return [source for source, binding in inbound if self._unbind(source, binding, effects, forgotten)]
+
+    def _unbind(
+        self, source: str, binding: Binding, effects: Effects, forgotten: AbstractSet[str] = frozenset()
+    ) -> bool:
+        """Whether the exchange goes with it."""
+        place = self.sources[source]
+        if source not in forgotten:
+            self._forget(source, place.matcher.only_key(binding), effects)
+        self._detach(source, binding, effects)
+        return place.definition.auto_delete and not place.bindings
+
+    def _forget(self, exchange: str, key: str | None, effects: Effects, seen: set[str] | None = None) -> None:
+        """Routes through `exchange`, and through all that hand messages on to it: the key stays the same on the way.
+
+        `seen` are those of which, and of all before them, every key is forgotten already.
+        """
+        seen = set() if seen is None else seen
+        if exchange in seen:
+            return
+        seen.add(exchange)
         pending = [exchange]
         while pending:
             current = pending.pop()
@@ -228,5 +250,5 @@ class VirtualHost:
             upstream = {source for source, _ in self._inbound.get(current, ())}
             for name in (*upstream, *self._alternate_of.get(current, ())):
                 if name not in seen:
-                    seen[name] = None
+                    seen.add(name)
                     pending.append(name)

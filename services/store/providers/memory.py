@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import secrets
-import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+from services.common.clock import epoch_ms
 from services.store.origins import LAST_ORIGIN
 from services.store.provider import (
     Changes,
@@ -15,8 +15,10 @@ from services.store.provider import (
     LiveRow,
     OutcomeRow,
     RecordRow,
+    RefusalRow,
     Sharing,
     StoredBatch,
+    TakenRow,
 )
 
 
@@ -27,18 +29,20 @@ class MemoryProvider:
         self.folder = folder  # of which nothing is used
         # Peers outlive the process, and nothing tells this one what its predecessor gave them: begin elsewhere.
         self._origin = secrets.randbelow(LAST_ORIGIN // 2)
-        self._incarnation = int(time.time())
+        self._incarnation = epoch_ms() // 1000
+        self._running = 0
         self._contents: dict[int, tuple[bytes, bool]] = {}
         self._entries: dict[int, EntryRow] = {}
         self._dequeues: dict[int, dict[int, bytes]] = {}  # batch -> left -> indexes
         self._delivered: dict[int, int] = {}
-        self._watermarks: dict[tuple[int, int], int] = {}
+        self._floors: dict[tuple[int, int], int] = {}  # partition, origin -> uid
+        self._taken: dict[int, TakenRow] = {}
         self._writers: dict[int, int] = {}
-        self._refusals: set[tuple[int, int]] = set()
+        self._refusals: dict[tuple[int, int], RefusalRow] = {}
         self._outcomes: dict[int, OutcomeRow] = {}
         self._leases: dict[str, LeaseRow] = {}
         self._records: dict[tuple[str, str], RecordRow] = {}
-        self._touched: dict[object, int] = {}  # writers and watermarks -> when
+        self._touched: dict[object, int] = {}  # writers, floors -> when
 
     async def open(self) -> None: ...
 
@@ -55,6 +59,7 @@ class MemoryProvider:
             else:
                 self._records[key] = row
         self._origin = changes.origin or self._origin
+        self._running = changes.running or self._running
 
     def _commit_journal(self, changes: Changes) -> None:
         for batch in changes.dead_batches:
@@ -72,22 +77,37 @@ class MemoryProvider:
             self._delivered[batch] = max(self._delivered.get(batch, 0), upto)
 
     def _commit_marks(self, changes: Changes) -> None:
-        for mark, uid in changes.watermarks.items():
-            self._watermarks[mark] = max(self._watermarks.get(mark, 0), uid)
-            self._touched[mark] = changes.at
+        self._commit_taken(changes)
         for writer, sequence in changes.writers.items():
             self._writers[writer] = sequence
             self._touched[writer] = changes.at
-        self._refusals.update(changes.refusals)
+        self._refusals.update(((row.writer, row.sequence), row) for row in changes.refusals)
         for transaction, committed in changes.outcomes.items():
             self._outcomes[transaction] = OutcomeRow(transaction, committed, changes.at)
+
+    def _commit_taken(self, changes: Changes) -> None:
+        replaced = changes.replaced
+        self._taken = {
+            number: row for number, row in self._taken.items() if (row.partition, row.origin) not in replaced
+        }
+        self._taken.update((row.id, row) for row in changes.taken)
+        # A floor that is said again is as old as it was.
+        self._touched.update((key, changes.at) for key, uid in changes.floors.items() if self._floors.get(key) != uid)
+        self._floors.update(changes.floors)
+        floors = changes.floors
+        self._taken = {
+            number: row for number, row in self._taken.items() if row.upto >= floors.get((row.partition, row.origin), 0)
+        }
 
     async def tidy(self, outcomes_before: int, marks_before: int) -> None:
         self._outcomes = {number: row for number, row in self._outcomes.items() if row.at >= outcomes_before}
         old = {mark for mark, at in self._touched.items() if at < marks_before}
-        self._watermarks = {mark: uid for mark, uid in self._watermarks.items() if mark not in old}
+        self._floors = {key: uid for key, uid in self._floors.items() if key not in old}
+        self._taken = {
+            number: row for number, row in self._taken.items() if (row.partition, row.origin) in self._floors
+        }
         self._writers = {writer: sequence for writer, sequence in self._writers.items() if writer not in old}
-        self._refusals = {refusal for refusal in self._refusals if refusal[0] in self._writers}
+        self._refusals = {key: row for key, row in self._refusals.items() if row.writer in self._writers}
         self._touched = {mark: at for mark, at in self._touched.items() if mark not in old}
 
     async def live(self) -> list[LiveRow]:
@@ -95,11 +115,14 @@ class MemoryProvider:
 
     def _live(self, row: EntryRow) -> LiveRow:
         columns, whole = self._contents[row.content]
-        left = min(self._dequeues.get(row.id, {}), default=row.total)
-        return LiveRow(row.id, row.content, row.total, left, len(columns), whole)
+        dequeues = b"".join(self._dequeues.get(row.id, {}).values())
+        return LiveRow(row.id, row.partition, row.content, row.total, dequeues, len(columns), whole)
 
-    async def watermarks(self, partition: int) -> list[tuple[int, int]]:
-        return [(origin, uid) for (where, origin), uid in self._watermarks.items() if where == partition]
+    async def floors(self, partition: int) -> list[tuple[int, int]]:
+        return [(origin, uid) for (where, origin), uid in self._floors.items() if where == partition]
+
+    async def taken(self, partition: int) -> list[TakenRow]:
+        return [row for row in self._taken.values() if row.partition == partition]
 
     async def batches(self, partition: int) -> AsyncIterator[StoredBatch]:
         for number in sorted(row.id for row in self._entries.values() if row.partition == partition):
@@ -121,14 +144,17 @@ class MemoryProvider:
     async def writers(self) -> dict[int, int]:
         return dict(self._writers)
 
-    async def refusals(self) -> set[tuple[int, int]]:
-        return set(self._refusals)
+    async def refusals(self) -> list[RefusalRow]:
+        return list(self._refusals.values())
 
     async def leases(self) -> list[LeaseRow]:
         return list(self._leases.values())
 
     async def last_origin(self) -> int:
         return self._origin
+
+    async def running(self) -> int:
+        return self._running
 
     async def begin_incarnation(self) -> int:
         self._incarnation += 1

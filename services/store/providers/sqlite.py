@@ -10,11 +10,20 @@ import structlog
 
 from services.common.errors import InternalError
 from services.common.runtime import Tasks
-from services.store.provider import Changes, LeaseRow, LiveRow, OutcomeRow, RecordRow, Sharing, StoredBatch
-from services.store.providers import sqlite_read
+from services.store.provider import (
+    Changes,
+    LeaseRow,
+    LiveRow,
+    OutcomeRow,
+    RecordRow,
+    RefusalRow,
+    Sharing,
+    StoredBatch,
+    TakenRow,
+)
+from services.store.providers import sqlite_read, sqlite_write
 from services.store.providers.sqlite_database import Database
 from services.store.providers.sqlite_schema import migrate
-from services.store.providers.sqlite_write import write
 
 # Log written since the last checkpoint, roughly, at which the next one starts.
 _CHECKPOINT_BYTES = 64 << 20
@@ -67,7 +76,7 @@ class SQLiteProvider:
             await database.close()
 
     async def commit(self, changes: Changes) -> None:
-        await self._writer.run(write, changes)
+        await self._writer.run(sqlite_write.write, changes)
         self._unchecked += _COMMIT_BYTES + sum(map(len, changes.contents.values()))
         if self._unchecked >= _CHECKPOINT_BYTES and not self._checkpointing:
             self._checkpointing = True
@@ -89,9 +98,7 @@ class SQLiteProvider:
 
     async def tidy(self, outcomes_before: int, marks_before: int) -> None:
         await self._writer.rows("DELETE FROM outcome WHERE at < ?", (outcomes_before,))
-        await self._writer.rows("DELETE FROM writer WHERE at < ?", (marks_before,))
-        await self._writer.rows("DELETE FROM refusal WHERE at < ?", (marks_before,))
-        await self._writer.rows("DELETE FROM watermark WHERE at < ?", (marks_before,))
+        await self._writer.run(sqlite_write.forget, marks_before)
         ((free,),) = await self._reader.rows("PRAGMA freelist_count")
         if free > _KEEP_FREE_PAGES:
             await self._writer.rows(f"PRAGMA incremental_vacuum({_VACUUM_PAGES})")
@@ -99,9 +106,13 @@ class SQLiteProvider:
     async def live(self) -> list[LiveRow]:
         return await self._reader.run(sqlite_read.live)
 
-    async def watermarks(self, partition: int) -> list[tuple[int, int]]:
-        rows = await self._reader.rows("SELECT origin, uid FROM watermark WHERE partition = ?", (partition,))
+    async def floors(self, partition: int) -> list[tuple[int, int]]:
+        rows = await self._reader.rows("SELECT origin, uid FROM floor WHERE partition = ?", (partition,))
         return [(origin, uid) for origin, uid in rows]
+
+    async def taken(self, partition: int) -> list[TakenRow]:
+        sql = "SELECT id, partition, origin, upto, messages FROM taken WHERE partition = ?"
+        return [TakenRow(*row) for row in await self._reader.rows(sql, (partition,))]
 
     async def batches(self, partition: int) -> AsyncIterator[StoredBatch]:
         after = -1
@@ -120,9 +131,9 @@ class SQLiteProvider:
     async def writers(self) -> dict[int, int]:
         return dict(await self._reader.rows("SELECT origin, sequence FROM writer"))
 
-    async def refusals(self) -> set[tuple[int, int]]:
-        rows = await self._reader.rows("SELECT origin, sequence FROM refusal")
-        return {(origin, sequence) for origin, sequence in rows}
+    async def refusals(self) -> list[RefusalRow]:
+        rows = await self._reader.rows("SELECT origin, sequence, answer FROM refusal")
+        return [RefusalRow(*row) for row in rows]
 
     async def leases(self) -> list[LeaseRow]:
         rows = await self._reader.rows("SELECT name, epoch, member, role, address FROM lease")
@@ -130,6 +141,10 @@ class SQLiteProvider:
 
     async def last_origin(self) -> int:
         ((value,),) = await self._reader.rows("SELECT value FROM counter WHERE name = 'origin'")
+        return int(value)
+
+    async def running(self) -> int:
+        ((value,),) = await self._reader.rows("SELECT value FROM counter WHERE name = 'running'")
         return int(value)
 
     async def begin_incarnation(self) -> int:

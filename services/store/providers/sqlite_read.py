@@ -12,12 +12,9 @@ from services.store.provider import EntryRow, LiveRow, Sharing, StoredBatch
 _CHUNK_BATCHES = 512
 _CHUNK_BYTES = 8 << 20
 
-# `left` of the newest dequeue is the smallest: the primary key's order gives it without reading a blob, and length()
-# of a blob reads only the row's header.
+# length() of a blob reads only the row's header.
 _LIVE = """
-    SELECT b.id, b.content, b.count,
-           coalesce((SELECT d.left FROM dequeue d WHERE d.batch = b.id ORDER BY d.left LIMIT 1), b.count),
-           length(c.columns), c.whole
+    SELECT b.id, b.partition, b.content, b.count, length(c.columns), c.whole
     FROM entry_batch b JOIN content c ON c.id = b.content
 """
 _CHUNK = """
@@ -32,10 +29,11 @@ _CHUNK_DEQUEUES = """
 
 
 def live(connection: sqlite3.Connection) -> list[LiveRow]:
-    """All entry batches with their counts."""
+    """All entry batches, and what is gone of them. Nothing is written meanwhile: the store is about to start."""
+    dequeues = _grouped(connection.execute("SELECT batch, indexes FROM dequeue"))
     return [
-        LiveRow(number, content, count, left, size, bool(whole))
-        for number, content, count, left, size, whole in connection.execute(_LIVE)
+        LiveRow(number, partition, content, count, b"".join(dequeues.pop(number, ())), size, bool(whole))
+        for number, partition, content, count, size, whole in connection.execute(_LIVE)
     ]
 
 

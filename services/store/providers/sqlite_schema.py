@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import sqlite3
-import time
 
+import structlog
+
+from services.common.clock import epoch_ms
 from services.common.errors import InternalError
+
+log = structlog.get_logger()
 
 MIGRATIONS = [
     """
@@ -41,15 +45,45 @@ MIGRATIONS = [
     CREATE TABLE counter (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
     INSERT INTO counter VALUES ('origin', 0), ('incarnation', 0);
     """,
+    """
+    -- What may be sent again was known by the highest uid of a partition and a publisher, which is not exact: where a
+    -- message goes to several queues, some of it could come behind. Publishers of that release do not outlive it, so
+    -- all that it took counts as heard: nothing of it comes again.
+    CREATE TABLE floor (
+        partition INTEGER NOT NULL, origin INTEGER NOT NULL, uid INTEGER NOT NULL, at INTEGER NOT NULL,
+        PRIMARY KEY (partition, origin)
+    ) WITHOUT ROWID;
+    INSERT INTO floor SELECT partition, origin, uid + 1, at FROM watermark;
+    DROP TABLE watermark;
+    CREATE TABLE taken (
+        partition INTEGER NOT NULL, origin INTEGER NOT NULL, upto INTEGER NOT NULL, id INTEGER NOT NULL,
+        messages BLOB NOT NULL, PRIMARY KEY (partition, origin, upto, id)
+    ) WITHOUT ROWID;
+    -- The answer that a frame had, or empty: refused whole.
+    ALTER TABLE refusal ADD COLUMN answer BLOB NOT NULL DEFAULT x'';
+    """,
+    """
+    -- Ages were told by the wall clock, which jumps; now by the time that the store has run. What is there is new.
+    INSERT INTO counter VALUES ('running', 0);
+    UPDATE outcome SET at = 0;
+    UPDATE writer SET at = 0;
+    UPDATE refusal SET at = 0;
+    UPDATE floor SET at = 0;
+    """,
 ]
 
 
 def migrate(connection: sqlite3.Connection) -> None:
-    """Brings the file to this release's schema, each step in a transaction; raises InternalError on a newer one."""
+    """Brings the file to this release's schema, each step in a transaction; raises InternalError on a newer one.
+
+    Says what it does to data that was there: a former release cannot open it afterwards.
+    """
     connection.execute("CREATE TABLE IF NOT EXISTS migration (version INTEGER PRIMARY KEY, at INTEGER NOT NULL)")
     (version,) = connection.execute("SELECT coalesce(max(version), 0) FROM migration").fetchone()
     if version > len(MIGRATIONS):
         raise InternalError(f"the data was written by a newer release (schema {version}, known: {len(MIGRATIONS)})")
+    if 0 < version < len(MIGRATIONS):
+        log.info("data of a former release is brought to this one's form", schema=version, becomes=len(MIGRATIONS))
     for number in range(version, len(MIGRATIONS)):
-        row = f"INSERT INTO migration VALUES ({number + 1}, {int(time.time())})"  # noqa: S608 - two integers
+        row = f"INSERT INTO migration VALUES ({number + 1}, {epoch_ms() // 1000})"  # noqa: S608 - two integers
         connection.executescript(f"BEGIN; {MIGRATIONS[number]}; {row}; COMMIT")

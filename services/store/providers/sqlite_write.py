@@ -12,10 +12,14 @@ _CONTENT = "INSERT OR REPLACE INTO content (id, whole, columns) VALUES (?, ?, ?)
 _ENTRY = "INSERT OR IGNORE INTO entry_batch (id, partition, content, count, entries) VALUES (?, ?, ?, ?, ?)"
 _DEQUEUE = "INSERT OR IGNORE INTO dequeue (batch, left, indexes) VALUES (?, ?, ?)"
 _DELIVERED = "UPDATE entry_batch SET delivered_upto = max(delivered_upto, ?) WHERE id = ?"
-_WATERMARK = """INSERT INTO watermark (partition, origin, uid, at) VALUES (?, ?, ?, ?)
-    ON CONFLICT DO UPDATE SET uid = max(uid, excluded.uid), at = excluded.at"""
+_TAKEN = "INSERT OR IGNORE INTO taken (id, partition, origin, upto, messages) VALUES (?, ?, ?, ?, ?)"
+# One that is said again is as old as it was: a publisher that is gone is forgotten, whoever owns the partition.
+_FLOOR = """INSERT INTO floor (partition, origin, uid, at) VALUES (?, ?, ?, ?)
+    ON CONFLICT DO UPDATE SET uid = excluded.uid, at = excluded.at WHERE uid <> excluded.uid"""
+_REPLACED = "DELETE FROM taken WHERE partition = ? AND origin = ?"
+_BELOW = "DELETE FROM taken WHERE partition = ? AND origin = ? AND upto < ?"
 _WRITER = "INSERT OR REPLACE INTO writer (origin, sequence, at) VALUES (?, ?, ?)"
-_REFUSAL = "INSERT OR IGNORE INTO refusal (origin, sequence, at) VALUES (?, ?, ?)"
+_REFUSAL = "INSERT OR IGNORE INTO refusal (origin, sequence, answer, at) VALUES (?, ?, ?, ?)"
 _OUTCOME = "INSERT OR IGNORE INTO outcome (id, committed, at) VALUES (?, ?, ?)"
 _LEASE = "INSERT OR REPLACE INTO lease (name, epoch, member, role, address) VALUES (?, ?, ?, ?, ?)"
 _RECORD = "INSERT OR REPLACE INTO record (kind, key, value, version) VALUES (?, ?, ?, ?)"
@@ -33,6 +37,20 @@ def write(connection: sqlite3.Connection, changes: Changes) -> None:
         connection.execute("COMMIT")
     except BaseException:
         # SQLite rolls back by itself on some failures.
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+def forget(connection: sqlite3.Connection, before: int) -> None:
+    """Writers and publishers that nothing was heard of since `before` (running time, ms)."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        for table in ("writer", "refusal", "floor"):
+            connection.execute(f"DELETE FROM {table} WHERE at < ?", (before,))  # noqa: S608 - three names
+        connection.execute("DELETE FROM taken WHERE (partition, origin) NOT IN (SELECT partition, origin FROM floor)")
+        connection.execute("COMMIT")
+    except BaseException:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         raise
@@ -56,6 +74,8 @@ def _statements(changes: Changes) -> Iterable[Statement]:
     yield _RECORD, [row for row in changes.records.values() if row is not None]
     if changes.origin:
         yield "UPDATE counter SET value = ? WHERE name = 'origin'", [(changes.origin,)]
+    if changes.running:
+        yield "UPDATE counter SET value = ? WHERE name = 'running'", [(changes.running,)]
 
 
 def _removals(changes: Changes) -> Iterable[Statement]:
@@ -67,7 +87,10 @@ def _removals(changes: Changes) -> Iterable[Statement]:
 
 def _marks(changes: Changes) -> Iterable[Statement]:
     at = changes.at
-    yield _WATERMARK, [(*mark, uid, at) for mark, uid in changes.watermarks.items()]
+    yield _REPLACED, list(changes.replaced)
+    yield _TAKEN, changes.taken
+    yield _FLOOR, [(*key, uid, at) for key, uid in changes.floors.items()]
+    yield _BELOW, [(*key, uid) for key, uid in changes.floors.items()]
     yield _WRITER, [(writer, sequence, at) for writer, sequence in changes.writers.items()]
-    yield _REFUSAL, [(*refusal, at) for refusal in changes.refusals]
+    yield _REFUSAL, [(*row, at) for row in changes.refusals]
     yield _OUTCOME, [(blob_of(number), committed, at) for number, committed in changes.outcomes.items()]

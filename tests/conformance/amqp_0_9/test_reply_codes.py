@@ -203,14 +203,14 @@ def test_content_out_of_place_is_unexpected(data: bytes) -> None:
     assert book.closed_connection()[0] == 505
 
 
-@pytest.mark.specification("1.2 content-too-large")
+@pytest.mark.specification("1.2 precondition-failed")
 def test_too_large_a_message_closes_its_channel() -> None:
-    """311 as soon as the header says so; the body that follows is swallowed, other channels go on."""
+    """406, as RabbitMQ, as soon as the header says so; the body is swallowed, other channels go on."""
     book = Playbook(Limits(max_message_size=10_000)).running(1, 2)
     data = content(1, b"x" * 10_001)
     body_at = data.index(b"\x03\0\x01")
     assert book.engine.receive(data[:body_at]) == [CloseSession(1)]
-    assert book.closed_channel(1) == (311, 60, 40)
+    assert book.closed_channel(1) == (406, 60, 40)
     assert book.engine.receive(data[body_at:]) == []
     [publish] = book.engine.receive(content(2, b"x" * 10_000))
     assert len(publish.bodies[0]) == 10_000  # type: ignore[attr-defined]
@@ -218,14 +218,14 @@ def test_too_large_a_message_closes_its_channel() -> None:
     assert isinstance(book.does(1, commands.Channel.Open()), commands.Channel.OpenOk)
 
 
-@pytest.mark.specification("1.2 content-too-large")
+@pytest.mark.specification("1.2 precondition-failed")
 def test_too_large_a_message_in_one_frame() -> None:
     """The same when it comes in one piece, behind others that are not."""
     book = Playbook(Limits(max_message_size=100)).running()
     publish, ended = book.engine.receive(content(1, b"x" * 100) + content(1, b"x" * 101) + content(1, b"x"))
     assert publish.bodies == [b"x" * 100]  # type: ignore[attr-defined]
     assert ended == CloseSession(1)
-    assert book.closed_channel() == (311, 60, 40)
+    assert book.closed_channel() == (406, 60, 40)
 
 
 @pytest.mark.specification("1.2 precondition-failed")

@@ -15,7 +15,9 @@ from services.gateway.connection import Connection
 from services.gateway.consumer import WINDOW_BYTES
 from tests.contract.gateway.test_settling import ready
 from tests.support.amqp_client import AmqpClient
+from tests.support.amqp_playbook import content
 from tests.support.broker_house import BrokerHouse
+from tests.support.programs import until
 
 _SOCKETS = 12 << 20  # what loopback sockets and the reader's own buffer may hold at most
 
@@ -86,10 +88,28 @@ async def test_publishers_are_blocked_while_memory_is_short(small: BrokerHouse) 
     await publisher.until(lambda: publisher.of(commands.Connection.Unblocked))
 
 
-async def _send(client: AmqpClient, count: int) -> None:
+async def _send(client: AmqpClient, count: int, queue: str = "q") -> None:
     for _ in range(count):
-        client.publish(b"x" * 8192, "q")
+        client.publish(b"x" * 8192, queue)
         await client.writer.drain()
+
+
+async def test_only_publishers_to_full_queues_wait(small: BrokerHouse) -> None:
+    """While one queue has all the memory of its process, messages go through another one of the same process."""
+    stuck, other, consumer = [await small.connect() for _ in range(3)]
+    for queue in ("q", "other"):
+        await consumer.declare(queue)
+    await consumer.consume("other", no_ack=True)
+    sending = asyncio.get_running_loop().create_task(_send(stuck, 2500))
+    await stuck.until(lambda: stuck.of(commands.Connection.Blocked))
+    for times in range(1, 11):
+        await _send(other, 100, "other")
+        await consumer.bodies(100 * times, seconds=30)
+    assert not other.of(commands.Connection.Blocked)
+    assert not stuck.of(commands.Connection.Unblocked)
+    await consumer.call(1, commands.Queue.Purge(queue="q"), commands.Queue.PurgeOk)
+    await stuck.until(lambda: stuck.of(commands.Connection.Unblocked))
+    sending.cancel()
 
 
 async def test_gets_wait_for_a_peer_that_does_not_read(broker: BrokerHouse, name: str) -> None:
@@ -166,3 +186,39 @@ async def test_a_held_client_is_not_cut_for_silence(small: BrokerHouse) -> None:
     await consumer.consume("q", no_ack=True)
     await consumer.bodies(2500, seconds=30)
     await sending
+
+
+async def test_many_large_messages_at_once(small: BrokerHouse) -> None:
+    """Twenty connections that send a megabyte each through a gateway with room for two: all of them are taken."""
+    clients, reader = [await small.connect() for _ in range(20)], await small.connect()
+    await reader.declare("q")
+    await reader.consume("q", no_ack=True)
+    incoming = small.gateways[0]._listener.incoming
+    incoming.limit = 2 << 20
+    most = 0
+
+    def look() -> None:
+        nonlocal most
+        most = max(most, incoming.total)
+
+    whole = content(1, bytes(1 << 20), routing_key="q")
+    for end in range(1, 17):
+        for client in clients:
+            client.writer.write(whole[len(whole) * (end - 1) // 16 : len(whole) * end // 16])
+        await asyncio.sleep(0.01)
+        look()
+    await reader.until(lambda: look() or len(reader.messages()) == 20, 30)
+    assert 2 << 20 <= most < 8 << 20
+    await until(lambda: incoming.total == 0)
+
+
+async def test_a_message_that_is_given_up_takes_no_memory(small: BrokerHouse) -> None:
+    """What came of a content is forgotten with its channel, its connection, or when it is complete."""
+    client = await small.connect()
+    incoming = small.gateways[0]._listener.incoming
+    await client.declare("q")
+    half = content(1, bytes(1 << 20), routing_key="q")[: 1 << 19]
+    client.writer.write(half)
+    await until(lambda: incoming.total > 1 << 18)
+    client.writer.transport.abort()
+    await until(lambda: incoming.total == 0)

@@ -259,3 +259,33 @@ async def test_a_torn_stream_is_not_noticed(wide: BrokerHouse, monkeypatch: pyte
     await asyncio.sleep(1.5)
     assert await ready(client, "q") == 0
     assert [len(each.messages()) for each in (client, other)] == [2, 2]
+
+
+async def test_every_copy_of_a_fan_out_is_there(house: BrokerHouse) -> None:
+    """Of persistent messages to 20 queues, each confirmed one is in all, once and in order, as owners change."""
+    queues = [f"copy-{number}" for number in range(20)]
+    client = await house.connect()
+    await client.call(
+        1, commands.Exchange.Declare(exchange="copies", exchange_type="fanout"), commands.Exchange.DeclareOk
+    )
+    for queue in queues:
+        await client.declare(queue, durable=True)
+        await client.call(1, commands.Queue.Bind(queue=queue, exchange="copies"), commands.Queue.BindOk)
+    await client.call(1, commands.Confirm.Select(), commands.Confirm.SelectOk)
+    moving = asyncio.get_running_loop().create_task(_move(house))
+    sent = 0
+    while not moving.done() or sent < 500:
+        client.publish(b"%d" % sent, "", exchange="copies", delivery_mode=2)
+        sent += 1
+        if sent % 50 == 0:
+            await client.confirmed(sent - 25, seconds=60)
+    await moving
+    await client.confirmed(sent, seconds=60)
+    for queue in queues:
+        await client.consume(queue, queue, no_ack=True)
+    await client.until(lambda: len(client.messages()) >= sent * len(queues), seconds=60)
+    bodies: dict[str, list[bytes]] = {}
+    for message in client.messages():
+        bodies.setdefault(message.method.consumer_tag, []).append(message.body)
+    numbers = [b"%d" % number for number in range(sent)]
+    assert all(bodies[queue] == numbers for queue in queues)

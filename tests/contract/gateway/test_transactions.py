@@ -127,3 +127,35 @@ async def test_a_transaction_may_be_larger_than_a_frame(broker: BrokerHouse, nam
     await client.call(1, Tx.Commit(), Tx.CommitOk, seconds=30)
     assert await ready(client, name) == 6
     await client.call(1, commands.Queue.Purge(queue=name), commands.Queue.PurgeOk)
+
+
+async def test_open_transactions_are_bounded(broker: BrokerHouse, name: str) -> None:
+    """One that is too much for the gateway ends its channel; what others hold is free again when they are decided."""
+    client, other = await transactional(broker), await transactional(broker)
+    await client.declare(name)
+    of_all = broker.gateways[0]._broker.transactions.open
+    limit, of_all.limit, before = of_all.limit, 1 << 20, of_all.used
+    try:
+        client.publish(bytes(600_000), name)
+        await client.declare(name)
+        other.publish(bytes(600_000), name)
+        assert (await other.expect(commands.Channel.Close)).reply_code == 406
+        await client.call(1, Tx.Commit(), Tx.CommitOk)
+        assert of_all.used == before
+        for _ in range(2):
+            client.publish(bytes(600_000), name)
+            await client.call(1, Tx.Rollback(), Tx.RollbackOk)
+        assert of_all.used == before
+    finally:
+        of_all.limit = limit
+
+
+async def test_a_transaction_keeps_its_order(broker: BrokerHouse, name: str) -> None:
+    """Persistent and transient messages of a transaction are in their queue as they were published."""
+    client = await transactional(broker)
+    await client.declare(name, durable=True)
+    for number in range(10):
+        client.publish(b"%d" % number, name, delivery_mode=1 + number % 2)
+    await client.call(1, Tx.Commit(), Tx.CommitOk)
+    await client.consume(name, no_ack=True)
+    assert await client.bodies(10) == [b"%d" % number for number in range(10)]

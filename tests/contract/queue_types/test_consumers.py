@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from services.rpc import queue_pb2 as pb
-from tests.support.queue_machine import FakeLink, Make
+from tests.support.queue_machine import PROPERTIES, FakeLink, Make
 
 
 def test_order_of_arrival(make: Make) -> None:
@@ -27,10 +27,10 @@ def test_credit_in_messages(make: Make) -> None:
 
 
 def test_credit_in_bytes(make: Make) -> None:
-    """Bytes of credit may be overdrawn by one message, and by no more."""
+    """Bytes of credit, which properties take too, may be overdrawn by one message, and by no more."""
     machine = make()
     consumer = machine.consumer(size=10)
-    machine.publish(5, body=bytes(6))
+    machine.publish(5, body=bytes(6 - len(PROPERTIES)))
     assert machine.link.uids() == [1, 2]
     machine.queue.credit(consumer, 0, 3, 0)
     assert machine.link.uids() == [3]

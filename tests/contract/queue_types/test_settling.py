@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from services.queue.entry import Undecided
 from services.rpc import queue_pb2 as pb
 from tests.support.queue_machine import Make
 
@@ -149,6 +150,21 @@ def test_transaction_holds_entries_until_decided(make: Make) -> None:
     machine.queue.settle_held(pb.ACCEPT, entries[1:], 0, staged=False)
     machine.queue.settle(pb.ACCEPT, [1], 0)
     assert machine.account.used == 0
+
+
+def test_transaction_whose_consumer_is_gone(make: Make) -> None:
+    """What a transaction settles does not go back with its consumer before it is off, and not at all when complete."""
+    machine = make()
+    machine.consumer(messages=2)
+    machine.publish(2)
+    transaction = Undecided()
+    entries = machine.queue.hold([1, 2], transaction)
+    machine.queue.settle(pb.ABANDON, [1, 2], 0)
+    assert machine.queue.ready_count == 0
+    assert set(transaction.heirs.values()) == {None}
+    machine.queue.unhold(entries[:1], None, 0)
+    machine.queue.settle_held(pb.ACCEPT, entries[1:], 0, staged=False)
+    assert machine.queue.ready_count == 1
 
 
 def test_transaction_of_a_link_that_is_gone(make: Make) -> None:

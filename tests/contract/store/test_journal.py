@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 from services.rpc.queue_pb2 import PublishBatch
-from services.rpc.store_pb2 import Delivered, Dequeue, EntryBatch, EntryColumns, Fence, JournalFrame, Watermark
+from services.rpc.store_pb2 import Delivered, Dequeue, EntryBatch, EntryColumns, Fence, Floor, JournalFrame, Taken
 from services.store.compaction import compact
 from tests.support.store_house import House, content, dequeue, enqueue, entries
 
 
 async def test_recovers_what_was_acknowledged(house: House) -> None:
-    """Entries come back with their columns, dequeues, delivery mark and watermarks, also after a restart."""
+    """Entries come back with their columns, dequeues, delivery mark and floors, also after a restart."""
     frame = enqueue(10, 4)
     await house.append(frame)
     await house.append(dequeue(10, 0, 2))
     await house.append(JournalFrame(delivered=[Delivered(batch=10, upto=3)]))
     for _ in range(2):
-        marks, batch = await house.recovered()
-        assert [(mark.partition, mark.origin, mark.uid) for mark in marks.watermarks] == [(1, 7, 13)]
+        again, batch = await house.recovered()
+        assert [(floor.partition, floor.origin, floor.uid) for floor in again.floors] == [(1, 7, 10)]
         assert batch.entries == frame.entries[0]
         assert batch.columns == frame.contents[0].columns
         assert sorted(batch.dequeued) == [0, 2]
@@ -76,15 +77,15 @@ async def test_shared_content_lives_as_long_as_any_batch(house: House) -> None:
 
 
 async def test_annihilation(house: House) -> None:
-    """A batch that comes and goes in one group is not written; its watermark is."""
+    """A batch that comes and goes in one group is not written; its floor is."""
     await asyncio.gather(house.append(enqueue(10, 3)), house.append(dequeue(10, 0, 1)), house.append(dequeue(10, 2)))
     (changes,) = house.commits
     assert not changes.contents
     assert not changes.entries
     assert not changes.dequeues
     assert not changes.dead_batches
-    (marks,) = await house.recovered()
-    assert [mark.uid for mark in marks.watermarks] == [12]
+    (again,) = await house.recovered()
+    assert [floor.uid for floor in again.floors] == [10]
 
 
 async def test_a_batch_emptied_in_part_within_its_group(house: House) -> None:
@@ -113,17 +114,45 @@ async def test_frames_collect_while_a_group_is_written(house: House) -> None:
     assert len(await house.alive()) == 1000
 
 
-async def test_old_epochs_are_refused_whole(house: House) -> None:
-    """A frame with one fence that does not hold is answered with it, and nothing of it is written."""
+async def test_what_is_fenced_is_left_out(house: House) -> None:
+    """Of a frame for two partitions, one of which is another's, the rest is written: frames behind it refer to that."""
     epochs = await house.acquire("partition/1", "partition/2")
-    good = [Fence(lease=name, epoch=epoch) for name, epoch in epochs.items()]
-    bad = Fence(lease="partition/2", epoch=epochs["partition/2"] - 1)
-    ack = await house.append(enqueue(10, 1, fences=[good[0], bad]))
-    assert list(ack.fenced) == ["partition/2"]
+    mine = Fence(lease="partition/1", epoch=epochs["partition/1"])
+    lost = Fence(lease="partition/2", epoch=epochs["partition/2"] - 1)
+    await house.append(enqueue(30, 2, partition=2))
+    frame = JournalFrame(
+        fences=[mine, lost],
+        contents=[content(10, 2)],
+        entries=[entries(10, 2), entries(11, 2, partition=2, of=10)],
+        dequeues=[Dequeue(batch=30, indexes=[0])],
+        delivered=[Delivered(batch=30, upto=1)],
+        floors=[Floor(partition=1, origin=7, uid=10), Floor(partition=2, origin=7, uid=99)],
+        taken=[Taken(id=1, partition=1, origin=7, upto=11), Taken(id=2, partition=2, origin=7, upto=11)],
+    )
+    following = dequeue(10, 0, fences=[mine])
+    ack, after = await asyncio.gather(house.append(frame), house.append(following))
+    assert (list(ack.fenced), list(after.fenced)) == (["partition/2"], [])
+    for _ in range(2):
+        assert await house.alive() == {10: [1]}
+        assert await house.alive(2) == {30: [0, 1]}
+        first, other = (await house.recovered(1))[0], (await house.recovered(2))[0]
+        assert [floor.uid for floor in (*first.floors, *other.floors)] == [10, 30]
+        assert [taken.id for taken in (*first.taken, *other.taken)] == [1]
+        await house.restart()
+
+
+async def test_an_entry_is_dequeued_once(house: House) -> None:
+    """Whoever dequeues again what is gone buries nothing that lives, in one group, later, and after a restart."""
+    await asyncio.gather(house.append(enqueue(10, 3)), house.append(dequeue(10, 0)), house.append(dequeue(10, 0, 0)))
+    await house.append(dequeue(10, 0, 7))
+    assert await house.alive() == {10: [1, 2]}
+    await house.restart()
+    await house.append(dequeue(10, 0, 1))
+    assert await house.alive() == {10: [2]}
+    await asyncio.gather(house.append(dequeue(10, 1)), house.append(dequeue(10, 0)))
+    assert await house.alive() == {10: [2]}
+    await house.append(dequeue(10, 2))
     assert await house.alive() == {}
-    ack = await house.append(enqueue(10, 1, fences=good))
-    assert not ack.fenced
-    assert await house.alive() == {10: [0]}
 
 
 async def test_a_new_holder_shuts_the_former_out(house: House) -> None:
@@ -159,6 +188,11 @@ async def test_a_frame_sent_again_gets_the_answer_that_it_had(house: House) -> N
     frames = [
         enqueue(10, 2, fences=[fence]),
         enqueue(20, 2, fences=[Fence(lease="partition/1", epoch=0)]),
+        JournalFrame(
+            fences=[fence, Fence(lease="partition/2", epoch=7)],
+            contents=[content(40, 1)],
+            entries=[entries(40, 1), entries(41, 1, partition=2, of=40)],
+        ),
         JournalFrame(entries=[entries(30, 1)]),
         dequeue(10, 0, fences=[fence]),
     ]
@@ -166,6 +200,7 @@ async def test_a_frame_sent_again_gets_the_answer_that_it_had(house: House) -> N
     assert [(list(ack.fenced), bool(ack.refused)) for ack in first] == [
         ([], False),
         (["partition/1"], False),
+        (["partition/2"], False),
         ([], True),
         ([], False),
     ]
@@ -173,31 +208,64 @@ async def test_a_frame_sent_again_gets_the_answer_that_it_had(house: House) -> N
     await house.acquire("partition/1", member="m2")
     await house.restart()
     assert [await house.append(frame, 5, sequence) for sequence, frame in enumerate(frames, 1)] == first
-    assert await house.alive() == {10: [1]}
+    assert await house.alive() == {10: [1], 40: [0]}
 
 
 async def test_a_frame_that_nobody_could_write_is_refused(house: House) -> None:
     """References to content that is not there and ids out of range are answered, and stop nobody else."""
     lost = JournalFrame(entries=[entries(10, 1)])
     large = JournalFrame(contents=[content(20, 1)], entries=[EntryBatch(id=1 << 63, content=20, count=1)])
-    mark = JournalFrame(watermarks=[Watermark(partition=1, origin=7, uid=1 << 63)])
-    for frame in (lost, large, mark):
+    floor = JournalFrame(floors=[Floor(partition=1, origin=7, uid=1 << 63)])
+    taken = JournalFrame(taken=[Taken(id=1 << 63, partition=1, origin=7)])
+    for frame in (lost, large, floor, taken):
         assert (await house.append(frame)).refused
     assert (await house.append(enqueue(20, 1), sequence=1 << 63)).refused
     assert not (await house.append(enqueue(30, 1))).refused
     assert list(await house.alive()) == [30]
 
 
-async def test_watermarks_and_delivery_marks_only_grow(house: House) -> None:
+async def test_delivery_marks_only_grow(house: House) -> None:
     """An older mark changes nothing."""
-    for uid, upto in ((50, 2), (40, 1)):
-        mark = Watermark(partition=1, origin=9, uid=uid)
-        await house.append(JournalFrame(watermarks=[mark]))
-        await house.append(enqueue(10, 3))
+    await house.append(enqueue(10, 3))
+    for upto in (2, 1):
         await house.append(JournalFrame(delivered=[Delivered(batch=10, upto=upto)]))
-    marks, batch = await house.recovered()
-    assert {mark.origin: mark.uid for mark in marks.watermarks} == {7: 12, 9: 50}
+    _, batch = await house.recovered()
     assert batch.delivered_upto == 2
+
+
+async def test_what_was_taken_is_known_below_no_floor(house: House) -> None:
+    """What may come again is recovered until the floor of its publisher and partition is above; floors may fall."""
+    for number, upto, origin, partition in ((1, 20, 7, 1), (2, 30, 7, 1), (3, 20, 8, 1), (4, 20, 7, 2)):
+        taken = Taken(id=number, partition=partition, origin=origin, upto=upto, messages=b"opaque")
+        await house.append(JournalFrame(taken=[taken]))
+
+    async def known() -> tuple[dict[int, int], list[int]]:
+        (again,) = await house.recovered()
+        assert {taken.messages for taken in again.taken} == {b"opaque"}
+        return {floor.origin: floor.uid for floor in again.floors}, sorted(taken.id for taken in again.taken)
+
+    assert await known() == ({}, [1, 2, 3])
+    await house.append(JournalFrame(floors=[Floor(partition=1, origin=7, uid=20)]))
+    assert await known() == ({7: 20}, [1, 2, 3])
+    await house.append(JournalFrame(floors=[Floor(partition=1, origin=7, uid=21)]))
+    await house.restart()
+    assert await known() == ({7: 21}, [2, 3])
+    await house.append(JournalFrame(floors=[Floor(partition=1, origin=7, uid=5)]))
+    assert await known() == ({7: 5}, [2, 3])
+    assert [taken.id for taken in (await house.recovered(2))[0].taken] == [4]
+
+
+async def test_what_is_handed_over_replaces_what_was_written(house: House) -> None:
+    """An owner that leaves says all that may come again; what was written before goes, of the same group too."""
+
+    def taken(number: int, origin: int = 7, **more: Any) -> JournalFrame:
+        return JournalFrame(taken=[Taken(id=number, partition=1, origin=origin, upto=9, **more)])
+
+    await house.append(taken(1))
+    await house.append(taken(2, origin=8))
+    await asyncio.gather(house.append(taken(3)), house.append(taken(4, whole=True)), house.append(taken(5)))
+    await house.restart()
+    assert sorted(row.id for row in (await house.recovered())[0].taken) == [2, 4, 5]
 
 
 async def test_compaction_blanks_bodies_of_dead_entries(house: House) -> None:
@@ -208,9 +276,9 @@ async def test_compaction_blanks_bodies_of_dead_entries(house: House) -> None:
     await house.append(JournalFrame(contents=[content(10, count, size=2000)], entries=[batch]))
     gone = [index for index in range(count) if index not in {3, 60}]
     await house.append(JournalFrame(dequeues=[Dequeue(batch=10, indexes=gone)]))
-    house.clock.now += 61
+    now = house.run(61)
     engine = house.engine
-    for work in await compact(engine.provider, engine._live, house.clock.ms()):
+    for work in await compact(engine.provider, engine._live, now):
         engine._committer.submit(work)
     await house.append(enqueue(20, 1))
     await house.restart()
@@ -225,11 +293,15 @@ async def test_compaction_blanks_bodies_of_dead_entries(house: House) -> None:
 
 
 async def test_marks_of_long_ago_are_forgotten(house: House) -> None:
-    """Tidying drops watermarks and writers that nobody can ask for any more, and keeps the rest."""
-    await house.append(enqueue(10, 1), writer=1)
-    house.clock.now += 100_000
-    await house.append(JournalFrame(watermarks=[Watermark(partition=1, origin=9, uid=5)]), writer=2)
-    await house.provider.tidy(house.clock.ms() - 1000, house.clock.ms() - 1000)
-    (marks, _) = await house.recovered()
-    assert [mark.origin for mark in marks.watermarks] == [9]
+    """Tidying drops writers, and what may come again of publishers, that nothing was heard of for long."""
+    frame = enqueue(10, 1)
+    frame.taken.add(id=1, partition=1, origin=7, upto=10)
+    await house.append(frame, writer=1)
+    began = house.run(100)
+    taken = Taken(id=2, partition=1, origin=9, upto=5)
+    await house.append(JournalFrame(floors=[Floor(partition=1, origin=9, uid=5)], taken=[taken]), writer=2)
+    await house.provider.tidy(began - 1000, began - 1000)
+    (again, _) = await house.recovered()
+    assert [floor.origin for floor in again.floors] == [9]
+    assert [taken.id for taken in again.taken] == [2]
     assert list(await house.provider.writers()) == [2]

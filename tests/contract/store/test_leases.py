@@ -162,6 +162,17 @@ async def test_a_restart_honours_leases_for_one_time_to_live(house: House) -> No
     assert await house.acquire("partition/1", member="m2") == {"partition/1": 2}
 
 
+async def test_that_time_begins_when_the_store_can_be_heard(house: House) -> None:
+    """A holder that finds nobody listening trusts in one time to live from then on, and has it."""
+    await house.acquire("partition/1")
+    await house.restart()
+    house.clock.now += TTL * 0.9
+    house.engine.leases.listening()
+    house.clock.now += TTL * 0.9
+    assert await house.acquire("partition/1", member="m2") == {}
+    assert await house.acquire() == {"partition/1": 1}
+
+
 async def test_a_release_survives_a_restart(house: House) -> None:
     """What was let go is free at once after a restart, and its epoch goes on counting."""
     await house.acquire("partition/1")

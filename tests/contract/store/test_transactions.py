@@ -4,9 +4,22 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
+
+from services.common import clock
 from services.rpc.store_pb2 import Fence
 from services.store.transactions import KEPT_MS
 from tests.support.store_house import House, dequeue, enqueue
+
+
+class Jumped(clock.Machine):
+    """The wall clock is off by so many seconds."""
+
+    def __init__(self, seconds: int) -> None:
+        self._ns = seconds * 1_000_000_000
+
+    def time_ns(self) -> int:
+        return super().time_ns() + self._ns
 
 
 async def test_commit_applies_all_parts_in_one(house: House) -> None:
@@ -102,8 +115,42 @@ async def test_outcomes_are_kept_for_an_hour(house: House) -> None:
     await house.append(enqueue(10, 1, transaction=(1 << 64) - 1))
     assert (await house.engine.transactions.commit((1 << 64) - 1, 1)).committed
     await house.append(enqueue(20, 1, transaction=5))
-    house.clock.now += KEPT_MS / 1000 + 1
-    house.engine.transactions.forget(house.clock.ms() - KEPT_MS)
-    await house.provider.tidy(house.clock.ms() - KEPT_MS, 0)
+    house.run(KEPT_MS / 1000 + 1)
+    await house.engine._housekeeping._step(tidy=True)
     assert await house.provider.outcomes() == []
     assert not (await house.engine.transactions.commit(5, 1)).committed
+
+
+@pytest.mark.parametrize("seconds", [400 * 86400, -400 * 86400])
+async def test_a_wall_clock_that_jumps(house: House, seconds: int) -> None:
+    """By a year, either way: no outcome is forgotten for it, and none that comes later is taken for an old one."""
+    await house.append(enqueue(10, 1, transaction=1))
+    assert (await house.engine.transactions.commit(1, 1)).committed
+    clock.set_source(Jumped(seconds))
+    try:
+        await house.engine._housekeeping._step(tidy=True)
+        await house.append(enqueue(20, 1, transaction=2))
+        assert (await house.engine.transactions.commit(2, 1)).committed
+    finally:
+        clock.set_source(clock.Machine())
+    await house.engine._housekeeping._step(tidy=True)
+    await house.restart()
+    await house.engine._housekeeping._step(tidy=True)
+    assert {row.transaction for row in await house.provider.outcomes()} == {1, 2}
+    assert (await house.engine.transactions.resolve(1)).committed
+    assert (await house.engine.transactions.resolve(2)).committed
+
+
+async def test_time_in_which_the_store_was_not_there(house: House) -> None:
+    """A day in which it stood still, or was away, makes no outcome older; an hour in several lives does."""
+    await house.append(enqueue(10, 1, transaction=1))
+    assert (await house.engine.transactions.commit(1, 1)).committed
+    house.clock.now += 86_400
+    await house.engine._housekeeping._step(tidy=True)
+    assert (await house.engine.transactions.resolve(1)).committed
+    for number in range(2, 5):
+        house.run(KEPT_MS / 3000 + 60)
+        await house.append(enqueue(number, 1))
+        await house.restart()
+    await house.engine._housekeeping._step(tidy=True)
+    assert await house.provider.outcomes() == []

@@ -15,6 +15,8 @@ class FakeStore:
 
     def __init__(self) -> None:
         self.away = False
+        self.delay: asyncio.Event | None = None  # what is asked now is answered then
+        self.delayed = 0
         self.most_ms = 600_000
         self.held: dict[str, int] = {}
         self.version = 0  # 0: of a store that tells everything again and again
@@ -22,6 +24,9 @@ class FakeStore:
 
     async def keep_alive(self, request: pb.KeepAliveRequest, timeout: float = 1.0) -> pb.KeepAliveReply:  # noqa: ASYNC109
         await asyncio.sleep(0)
+        if delay := self.delay:
+            self.delayed += 1
+            await delay.wait()
         if self.away:
             raise Unavailable("away")
         self.requests.append(request)
@@ -38,8 +43,10 @@ class Listener:
     def __init__(self) -> None:
         self.held: dict[str, int] = {}
         self.valid: list[bool] = []
+        self.renewed_while_invalid = 0
 
     def renewed(self, held: dict[str, int], reply: pb.KeepAliveReply) -> None:
+        self.renewed_while_invalid += not (self.valid and self.valid[-1])
         self.held = held
 
     def validity_changed(self, *, valid: bool) -> None:
@@ -122,3 +129,19 @@ async def test_store_that_is_gone() -> None:
     assert house.leases.check()
     await house.leases.stop()
     assert house.listener.valid == [True]
+
+
+async def test_an_answer_from_before_a_suspend() -> None:
+    """What was asked before the machine slept and is answered after it grants nothing: it is asked for again."""
+    house = House()
+    await house.leases.start()
+    house.store.delay = asyncio.Event()
+    house.leases.acquire(["partition/1"])
+    await until(lambda: house.store.delayed)
+    house.now += 3600
+    house.store.delay.set()
+    house.store.delay = None
+    await until(lambda: house.listener.valid == [True, False, True])
+    assert house.listener.renewed_while_invalid == 0
+    assert house.leases.check()
+    await house.leases.stop()

@@ -29,6 +29,7 @@ class ScriptedQueue(QueueServicer):
         self.address = f"unix:{path}"
         self.batches: list[pb.PublishBatch] = []
         self.settles: list[pb.Settle] = []
+        self.heard: list[int] = []
         self.answering = True
         self.refuse: pb.Reason.ValueType = pb.NONE
         self.streams: list[asyncio.Queue[pb.QueueFrame | None]] = []
@@ -55,6 +56,7 @@ class ScriptedQueue(QueueServicer):
     async def _read(self, frames: AsyncIterator[pb.LinkFrame], answers: asyncio.Queue[pb.QueueFrame | None]) -> None:
         async for frame in frames:
             self.settles += frame.settles
+            self.heard += [frame.heard] if frame.heard else []
             for raw in frame.publishes:
                 batch = pb.PublishBatch.FromString(raw)
                 self.batches.append(batch)
@@ -103,13 +105,13 @@ def run_of(*bodies: bytes, queue_ids: tuple[int, ...] = (1,)) -> Run:
     )
 
 
-def assign(table: PartitionTable, **owners: ScriptedQueue) -> None:
+def assign(table: PartitionTable, epoch: int = 1, **owners: ScriptedQueue) -> None:
     """`p0=queue` makes `queue` the owner of partition 0."""
     leases, members = [], {}
     for name, queue in owners.items():
         member = queue.address
         members[member] = store_pb2.Member(member=member, address=queue.address)
-        leases.append(store_pb2.Lease(name=f"partition/{name[1:]}", epoch=1, member=member, address=queue.address))
+        leases.append(store_pb2.Lease(name=f"partition/{name[1:]}", epoch=epoch, member=member, address=queue.address))
     table.apply(store_pb2.LeaseTable(leases=leases, members=members.values()))
 
 
@@ -292,12 +294,12 @@ async def test_publishers_wait_while_a_queue_process_is_out_of_memory(
     """Blocked is told at the next publish, and relieved when the process has room."""
     assign(table, p0=queues[0])
     await answered(await _publish(publisher))
-    queues[0].streams[0].put_nowait(pb.QueueFrame(blocked=True))
+    queues[0].streams[0].put_nowait(pb.QueueFrame(blocked=pb.Blocked(queue_ids=[1])))
     while (state := publish(publisher, run_of(b"x"), None)) is None or state.state is not Congestion.BLOCKED:
         await asyncio.sleep(0.01)
     relieved = asyncio.Event()
     publisher.when_relieved(state, relieved.set)
-    queues[0].streams[0].put_nowait(pb.QueueFrame(blocked=False))
+    queues[0].streams[0].put_nowait(pb.QueueFrame(blocked=pb.Blocked()))
     await asyncio.wait_for(relieved.wait(), 5)
 
 
@@ -376,3 +378,21 @@ async def test_unanswered_settlements_are_given_back(
     await until(lambda: len(link._unanswered) == 2)
     assert link.take_unsettled(lambda queue_id: queue_id == 1) == [(1, pb.ACCEPT, [2])]
     assert link.take_unsettled(lambda _: True) == [(2, pb.REJECT, [5])]
+
+
+async def test_an_idle_publisher_says_what_it_has_heard(
+    queues: list[ScriptedQueue], table: PartitionTable, publisher: Publisher
+) -> None:
+    """Owners keep what may come again until its publisher knows of the answer, and it may have no more to ask for."""
+    assign(table, p0=queues[0])
+    for body in (b"0", b"1"):
+        ticket = RecordingTicket()
+        publish(publisher, run_of(body), ticket)
+        await answered(ticket)
+    while not queues[0].heard or queues[0].heard[-1] != 2:
+        await asyncio.sleep(0.01)
+    publish(publisher, run_of(b"2"), last := RecordingTicket())
+    await answered(last)
+    await publisher.stop()
+    while queues[0].heard[-1] != 3:
+        await asyncio.sleep(0.01)

@@ -29,6 +29,13 @@ class HandSet:
         self.looks += 1
         return self.now
 
+    async def is_looked_at(self) -> None:
+        """Returns when whoever looks again and again has done so many times."""
+        looked = self.looks
+        async with asyncio.timeout(60):
+            while self.looks < looked + 100:
+                await asyncio.sleep(0.005)
+
 
 async def another_owner(house: House, *names: str) -> None:
     """The only queue process ends, and starts again."""
@@ -189,10 +196,7 @@ async def test_nobody_is_waited_for_long(house: House, monkeypatch: pytest.Monke
     link = await house.link("queue-2", origin=1001, tells=True)
     queue_id, partition = await orphaned(house)
     await link.send(told=[pb.Told(partition=partition.number, epoch=partition.epoch - 1)])
-    looked = clock.looks
-    async with asyncio.timeout(60):
-        while clock.looks < looked + 100:
-            await asyncio.sleep(0.005)
+    await clock.is_looked_at()
     assert partition.state is State.RECOVERING
     clock.now += partitions._SHORTLY
     await link.attach(queue_id)
@@ -262,7 +266,7 @@ async def test_held_are_kept_for_their_gateways(house: House, persistent: bool) 
 
 async def test_held_by_nobody_any_more(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     """What a gateway held that does not come back goes to others in the end."""
-    monkeypatch.setattr(recovering, "_CLAIM_MS", 300)
+    monkeypatch.setattr(recovering, "_CLAIM_MS", 3000)
     queue_id = await house.declare("q")
     await held_by_two(house, queue_id)
     await another_owner(house)
@@ -276,7 +280,7 @@ async def test_expiry_moves_too(house: House) -> None:
     """A message expires when it would have, not a time to live after the move."""
     queue_id = await house.declare("q", message_ttl=600_000)
     link = await house.link()
-    await link.publish(queue_id, [b"1"], time_ms=epoch_ms() - 595_000)
+    await link.publish(queue_id, [b"1"], time_ms=epoch_ms() - 595_000, resent=True)
     await another_owner(house)
     link = await house.link(origin=1001)
     assert await link.ready(queue_id, 1) == 1
@@ -334,3 +338,31 @@ async def test_deleted_meanwhile(house: House) -> None:
     await service._host.writer.drained()
     assert service._host.account.used == 0
     assert house.store._engine._live.batches == {}
+
+
+@pytest.mark.parametrize("epoch", [1, 2])
+async def test_a_partition_that_is_read_back_in_doubt(
+    house: House, monkeypatch: pytest.MonkeyPatch, epoch: int
+) -> None:
+    """Nothing of it is served while the leases may have run out, however long the machine slept meanwhile."""
+    clock = HandSet()
+    await house.start_queue("queue-2")
+    heir = house.queues["queue-2"]._host
+    monkeypatch.setattr(partitions, "monotonic", clock)
+    link = await house.link("queue-2", origin=1001, tells=True)
+    queue_id, partition = await orphaned(house)
+    await clock.is_looked_at()
+    with monkeypatch.context() as meanwhile:
+        # No answer of the store comes, which would tell the epoch.
+        meanwhile.setattr(house.queues["queue-2"]._partitions, "renewed", lambda *_: None)
+        meanwhile.setattr(heir, "leases_hold", lambda: False)
+        partition.epoch, told = epoch, partition.epoch
+        clock.now += 3600
+        await clock.is_looked_at()
+        assert partition.state is State.RECOVERING
+        partition.epoch = told
+    monkeypatch.setattr(heir, "leases_hold", lambda: True)
+    await link.send(told=[pb.Told(partition=partition.number, epoch=told)])
+    heir.resume(valid=True)
+    await link.attach(queue_id)
+    assert partition.state is State.SERVING

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
+from services.common.message.weight import FRAME_BYTES
 from services.queue.message import Run
 from services.queue.outbox import Outbox
+from services.rpc import queue_pb2 as pb
 
 RUN = Run("/", "ex", "key", "amqp-0-9", False, 0, None)
 
@@ -42,3 +46,41 @@ def test_large_deliveries_are_split() -> None:
     assert [list(frame.deliveries.uids) for frame in frames] == [[1], [2], [3]]
     assert [list(frame.deliveries.properties) for frame in frames] == [[b"a"], [b"b"], [b"c"]]
     assert [list(frame.detached) for frame in frames] == [[], [], [5]]
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_properties_weigh(shared: bool) -> None:
+    """Frames are split by all that they carry: messages may be mostly properties, in common or of their own."""
+    outbox, count, large = Outbox(lambda: None), 100, FRAME_BYTES // 10
+    for uid in range(count):
+        properties = bytes(large) if shared else [bytes(large)]
+        outbox.deliveries.add(5, RUN, False, [uid], uid.to_bytes(4) + properties if shared else properties, [b"x"])
+    frames = []
+    while frame := outbox.take():
+        frames.append(frame)
+    assert [uid for frame in frames for uid in frame.deliveries.uids] == list(range(count))
+    assert max(frame.ByteSize() for frame in frames) <= FRAME_BYTES
+    assert len(frames) == 12
+
+
+def test_what_comes_later_comes_behind() -> None:
+    """Deliveries that are added while others wait for their frame come after those."""
+    outbox = Outbox(lambda: None)
+    outbox.deliveries.add(5, RUN, False, [1, 2], b"p", [bytes(FRAME_BYTES)] * 2)
+    first = outbox.take()
+    outbox.deliveries.add(5, RUN, False, [3], b"p", [b"small"])
+    frames = [first, outbox.take(), outbox.take()]
+    assert [list(frame.deliveries.uids) for frame in frames if frame] == [[1], [2], [3]]
+    assert outbox.take() is None
+
+
+def test_replies_are_split() -> None:
+    """What single gets took of large messages goes into as many frames as it needs."""
+    outbox = Outbox(lambda: None)
+    for number in range(5):
+        body = [bytes(FRAME_BYTES // 2 - 1000)]
+        outbox.reply(pb.QueueReply(id=number, message=pb.DeliveryBatch(bodies=body)))
+    frames = []
+    while frame := outbox.take():
+        frames.append([reply.id for reply in frame.replies])
+    assert frames == [[0, 1], [2, 3], [4]]

@@ -13,7 +13,8 @@ class _Heard(list[Facts]):
 
 def _told(bench: Bench) -> list[Facts]:
     heard = _Heard()
-    tell(heard, bench.effects.happened)
+    for happened in bench.effects.happened:
+        tell(heard, happened)
     return list(heard)
 
 

@@ -37,7 +37,7 @@ async def test_the_way_of_a_partition(service: Service, client: StoreClient, jou
     assert (await client.commit_transaction(5, 1)).committed
     assert (await client.resolve_transaction(5)).committed
     marks, *batches = [batch async for batch in client.recover(1, fence)]
-    assert [mark.uid for mark in marks.watermarks] == [20]
+    assert [floor.uid for floor in marks.floors] == [20]
     assert [(batch.entries.id, list(batch.dequeued)) for batch in batches] == [(10, [1]), (20, [])]
     with pytest.raises(Fenced):
         await anext(client.recover(1, Fence(lease="partition/1", epoch=99)))

@@ -6,10 +6,10 @@ import struct
 from dataclasses import dataclass
 from enum import Enum
 
-from services.common.errors import SyntaxFault
+from services.common.errors import PreconditionFailed, SyntaxFault
 from services.common.message import Attributes
 from services.common.message.amqp_0_9 import FORMAT
-from services.gateway.protocols.amqp_0_9.reply_codes import ContentTooLarge, UnexpectedFrame
+from services.gateway.protocols.amqp_0_9.reply_codes import UnexpectedFrame
 
 Target = tuple[str, str, bool, bool]  # exchange, routing key, mandatory, immediate
 
@@ -38,8 +38,13 @@ class Content:
     missing: int = 0
     pieces: list[bytes] | None = None
 
+    @property
+    def size(self) -> int:
+        """Bytes of the body that have come."""
+        return sum(map(len, self.pieces or ()))
+
     def add_header(self, payload: bytes, max_size: int) -> None:
-        """Raises UnexpectedFrame, SyntaxFault, ContentTooLarge, PreconditionFailed."""
+        """Raises UnexpectedFrame, SyntaxFault, PreconditionFailed."""
         if self.attributes is not None:
             raise UnexpectedFrame("a second content header")
         if len(payload) < _HEADER.size:
@@ -48,7 +53,7 @@ class Content:
         if class_and_weight != BASIC_WITHOUT_WEIGHT:
             raise UnexpectedFrame(f"expected a content header of class 60, got {class_and_weight:#010x}")
         if self.missing > max_size:
-            raise ContentTooLarge(f"message size {self.missing} is larger than the maximum of {max_size}")
+            raise PreconditionFailed(f"message size {self.missing} is larger than configured max size {max_size}")
         self.properties = payload[_HEADER.size :]
         self.attributes = FORMAT.attributes(self.properties)
         self.pieces = []

@@ -79,6 +79,7 @@ class Channels:
         arriving = self._content_on(number)
         if arriving is not None:
             arriving.add_body(payload)
+            self._peer.incomplete += len(payload)
             self._complete(number, arriving)
 
     def _content_on(self, number: int) -> Content | None:
@@ -95,6 +96,7 @@ class Channels:
             return
         self._channels[number].content = None
         body = b"".join(arrived.pieces)
+        self._peer.incomplete -= len(body)
         self.publications.add(number, arrived.target, arrived.attributes, [arrived.properties], [body])
 
     # -------------------------------------------------------------- states
@@ -179,6 +181,8 @@ class Channels:
         if its is None or its.state in _CLOSED_BY_US:
             return
         ending = its.state is State.ENDING
+        if its.content is not None:
+            self._peer.incomplete -= its.content.size
         its.state, its.content = State.CROSSED if ending else State.CLOSING, None
         self._forget_asked(its)
         self._peer.send(number, channel.Close(error.code, reply_text(error), code >> 16, code & 0xFFFF))
@@ -196,6 +200,7 @@ class Channels:
         """The peer closed the connection, which says enough: what the broker still has to answer is dropped."""
         self._channels.clear()
         self._asked.clear()
+        self._peer.incomplete = 0
 
     def _remember(self, request: Request, method: Method, its: Channel) -> None:
         self._asked[id(request)] = _Asked(request, method, its)

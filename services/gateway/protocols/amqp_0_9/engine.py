@@ -162,6 +162,11 @@ class AmqpEngine:
         return self._peer.heartbeat
 
     @property
+    def incomplete(self) -> int:
+        """As Engine says."""
+        return self._peer.incomplete + self._inbox.size
+
+    @property
     def closing(self) -> bool:
         """Whether only the peer's close-ok is waited for. A peer that does not send it soon can be cut off."""
         return self._connection.state is State.CLOSING

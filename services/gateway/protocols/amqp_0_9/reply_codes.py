@@ -32,10 +32,6 @@ NAMES = {
 SOFT = frozenset({311, 312, 313, 403, 404, 405, 406})
 
 
-class ContentTooLarge(BrokerError):
-    code = 311
-
-
 class FrameFault(BrokerError):
     """The bytes are no frames: where the next one begins is unknown."""
 

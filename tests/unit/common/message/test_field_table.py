@@ -148,7 +148,7 @@ def test_depth_is_limited() -> None:
 @pytest.mark.parametrize(
     "value",
     [
-        1 << 63,
+        1 << 64,
         object(),
         "\ud800",
         Decimal("1e30"),

@@ -165,3 +165,13 @@ def test_old_files_go_by_age_and_by_size(tmp_path: Path) -> None:
         pass
     assert seen(tmp_path) == [4]
     assert len(list(tmp_path.glob("stages/*/*"))) == 1
+
+
+def test_a_clock_that_is_wrong(tmp_path: Path) -> None:
+    """Nothing is old because a clock says so: it is when newer rows have come since."""
+    cabinet, _ = opened(tmp_path)
+    for hour in range(3):
+        file(cabinet, {"stages": rows([hour], HOUR + hour * 3600)}, {})
+    by_age = Tidying(cabinet, Limits(3.5 / 24, 1 << 40))
+    assert not step(by_age, HOUR + 400 * 86_400)
+    assert seen(tmp_path) == [0, 1, 2]

@@ -164,7 +164,7 @@ _KIND_OF = {str: "virtual_host", Exchange: "exchange", Queue: "queue", Bound: "b
 def _check_the_same(topology: Any, kept: Any, mirror: Any) -> None:
     assert kept == dict(topology.all_records())
     restored = new_topology()
-    restored.restore((key.kind, record.value) for key, record in kept.items())
+    assert not restored.restore((key.kind, key.key, record.value) for key, record in kept.items())
     assert dict(restored.all_records()) == kept
     assert _routes(restored) == _routes(topology)
     [frame] = snapshot_frames(1, topology.virtual_hosts, topology.queues.values(), 1)

@@ -1,0 +1,77 @@
+"""A service at its address: a wrong peer is no peer.
+
+Addresses are used again. When processes restart, what was the store's may be mgmt's, and who connects too early stays
+connected to it. Whoever does not know the method, or is another member than the one that is meant, is as good as
+nobody: the connection to it is given up and the address looked up anew.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable
+from typing import Generic, TypeVar
+
+import grpc.aio
+
+from services.common.clients.calls import result, stream
+from services.common.clock import monotonic
+from services.common.errors import BrokerError, WrongPeer, from_rpc
+from services.common.grpc_channel import connect
+from services.common.runtime import Tasks
+
+S = TypeVar("S")
+T = TypeVar("T")
+
+_AGAIN = 0.1  # seconds
+_LINGER = 5.0  # for calls that somebody else took for his own after all
+
+
+class Peer(Generic[S]):
+    """`stub` is what generated code makes of a channel; created in a running loop."""
+
+    def __init__(self, address: str, stub: Callable[[grpc.aio.Channel], S]) -> None:
+        self.address = address
+        self._make = stub
+        self._tasks = Tasks()
+        self._channel = connect(address)
+        self.stub = stub(self._channel)
+
+    async def close(self) -> None:
+        """Ends all calls."""
+        await self._channel.close()
+        await self._tasks.stop()
+
+    async def result(self, call: Callable[[S, float], Awaitable[T]], patience: float) -> T:
+        """The reply to a call with a deadline. While somebody else answers it is made again, for `patience` seconds.
+
+        Raises the BrokerError that the service answered with, or Unavailable.
+        """
+        until = monotonic() + patience
+        while True:
+            stub = self.stub
+            try:
+                return await result(call(stub, max(until - monotonic(), _AGAIN)))
+            except WrongPeer as failure:
+                self.judge(failure, stub)
+                if monotonic() + _AGAIN >= until:
+                    raise
+            await asyncio.sleep(_AGAIN)
+
+    async def stream(self, call: Callable[[S], AsyncIterable[T]]) -> AsyncIterator[T]:
+        """The replies, one by one. Raises what `result` does, at once."""
+        stub = self.stub
+        try:
+            async for message in stream(call(stub)):
+                yield message
+        except WrongPeer as failure:
+            self.judge(failure, stub)
+            raise
+
+    def judge(self, failure: BrokerError | grpc.aio.AioRpcError, stub: S) -> BrokerError:
+        """What a failure of a call by `stub` means; gives the connection up when it came from somebody else."""
+        error = from_rpc(failure)
+        if isinstance(error, WrongPeer) and stub is self.stub:
+            former, self._channel = self._channel, connect(self.address)
+            self.stub = self._make(self._channel)
+            self._tasks.start(former.close(_LINGER), f"wrong peer at {self.address}")
+        return error

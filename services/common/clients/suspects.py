@@ -1,0 +1,70 @@
+"""What queue processes may have died of, so that no third one does: a message that takes more memory than there is.
+
+Promised is: a run is refused (its publisher hears a nack, and the log names it) when it is larger than any frame of
+ordinary traffic, and two processes, one after the other, broke their streams while it was under way, the second time as
+the only such run of this gateway. Nothing smaller is ever refused for that, however many owners are killed around it,
+nor is what an owner turned away, handed over or had when it left in good order, or when the same process came back.
+
+To find out which one it is, large runs go one at a time as soon as one is suspected. Small ones go on beside them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import structlog
+
+from services.common.clients.outbound import Attempt
+from services.common.message.weight import FRAME_BYTES
+from services.rpc import queue_pb2 as pb
+
+log = structlog.get_logger()
+
+LARGE = FRAME_BYTES
+
+_TOO_OFTEN = 2
+
+
+class Suspects:
+    """Large attempts under way, and how many owners each was lost with. It is told of large ones only."""
+
+    def __init__(self) -> None:
+        self._under_way: dict[int, Attempt] = {}  # by the object's id, which is its own as long as it is in here
+
+    def sent(self, attempt: Attempt) -> None:
+        """It is under way now."""
+        self._under_way[id(attempt)] = attempt
+
+    def done(self, attempt: Attempt) -> bool:
+        """An owner survived it; gives whether it was suspected, so that others may go now."""
+        return self._under_way.pop(id(attempt), None) is not None and bool(attempt.lost_with)
+
+    def lost(self, attempts: Iterable[Attempt], member: str, *, died: bool) -> None:
+        """These were under way to a process whose stream is no more; `died`: for no reason that is known."""
+        for attempt in attempts:
+            if self._under_way.pop(id(attempt), None) and died:
+                attempt.lost_with |= {member}
+
+    def must_wait(self, attempt: Attempt, waiting: Iterable[Attempt]) -> bool:
+        """Whether it may be sent only when no other large one is under way; `waiting` are those that are not yet."""
+        return bool(self._under_way) and any(each.lost_with for each in (attempt, *self._under_way.values(), *waiting))
+
+    def refuses(self, attempt: Attempt, member: str) -> bool:
+        """Whether it is not to be sent to `member`, nor anywhere else: it has been refused then."""
+        if not attempt.lost_with:
+            return False
+        attempt.lost_with -= {member}  # which did not die of it
+        if len(attempt.lost_with) < _TOO_OFTEN:
+            return False
+        log.error(
+            "message refused: two queue processes were lost with it",
+            exchange=attempt.run.exchange,
+            routing_key=attempt.run.routing_key,
+            uids=list(attempt.uids),
+            bytes=attempt.size,
+            processes=sorted(attempt.lost_with),
+        )
+        count = len(attempt.bodies)
+        attempt.delivery.refusals += [(attempt.first, count, queue_id, int(pb.OTHER)) for queue_id in attempt.queue_ids]
+        attempt.delivery.finish()
+        return True

@@ -1,0 +1,64 @@
+"""How much memory a process may use: what the machine has, or less where a control group says so, version 1 or 2."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+
+_FILES = ("memory.max", "memory.high", "memory.limit_in_bytes")
+_MOUNTS = {"": ("", "unified"), "memory": ("memory",)}  # controller → folders below /sys/fs/cgroup
+
+_QUEUE_SHARE = 0.4
+_QUEUE_MOST = 1 << 30
+
+
+def available(root: Path = Path("/")) -> int:
+    """Bytes; `root` is where /proc and /sys are."""
+    machine = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return min([machine, *_limits(root)])
+
+
+def for_messages(available: int, processes: int) -> int:
+    """What each of so many queue processes may keep of messages above which it holds publishers back.
+
+    The rest is for the process itself, for frames on their way (a message needs eight times its size while it comes in
+    and goes to disk), and for what comes until publishers have heard. More than a gibibyte is the user's to say.
+    """
+    return min(_QUEUE_MOST, int(available * _QUEUE_SHARE / processes))
+
+
+def largest_message(available: int) -> int:
+    """The largest message that a process of so much memory lives through, beside what it holds."""
+    return available // 24
+
+
+def _limits(root: Path) -> Iterator[int]:
+    """Of the process's own groups and of all that they are in. In a container those are seen as the root itself."""
+    for base, group in _groups(root):
+        for folder in (group, *group.parents):
+            for name in _FILES:
+                limit = _number(base / folder.relative_to("/") / name)
+                if limit:
+                    yield limit
+
+
+def _groups(root: Path) -> Iterator[tuple[Path, PurePosixPath]]:
+    try:
+        lines = (root / "proc/self/cgroup").read_text().splitlines()
+    except OSError:
+        return
+    for line in lines:
+        _, controllers, path = line.split(":", maxsplit=2)
+        for controller in controllers.split(","):
+            for mount in _MOUNTS.get(controller, ()):
+                yield root / "sys/fs/cgroup" / mount, PurePosixPath(path)
+
+
+def _number(file: Path) -> int:
+    """0 for none."""
+    try:
+        text = file.read_text().strip()
+    except OSError:
+        return 0
+    return int(text) if text.isdecimal() else 0

@@ -1,0 +1,18 @@
+"""What messages weigh: all that is carried of them. Bodies may be the smaller part, properties take up to a frame."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+FRAME_BYTES: Final = 4 << 20
+"""Of messages in one frame between services. One message that is larger goes alone, so that a frame holds no more than
+the largest message does, and stays far below what a peer takes.
+"""
+BESIDE: Final = 64
+"""Bytes of a message in a frame beside properties and body: its uid, its part of columns and runs."""
+
+
+def weight(properties: Sequence[bytes], bodies: Sequence[bytes]) -> int:
+    """Bytes of properties and bodies, those that messages have in common counted for each."""
+    return sum(map(len, properties)) + sum(map(len, bodies))

@@ -1,0 +1,68 @@
+"""What one link said under one transaction's id, and what a queue process holds for it until it is decided."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from services.queue.arrival import Arrival
+from services.queue.entry import Entry, Holder, Undecided
+from services.queue.journal_draft import ContentDraft
+from services.queue.partition import Partition
+from services.queue.queue_type import Queue
+from services.queue.traced_batch import TracedBatch
+from services.rpc import queue_pb2 as pb
+
+if TYPE_CHECKING:
+    from services.queue.link import Link
+
+
+@dataclass(slots=True)
+class Settlement:
+    """Entries of one queue that the transaction settles."""
+
+    queue: Queue
+    outcome: pb.Outcome.ValueType
+    entries: list[Entry]
+    staged: bool  # the staged part of the journal dequeues them
+
+
+@dataclass(slots=True, eq=False)
+class OpenTransaction(Undecided):
+    """`prepared` from when nothing of it can be refused any more until it is decided."""
+
+    batches: list[tuple[bytes, pb.PublishBatch]] = field(default_factory=list)
+    settles: list[pb.Settle] = field(default_factory=list)
+    publications: list[tuple[Queue, Arrival]] = field(default_factory=list)
+    settlements: list[Settlement] = field(default_factory=list)
+    contents: list[ContentDraft] = field(default_factory=list)
+    traced: list[TracedBatch] = field(default_factory=list)
+    partitions: dict[Partition, None] = field(default_factory=dict)
+    prepared: bool = False
+    asked: bool = False  # the store is, or was
+    patience: asyncio.TimerHandle | None = None
+    parts: int = 0  # frames in which it is staged
+    size: int = 0  # bytes of memory that its batches take
+
+    def concerns(self, partition: Partition) -> None:
+        """The partition is not handed over before the transaction is decided."""
+        self.partitions[partition] = None
+        partition.undecided.add(self)
+
+    def decided(self) -> None:
+        """Nothing of it is open any more."""
+        if self.patience:
+            self.patience.cancel()
+        for partition in self.partitions:
+            partition.undecided.discard(self)
+
+    def returning(self, settlement: Settlement, link: Link) -> dict[object, list[Entry]]:
+        """To whom entries go back that it still has: to who has claimed them since, to who had them, or to nobody."""
+        returning: dict[object, list[Entry]] = defaultdict(list)
+        for entry in settlement.entries:
+            if entry.holder is self:
+                holder = self.heirs.get(entry, link)
+                returning[None if isinstance(holder, Holder) and holder.over else holder].append(entry)
+        return returning

@@ -1,0 +1,85 @@
+"""No router answers: what needs one waits, everything else goes on."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from pamqp import commands
+
+from services.common.clients import topology
+from services.gateway.session import Session
+from services.gateway.vocabulary import Request
+from tests.support.broker_house import BrokerHouse
+
+_MANY = 300
+_LARGE = b"x" * (64 << 10)
+_HELD = 3 << 20  # what may wait, and what one read brings besides
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def house(tmp_path: Path) -> AsyncIterator[BrokerHouse]:
+    async with BrokerHouse(tmp_path, gateways=1, queues=1) as house:
+        yield house
+
+
+async def test_other_channels_and_known_routes_go_on(house: BrokerHouse) -> None:
+    """Hundreds of publishes that wait on one channel do not stop another one; they are all sent when a router comes."""
+    client = await house.connect(channels=2)
+    await client.declare("known")
+    client.publish(b"before", "known")
+    await client.consume("known", channel=2, no_ack=True)
+    await client.bodies(1)
+    await house.stop_router()
+    await client.call(1, commands.Confirm.Select(), commands.Confirm.SelectOk)
+    for number in range(_MANY):
+        client.publish(b"%d" % number, f"unknown-{number}")
+    [connection] = house.gateways[0]._listener._connections
+    while len(connection.sessions[1]._waiting) < _MANY - 1:
+        await asyncio.sleep(0.01)
+    for number in range(_MANY):
+        client.publish(b"%d" % number, "known", channel=2)
+    await client.bodies(_MANY + 1)
+    await house.start_router()
+    await client.confirmed(_MANY, seconds=30)
+
+
+async def test_what_waits_is_bounded(house: BrokerHouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A publisher whose messages wait is read no further when they are much: its socket holds it back."""
+    waiting: list[int] = []
+    handle = Session.handle
+
+    def measured(session: Session, request: Request) -> None:
+        handle(session, request)
+        waiting.append(sum(len(body) for each in session._waiting for body in getattr(each, "bodies", ())))
+
+    monkeypatch.setattr(Session, "handle", measured)
+    client = await house.connect()
+    await client.call(1, commands.Confirm.Select(), commands.Confirm.SelectOk)
+    await house.stop_router()
+    for number in range(100):
+        client.publish(_LARGE, f"unknown-{number}")
+    while not any(connection._holds for connection in house.gateways[0]._listener._connections):
+        await asyncio.sleep(0.01)
+    assert max(waiting) < _HELD
+    await house.start_router()
+    await client.confirmed(100, seconds=30)
+
+
+async def test_it_says_why(house: BrokerHouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After the time in which a router can be restarted the connection ends, by an error that names the router."""
+    monkeypatch.setattr(topology, "_PATIENCE", 0.3)
+    await house.stop_router()
+    for request in (commands.Queue.Declare(queue="q"), commands.Exchange.Declare(exchange="e")):
+        client = await house.connect()
+        client.send(1, request)
+        close = await client.expect(commands.Connection.Close)
+        assert close.reply_code == 541
+        assert "no router has answered for" in close.reply_text
+    client = await house.connect()
+    client.publish(b"", "unknown")
+    assert "no router" in (await client.expect(commands.Connection.Close)).reply_text
+    await house.start_router()

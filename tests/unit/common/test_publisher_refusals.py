@@ -1,0 +1,92 @@
+"""What a publisher makes of refusals that come late, or that it cannot take in."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from services.common.clients.partition_table import PartitionTable
+from services.common.clients.publisher import Publisher
+from services.common.uid import UidSource
+from services.rpc import queue_pb2 as pb
+from tests.support.programs import until
+from tests.unit.common.test_publisher import (
+    RecordingTicket,
+    ScriptedQueue,
+    answered,
+    assign,
+    publish,
+    run_of,
+    under_way,
+)
+
+
+@pytest.fixture
+async def queue(tmp_path: Path) -> AsyncIterator[ScriptedQueue]:
+    """Serves partition 0, once it is assigned."""
+    queue = ScriptedQueue(tmp_path / "a.sock")
+    await queue.start()
+    yield queue
+    queue.break_streams()
+    await queue.stop()
+
+
+@pytest.fixture
+async def table() -> PartitionTable:
+    """Who serves which partition."""
+    return PartitionTable()
+
+
+@pytest.fixture
+async def publisher(table: PartitionTable) -> AsyncIterator[Publisher]:
+    """Queue 1 is of partition 0."""
+    publisher = Publisher("test", UidSource(7), table, {1: 0}.get)
+    publisher.start()
+    yield publisher
+    await publisher.stop()
+
+
+async def test_nothing_overtakes_what_its_owner_refuses_that_lost_the_partition_for_a_while(
+    queue: ScriptedQueue, table: PartitionTable, publisher: Publisher
+) -> None:
+    """An owner that has a partition again is given no more before it has answered what it had before."""
+    assign(table, p0=queue)
+    [first], second = await under_way(publisher, queue, b"1"), RecordingTicket()
+    assign(table, epoch=2, p0=queue)
+    publish(publisher, run_of(b"2"), second)
+    await asyncio.sleep(0.2)
+    assert len(queue.batches) == 1
+    queue.answering = True
+    queue.say(
+        pb.QueueFrame(done=[1], refusals=[pb.Refusal(sequence=1, first=0, count=1, queue_id=1, reason=pb.NOT_OWNER)])
+    )
+    assert await answered(first) == await answered(second) == []
+    assert [bytes(body) for batch in queue.batches[1:] for body in batch.bodies] == [b"1", b"2"]
+
+
+@pytest.mark.parametrize("reason", [pb.OVERFLOW, pb.NOT_OWNER])
+async def test_a_refusal_that_cannot_be_heard(
+    queue: ScriptedQueue,
+    table: PartitionTable,
+    publisher: Publisher,
+    monkeypatch: pytest.MonkeyPatch,
+    reason: pb.Reason.ValueType,
+) -> None:
+    """What was refused is not taken for safe, though all else of its batch is."""
+
+    def fails(*_: Any) -> None:
+        raise ZeroDivisionError
+
+    assign(table, p0=queue)
+    monkeypatch.setattr(publisher, "_partition_of" if reason == pb.NOT_OWNER else "refused", fails)
+    ticket = RecordingTicket()
+    queue.refuse = reason
+    await until(lambda: publisher._links[queue.address].up)
+    # Not grouped anew, which is broken.
+    publisher._groups[(1,)] = [(publisher._links[queue.address], -1, (1,))]
+    publish(publisher, run_of(b"1", b"2"), ticket)
+    assert await answered(ticket) == [(0, 1, 1, pb.OTHER)]

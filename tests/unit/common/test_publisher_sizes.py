@@ -1,0 +1,68 @@
+"""What a publisher sends in one frame, and holds back, goes by all that messages carry."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from services.common.clients.partition_table import PartitionTable
+from services.common.clients.publisher import Congestion, Publisher
+from services.common.message.weight import FRAME_BYTES
+from services.common.uid import UidSource
+from services.rpc import queue_pb2 as pb
+from tests.support.programs import until
+from tests.unit.common.test_publisher import RecordingTicket, ScriptedQueue, answered, assign, publish, run_of
+
+
+@pytest.fixture
+async def queue(tmp_path: Path) -> AsyncIterator[ScriptedQueue]:
+    """The owner of partition 0."""
+    queue = ScriptedQueue(tmp_path / "a.sock")
+    await queue.start()
+    yield queue
+    queue.break_streams()
+    await queue.stop()
+
+
+@pytest.fixture
+async def publisher(queue: ScriptedQueue) -> AsyncIterator[Publisher]:
+    """Connected to the queue process; queue 1 is of partition 0."""
+    table = PartitionTable()
+    publisher = Publisher("test", UidSource(7), table, {1: 0}.get)
+    publisher.start()
+    assign(table, p0=queue)
+    ticket = RecordingTicket()
+    publish(publisher, run_of(b"connected"), ticket)
+    await answered(ticket)
+    yield publisher
+    await publisher.stop()
+
+
+async def test_properties_weigh(queue: ScriptedQueue, publisher: Publisher) -> None:
+    """Messages that are mostly properties go out in frames of bearable size, and hold their publisher back."""
+    pressures, tickets = [], []
+    for number in range(100):
+        run = run_of(b"x")
+        run.properties, run.size = [b"%03d" % number + bytes(120_000)], 120_004
+        tickets.append(RecordingTicket())
+        pressures.append(publish(publisher, run, tickets[-1]))
+    for ticket in tickets:
+        await answered(ticket)
+    assert max(batch.ByteSize() for batch in queue.batches) <= FRAME_BYTES
+    assert pressures[-1] is not None
+    assert pressures[-1].state is Congestion.FULL
+
+
+async def test_many_settlements_are_many_frames(queue: ScriptedQueue, publisher: Publisher) -> None:
+    """A million settlements are no single piece of work for a queue process; what is asked after them stays behind."""
+    link = publisher.link_of(1)
+    assert link is not None
+    publish(publisher, run_of(b"before"), None)
+    link.settle(1, pb.ACCEPT, range(1, 1_000_001))
+    publish(publisher, run_of(b"behind"), None)
+    await until(lambda: len(queue.batches) == 3)
+    assert sum(len(settle.uids) for settle in queue.settles) == 1_000_000
+    assert max(len(settle.uids) for settle in queue.settles) <= 50_000
+    assert [bytes(batch.bodies[0]) for batch in queue.batches] == [b"connected", b"before", b"behind"]

@@ -1,0 +1,137 @@
+"""A message whose taking failed is not taken for safe when it comes again: it is there once, or twice at worst."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from services.common.errors import PreconditionFailed
+from services.queue import journal_writer, publishing
+from services.queue.host import Host
+from services.queue.partition import State
+from services.queue.registry import Registry
+from services.queue.types.standard import StandardQueue
+from services.rpc import queue_pb2 as pb
+from tests.support.queue_house import House
+from tests.unit.queue.test_sent_again import FIRST, next_owner, queues_of_one_partition, ready
+
+REFUSED = [(0, 1, pb.OTHER)]
+Breaks = Callable[[pytest.MonkeyPatch, Host], None]
+
+
+def _fails(*_: Any, **__: Any) -> Any:
+    raise ZeroDivisionError
+
+
+def _frame_not_made(monkeypatch: pytest.MonkeyPatch, _host: Host) -> None:
+    monkeypatch.setattr(journal_writer, "add_content", _fails)
+
+
+def _frame_refused(monkeypatch: pytest.MonkeyPatch, host: Host) -> None:
+    def refuse(_: Any) -> asyncio.Future[Any]:
+        answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        answer.set_exception(PreconditionFailed("it makes no sense"))
+        return answer
+
+    monkeypatch.setattr(host.writer._journal, "append", refuse)
+
+
+def _batch_not_offered(monkeypatch: pytest.MonkeyPatch, _host: Host) -> None:
+    monkeypatch.setattr(publishing._Offer, "close", _fails)
+
+
+@pytest.mark.parametrize("breaks", [_frame_not_made, _frame_refused, _batch_not_offered])
+async def test_what_was_not_written(house: House, monkeypatch: pytest.MonkeyPatch, breaks: Breaks) -> None:
+    """Its publisher hears that it is not safe; if it has not, and sends it again, it is written."""
+    (queue_id,) = await queues_of_one_partition(house, 1)
+    link = await house.link()
+    with monkeypatch.context() as broken:
+        breaks(broken, house.queues["queue-1"]._host)
+        await link.publish(queue_id, [b"1"], uids=[FIRST + 1], persistent=True)
+    assert link.refusals() == REFUSED
+    await link.close()
+    again = await house.link()
+    await again.publish(queue_id, [b"1"], uids=[FIRST + 1], persistent=True, resent=True)
+    await again.publish(queue_id, [b"2"], uids=[FIRST + 2], persistent=True)
+    assert not again.refusals()
+    await next_owner(house)
+    assert await ready(await house.link(), [queue_id]) == [2]
+
+
+@pytest.mark.parametrize("too_late", [False, True])
+async def test_a_queue_that_failed(house: House, monkeypatch: pytest.MonkeyPatch, too_late: bool) -> None:
+    """One that failed, when it had enlisted the message or before, takes it when it comes again; the other does not."""
+    faulty, good = await queues_of_one_partition(house, 2)
+    works = StandardQueue.publish
+
+    def fails(self: StandardQueue, *args: Any, **more: Any) -> Any:
+        taken = works(self, *args, **more) if too_late or self.options.queue_id == good else []
+        if self.options.queue_id == faulty:
+            raise ZeroDivisionError
+        return taken
+
+    link = await house.link()
+    with monkeypatch.context() as broken:
+        broken.setattr(StandardQueue, "publish", fails)
+        for queues, uid in (([faulty], 1), ([good, faulty], 2)):
+            await link.publish(queues, [b"1"], uids=[FIRST + uid], persistent=True)
+    assert link.refusals() == REFUSED * 2
+    await link.close()
+    again = await house.link()
+    for queues, uid in (([faulty], 1), ([good, faulty], 2)):
+        await again.publish(queues, [b"1"], uids=[FIRST + uid], persistent=True, resent=True)
+    for _ in range(2):
+        assert await ready(again, [faulty, good]) == [4 if too_late else 2, 1]
+        await next_owner(house)
+        again = await house.link()
+
+
+async def test_what_comes_again_waits_for_a_frame_that_fails(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its publisher is not left to wait: whether it is safe, nobody can say."""
+    (queue_id,) = await queues_of_one_partition(house, 1)
+    link = await house.link()
+    await link.publish(queue_id, [b"1"], uids=[FIRST + 1], persistent=True)
+    monkeypatch.setattr(journal_writer, "add_content", _fails)
+    new = link.batch(queue_id, [b"2"], uids=[FIRST + 2], persistent=True)
+    again = link.batch(queue_id, [b"1"], uids=[FIRST + 1], persistent=True, resent=True)
+    await link.send(publishes=[new, again])
+    await link.until(lambda: len(link.done()) == 3)
+    assert link.refusals() == REFUSED * 2
+
+
+async def test_settlements_in_a_frame_that_fails(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are not said to be safe, and later ones are."""
+    (queue_id,) = await queues_of_one_partition(house, 1)
+    link = await house.link()
+    await link.attach(queue_id)
+    await link.publish(queue_id, [b"1", b"2"], persistent=True)
+    await link.until(lambda: len(link.uids) == 2)
+    for uid, works in zip(link.uids, (False, True), strict=True):
+        with monkeypatch.context() as broken:
+            if not works:
+                broken.setattr(journal_writer.JournalWriter, "_add_changes", _fails)
+            await link.send(settles=[pb.Settle(queue_id=queue_id, outcome=pb.ACCEPT, uids=[uid])])
+            await link.ready(queue_id, uid)
+    await link.publish(queue_id, [b"3"], persistent=True)  # its answer comes behind theirs
+    assert [number for frame in link.frames for number in frame.settled] == [2]
+
+
+async def test_what_has_waited_fails(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A message that had to wait for its partition, and cannot be taken then, is refused."""
+    (queue_id,) = await queues_of_one_partition(house, 1)
+    host = house.queues["queue-1"]._host
+    partition = host.registry.partition_of(queue_id)
+    assert partition
+    host.registry.queues.clear()
+    partition.state = State.RECOVERING
+    link = await house.link()
+    await link.send(publishes=[link.batch(queue_id, [b"1"], persistent=True)])
+    await link.until(lambda: partition.waiting)
+    with monkeypatch.context() as broken:
+        broken.setattr(Registry, "awaited", _fails)
+        partition.replay()
+    await link.until(link.done)
+    assert link.refusals() == REFUSED

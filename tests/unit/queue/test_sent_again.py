@@ -1,0 +1,130 @@
+"""What a publisher sends again is taken where it was not, and nowhere twice, whoever owns the partition by then."""
+
+from __future__ import annotations
+
+import itertools
+
+from services.rpc import queue_pb2 as pb
+from tests.support.queue_house import House, RawLink
+
+FIRST = 1000 << 39
+
+
+async def queues_of_one_partition(house: House, count: int) -> list[int]:
+    """Durable ones."""
+    by_partition: dict[int, list[int]] = {}
+    for number in itertools.count():
+        queue_id = await house.declare(f"q{number}", durable=True)
+        found = by_partition.setdefault(house.topology.queues[queue_id].partition, [])
+        found.append(queue_id)
+        if len(found) == count:
+            return found
+    raise AssertionError
+
+
+async def next_owner(house: House) -> None:
+    await house.queues.pop("queue-1").stop()
+    await house.start_queue("queue-1")
+
+
+async def ready(link: RawLink, queue_ids: list[int]) -> list[int]:
+    return [await link.ready(queue_id, 10_000 + queue_id) for queue_id in queue_ids]
+
+
+async def test_a_fan_out_comes_again_in_parts(house: House) -> None:
+    """Of a message for three queues of a partition, the next owner takes what is missing, queue by queue."""
+    queue_ids = await queues_of_one_partition(house, 3)
+    link = await house.link()
+    await link.publish(queue_ids[:1], [b"1", b"2"], uids=[FIRST + 1, FIRST + 2], persistent=True)
+    await next_owner(house)
+    again = await house.link()
+    for queue_id in queue_ids:
+        await again.publish(queue_id, [b"1", b"2"], uids=[FIRST + 1, FIRST + 2], persistent=True, resent=True)
+    assert await ready(again, queue_ids) == [2, 2, 2]
+
+
+async def test_what_was_overtaken_is_not_taken_for_known(house: House) -> None:
+    """Messages that come again behind later ones are taken; those that were there are not taken again."""
+    (queue_id,) = await queues_of_one_partition(house, 1)
+    link = await house.link()
+    await link.publish(queue_id, [b"1", b"9"], uids=[FIRST + 1, FIRST + 9], persistent=True)
+    await next_owner(house)
+    again = await house.link()
+    bodies = [b"1", b"4", b"5", b"9"]
+    uids = [FIRST + int(body) for body in bodies]
+    await again.publish(queue_id, bodies, uids=uids, persistent=True, resent=True)
+    await again.attach(queue_id)
+    await again.until(lambda: len(again.bodies) == 4)
+    assert sorted(again.bodies) == bodies
+
+
+async def test_what_was_consumed_before_its_publisher_knew_is_not_taken_again(house: House) -> None:
+    """A message that has left its queue, in the journal too, is known to the owners after that."""
+    (queue_id,) = await queues_of_one_partition(house, 1)
+    link = await house.link()
+    await link.attach(queue_id)
+    await link.publish(queue_id, [b"1", b"2"], uids=[FIRST + 1, FIRST + 2], persistent=True)
+    await link.send(settles=[pb.Settle(queue_id=queue_id, outcome=pb.ACCEPT, uids=link.uids)])
+    await link.ready(queue_id, 1)
+    for _ in range(2):
+        await next_owner(house)
+        again = await house.link()
+        await again.publish(
+            queue_id, [b"1", b"2", b"3"], uids=[FIRST + 1, FIRST + 2, FIRST + 3], persistent=True, resent=True
+        )
+        assert await ready(again, [queue_id]) == [1]
+
+
+async def test_a_torn_stream_doubles_nothing(house: House) -> None:
+    """The same owner knows on another stream what it took on the one before, durable or not."""
+    queue_id, other = (await queues_of_one_partition(house, 1))[0], await house.declare("transient")
+    link = await house.link()
+    for each in (queue_id, other):
+        await link.publish(each, [b"1", b"2"], uids=[FIRST + 1, FIRST + 2], persistent=True)
+    await link.close()
+    again = await house.link()
+    for each in (queue_id, other):
+        uids = [FIRST + 1, FIRST + 2, FIRST + 3]
+        await again.publish(each, [b"1", b"2", b"3"], uids=uids, persistent=True, resent=True)
+    assert await ready(again, [queue_id, other]) == [3, 3]
+
+
+async def test_what_was_heard_is_forgotten(house: House) -> None:
+    """Nothing is kept of a publisher that has heard its answers, and sent again what former owners did not answer."""
+    (queue_id,) = await queues_of_one_partition(house, 1)
+    link = await house.link()
+    await link.publish(queue_id, [b"1"], uids=[FIRST + 1], persistent=True)
+    await next_owner(house)
+    again = await house.link()
+    partition = house.queues["queue-1"]._host.registry.partitions[house.topology.queues[queue_id].partition]
+    assert partition.known.origins() == [1000]
+    sent = again.batch(queue_id, [b"1"], uids=[FIRST + 1], persistent=True, resent=True)
+    said = [pb.SentAgain(partition=partition.number, epoch=partition.epoch)]
+    await again.send(publishes=[sent], sent_again=said)
+    await again.until(lambda: again.done() == [1])
+    assert partition.known.origins() == [1000]
+    await again.send(heard=1)
+    await again.ready(queue_id, 1)
+    assert partition.known.origins() == []
+
+
+async def test_a_lease_that_is_lost_takes_no_other_partition_s_acks_with_it(house: House) -> None:
+    """Of a frame that is fenced for one of two partitions, the other's messages can be acked at once, and stay gone."""
+    (mine,) = await queues_of_one_partition(house, 1)
+    lost = mine
+    while (number := house.topology.queues[lost].partition) == house.topology.queues[mine].partition:
+        lost = await house.declare(f"other-{lost}", durable=True)
+    epochs, link = house.store._engine.epochs, await house.link()
+    await link.attach(mine)
+    epochs.advance(f"partition/{number}")
+    raw = link.batch([mine, lost], [b"1"], uids=[FIRST + 1], persistent=True)
+    await link.send(publishes=[raw])
+    await link.send(settles=[pb.Settle(queue_id=mine, outcome=pb.ACCEPT, uids=[FIRST + 1])])
+    await link.until(lambda: link.done() == [1])
+    assert [(refusal.queue_id, refusal.reason) for frame in link.frames for refusal in frame.refusals] == [
+        (lost, pb.NOT_OWNER)
+    ]
+    await link.until(lambda: any(frame.settled for frame in link.frames))
+    provider = house.store._engine.provider
+    left = [batch async for batch in provider.batches(house.topology.queues[mine].partition)]
+    assert left == []
