@@ -7,7 +7,7 @@ TOOLS := $(VENV)/.tools
 SOURCES := pyproject.toml hatch_build.py $(wildcard proto/*.proto)
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check
 
-.PHONY: run test check bench fuzz chaos format images compose-up clean
+.PHONY: run test check bench fuzz chaos simulate simulate-mutants format images compose-up clean
 
 # What the broker itself needs.
 $(BROKER): $(SOURCES)
@@ -55,6 +55,14 @@ fuzz: $(TOOLS)
 # An hour of it, unless HOPLINE_CHAOS_SECONDS says otherwise; HOPLINE_CHAOS_SEED repeats a run.
 chaos: $(TOOLS)
 	HOPLINE_CHAOS_SECONDS=$${HOPLINE_CHAOS_SECONDS:-3600} $(BIN)/pytest -q tests/chaos
+
+# Histories from seeds on virtual time until told to stop, or until one breaks a promise; SIMULATE='--for 600' and others
+# of `python -m tests.simulation --help` bound it. The mutants are patches that put faults back: all have to be found.
+simulate: $(TOOLS)
+	$(BIN)/python -m tests.simulation $(SIMULATE)
+
+simulate-mutants: $(TOOLS)
+	$(BIN)/python -m tests.simulation.try_mutants $(SIMULATE)
 
 # The stack in containers; docker-compose.yml says what can be set.
 images:

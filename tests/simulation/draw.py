@@ -1,0 +1,244 @@
+"""A plan from a seed. What occurs at all, and how often, is drawn for each history: uniform load finds little.
+
+Half of the weight lies where messages were lost: persistent, confirmed, to several queues of a partition, while owners
+change.
+"""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+from tests.simulation.draw_faults import draw_faults
+from tests.simulation.draw_topology import Drawn, draw_topology
+from tests.simulation.plan import Plan, Step
+
+HOST = "/"
+_TWO_HOSTS = 0.1  # share of histories: queues of the same names in another virtual host
+_COPIES = 600  # of messages, in queues, that a history may come to
+
+# What each step weighs, by the kind of history.
+_COMMON = {
+    "publish": 40, "consume": 8, "cancel": 2, "settle": 8, "get": 6, "count": 1, "confirms": 2, "close": 1, "abort": 1,
+    "close_channel": 1,
+}  # fmt: skip
+KINDS: dict[str, tuple[int, dict[str, int]]] = {
+    "fan-out": (35, {"publish": 60, "consume": 6, "settle": 4, "get": 2}),
+    "bulk": (10, {"publish": 60, "consume": 4, "settle": 2}),
+    "mixed": (20, {**_COMMON, "purge": 1, "recover": 1, "own": 1, "touch": 1}),
+    "transactions": (12, {**_COMMON, "commit": 18, "rollback": 4}),
+    "consumers": (10, {**_COMMON, "consume": 16, "settle": 20, "cancel": 6, "abort": 3, "recover": 2}),
+    "topology": (8, {**_COMMON, "own": 3, "change": 10, "purge": 1}),
+    "letters": (5, {**_COMMON, "settle": 14, "consume": 12}),
+}
+
+
+def draw(seed: int, steps: int = 200, kind: str = "") -> Plan:
+    """The same plan for the same seed, of any kind or of this one."""
+    rng = Random(f"plan {seed}")
+    any_kind = rng.choices(list(KINDS), [weight for weight, _ in KINDS.values()])[0]
+    kind = kind or any_kind
+    shape = _shape(rng, kind)
+    hosts = [HOST, "other"] if Random(f"hosts {seed}").random() < _TWO_HOSTS else [HOST]
+    clients: list[dict[str, Any]] = []
+    topology: list[Step] = []
+    done: list[Step] = []
+    seconds = 0.0
+    steps = rng.choice([steps // 4, steps // 2, steps, steps])
+    for host in hosts:
+        drawn = draw_topology(rng, kind)
+        mine = [
+            {"name": f"c{number + len(clients)}", "host": host, "gateway": number % shape["gateways"]}
+            for number in range(rng.choice([2, 3, 3, 4, 6]))
+        ]
+        load = _Load(rng, kind, drawn, [client["name"] for client in mine])
+        done += load.steps(steps // len(hosts))
+        topology += [{**step, "host": host} for step in drawn.steps]
+        clients += mine
+        seconds = max(seconds, load.seconds)
+    faults = draw_faults(
+        rng, shape, [client["name"] for client in clients], seconds, transactions=kind == "transactions"
+    )
+    return Plan(seed, shape, topology, clients, done, faults)
+
+
+def _shape(rng: Random, kind: str) -> dict[str, Any]:
+    shape: dict[str, Any] = {
+        "gateways": rng.choice([1, 2, 2, 3]),
+        "routers": rng.choice([1, 2]),
+        "queue_processes": rng.choice([2, 2, 3]),
+        "partitions": rng.choice([2, 3, 4, 6] if kind in {"fan-out", "bulk"} else [4, 6, 8]),
+    }
+    if rng.random() < 0.2:
+        shape["spikes"] = 0.1
+    if rng.random() < 0.4:
+        shape["commit"] = rng.choice([0.02, 0.1])
+    if rng.random() < 0.1:
+        shape["splits"] = 0.5
+    return shape
+
+
+class _Load:
+    """Steps that fit the topology."""
+
+    def __init__(self, rng: Random, kind: str, drawn: Drawn, clients: list[str]) -> None:
+        self.rng, self.kind, self.drawn, self.clients = rng, kind, drawn, clients
+        self.seconds = 0.0
+        self.weights = {name: weight for name, weight in KINDS[kind][1].items() if rng.random() < 0.85}
+        self.weights["publish"] = KINDS[kind][1]["publish"]
+        self.pause = rng.choice([0.02, 0.1, 0.3])  # seconds between steps of one client, in the mean
+        self.modes = rng.choice([["confirm"], ["confirm", "plain"], ["confirm", "confirm", "tx"], ["plain"]])
+        if kind in {"fan-out", "bulk"}:
+            self.modes = ["confirm"]
+        if kind == "transactions":
+            self.modes = ["tx", "tx", "confirm"]
+        self.persistent = 1.0 if kind in {"fan-out", "bulk"} else rng.choice([1.0, 1.0, 0.5, 0.0])
+        self.most = 1  # messages of one publish; `steps` knows better
+        self.size = rng.choice([12, 40, 300]) if kind != "bulk" else rng.choice([2_000, 20_000, 60_000])
+        self.options = {name: rng.random() < 0.25 for name in ("mandatory", "immediate", "ttl", "priority", "no_ack")}
+        self.settling = rng.choice([{"ack": 100}, {"ack": 70, "requeue": 10, "reject": 5}, {"ack": 50}, {}])
+        if kind == "letters":
+            self.settling = {"ack": 30, "reject": 40, "requeue": 10}
+        self.channels: dict[tuple[str, str], str] = {}
+        self.tags = 0
+        self.known: dict[str, list[tuple[str, str, str]]] = {}  # client → channel, mode, consumer tag
+
+    def steps(self, count: int) -> list[Step]:
+        done: list[Step] = []
+        publishes = count * self.weights["publish"] / sum(self.weights.values())
+        width = 1 + len(self.drawn.queues) / 2 * (1 - self.drawn.direct_share)
+        fits = _COPIES / publishes / width
+        self.most = max(1, round(self.rng.choice([0.3, 1, 2]) * fits))
+        clocks = dict.fromkeys(self.clients, 0.0)
+        names, weights = list(self.weights), list(self.weights.values())
+        for _ in range(count):
+            client = self.rng.choice(self.clients)
+            name = self.rng.choices(names, weights)[0]
+            if (step := getattr(self, f"_{name}")(client)) is None:
+                continue
+            wait = round(self.rng.expovariate(1 / self.pause), 3) if self.rng.random() < 0.6 else 0.0
+            clocks[client] += wait
+            done.append({"client": client, "do": name, **({"wait": wait} if wait else {}), **step})
+        self.seconds = max(clocks.values())
+        return done
+
+    def _channel(self, client: str, modes: list[str] | None = None) -> Step:
+        name = self.rng.choice(["a", "a", "b"])
+        mode = self.channels.setdefault((client, name), self.rng.choice(self.modes))
+        if modes and mode not in modes:
+            name, mode = f"{name}-{modes[0]}", modes[0]
+        return {"channel": name, "mode": mode}
+
+    # -------------------------------------------------------------- messages
+
+    def _publish(self, client: str) -> Step:
+        rng, step = self.rng, self._channel(client)
+        step |= self.drawn.destination(rng)
+        step |= {
+            "count": rng.randint(1, self.most),
+            "size": self.size,
+            "persistent": rng.random() < self.persistent,
+            "await": rng.random() < 0.2,
+        }
+        if rng.random() < 0.2:
+            step["pace"] = rng.choice([0.001, 0.01])
+        if self.options["mandatory"] and rng.random() < 0.3:
+            step["mandatory"] = True
+        if self.options["immediate"] and step["mode"] != "tx" and rng.random() < 0.1:
+            step["immediate"] = True
+        if self.options["ttl"] and rng.random() < 0.3:
+            step["ttl"] = rng.choice([0, 50, 1000, 5000, 3_600_000])
+        if self.options["priority"] and rng.random() < 0.5:
+            step["priority"] = rng.randint(0, 9)
+        return step
+
+    def _confirms(self, client: str) -> Step:
+        return self._channel(client, ["confirm"])
+
+    def _commit(self, client: str) -> Step:
+        return self._channel(client, ["tx"])
+
+    def _rollback(self, client: str) -> Step:
+        return self._channel(client, ["tx"])
+
+    # -------------------------------------------------------------- consumers
+
+    def _consume(self, client: str) -> Step:
+        rng, step = self.rng, self._channel(client)
+        self.tags += 1
+        tag = f"t{self.tags}"
+        step |= {"queue": self.drawn.queue(rng), "tag": tag}
+        self.known.setdefault(client, []).append((step["channel"], step["mode"], tag))
+        if rng.random() < 0.7:
+            step["prefetch"] = rng.choice([1, 2, 5, 10, 100, 1000])
+            step["shared"] = rng.random() < 0.15
+        if self.options["no_ack"] and rng.random() < 0.3:
+            step["no_ack"] = True
+        if rng.random() < 0.05:
+            step["exclusive"] = True
+        if rng.random() < 0.1:
+            step["priority"] = rng.choice([-1, 1, 5])
+        step["settle"] = self.settling
+        if rng.random() < 0.2:
+            step["every"] = rng.choice([2, 5, 20])
+        return step
+
+    def _cancel(self, client: str) -> Step | None:
+        if not (known := self.known.get(client)):
+            return None
+        channel, mode, tag = known.pop(self.rng.randrange(len(known)))
+        return {"channel": channel, "mode": mode, "tag": tag}
+
+    def _settle(self, client: str) -> Step:
+        rng = self.rng
+        return {
+            **self._channel(client),
+            "how": rng.choices(["ack", "requeue", "reject"], [6, 2, 1])[0],
+            "which": rng.choice(["oldest", "newest", "half", "all"]),
+        }
+
+    def _recover(self, client: str) -> Step:
+        return self._channel(client)
+
+    def _get(self, client: str) -> Step:
+        rng = self.rng
+        step = {
+            **self._channel(client),
+            "queue": self.drawn.queue(rng),
+            "how": rng.choice(["ack", "ack", "requeue", ""]),
+        }
+        if self.options["no_ack"] and rng.random() < 0.3:
+            step["no_ack"] = True
+        return step
+
+    # -------------------------------------------------------------- the rest
+
+    def _purge(self, client: str) -> Step:
+        return {**self._channel(client), "queue": self.drawn.queue(self.rng)}
+
+    def _count(self, client: str) -> Step:
+        return {**self._channel(client), "queue": self.drawn.queue(self.rng)}
+
+    def _own(self, client: str) -> Step:
+        self.tags += 1
+        queue = f"own-{client}-{self.tags}"
+        self.drawn.own.append(queue)
+        return {"channel": "own", "queue": queue, "bound": [list(self.drawn.plain_source(self.rng))]}
+
+    def _touch(self, client: str) -> Step | None:
+        others = [queue for queue in self.drawn.own if not queue.startswith(f"own-{client}-")]
+        return {"queue": self.rng.choice(others)} if others else None
+
+    def _change(self, client: str) -> Step | None:
+        del client
+        return None if (step := self.drawn.change(self.rng)) is None else {**step, "client": self.clients[0]}
+
+    def _close_channel(self, client: str) -> Step:
+        return self._channel(client)
+
+    def _close(self, client: str) -> Step:
+        del client
+        return {"elsewhere": self.rng.random() < 0.5}
+
+    def _abort(self, client: str) -> Step:
+        return self._close(client)

@@ -1,0 +1,142 @@
+"""Faults of a plan, and their moments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+from tests.simulation.plan import Step
+
+Places = dict[str, list[str]]
+Draw = Callable[[Random, Places], dict[str, Any]]
+
+
+def _seconds(rng: Random) -> float:
+    return round(rng.choice([0.05, 0.3, 1.0, 3.0, 8.0]) * rng.uniform(0.5, 1.5), 2)
+
+
+def _kill(role: str) -> Draw:
+    def draw(rng: Random, places: Places) -> dict[str, Any]:
+        return {"do": "kill", "args": [rng.choice(places[role])], "for": _seconds(rng)}
+
+    return draw
+
+
+def _of_process(what: str) -> Draw:
+    def draw(rng: Random, places: Places) -> dict[str, Any]:
+        return {"do": what, "args": [rng.choice(places["process"])], "seconds": _seconds(rng)}
+
+    return draw
+
+
+def _pair(rng: Random, places: Places) -> list[str]:
+    a, b = rng.choice(
+        [("gateway", "queue"), ("gateway", "queue"), ("queue", "store"), ("client", "gateway"), ("router", "store"),
+         ("gateway", "router"), ("gateway", "store"), ("queue", "queue"), ("queue", "router")]
+    )  # fmt: skip
+    return [rng.choice(places[a]), rng.choice(places[b])]
+
+
+def _between(what: str) -> Draw:
+    def draw(rng: Random, places: Places) -> dict[str, Any]:
+        return {"do": what, "args": _pair(rng, places), "seconds": _seconds(rng)}
+
+    return draw
+
+
+def _disk(what: str) -> Draw:
+    def draw(rng: Random, places: Places) -> dict[str, Any]:
+        del places
+        return {"do": what, "seconds": _seconds(rng)}
+
+    return draw
+
+
+def _tear(rng: Random, places: Places) -> dict[str, Any]:
+    return {"do": "tear", "args": _pair(rng, places)}
+
+
+def _stop(rng: Random, places: Places) -> dict[str, Any]:
+    return {"do": "stop", "args": [rng.choice(places[rng.choice(["queue", "queue", "gateway", "router"])])],
+            "for": _seconds(rng)}  # fmt: skip
+
+
+def _move(rng: Random, places: Places) -> dict[str, Any]:
+    return {"do": "move", "args": [rng.choice(places["partition"]), rng.choice(places["queue"])]}
+
+
+def _jump(rng: Random, places: Places) -> dict[str, Any]:
+    return {
+        "do": "jump_clock",
+        "args": [rng.choice(places["process"])],
+        "seconds": rng.choice([-3600.0, -2, 2, 3600.0]),
+    }
+
+
+def _from_store(rng: Random, places: Places) -> dict[str, Any]:
+    """Its gateways and queue processes hear of the store late."""
+    args = [rng.choice(places[rng.choice(["gateway", "queue", "queue"])]), "store-1"]
+    seconds = round(rng.choice([0.5, 1.5, 3.0]) * rng.uniform(0.7, 1.3), 2)  # longer than a lease, or not
+    return {"do": rng.choice(["cut", "cut", "slow"]), "args": args, "seconds": seconds}
+
+
+def _add(rng: Random, places: Places) -> dict[str, Any]:
+    del rng, places
+    return {"do": "add_queue_process"}
+
+
+# How often a history has it at all, and who draws it.
+KINDS: dict[str, tuple[float, Draw]] = {
+    "kill queue": (0.45, _kill("queue")),
+    "move": (0.4, _move),
+    "stop": (0.15, _stop),
+    "kill gateway": (0.1, _kill("gateway")),
+    "kill router": (0.1, _kill("router")),
+    "kill store": (0.15, _kill("store")),
+    "kill nats": (0.05, _kill("nats")),
+    "pause": (0.15, _of_process("pause")),
+    "starve": (0.1, _of_process("starve")),
+    "cut": (0.12, _between("cut")),
+    "tear": (0.2, _tear),
+    "slow": (0.1, _between("slow")),
+    "disk_full": (0.06, _disk("disk_full")),
+    "disk_fails": (0.06, _disk("disk_fails")),
+    "disk_slow": (0.2, _disk("disk_slow")),
+    "jump": (0.05, _jump),
+    "suspend": (0.04, _disk("suspend")),
+    "add": (0.08, _add),
+    "between": (0.25, _from_store),
+}
+
+
+# Between prepare and commit there is little time, unless something takes long while owners change.
+_OF_TRANSACTIONS = {
+    "kill queue": 0.7, "move": 0.6, "between": 0.7, "disk_slow": 0.3, "kill store": 0.3, "kill gateway": 0.2,
+}  # fmt: skip
+
+
+def draw_faults(
+    rng: Random, shape: dict[str, Any], clients: list[str], seconds: float, *, transactions: bool = False
+) -> list[Step]:
+    """None at all in a tenth of histories; else some of some kinds."""
+    shares = {name: share for name, (share, _) in KINDS.items()} | (_OF_TRANSACTIONS if transactions else {})
+    kinds = [name for name, share in shares.items() if rng.random() < share]
+    if not kinds or rng.random() < 0.1:
+        return []
+    places: dict[str, list[Any]] = {
+        "gateway": [f"gateway-{number + 1}" for number in range(shape["gateways"])],
+        "queue": [f"queue-{number + 1}" for number in range(shape["queue_processes"])],
+        "router": [f"router-{number + 1}" for number in range(shape["routers"])],
+        "store": ["store-1"],
+        "nats": ["nats-1"],
+        "client": clients,
+        "partition": list(range(shape["partitions"])),
+    }
+    places["process"] = [*places["gateway"], *places["queue"], *places["router"], *places["store"]]
+    last = max(seconds, 0.5) * 1.2
+    faults = []
+    for _ in range(rng.choice([1, 2, 5, 10, 15])):
+        at = round(rng.uniform(0, last), 3)
+        faults.append({"at": at, **KINDS[rng.choice(kinds)][1](rng, places)})
+    return sorted(faults, key=lambda fault: fault["at"])

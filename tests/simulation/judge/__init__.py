@@ -1,0 +1,40 @@
+"""Judges histories: which promises were broken. tests/simulation/README.md says what is promised, and what is not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from tests.simulation.history import History
+from tests.simulation.judge import alone, lost, order, quiet, seen, told, whole
+from tests.simulation.judge.facts import Facts, Violation, first
+from tests.simulation.plan import Plan
+
+RULES: tuple[Callable[[Facts], Iterator[Violation]], ...] = (
+    quiet.stuck,
+    lost.lost,
+    seen.invented,
+    seen.seen_again,
+    seen.held_by_two,
+    seen.doubled,
+    seen.twice,
+    order.disordered,
+    whole.torn,
+    alone.touched,
+    alone.shared,
+    alone.two_active,
+    quiet.blamed,
+    quiet.miscounted,
+    quiet.unreturned,
+    quiet.unfreed,
+    told.untold,
+    told.misled,
+)
+
+
+def judge(plan: Plan, history: History) -> list[Violation]:
+    """Empty when every promise was kept."""
+    facts = Facts(plan, history)
+    return [violation for rule in RULES for violation in first(rule(facts))]
+
+
+__all__ = ["RULES", "Facts", "Violation", "judge"]

@@ -1,0 +1,66 @@
+"""Exclusive is exclusive: queues of one connection, consumers alone on their queue, single active ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tests.simulation.history import Consuming
+from tests.simulation.judge.facts import Facts, Violation
+
+
+def touched(facts: Facts) -> Iterator[Violation]:
+    """A connection's own queue is nobody else's."""
+    for asked in facts.history.asked:
+        if asked.what != "touch" or asked.outcome != "ok":
+            continue
+        for own in facts.asked("own", asked.host, asked.arguments["queue"]):
+            since = own.answered if own.outcome == "ok" else None
+            if since is not None and since < asked.asked and own.channel.held_until > (asked.answered or 0):
+                yield Violation("exclusive is exclusive", f"{asked.arguments['queue']} was shown to another connection")
+
+
+def shared(facts: Facts) -> Iterator[Violation]:
+    """An exclusive consumer has its queue for itself, from its answer to its end."""
+    if facts.gateways_may_be_deaf:
+        return
+    for (_, queue), consumers in facts.consumers.items():
+        for one in consumers:
+            for other in consumers:
+                if one is not other and (one.exclusive or other.exclusive) and _overlap(facts, one, other):
+                    yield Violation(
+                        "exclusive is exclusive",
+                        f"{other.tag} was let in on {queue} while {one.tag} was there"
+                        f" (exclusive: {one.tag if one.exclusive else other.tag})",
+                    )
+
+
+def _overlap(facts: Facts, one: Consuming, other: Consuming) -> bool:
+    """Whether the other came while the one was certainly there."""
+    if one.attached is None or other.attached is None or facts.troubled(one.channel.connection.gateway):
+        return False
+    until = min(_end(one), one.channel.held_until)
+    return one.attached < other.asked and other.attached < until and not one.cancelled_by_broker
+
+
+def _end(consuming: Consuming) -> int:
+    return consuming.ending if consuming.ending is not None else consuming.channel.held_until
+
+
+def two_active(facts: Facts) -> Iterator[Violation]:
+    """Of a queue's consumers the oldest is active; judged where no owner changed, so that ages are known."""
+    if facts.history.faults:
+        return
+    for at, queue in facts.queues.items():
+        if not queue.arguments.get("x-single-active-consumer"):
+            continue
+        consumers = [each for each in facts.consumers.get(at, ()) if each.attached is not None]
+        for each in facts.history.deliveries:
+            if (each.host, each.queue) != at or each.consumer is None or each.consumer.tag == "drain":
+                continue
+            for older in consumers:
+                alive = min(_end(older), older.channel.held_until) > each.at
+                if older.attached < each.consumer.asked and alive and older is not each.consumer:  # type: ignore[operator]
+                    yield Violation(
+                        "single active is one",
+                        f"{each.consumer.tag} was given {each.id} from {at[1]} beside {older.tag}",
+                    )

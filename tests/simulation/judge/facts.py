@@ -1,0 +1,177 @@
+"""What several rules ask of a history, worked out once."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from functools import cached_property
+from typing import NamedTuple
+
+from tests.simulation.history import NEVER, Asked, Consuming, Delivered, Fault, History, Sent
+from tests.simulation.plan import Plan, Step
+from tests.simulation.routes import RouteBook, Routes
+
+# After these an owner may be taken for dead, and what is transient be gone.
+_DEADLY = {
+    "pause", "starve", "cut", "slow", "suspend", "disk_full", "disk_fails", "disk_slow",
+}  # fmt: skip
+# These keep a gateway from telling a new owner in time what its clients hold: then it may be given to others.
+_DEAFENING = {"pause", "starve", "cut", "slow", "suspend", "jump_clock"}
+
+
+class Violation(NamedTuple):
+    """A promise that was broken; `rule` is the promise."""
+
+    rule: str
+    text: str
+
+
+class Queue(NamedTuple):
+    """A queue by name, with what its definition says."""
+
+    host: str
+    name: str
+    durable: bool
+    auto_delete: bool
+    own: bool
+    arguments: dict[str, object]
+
+
+class Facts:
+    """Indexes over a history."""
+
+    def __init__(self, plan: Plan, history: History) -> None:
+        self.plan = plan
+        self.history = history
+        self.books: dict[str, RouteBook] = {}
+
+    # -------------------------------------------------------------- queues
+
+    @cached_property
+    def queues(self) -> dict[tuple[str, str], Queue]:
+        found = {}
+        for asked in self.history.asked:
+            if asked.what in {"queue", "own"}:
+                found[asked.host, asked.arguments["queue"]] = _queue(
+                    asked.host, asked.arguments, own=asked.what == "own"
+                )
+        return found
+
+    def routes(self, sent: Sent) -> Routes:
+        return self.book(sent.host).of(sent)
+
+    def book(self, host: str) -> RouteBook:
+        if host not in self.books:
+            self.books[host] = RouteBook(self.history, host)
+        return self.books[host]
+
+    def lasting(self, host: str, names: Iterable[str]) -> list[str]:
+        """Those queues that do not end by themselves."""
+        queues = [self.queues[host, name] for name in sorted(names)]
+        return [each.name for each in queues if not (each.own or each.auto_delete or "x-expires" in each.arguments)]
+
+    def stays(self, host: str, name: str) -> bool:
+        """Whether a queue was there from its declaration to the end."""
+        return bool(self.lasting(host, [name])) and not self.asked("delete_queue", host, name)
+
+    def letters(self, sent: Sent, queue: Queue) -> Routes | None:
+        """Where its dead letters go, whenever; None when the queue has no dead-letter exchange."""
+        exchange = queue.arguments.get("x-dead-letter-exchange")
+        if exchange is None:
+            return None
+        key = queue.arguments.get("x-dead-letter-routing-key", sent.key)
+        # An attempt to send it on may be any time until the end.
+        return self.book(sent.host).between(str(exchange), str(key), sent.headers, sent.at, NEVER)
+
+    @cached_property
+    def deliveries(self) -> dict[tuple[str, str, str], list[Delivered]]:
+        found: dict[tuple[str, str, str], list[Delivered]] = defaultdict(list)
+        for each in self.history.deliveries:
+            found[each.host, each.queue, each.id].append(each)
+        return dict(found)
+
+    def delivered(self, host: str, queue: str, message: str) -> list[Delivered]:
+        return self.deliveries.get((host, queue, message), [])
+
+    @cached_property
+    def consumers(self) -> dict[tuple[str, str], list[Consuming]]:
+        found: dict[tuple[str, str], list[Consuming]] = defaultdict(list)
+        for each in self.history.consumers:
+            found[each.host, each.queue].append(each)
+        return dict(found)
+
+    def asked(self, what: str, host: str, queue: str) -> list[Asked]:
+        return self._by_queue.get((what, host, queue), [])
+
+    @cached_property
+    def _by_queue(self) -> dict[tuple[str, str, str], list[Asked]]:
+        found: dict[tuple[str, str, str], list[Asked]] = defaultdict(list)
+        for each in self.history.asked:
+            if "queue" in each.arguments:
+                found[each.what, each.host, each.arguments["queue"]].append(each)
+        return dict(found)
+
+    @cached_property
+    def copies(self) -> dict[tuple[str, str], int]:
+        """How many messages each queue may have had, dead letters too."""
+        found: dict[tuple[str, str], int] = defaultdict(int)
+        for sent in self.history.sent.values():
+            for name in self.routes(sent).may:
+                found[sent.host, name] += 1
+        return found
+
+    # -------------------------------------------------------------- faults
+
+    def faults(self, *kinds: str, of: str = "") -> list[Fault]:
+        """Those of some kinds; `of` is how a name that they are about begins."""
+        return [
+            fault
+            for fault in self.history.faults
+            if fault.what in kinds and (not of or any(name.startswith(of) for name in fault.names))
+        ]
+
+    @cached_property
+    def owners_may_die(self) -> bool:
+        """Whether an owner may have gone without handing over: transient messages go with it."""
+        killed = self.faults("kill", of="queue-") or self.faults("kill", of="store")
+        return bool(killed or self.faults(*_DEADLY))
+
+    @cached_property
+    def gateways_may_be_deaf(self) -> bool:
+        """Whether what clients hold may have been given to others, because a gateway could not be asked in time."""
+        return bool(self.faults(*_DEAFENING))
+
+    def troubled(self, gateway: str) -> bool:
+        """Whether a gateway did not simply live on."""
+        return any(gateway in fault.names and fault.what != "tear" for fault in self.history.faults)
+
+    @cached_property
+    def topology_may_fade(self) -> bool:
+        """Whether what is not durable of the topology may be gone: it is in the memory of routers and store."""
+        return bool(
+            self.faults("kill", "stop", of="store") and self.faults("kill", "stop", "pause", "cut", of="router")
+        )
+
+
+def _queue(host: str, step: Step, *, own: bool) -> Queue:
+    return Queue(
+        host, step["queue"], step.get("durable", not own), step.get("auto_delete", False), own,
+        step.get("arguments") or {},
+    )  # fmt: skip
+
+
+def told(sent: Sent) -> str:
+    """A message in words."""
+    kind = "persistent" if sent.persistent else "transient"
+    where = f"to {sent.exchange or 'the default exchange'} with key {sent.key!r}"
+    return f"{kind} message {sent.id} (at {sent.time:.3f} s, {where})"
+
+
+def first(violations: Iterable[Violation], most: int = 30) -> list[Violation]:
+    """Enough of them to understand."""
+    found = []
+    for violation in violations:
+        found.append(violation)
+        if len(found) == most:
+            break
+    return found

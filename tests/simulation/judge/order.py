@@ -1,0 +1,49 @@
+"""First deliveries are in order: of one channel's publishes to one exchange, out of one queue, to one consumer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tests.simulation.history import Delivered, Sent
+from tests.simulation.judge.facts import Facts, Queue, Violation, told
+
+
+def disordered(facts: Facts) -> Iterator[Violation]:
+    """AMQP 0-9-1, 4.7."""
+    if facts.gateways_may_be_deaf or facts.faults("kill", "stop", of="gateway-"):
+        return
+    highest: dict[tuple[object, ...], tuple[int, Sent]] = {}
+    for each in facts.history.deliveries:
+        sent = facts.history.sent.get(each.id)
+        queue = facts.queues.get((each.host, each.queue))
+        if sent is None or queue is None or each.redelivered or each.deaths or each.consumer is None:
+            continue
+        if facts.delivered(each.host, each.queue, each.id)[0] is not each:
+            continue  # once more, of an owner that does not know that its former had sent it
+        stream = (id(each.consumer), id(sent.channel), sent.exchange, _level(queue, sent))
+        number, other = highest.get(stream, (0, None))
+        if other is not None and sent.number < number and not _others(facts, each, sent):
+            yield Violation(
+                "first deliveries are in order",
+                f"{told(sent)} was delivered from {each.queue} after {other.id}, which was published after it",
+            )
+        if sent.number > number:
+            highest[stream] = (sent.number, sent)
+
+
+def _level(queue: Queue, sent: Sent) -> int:
+    most = queue.arguments.get("x-max-priority")
+    return min(sent.priority, int(str(most))) if most else 0
+
+
+def _others(facts: Facts, delivered: Delivered, sent: Sent) -> bool:
+    """Whether somebody may have been given it, and given it back unseen: it keeps its place, others were faster."""
+    consumers = facts.consumers.get((delivered.host, delivered.queue), ())
+    return any(
+        each is not delivered.consumer and each.asked < delivered.at and (each.ending is None or each.ending > sent.at)
+        for each in consumers
+    ) or _limited_together(delivered)
+
+
+def _limited_together(delivered: Delivered) -> bool:
+    return delivered.channel.shared_limit

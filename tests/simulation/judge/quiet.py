@@ -1,0 +1,76 @@
+"""When everything is quiet: whatever waits was answered, counts are true, durable queues are there, memory is free."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tests.simulation.history import NEVER
+from tests.simulation.judge.facts import Facts, Violation, told
+
+_NO_ROUTE = 312
+_OURS = ("internal error", "Method not found", "fault of ours")
+
+
+def stuck(facts: Facts) -> Iterator[Violation]:
+    """After healing nothing waits for ever."""
+    for what in facts.history.stuck:
+        yield Violation("everything is answered", what)
+
+
+def blamed(facts: Facts) -> Iterator[Violation]:
+    """No client is told of a fault of the broker's own."""
+    texts = [each.text for each in facts.history.channels] + [each.text for each in facts.history.connections]
+    for text in texts:
+        if any(ours in text for ours in _OURS):
+            yield Violation("no client meets a fault of ours", text)
+    for complaint in facts.history.complaints:
+        yield Violation("no service meets a fault of its own", complaint)
+
+
+def miscounted(facts: Facts) -> Iterator[Violation]:
+    """What a queue says that it has, it gives; afterwards it has nothing."""
+    moving = any(step.get("ttl") is not None for step in facts.plan.steps) or any(
+        {"x-message-ttl", "x-delivery-limit"} & queue.arguments.keys() for queue in facts.queues.values()
+    )
+    for host, name, said, got, left in facts.history.counts:
+        if said < 0:
+            if _must_be_there(facts, host, name):
+                yield Violation("durable queues stay", f"queue {name} is gone")
+        elif not moving and not facts.queues[host, name].own and (got != said or left):
+            yield Violation("counts are true", f"queue {name} said {said}, gave {got}, and then said {left}")
+
+
+def _must_be_there(facts: Facts, host: str, name: str) -> bool:
+    queue = facts.queues.get((host, name))
+    if queue is None or not queue.durable or queue.auto_delete or "x-expires" in queue.arguments:
+        return False
+    declared = [each for each in facts.asked("queue", host, name) if each.outcome == "ok"]
+    deleted = facts.asked("delete_queue", host, name)
+    if not declared:
+        return False
+    last = max(each.answered or 0 for each in declared)
+    return all((NEVER if each.attempts or each.outcome != "ok" else each.answered or NEVER) < last for each in deleted)
+
+
+def unreturned(facts: Facts) -> Iterator[Violation]:
+    """mandatory: what reaches no queue comes back, before it is confirmed; what reaches one does not."""
+    for sent in facts.history.sent.values():
+        routes = facts.routes(sent)
+        if sent.returned is None:
+            due = sent.mandatory and sent.confirmed is not None and not routes.may and not routes.certainly_unknown
+            if due:
+                yield Violation("unroutable mandatory messages return", f"{told(sent)} was confirmed and not returned")
+        elif sent.return_code == _NO_ROUTE:
+            if queues := facts.lasting(sent.host, routes.must):
+                yield Violation("routable messages do not return", f"{told(sent)} was returned: {queues}")
+        elif not (sent.mandatory or sent.immediate):
+            yield Violation("only who asks gets returns", f"{told(sent)} was returned")
+
+
+def unfreed(facts: Facts) -> Iterator[Violation]:
+    """With every queue empty, no memory is accounted for."""
+    if facts.history.stuck:
+        return
+    for process, used in facts.history.accounts.items():
+        if used:
+            yield Violation("memory returns to zero", f"{process} accounts for {used} bytes with all queues empty")

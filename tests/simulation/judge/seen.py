@@ -1,0 +1,159 @@
+"""Nothing is invented, changed, misrouted, delivered to two, or seen again once it is acknowledged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+from tests.simulation.history import Delivered, Sent
+from tests.simulation.judge.facts import Facts, Violation, told
+
+
+def invented(facts: Facts) -> Iterator[Violation]:
+    """Every delivery is of a message that was published, as it was published, in a queue that it may have reached."""
+    for each in facts.history.deliveries:
+        sent = facts.history.sent.get(each.id)
+        if sent is None:
+            yield Violation("nothing is invented", f"{each.id!r} was delivered from {each.queue}, and never published")
+        elif wrong := _changed(sent, each):
+            yield Violation("nothing is changed", f"{told(sent)} was delivered from {each.queue} with another {wrong}")
+        elif wrong := _out_of_place(facts, sent, each):
+            yield Violation("nothing is delivered but where it was routed", f"{told(sent)}: {wrong}")
+
+
+def _changed(sent: Sent, delivered: Delivered) -> str:
+    properties = delivered.properties
+    headers = {
+        name: value
+        for name, value in (properties.headers or {}).items()
+        if not (delivered.deaths and (name == "x-death" or name.startswith("x-first-death-")))
+    }
+    ttl = None if sent.ttl is None or delivered.deaths else str(sent.ttl)
+    checks = {
+        "body": delivered.intact and len(sent.id) > 0,
+        "message id": properties.message_id == sent.id,
+        "delivery mode": properties.delivery_mode == (2 if sent.persistent else 1),
+        "priority": (properties.priority or 0) == sent.priority,
+        "expiration": properties.expiration == ttl,
+        "headers": headers == sent.headers,
+        "exchange": bool(delivered.deaths) or delivered.exchange == sent.exchange,
+        "routing key": bool(delivered.deaths) or delivered.key == sent.key,
+    }
+    return next((name for name, right in checks.items() if not right), "")
+
+
+def _out_of_place(facts: Facts, sent: Sent, delivered: Delivered) -> str:
+    if sent.host != delivered.host:
+        return f"delivered in virtual host {delivered.host}"
+    if sent.transaction and sent.transaction.outcome in {"rolled_back", "refused"}:
+        return f"delivered from {delivered.queue}, though its transaction was {sent.transaction.outcome}"
+    if not delivered.deaths:
+        if delivered.queue not in facts.routes(sent).may:
+            return f"delivered from {delivered.queue}, where no binding leads"
+        return _from_before(facts, sent, delivered)
+    source, reason, _ = delivered.deaths[0]
+    queue = facts.queues.get((sent.host, source))
+    routes = facts.letters(sent, queue) if queue else None
+    if queue is None or routes is None or delivered.queue not in routes.may:
+        return f"dead letter in {delivered.queue} that does not come from there: {delivered.deaths}"
+    plausible = {
+        "rejected": any(each.settled_as == "reject" for each in facts.delivered(sent.host, source, sent.id)),
+        "expired": sent.ttl is not None or "x-message-ttl" in queue.arguments,
+        "maxlen": "x-max-length" in queue.arguments,
+        "delivery_limit": "x-delivery-limit" in queue.arguments,
+    }
+    return "" if plausible.get(reason) else f"dead letter from {source} for no reason: {reason}"
+
+
+def _from_before(facts: Facts, sent: Sent, delivered: Delivered) -> str:
+    """What was routed before its queue was deleted is not in the next queue of that name."""
+    bound = facts.book(sent.host).bound(sent)
+    for deleted in facts.asked("delete_queue", sent.host, delivered.queue):
+        certain = deleted.outcome == "ok" and deleted.answered is not None and not deleted.attempts
+        if not certain or deleted.asked <= bound:
+            continue
+        again = [each for each in facts.asked("queue", sent.host, delivered.queue) if each.asked > deleted.asked]
+        consumer = delivered.consumer
+        fresh = consumer is None or consumer.asked > deleted.answered  # type: ignore[operator]
+        if again and fresh and delivered.at > again[0].asked:
+            return f"delivered from {delivered.queue}, which was deleted meanwhile and declared again"
+    return ""
+
+
+def seen_again(facts: Facts) -> Iterator[Violation]:
+    """What was acknowledged, and known to be, does not come again."""
+    if facts.gateways_may_be_deaf:
+        return
+    for (_, queue, message), deliveries in facts.deliveries.items():
+        sent = facts.history.sent.get(message)
+        for done in deliveries:
+            if sent is None or not _settled_for_good(facts, done):
+                continue
+            for other in deliveries:
+                if other.draining and other.at > done.settled and _same_copy(facts, done, other):  # type: ignore[operator]
+                    how = "in a committed transaction" if done.transaction else "and its channel answered later"
+                    yield Violation(
+                        "acknowledged is never seen again",
+                        f"{told(sent)} was acknowledged in {queue} by {done.channel.connection.client} {how}, and was"
+                        f" there in the end (redelivered: {other.redelivered})",
+                    )
+                    break
+
+
+def _settled_for_good(facts: Facts, delivered: Delivered) -> bool:
+    if delivered.settled_as != "ack" or delivered.draining:
+        return False
+    if delivered.transaction:
+        return delivered.transaction.outcome == "committed"
+    return delivered.known is not None and not facts.troubled(delivered.channel.connection.gateway)
+
+
+def _same_copy(facts: Facts, one: Delivered, other: Delivered) -> bool:
+    """Dead letters are sent at least once: two of them may be two copies if an owner changed."""
+    if one is other or one.deaths != other.deaths:
+        return False
+    return not one.deaths or not facts.history.faults
+
+
+def held_by_two(facts: Facts) -> Iterator[Violation]:
+    """What one client holds is not given to another, whoever owns the queue."""
+    if facts.gateways_may_be_deaf:
+        return
+    for (_, queue, message), deliveries in facts.deliveries.items():
+        for before, after in pairwise(deliveries):
+            sent = facts.history.sent.get(message)
+            held = before.settled is None or before.settled > after.at
+            if sent is None or not held or not _same_copy(facts, before, after) or _late(after):
+                continue
+            if before.channel.held_until > after.at and not facts.troubled(before.channel.connection.gateway):
+                yield Violation(
+                    "what one holds is nobody else's",
+                    f"{told(sent)} was delivered from {queue} to {after.channel.connection.client} (tag {after.tag})"
+                    f" while {before.channel.connection.client} held it (tag {before.tag})",
+                )
+
+
+def twice(facts: Facts) -> Iterator[Violation]:
+    """When everything is healed and emptied, a copy is there once at most."""
+    for (_, queue, message), deliveries in facts.deliveries.items():
+        sent = facts.history.sent.get(message)
+        left = [each for each in deliveries if each.draining and not each.deaths and each.settled_as == "ack"]
+        if sent and len(left) > 1:
+            yield Violation("nothing is there twice", f"{told(sent)} came {len(left)} times when {queue} was emptied")
+
+
+def _late(delivered: Delivered) -> bool:
+    """Whether it was on its way when its client gave it back unseen, and somebody else may have had it since."""
+    ends = (delivered.settled, delivered.channel.leaving, delivered.channel.ending, delivered.channel.connection.ending)
+    return any(at is not None and at < delivered.at for at in ends)
+
+
+def doubled(facts: Facts) -> Iterator[Violation]:
+    """Where nothing fails, a message comes to a queue once, and says so when it comes again."""
+    if facts.history.faults:
+        return
+    for (_, queue, message), deliveries in facts.deliveries.items():
+        sent = facts.history.sent.get(message)
+        new = [each for each in deliveries if not each.redelivered and not each.deaths]
+        if sent and len(new) > 1:
+            yield Violation("what comes again says so", f"{told(sent)} came {len(new)} times from {queue} as new")

@@ -1,0 +1,49 @@
+"""A transaction is whole: all of its publishes and settlements, or nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tests.simulation.history import Delivered, Transaction
+from tests.simulation.judge.facts import Facts, Violation, told
+from tests.simulation.judge.lost import Accounts
+
+
+def torn(facts: Facts) -> Iterator[Violation]:
+    """Committed ones are judged copy by copy elsewhere; here those that nobody knows the end of, and undone ones."""
+    accounts = Accounts(facts)
+    for transaction in facts.history.transactions:
+        if transaction.outcome == "unknown" or (transaction.outcome == "open" and transaction.asked):
+            yield from _half(facts, accounts, transaction)
+
+
+def _half(facts: Facts, accounts: Accounts, transaction: Transaction) -> Iterator[Violation]:
+    seen, unseen = [], []
+    for sent in transaction.published:
+        if sent.ttl is not None:
+            continue
+        for name in sorted(facts.routes(sent).must):
+            if facts.delivered(sent.host, name, sent.id):
+                seen.append((sent, name))
+            elif accounts.missing(sent, facts.queues[sent.host, name]):
+                unseen.append((sent, name))
+    if seen and unseen:
+        yield Violation(
+            "a transaction is whole",
+            f"of one without an answer {told(seen[0][0])} is in {seen[0][1]},"
+            f" {told(unseen[0][0])} not in {unseen[0][1]}",
+        )
+    back = [each for each in transaction.settled if each.settled_as == "ack" and _came_back(facts, each)]
+    if seen and back:
+        yield Violation(
+            "a transaction is whole",
+            f"of one without an answer {told(seen[0][0])} is in {seen[0][1]}, but {back[0].id}, acknowledged in it, is"
+            f" still in {back[0].queue}",
+        )
+
+
+def _came_back(facts: Facts, delivered: Delivered) -> bool:
+    if facts.gateways_may_be_deaf:
+        return False
+    others = facts.delivered(delivered.host, delivered.queue, delivered.id)
+    return any(other.draining and other.deaths == delivered.deaths for other in others)

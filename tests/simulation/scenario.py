@@ -1,0 +1,255 @@
+"""One history from beginning to end: load and faults, then everything is healed, has to move, and is emptied."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
+
+from pamqp import commands
+
+from services.common.clients.virtual_hosts import VirtualHostsClient
+from tests.simulation.channel import Channel, GoneError
+from tests.simulation.client import Client
+from tests.simulation.history import Consuming, Delivered, Fault, History
+from tests.simulation.plan import Plan, Step
+from tests.simulation.steps import STEPS
+
+PATIENCE = 120.0  # seconds after healing in which everything has to be answered
+_QUIET = 3.0  # seconds without a delivery after which a queue has nothing more to give
+_ROUNDS = 6
+_NOT_FOUND = 404
+_ROUTER = "router-1:7000"
+
+
+class Cluster(Protocol):
+    """What a history needs of the world's cluster, besides its faults."""
+
+    amqp_addresses: list[tuple[str, int]]
+
+    async def heal(self) -> None: ...
+
+    def ledger(self) -> Any: ...
+
+    def memory_accounts(self) -> dict[str, int]: ...
+
+
+class Place(Protocol):
+    """The world, or what stands for it."""
+
+    cluster: Any
+
+    def host(self, name: str) -> AbstractContextManager[Any]: ...
+
+
+async def play(place: Place, plan: Plan, history: History) -> None:
+    """Carries a plan out, and writes down what is seen; the cluster has been started."""
+    scenario = _Scenario(place, plan, history)
+    await scenario.prepare()
+    await scenario.load()
+    await scenario.finish()
+    await scenario.empty()
+
+
+class _Scenario:
+    def __init__(self, place: Place, plan: Plan, history: History) -> None:
+        self.place, self.plan, self.history = place, plan, history
+        self.cluster = place.cluster
+        self.clients: dict[str, Client] = {}
+        self.tasks: dict[str, asyncio.Task[None]] = {}
+        addresses = self.cluster.amqp_addresses
+        names = [f"gateway-{number}" for number in range(1, len(addresses) + 1)]
+        for each in plan.clients:
+            client = Client(history, each["name"], each["host"], addresses, each["gateway"], names)
+            self.clients[client.name] = client
+
+    async def prepare(self) -> None:
+        """The topology that there is from the start."""
+        self.history.phase = "declaring"
+        for host in dict.fromkeys(client["host"] for client in self.plan.clients):
+            if host != "/":
+                await _create_virtual_host(host)
+        for host, steps in _by(self.plan.topology, "host").items():
+            first = next(client for client in self.clients.values() if client.host == host)
+            with self.place.host(first.name):
+                await asyncio.create_task(first.run(steps, STEPS))
+
+    async def load(self) -> None:
+        steps = _by(self.plan.steps, "client")
+        for client in self.clients.values():
+            with self.place.host(client.name):
+                running = client.run(steps.get(client.name, []), STEPS)
+                self.tasks[client.name] = asyncio.create_task(running, name=client.name)
+        self.history.phase = "breaking"
+        await _Faults(self.cluster, self.history).begin(self.plan.faults)
+        self.history.phase = "healing"
+        await self.cluster.heal()
+        self.history.healed = self.history.tick()
+        for fault in self.history.faults:
+            fault.ended = fault.ended or self.history.healed
+        await self._within("carrying out its steps")
+
+    async def finish(self) -> None:
+        """Everything that waits is answered."""
+        for client in self.clients.values():
+            with self.place.host(client.name):
+                self.tasks[client.name] = asyncio.create_task(client.finish(self._drain), name=client.name)
+        await self._within("finishing")
+
+    async def _within(self, what: str) -> None:
+        self.history.phase = what
+        _, late = await asyncio.wait(self.tasks.values(), timeout=PATIENCE)
+        for task in self.tasks.values():
+            if task in late:
+                client = self.clients[task.get_name()]
+                self.history.stuck.append(f"{client.name} was still {what} after {PATIENCE:.0f} s: {client.doing}")
+                task.cancel()
+                if client.wire:
+                    client.wire.abort()
+            elif not task.cancelled() and (fault := task.exception()):
+                raise fault
+
+    # -------------------------------------------------------------- what is left
+
+    async def empty(self) -> None:
+        """Everything that expires has done so; then every queue is emptied, until nothing comes any more."""
+        self.history.draining, self.history.phase = True, "emptying"
+        await asyncio.sleep(1 + self._longest_ttl())
+        queues = list(
+            dict.fromkeys((step["host"], step["queue"]) for step in self.plan.topology if step["do"] == "queue")
+        )
+        for number in range(_ROUNDS):
+            before = len(self.history.deliveries)
+            await self._empty_all(queues, number)
+            if len(self.history.deliveries) == before:
+                break
+            await asyncio.sleep(2)
+        # Memory is given back when gateways have been told that they need not remember settlements.
+        await asyncio.sleep(2)
+        self.history.accounts = dict(self.cluster.memory_accounts())
+        self.history.clock_at_end = self.history.clock()
+        self.history.ledger = self.cluster.ledger()
+
+    def _longest_ttl(self) -> float:
+        found = [step["ttl"] for step in self.plan.steps if step.get("ttl")]
+        for step in self.plan.topology:
+            found += [v for k, v in (step.get("arguments") or {}).items() if k in {"x-message-ttl", "x-expires"}]
+        return max((each for each in found if each <= 10_000), default=0) / 1000
+
+    async def _empty_all(self, queues: list[tuple[str, str]], number: int) -> None:
+        for host in dict.fromkeys(host for host, _ in queues):
+            name = f"drain-{host}-{number}"
+            names = [f"gateway-{each + 1}" for each in range(len(self.cluster.amqp_addresses))]
+            client = Client(self.history, name, host, self.cluster.amqp_addresses, number, names)
+            mine = [queue for its, queue in queues if its == host]
+            try:
+                async with asyncio.timeout(PATIENCE + 5 * len(mine)):
+                    await self._empty_host(client, mine)
+            except TimeoutError:
+                self.history.stuck.append(f"queues of {host} could not be emptied")
+
+    async def _empty_host(self, client: Client, queues: list[str]) -> None:
+        said: dict[str, int] = {}
+        for queue in queues:
+            # Before any of them is touched: nothing moves now.
+            try:
+                channel = await client.channel({"channel": "count"})
+                answer = await channel.call(commands.Queue.Declare(0, queue, True))
+                said[queue] = answer.message_count
+            except GoneError:
+                self.history.counts.append((client.host, queue, -1, 0, 0))
+        for queue, count in said.items():
+            try:
+                await self._drain(await client.channel({"channel": queue}), queue, count)
+            except GoneError as gone:
+                if gone.code == _NOT_FOUND:
+                    self.history.counts.append((client.host, queue, -1, 0, 0))
+                else:
+                    self.history.stuck.append(f"queue {queue} could not be emptied: {gone}")
+        await (await client.connected()).close()
+
+    async def _drain(self, channel: Channel, queue: str, said: int | None = None) -> None:
+        """Takes all that a queue has; `said` is how many it said that it has."""
+        history, more, got = self.history, asyncio.Event(), 0
+
+        def take(channel: Channel, delivered: Delivered) -> None:
+            nonlocal got
+            delivered.draining = True
+            got += 1
+            more.set()
+
+        if said is None:
+            answer = await channel.call(commands.Queue.Declare(0, queue, True))
+            said = answer.message_count
+        await _consume(channel, queue, take)
+        try:
+            while True:
+                async with asyncio.timeout(_QUIET if got < said else 0.1):
+                    await more.wait()
+                more.clear()
+        except TimeoutError:
+            pass
+        if channel.unsettled:
+            channel.settle("ack", next(reversed(channel.unsettled)), multiple=True)
+        await channel.call(commands.Basic.Cancel("drain"))
+        channel.consumers.clear()
+        left = (await channel.call(commands.Queue.Declare(0, queue, True))).message_count
+        history.counts.append((channel.wire.connected.host, queue, said, got, left))
+
+
+async def _create_virtual_host(name: str) -> None:
+    router = VirtualHostsClient(_ROUTER)
+    try:
+        await router.create(name)
+    finally:
+        await router.close()
+
+
+async def _consume(channel: Channel, queue: str, take: Any) -> None:
+    consuming = Consuming(
+        channel.wire.connected.host, queue, "drain", channel.opened, False, False, channel.wire.history.tick()
+    )
+    channel.wire.history.consumers.append(consuming)
+    channel.consumers["drain"] = (consuming, take)
+    await channel.call(commands.Basic.Consume(0, queue, "drain"))
+    consuming.attached = channel.wire.history.tick()
+
+
+class _Faults:
+    """Begins each at its moment, and takes down when."""
+
+    def __init__(self, cluster: Any, history: History) -> None:
+        self.cluster, self.history = cluster, history
+
+    async def begin(self, faults: list[Step]) -> None:
+        start = asyncio.get_running_loop().time()
+        for fault in sorted(_with_ends(faults), key=lambda each: each["at"]):
+            left = start + fault["at"] - asyncio.get_running_loop().time()
+            if left > 0:
+                await asyncio.sleep(left)
+            names = tuple(str(name) for name in fault.get("args", ()))
+            seconds = fault.get("seconds", 0.0)
+            self.history.faults.append(
+                Fault(fault["do"], names, self.history.tick(), asyncio.get_running_loop().time(), seconds)
+            )
+            timed = [seconds] if "seconds" in fault else []
+            getattr(self.cluster, fault["do"])(*fault.get("args", ()), *timed)
+        ends = [each["at"] + (each.get("seconds", 0) if each["do"] != "jump_clock" else 0) for each in faults]
+        await asyncio.sleep(max(0.0, start + max(ends, default=0) - asyncio.get_running_loop().time()))
+
+
+def _with_ends(faults: list[Step]) -> list[Step]:
+    """What is dead for a time is started again after it."""
+    found: list[Step] = []
+    for fault in faults:
+        found.append({key: value for key, value in fault.items() if key != "for"})
+        if "for" in fault:
+            found.append({"at": fault["at"] + fault["for"], "do": "start_again", "args": fault["args"]})
+    return found
+
+
+def _by(steps: list[Step], key: str) -> dict[str, list[Step]]:
+    found: dict[str, list[Step]] = {}
+    for step in steps:
+        found.setdefault(step[key], []).append(step)
+    return found

@@ -1,0 +1,55 @@
+"""The ledger as it reached NATS, read without the product's own reader."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+from services.rpc.ledger_pb2 import LedgerBatch, Stage
+
+
+class Row(NamedTuple):
+    """One stage of some messages; `place` has virtual_host, exchange, routing_key, queue, partition, epoch, … ."""
+
+    time_us: int
+    service: str
+    instance: str
+    stage: str  # enqueued, persisted, …
+    place: Any
+    outcome: str
+    reason: str
+    ranges: tuple[tuple[int, int], ...]  # first uid, count
+    successors: tuple[int, ...]  # the first uid of each range, for dead-lettered ones
+
+    @property
+    def uids(self) -> list[int]:
+        """All of them."""
+        return [uid for first, count in self.ranges for uid in range(first, first + count)]
+
+
+class Ledger:
+    """Batches are read when rows are asked for."""
+
+    def __init__(self, batches: Iterable[bytes]) -> None:
+        self._batches = list(batches)
+
+    def rows(self) -> Iterator[Row]:
+        """In the order in which NATS had them; those of one instance are in order."""
+        for each in self._batches:
+            yield from _rows(LedgerBatch.FromString(each))
+
+
+def _rows(batch: LedgerBatch) -> Iterator[Row]:
+    places, words = list(batch.places), list(batch.words)
+    follow = {each.row - batch.first_row: tuple(each.firsts) for each in batch.successions}
+    pairs = list(zip(batch.firsts, batch.lengths, strict=True))
+    columns = zip(batch.times_us, batch.stages, batch.place, batch.outcome, batch.reason, batch.ranges, strict=True)
+    at = 0
+    for number, (time_us, stage, place, outcome, reason, count) in enumerate(columns):
+        ranges = tuple(pairs[at : at + count])
+        at += count
+        name = Stage.Name(Stage.ValueType(stage)).lower()
+        yield Row(
+            time_us, batch.service, batch.instance, name, places[place], words[outcome], words[reason], ranges,
+            follow.get(number, ()),
+        )  # fmt: skip

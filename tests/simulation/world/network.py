@@ -1,0 +1,195 @@
+"""What lies between hosts: links that delay, cut and tear, and pipes over them that carry things in order.
+
+Everything that one process tells another goes through a pipe: bytes of sockets, messages of gRPC, commands of NATS. So
+all of it is delayed, held back and lost by the same faults.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from random import Random
+from typing import Any, Protocol
+
+from tests.simulation.world.loop import Handle, Loop
+from tests.simulation.world.processes import Process
+from tests.simulation.world.shape import Shape
+
+USER_TIMEOUT = 5.0  # seconds for which a socket waits that what it sent is taken, then it gives the connection up
+_KEEPALIVE = 15.0  # the same where nothing is on its way
+_SLOWER = 100.0
+_RESET_SHARE = 0.4  # of the connections that were cut: reset when the link is back
+
+
+class End(Protocol):
+    """One end of a connection, as the network sees it."""
+
+    process: Process
+
+    def arrived(self, item: Any) -> None:
+        """In the order in which they were sent."""
+
+    def broken(self, failure: Exception) -> None:
+        """Nothing comes any more, and nothing that is sent arrives. Harmless when it has ended."""
+
+
+class Link:
+    """Between two hosts, or from one to itself."""
+
+    def __init__(self, loop: Loop, random: Random, shape: Shape) -> None:
+        self.cut_until = 0.0
+        self.slow_until = 0.0
+        self.connections: dict[Connection, None] = {}
+        self._loop = loop
+        self._random = random
+        self._shape = shape
+        self._held: dict[Pipe, None] = {}
+
+    @property
+    def is_cut(self) -> bool:
+        return self._loop.now < self.cut_until
+
+    def delay(self) -> float:
+        """Of one delivery."""
+        draw, mean = self._random.random, self._shape.delay
+        delay = mean * (0.35 + 1.3 * draw())
+        if draw() < self._shape.spikes:
+            delay *= 1 + 99 * draw()
+        return delay * _SLOWER if self._loop.now < self.slow_until else delay
+
+    def cut(self, seconds: float) -> None:
+        """Nothing arrives for so long."""
+        loop = self._loop
+        self.cut_until = max(self.cut_until, loop.now + seconds)
+        loop.at(self.cut_until, loop.kernel, self._mend)
+        for wait, idle in ((USER_TIMEOUT, False), (_KEEPALIVE, True)):
+            loop.after(wait * (1 + self._random.random() / 2), loop.kernel, self._give_up, idle)
+
+    def heal(self) -> None:
+        """Ends its faults."""
+        self.slow_until = 0.0
+        if self.is_cut:
+            self.cut_until = self._loop.now
+            self._mend()
+
+    def tear(self) -> None:
+        """Breaks what is connected."""
+        for connection in list(self.connections):
+            connection.tear(self._random)
+
+    def holds(self, pipe: Pipe) -> None:
+        """What is in the pipe waits for the end of the cut."""
+        self._held[pipe] = None
+
+    def _mend(self) -> None:
+        if self.is_cut:
+            return
+        held, self._held = self._held, {}
+        for pipe in held:
+            pipe.go_on(self.delay() * 10 * self._random.random())
+        for connection in list(self.connections):
+            if any(pipe in held for pipe in connection.pipes) and self._random.random() < _RESET_SHARE:
+                connection.tear(self._random)
+
+    def _give_up(self, idle: bool) -> None:
+        if self.is_cut:
+            for connection in list(self.connections):
+                connection.give_up(everybody=idle)
+
+
+class Pipe:
+    """One direction of a connection. Items arrive in order, all that is due at once."""
+
+    def __init__(self, loop: Loop, link: Link, receiver: End) -> None:
+        self.receiver = receiver
+        self.items: deque[tuple[float, Any]] = deque()
+        self._loop = loop
+        self._link = link
+        self._last = 0.0
+        self._alarm: Handle | None = None
+
+    def send(self, item: Any) -> None:
+        """Nothing after it overtakes it."""
+        now = self._loop.now
+        when = now + self._link.delay()
+        self._last = when = max(when, self._last)
+        self.items.append((when, item))
+        if self._alarm is None:
+            self._arm(when)
+
+    def go_on(self, delay: float) -> None:
+        """The cut is over."""
+        if self._alarm is None and self.items:
+            self._arm(self._loop.now + delay)
+
+    def _arm(self, when: float) -> None:
+        self._alarm = self._loop.at(when, self.receiver.process, self._arrive)
+
+    def _arrive(self) -> None:
+        self._alarm = None
+        if self._link.is_cut:
+            self._link.holds(self)
+            return
+        items, now, receiver = self.items, self._loop.now, self.receiver
+        while items and items[0][0] <= now:
+            receiver.arrived(items.popleft()[1])
+        if items and self._alarm is None:
+            self._arm(items[0][0])
+
+
+class Connection:
+    """Two ends and the pipes between them; closed when both ends have ended."""
+
+    def __init__(self, loop: Loop, link: Link, ends: tuple[End, End]) -> None:
+        self.ends = ends
+        self.link = link
+        self.pipes = (Pipe(loop, link, ends[0]), Pipe(loop, link, ends[1]))  # to each end
+        self._loop = loop
+        self._open = [True, True]
+        link.connections[self] = None
+
+    def send(self, end: End, item: Any) -> None:
+        """From `end` to the other one."""
+        self.pipes[0 if end is self.ends[1] else 1].send(item)
+
+    def ended(self, end: End) -> None:
+        """`end` takes no more."""
+        self._open[0 if end is self.ends[0] else 1] = False
+        if not any(self._open):
+            self.link.connections.pop(self, None)
+
+    def died(self, end: End, random: Random) -> None:
+        """The process of `end` is gone: what it sent may have left it, the other end finds out when that has come."""
+        pipe = self.pipes[0 if end is self.ends[1] else 1]
+        if pipe.items and random.random() < 0.3:
+            lose_tail(pipe, random)
+        self.ended(end)
+        pipe.send(Reset)
+
+    def tear(self, random: Random) -> None:
+        """Both ends find out by themselves, each after what had arrived of what was on its way."""
+        for number, pipe in enumerate(self.pipes):
+            lose_tail(pipe, random)
+            if self._open[number]:
+                pipe.send(Reset)
+
+    def give_up(self, *, everybody: bool) -> None:
+        """Ends whose words are not taken find out; the others wait for something to come."""
+        for number, end in enumerate(self.ends):
+            if self._open[number] and (everybody or self.pipes[1 - number].items) and not end.process.dead:
+                self._loop.soon(end.process, end.broken, TimeoutError(110, "connection timed out"))
+
+
+class Reset:
+    """Sent through a pipe when the connection is no more."""
+
+
+def lose_tail(pipe: Pipe, random: Random) -> None:
+    """Some of what is on its way is lost, from some point on, which may be in the middle of an item of bytes."""
+    items = pipe.items
+    keep = int(random.random() * (len(items) + 1))
+    last = items[keep][1] if keep < len(items) else None
+    when = items[keep][0] if keep < len(items) else 0.0
+    while len(items) > keep:
+        items.pop()
+    if isinstance(last, bytes) and len(last) > 1 and random.random() < 0.7:
+        items.append((when, last[: 1 + int(random.random() * (len(last) - 1))]))

@@ -1,0 +1,69 @@
+"""A store provider whose commits have three moments: asked, on disk, answered. The process can die between any two."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from random import Random
+
+from services.store.provider import Changes, StoredBatch
+from services.store.providers.memory import MemoryProvider
+
+_SLOWER = 100.0
+_READS = 0.2  # share of the rows that have to be waited for
+
+
+class Disk:
+    """How the disk is at the moment; times are of the loop."""
+
+    def __init__(self, random: Random, commit: float, now: Callable[[], float]) -> None:
+        """`commit` is how long a commit takes in the mean."""
+        self.full_until = self.fails_until = self.slow_until = 0.0
+        self._random = random
+        self._commit = commit
+        self._now = now
+
+    def heal(self) -> None:
+        """It is as it should be."""
+        self.full_until = self.fails_until = self.slow_until = 0.0
+
+    def moment(self) -> float:
+        """Half of a commit."""
+        slower = _SLOWER if self._now() < self.slow_until else 1.0
+        return slower * self._commit * self._random.random()
+
+    async def turn(self) -> None:
+        """Others may have one while something is read."""
+        if self._random.random() < _READS:
+            await asyncio.sleep(self.moment())
+
+    def check(self) -> None:
+        """Raises OSError when nothing can be written."""
+        if self._now() < self.full_until:
+            raise OSError(28, "no space left on device")
+        if self._now() < self.fails_until and self._random.random() < 0.7:
+            raise OSError(5, "input/output error")
+
+
+class SimulatedProvider(MemoryProvider):
+    """What is on disk outlives every process: the same object serves one after the other."""
+
+    def __init__(self, folder: Path, disk: Disk) -> None:
+        super().__init__(folder)
+        self._origin = 0
+        self._incarnation = 0
+        self._disk = disk
+
+    async def commit(self, changes: Changes) -> None:
+        """Raises OSError, and then nothing was written."""
+        await asyncio.sleep(self._disk.moment())
+        self._disk.check()
+        await super().commit(changes)  # does not wait: a process that is killed now or later has written all
+        await asyncio.sleep(self._disk.moment())
+
+    async def batches(self, partition: int) -> AsyncIterator[StoredBatch]:
+        """Some of them at a time, commits between: as from a real disk."""
+        async for batch in super().batches(partition):
+            await self._disk.turn()
+            yield batch

@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import pytest
+
+from tests.simulation.draw import draw
+from tests.simulation.plan import Plan
+from tests.simulation.shrink import Shrinker
+from tests.simulation.steps import STEPS
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_plan(seed: int) -> None:
+    """A seed gives the same plan each time, which JSON keeps, and whose steps there are."""
+    plan = draw(seed)
+    assert plan == draw(seed)
+    assert Plan.load(plan.dump()) == plan
+    names = {client["name"] for client in plan.clients}
+    assert {step["do"] for step in [*plan.topology, *plan.steps]} <= STEPS.keys()
+    assert {step["client"] for step in plan.steps} <= names
+    assert plan.lines()
+
+
+def test_swarm() -> None:
+    """Histories differ in kind: some have no faults, some have many; some one queue, some many."""
+    plans = [draw(seed) for seed in range(200)]
+    queues = [sum(step["do"] == "queue" for step in plan.topology) for plan in plans]
+    assert min(queues) == 1
+    assert max(queues) >= 20
+    assert not all(plan.faults for plan in plans)
+    assert max(len(plan.faults) for plan in plans) >= 10
+    kinds = {fault["do"] for plan in plans for fault in plan.faults}
+    assert kinds >= {"kill", "stop", "move", "pause", "cut", "tear", "slow", "disk_full", "suspend", "jump_clock"}
+
+
+def _long() -> Plan:
+    steps = [{"client": "c0", "do": "publish", "count": 1, "key": str(number)} for number in range(40)]
+    return Plan(1, {"gateways": 3}, [], [{"name": "c0", "host": "/", "gateway": 2}], steps, [])
+
+
+def test_shrinking() -> None:
+    """What a failure does not need is left out, and it still fails."""
+
+    def fails(plan: Plan) -> bool:
+        return {"7", "23"} <= {step["key"] for step in plan.steps} and plan.shape["gateways"] >= 1
+
+    shortest = Shrinker(fails, runs=400).shrink(_long())
+    assert [step["key"] for step in shortest.steps] == ["7", "23"]
+    assert shortest.shape["gateways"] == 1
+    assert shortest.clients[0]["gateway"] == 0
+    assert fails(shortest)
+
+
+def test_shrinking_is_bounded() -> None:
+    """It runs no more often than it may."""
+    runs = 0
+
+    def fails(plan: Plan) -> bool:
+        nonlocal runs
+        runs += 1
+        return len(plan.steps) > 3
+
+    Shrinker(fails, runs=25).shrink(_long())
+    assert runs <= 25
