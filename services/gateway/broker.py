@@ -18,7 +18,6 @@ from services.common.containment import for_each
 from services.common.errors import AccessRefused, InternalError, NotFound, Unavailable
 from services.common.ledger.recorder import OFF
 from services.common.memory import available
-from services.common.message.weight import weight
 from services.common.telemetry.tracer import OFF as NO_TRACER
 from services.common.telemetry.tracer import Tracer
 from services.gateway.adrift import Adrift
@@ -238,8 +237,10 @@ class Broker:
             end_of_run = at + run.count
             if run.HasField("shared_properties"):
                 its = [run.shared_properties] * run.count
+                size = len(run.shared_properties) * run.count
             else:
                 its = properties[own : own + run.count]
+                size = sum(map(len, its))
                 own += run.count
             consumer = self._consumers.get(run.consumer)
             if consumer and consumer.link is link:
@@ -252,7 +253,7 @@ class Broker:
                     uids[at:end_of_run],
                     its,
                     its_bodies,
-                    weight(its, its_bodies),
+                    size + sum(map(len, its_bodies)),
                 )
                 try:
                     consumer.session.deliver(consumer, arrived)

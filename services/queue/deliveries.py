@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from services.common.message.weight import weight
 from services.queue.entry import Entry
 from services.queue.message import Run
 from services.rpc.queue_pb2 import TracedDelivery
@@ -85,9 +86,9 @@ class Deliveries:
         else:
             self.runs.append(DeliveryRun(consumer, len(uids), run, redelivered, shared))
 
-    def add_entries(self, consumer: int, entries: list[Entry]) -> bool:
-        """Adds entries, grouped by what they have in common; True when some were delivered before."""
-        first, end, again = 0, len(entries), False
+    def add_entries(self, consumer: int, entries: list[Entry]) -> tuple[bool, int]:
+        """Adds entries, grouped by what they have in common; whether some were delivered before, and what all weigh."""
+        first, end, again, size = 0, len(entries), False, 0
         while first < end:
             run, redelivered = entries[first].message.run, entries[first].attempts > 0
             again = again or redelivered
@@ -103,5 +104,6 @@ class Deliveries:
             properties = shared if own.count(shared) == len(own) else own
             uids, bodies = [message.uid for message in group], [message.body for message in group]
             self.add(consumer, run, redelivered, uids, properties, bodies)
+            size += weight(own, bodies)
             first = last
-        return again
+        return again, size

@@ -129,7 +129,7 @@ class Dispatcher:
             position = place + first
         self.position = max(self.position, position + count)
         messages = arrival.messages(first, end)
-        self._context.account.hold(messages, self._holding)
+        self._context.account.hold(messages, arrival.weight(first, end), self._holding)
         places = range(position, position + count)
         return [Entry(m, place, expires, part, state) for m, place in zip(messages, places, strict=True)]
 
@@ -153,8 +153,7 @@ class Dispatcher:
             self._context.traffic += len(taken)
 
     def _hand_out(self, consumer: Consumer, entries: list[Entry]) -> None:
-        self._spend(consumer, entries)
-        again = consumer.link.deliveries.add_entries(consumer.handle, entries)
+        again = self._send(consumer, entries)
         durable = self.journalled
         uids = uids_of(entries)
         if self._record.on:
@@ -193,14 +192,17 @@ class Dispatcher:
                 size -= entry.message.weight
             if seen:
                 browser.seen = seen[-1].position
-                self._spend(browser, seen)
-                again = browser.link.deliveries.add_entries(browser.handle, seen)
+                again = self._send(browser, seen)
                 if self._record.on:
                     self._record_delivered(browser, seen, uids_of(seen), again=again)
 
-    def _spend(self, consumer: Consumer, entries: Sequence[Entry]) -> None:
+    @staticmethod
+    def _send(consumer: Consumer, entries: list[Entry]) -> bool:
+        """Takes them from its credit; True when some were delivered before."""
+        again, spent = consumer.link.deliveries.add_entries(consumer.handle, entries)
         consumer.messages -= len(entries)
-        consumer.size -= sum([entry.message.weight for entry in entries])
+        consumer.size -= spent
+        return again
 
 
 def _weight(properties: Sequence[bytes] | bytes, bodies: Sequence[bytes]) -> int:

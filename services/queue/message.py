@@ -70,17 +70,15 @@ class MemoryAccount:
     def __init__(self) -> None:
         self.used = 0
 
-    def hold(self, messages: Sequence[Message], holding: Holding) -> None:
-        """Each has one entry more, in the queue of `holding`."""
-        count, fresh, size = len(messages), 0, 0
+    def hold(self, messages: Sequence[Message], weight: int, holding: Holding) -> None:
+        """Each has one entry more, in the queue of `holding`; all of them weigh `weight`."""
+        count = len(messages)
+        fresh = [message for message in messages if not message.references]
         for message in messages:
-            if not message.references:
-                fresh += 1
-                size += len(message.properties) + len(message.body)
             message.references += 1
-        self.used += size + fresh * _MESSAGE + count * _ENTRY
-        whole = size if fresh == count else sum([message.weight for message in messages])
-        holding.size += whole + count * (_MESSAGE + _ENTRY)
+        size = weight if len(fresh) == count else sum([message.weight for message in fresh])
+        self.used += size + len(fresh) * _MESSAGE + count * _ENTRY
+        holding.size += weight + count * (_MESSAGE + _ENTRY)
 
     def let_go(self, entries: Sequence[Entry], holding: Holding) -> None:
         """These entries of the queue of `holding` are no more."""

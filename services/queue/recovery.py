@@ -80,7 +80,8 @@ class Recovery:
             former = self.formers.setdefault(origin, Former(origin))
             for entry in entries:
                 entry.state, entry.holder = ACQUIRED, former
-        self._account.hold([entry.message for entry in entries], NOBODYS)
+        messages = [entry.message for entry in entries]
+        self._account.hold(messages, sum([message.weight for message in messages]), NOBODYS)
         reason = HELD if kept else HANDED_OVER if handed_over else JOURNAL
         self.recovered.setdefault((queue_id, reason), []).extend(uids_of(entries))
         if entries:
