@@ -86,6 +86,30 @@ def _add(rng: Random, places: Places) -> dict[str, Any]:
     return {"do": "add_queue_process"}
 
 
+# Of calls, between one step of what has to be whole and the next.
+_OF_COMMITS = [("CommitTransaction", "asked"), ("CommitTransaction", "answered")]
+_MOMENTS = [
+    *_OF_COMMITS, ("ResolveTransaction", "answered"), ("Recover", "asked"), ("Recover", "answered"),
+    ("Journal", "answered"), ("PutRecords", "answered"),
+]  # fmt: skip
+_SPRUNG: list[tuple[int, Draw]] = [
+    (3, _kill("store")), (3, _kill("queue")), (2, _kill("gateway")), (2, _move), (3, _from_store), (1, _between("cut")),
+    (1, _of_process("pause")),
+]  # fmt: skip
+
+
+def _ambush(moments: list[tuple[str, str]]) -> Draw:
+    def draw(rng: Random, places: Places) -> dict[str, Any]:
+        draws = rng.choices(
+            [draw for _, draw in _SPRUNG], [weight for weight, _ in _SPRUNG], k=rng.choice([1, 1, 2, 3])
+        )
+        then = [draw(rng, places) for draw in draws]
+        hold = rng.choice([0, 0, 0.5, 2.0, 4.0])
+        return {"do": "ambush", "args": list(rng.choice(moments)), "hold": hold, "then": then}
+
+    return draw
+
+
 # How often a history has it at all, and who draws it.
 KINDS: dict[str, tuple[float, Draw]] = {
     "kill queue": (0.45, _kill("queue")),
@@ -107,12 +131,15 @@ KINDS: dict[str, tuple[float, Draw]] = {
     "suspend": (0.04, _disk("suspend")),
     "add": (0.08, _add),
     "between": (0.25, _from_store),
+    "ambush": (0.2, _ambush(_MOMENTS)),
+    "ambush a commit": (0.0, _ambush(_OF_COMMITS)),
 }
 
 
 # Between prepare and commit there is little time, unless something takes long while owners change.
 _OF_TRANSACTIONS = {
     "kill queue": 0.7, "move": 0.6, "between": 0.7, "disk_slow": 0.3, "kill store": 0.3, "kill gateway": 0.2,
+    "ambush a commit": 0.8,
 }  # fmt: skip
 
 

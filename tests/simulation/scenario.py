@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import AbstractContextManager
+from functools import partial
 from typing import Any, Protocol
 
 from pamqp import commands
@@ -227,15 +228,25 @@ class _Faults:
             left = start + fault["at"] - asyncio.get_running_loop().time()
             if left > 0:
                 await asyncio.sleep(left)
-            names = tuple(str(name) for name in fault.get("args", ()))
-            seconds = fault.get("seconds", 0.0)
-            self.history.faults.append(
-                Fault(fault["do"], names, self.history.tick(), asyncio.get_running_loop().time(), seconds)
-            )
-            timed = [seconds] if "seconds" in fault else []
-            getattr(self.cluster, fault["do"])(*fault.get("args", ()), *timed)
+            if fault["do"] == "ambush":
+                self.cluster.ambush(*fault["args"], fault["hold"], partial(self._spring, fault["then"]))
+            else:
+                self._happen(fault)
         ends = [each["at"] + (each.get("seconds", 0) if each["do"] != "jump_clock" else 0) for each in faults]
         await asyncio.sleep(max(0.0, start + max(ends, default=0) - asyncio.get_running_loop().time()))
+
+    def _happen(self, fault: Step) -> None:
+        names = tuple(str(name) for name in fault.get("args", ()))
+        seconds = fault.get("seconds", 0.0)
+        self.history.faults.append(
+            Fault(fault["do"], names, self.history.tick(), asyncio.get_running_loop().time(), seconds)
+        )
+        timed = [seconds] if "seconds" in fault else []
+        getattr(self.cluster, fault["do"])(*fault.get("args", ()), *timed)
+
+    def _spring(self, faults: list[Step]) -> None:
+        for fault in _with_ends([{"at": 0.0, **fault} for fault in faults]):
+            asyncio.get_running_loop().call_later(fault["at"], self._happen, fault)
 
 
 def _with_ends(faults: list[Step]) -> list[Step]:

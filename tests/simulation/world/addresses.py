@@ -6,6 +6,7 @@ import asyncio
 from random import Random
 from typing import Any, Protocol
 
+from tests.simulation.world.ambush import Ambushes
 from tests.simulation.world.loop import Loop
 from tests.simulation.world.network import Link
 from tests.simulation.world.processes import PROCESS, Host, Process
@@ -28,6 +29,7 @@ class Network:
         self.loop = loop
         self.random = random
         self.shape = shape
+        self.ambushes = Ambushes(loop)
         self.hosts: dict[str, Host] = {}
         self._by_address: dict[str, Host] = {}
         self._links: dict[tuple[int, int], Link] = {}
@@ -75,6 +77,7 @@ class Network:
 
     def heal(self) -> None:
         """Ends all faults."""
+        self.ambushes.lift()
         for link in list(self._links.values()):
             link.heal()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -187,6 +188,10 @@ class Cluster:
     def disk_slow(self, seconds: float) -> None:
         """Commits take a hundred times as long."""
         self._disk.slow_until = self._loop.now + seconds
+
+    def ambush(self, method: str, moment: str, hold: float, spring: Callable[[], None]) -> None:
+        """At the next moment of that kind; see `Ambushes`."""
+        self._network.ambushes.lay(method, moment, hold, spring)
 
     def move(self, partition: int, queue_process: str) -> asyncio.Task[None]:
         """As `hopline partitions move`, in the background; in vain when the queue process does not live."""

@@ -13,6 +13,7 @@ import grpc
 
 from services.common.streams.server import StreamServer, _Served
 from tests.simulation.world.addresses import Network
+from tests.simulation.world.ambush import ANSWERED, ASKED
 from tests.simulation.world.network import Connection, Reset
 from tests.simulation.world.processes import PROCESS
 from tests.simulation.world.transports import SimTransport
@@ -117,6 +118,7 @@ class ServerEnd:
         self.connection: Connection = None  # type: ignore[assignment]  # set as soon as both ends are there
         self.calls: dict[int, ServerCall] = {}
         self.loop = network.loop
+        self.ambushes = network.ambushes
         self._network = network
         self._listener = listener
         self._lost = False
@@ -224,6 +226,7 @@ class ServerCall:
         return self._handler.request_deserializer(self._requests.popleft())
 
     async def write(self, response: Any) -> None:
+        await self._end.ambushes.meet(self._method, ANSWERED)
         self._end.send("message", self._number, self._handler.response_serializer(response))
 
     async def abort(self, code: grpc.StatusCode, details: str = "", trailing_metadata: Any = ()) -> NoReturn:
@@ -238,7 +241,9 @@ class ServerCall:
             self._handler = await self._server.handler_of(self._method, self._metadata)
             if self._handler is None:
                 await self.abort(Codes.UNIMPLEMENTED, "Method not found!")
+            await self._end.ambushes.meet(self._method, ASKED)
             payload = await self._answer()
+            await self._end.ambushes.meet(self._method, ANSWERED)
             status = (self._code, self._details, ())
         except _Aborted as aborted:
             status = aborted.status
