@@ -7,7 +7,7 @@ TOOLS := $(VENV)/.tools
 SOURCES := pyproject.toml hatch_build.py $(wildcard proto/*.proto)
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check
 
-.PHONY: run test check bench fuzz chaos simulate simulate-mutants format images compose-up clean
+.PHONY: run test lint check bench fuzz chaos simulate simulate-mutants format images compose-up clean
 
 # What the broker itself needs.
 $(BROKER): $(SOURCES)
@@ -35,11 +35,13 @@ test: $(TOOLS)
 	$(BIN)/pytest -q --numprocesses 2 --dist loadfile tests/spark
 	$(BIN)/pytest -q $(addprefix --ignore=,$(FAST) tests/spark)
 
-check: $(TOOLS)
+lint: $(TOOLS)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+check: lint
 	$(BIN)/pytest -q $(TOGETHER) tests/unit tests/conformance
 
 format: $(TOOLS)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tests.support.chaos.containers import ContainerStack
 
 PLAN = Plan()
-AROUND_SECONDS = 300  # to start, to settle, to stop
+AROUND_SECONDS = 600  # to make images, to start, to settle, to stop
 
 
 # pika leaves the sockets of connections that failed to the garbage collector.

@@ -90,7 +90,7 @@ def _add(rng: Random, places: Places) -> dict[str, Any]:
 _OF_COMMITS = [("CommitTransaction", "asked"), ("CommitTransaction", "answered")]
 _MOMENTS = [
     *_OF_COMMITS, ("ResolveTransaction", "answered"), ("Recover", "asked"), ("Recover", "answered"),
-    ("Journal", "answered"), ("PutRecords", "answered"),
+    ("Journal", "received"), ("Journal", "answered"), ("PutRecords", "answered"),
 ]  # fmt: skip
 _SPRUNG: list[tuple[int, Draw]] = [
     (3, _kill("store")), (3, _kill("queue")), (2, _kill("gateway")), (2, _move), (3, _from_store), (1, _between("cut")),
@@ -108,6 +108,22 @@ def _ambush(moments: list[tuple[str, str]]) -> Draw:
         return {"do": "ambush", "args": list(rng.choice(moments)), "hold": hold, "then": then}
 
     return draw
+
+
+def _forgotten(rng: Random, places: Places) -> dict[str, Any]:
+    """The store and an owner die before it has written what the owner was told."""
+    then = [_kill(role)(rng, places) for role in ("store", "queue")]
+    return {"do": "ambush", "args": ["Journal", "received"], "hold": 0, "then": then}
+
+
+def _unheard(rng: Random, places: Places) -> dict[str, Any]:
+    """An owner leaves in good order while a publisher does not hear it."""
+    queue = rng.choice(places["queue"])
+    then = [
+        {"do": "cut", "args": [rng.choice(places["gateway"]), queue], "seconds": _seconds(rng)},
+        {"do": "stop", "args": [queue], "at": rng.choice([0.05, 0.3, 1.0]), "for": _seconds(rng)},
+    ]
+    return {"do": "ambush", "args": ["Journal", "answered"], "hold": 0, "then": then}
 
 
 # How often a history has it at all, and who draws it.
@@ -132,6 +148,8 @@ KINDS: dict[str, tuple[float, Draw]] = {
     "add": (0.08, _add),
     "between": (0.25, _from_store),
     "ambush": (0.2, _ambush(_MOMENTS)),
+    "unheard": (0.15, _unheard),
+    "forgotten": (0.15, _forgotten),
     "ambush a commit": (0.0, _ambush(_OF_COMMITS)),
 }
 

@@ -18,6 +18,7 @@ from tests.simulation.steps import STEPS
 
 PATIENCE = 120.0  # seconds after healing in which everything has to be answered
 _QUIET = 3.0  # seconds without a delivery after which a queue has nothing more to give
+_CARRIED_OUT = 4.0
 _ROUNDS = 6
 _NOT_FOUND = 404
 _ROUTER = "router-1:7000"
@@ -113,9 +114,12 @@ class _Scenario:
     # -------------------------------------------------------------- what is left
 
     async def empty(self) -> None:
-        """Everything that expires has done so; then every queue is emptied, until nothing comes any more."""
+        """Everything that expires has done so; then every queue is emptied, until nothing comes any more.
+
+        A gateway carries out what it had read of connections that are closed, once it has heard of a router again.
+        """
         self.history.draining, self.history.phase = True, "emptying"
-        await asyncio.sleep(1 + self._longest_ttl())
+        await asyncio.sleep(_CARRIED_OUT + self._longest_ttl())
         queues = list(
             dict.fromkeys((step["host"], step["queue"]) for step in self.plan.topology if step["do"] == "queue")
         )

@@ -21,8 +21,6 @@ def touched(facts: Facts) -> Iterator[Violation]:
 
 def shared(facts: Facts) -> Iterator[Violation]:
     """An exclusive consumer has its queue for itself, from its answer to its end."""
-    if facts.gateways_may_be_deaf:
-        return
     for (_, queue), consumers in facts.consumers.items():
         for one in consumers:
             for other in consumers:
@@ -36,10 +34,15 @@ def shared(facts: Facts) -> Iterator[Violation]:
 
 def _overlap(facts: Facts, one: Consuming, other: Consuming) -> bool:
     """Whether the other came while the one was certainly there."""
-    if one.attached is None or other.attached is None or facts.troubled(one.channel.connection.gateway):
+    if one.attached is None or other.attached is None or _unsure(facts, one):
         return False
     until = min(_end(one), one.channel.held_until)
     return one.attached < other.asked and other.attached < until and not one.cancelled_by_broker
+
+
+def _unsure(facts: Facts, consuming: Consuming) -> bool:
+    gateway = consuming.channel.connection.gateway
+    return facts.troubled(gateway) or facts.may_be_deaf(gateway)
 
 
 def _end(consuming: Consuming) -> int:

@@ -16,7 +16,8 @@ _DEADLY = {
     "pause", "starve", "cut", "slow", "suspend", "disk_full", "disk_fails", "disk_slow",
 }  # fmt: skip
 # These keep a gateway from telling a new owner in time what its clients hold: then it may be given to others.
-_DEAFENING = {"pause", "starve", "cut", "slow", "suspend", "jump_clock"}
+_DEAFENING = {"pause", "starve", "jump_clock"}  # of the one or the other
+_BETWEEN = {"cut", "slow"}
 
 
 class Violation(NamedTuple):
@@ -136,10 +137,14 @@ class Facts:
         killed = self.faults("kill", of="queue-") or self.faults("kill", of="store")
         return bool(killed or self.faults(*_DEADLY))
 
+    def may_be_deaf(self, gateway: str) -> bool:
+        """Whether what its clients hold may have been given to others, because a new owner did not hear it in time."""
+        return any(_deafens(fault, gateway) for fault in self.history.faults)
+
     @cached_property
-    def gateways_may_be_deaf(self) -> bool:
-        """Whether what clients hold may have been given to others, because a gateway could not be asked in time."""
-        return bool(self.faults(*_DEAFENING))
+    def any_may_be_deaf(self) -> bool:
+        """Whether that may be so of any gateway that clients are connected to."""
+        return any(self.may_be_deaf(gateway) for gateway in {each.gateway for each in self.history.connections})
 
     def troubled(self, gateway: str) -> bool:
         """Whether a gateway did not simply live on."""
@@ -151,6 +156,13 @@ class Facts:
         return bool(
             self.faults("kill", "stop", of="store") and self.faults("kill", "stop", "pause", "cut", of="router")
         )
+
+
+def _deafens(fault: Fault, gateway: str) -> bool:
+    names = fault.names
+    if fault.what in _DEAFENING:
+        return gateway in names or any(name.startswith("queue-") for name in names)
+    return fault.what == "suspend" or (fault.what in _BETWEEN and gateway in names)
 
 
 def _queue(host: str, step: Step, *, own: bool) -> Queue:

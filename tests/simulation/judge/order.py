@@ -10,7 +10,7 @@ from tests.simulation.judge.facts import Facts, Queue, Violation, told
 
 def disordered(facts: Facts) -> Iterator[Violation]:
     """AMQP 0-9-1, 4.7."""
-    if facts.gateways_may_be_deaf or facts.faults("kill", "stop", of="gateway-"):
+    if facts.any_may_be_deaf or facts.faults("kill", "stop", of="gateway-"):
         return
     highest: dict[tuple[object, ...], tuple[int, Sent]] = {}
     for each in facts.history.deliveries:

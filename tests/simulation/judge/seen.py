@@ -82,22 +82,28 @@ def _from_before(facts: Facts, sent: Sent, delivered: Delivered) -> str:
 
 def seen_again(facts: Facts) -> Iterator[Violation]:
     """What was acknowledged, and known to be, does not come again."""
-    if facts.gateways_may_be_deaf:
-        return
     for (_, queue, message), deliveries in facts.deliveries.items():
         sent = facts.history.sent.get(message)
         for done in deliveries:
             if sent is None or not _settled_for_good(facts, done):
                 continue
-            for other in deliveries:
-                if other.draining and other.at > done.settled and _same_copy(facts, done, other):  # type: ignore[operator]
-                    how = "in a committed transaction" if done.transaction else "and its channel answered later"
-                    yield Violation(
-                        "acknowledged is never seen again",
-                        f"{told(sent)} was acknowledged in {queue} by {done.channel.connection.client} {how}, and was"
-                        f" there in the end (redelivered: {other.redelivered})",
-                    )
-                    break
+            again = next((each for each in deliveries if _is_later(done, each) and _same_copy(facts, done, each)), None)
+            if again:
+                how = "in a committed transaction" if done.transaction else "and its channel answered later"
+                when = "in the end" if again.draining else f"given to {again.channel.connection.client} later"
+                yield Violation(
+                    "acknowledged is never seen again",
+                    f"{told(sent)} was acknowledged in {queue} by {done.channel.connection.client} {how}, and was"
+                    f" there {when} (redelivered: {again.redelivered})",
+                )
+
+
+def _is_later(done: Delivered, other: Delivered) -> bool:
+    """Whether it came after the end of the one; what had gone out before may arrive until everything is quiet."""
+    since = done.transaction.answered if done.transaction else done.known
+    if other.draining:
+        since = done.settled
+    return since is not None and other.at > since
 
 
 def _settled_for_good(facts: Facts, delivered: Delivered) -> bool:
@@ -105,7 +111,8 @@ def _settled_for_good(facts: Facts, delivered: Delivered) -> bool:
         return False
     if delivered.transaction:
         return delivered.transaction.outcome == "committed"
-    return delivered.known is not None and not facts.troubled(delivered.channel.connection.gateway)
+    gateway = delivered.channel.connection.gateway
+    return delivered.known is not None and not facts.troubled(gateway) and not facts.may_be_deaf(gateway)
 
 
 def _same_copy(facts: Facts, one: Delivered, other: Delivered) -> bool:
@@ -117,15 +124,16 @@ def _same_copy(facts: Facts, one: Delivered, other: Delivered) -> bool:
 
 def held_by_two(facts: Facts) -> Iterator[Violation]:
     """What one client holds is not given to another, whoever owns the queue."""
-    if facts.gateways_may_be_deaf:
-        return
     for (_, queue, message), deliveries in facts.deliveries.items():
         for before, after in pairwise(deliveries):
             sent = facts.history.sent.get(message)
             held = before.settled is None or before.settled > after.at
             if sent is None or not held or not _same_copy(facts, before, after) or _late(after):
                 continue
-            if before.channel.held_until > after.at and not facts.troubled(before.channel.connection.gateway):
+            gateway = before.channel.connection.gateway
+            if facts.troubled(gateway) or facts.may_be_deaf(gateway):
+                continue
+            if before.channel.held_until > after.at:
                 yield Violation(
                     "what one holds is nobody else's",
                     f"{told(sent)} was delivered from {queue} to {after.channel.connection.client} (tag {after.tag})"

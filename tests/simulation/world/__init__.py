@@ -44,6 +44,9 @@ hosts of clients where two ends are named. A fault that makes no sense at the mo
     cluster.suspend(seconds)                  # the machine: all processes of the cluster; timers stand still, boot
                                               # time and wall clock go on
     cluster.move(partition, queue_process)    # as `hopline partitions move`, in the background; gives the task
+    cluster.ambush(method, moment, hold, spring)
+                                              # spring() when a gRPC call of that method is next "asked" for, about to
+                                              # be "answered", or has "received" more; it goes on `hold` seconds later
     cluster.add_queue_process()               # gives its name; it starts in the background
     cluster.stop_for_good(name)               # stopped, and not started by heal (scaling in)
 

@@ -1,4 +1,4 @@
-"""Faults that wait for a moment: until somebody asks for a method, or is about to be answered.
+"""Faults that wait for a moment: until somebody asks for a method, says more on its stream, or is about to be answered.
 
 Between two steps of a protocol there is so little time that a fault at any moment hardly ever meets it.
 """
@@ -12,7 +12,7 @@ from typing import NamedTuple
 from tests.simulation.world.loop import Loop
 from tests.simulation.world.processes import PROCESS, Process
 
-ASKED, ANSWERED = "asked", "answered"
+ASKED, RECEIVED, ANSWERED = "asked", "received", "answered"  # a call; a message of its stream
 _AT_LEAST = 0.0001  # seconds, for what is sprung to happen first
 
 

@@ -13,7 +13,7 @@ import grpc
 
 from services.common.streams.server import StreamServer, _Served
 from tests.simulation.world.addresses import Network
-from tests.simulation.world.ambush import ANSWERED, ASKED
+from tests.simulation.world.ambush import ANSWERED, ASKED, RECEIVED
 from tests.simulation.world.network import Connection, Reset
 from tests.simulation.world.processes import PROCESS
 from tests.simulation.world.transports import SimTransport
@@ -223,6 +223,8 @@ class ServerCall:
             await self._waiter
         if self._requests[0] is None:
             return EOF_MESSAGE
+        if self._handler.request_streaming:
+            await self._end.ambushes.meet(self._method, RECEIVED)
         return self._handler.request_deserializer(self._requests.popleft())
 
     async def write(self, response: Any) -> None:
