@@ -111,9 +111,9 @@ def _ambush(moments: list[tuple[str, str]]) -> Draw:
 
 
 def _forgotten(rng: Random, places: Places) -> dict[str, Any]:
-    """The store and an owner die before it has written what the owner was told."""
-    then = [_kill(role)(rng, places) for role in ("store", "queue")]
-    return {"do": "ambush", "args": ["Journal", "received"], "hold": 0, "then": then}
+    """The store dies before it has written what it was told, or before it says so; an owner dies then or later."""
+    then = [_kill("store")(rng, places), {**_kill("queue")(rng, places), "at": rng.choice([0, 0, 1.0, 4.0])}]
+    return {"do": "ambush", "args": ["Journal", rng.choice(["received", "answered"])], "hold": 0, "then": then}
 
 
 def _unheard(rng: Random, places: Places) -> dict[str, Any]:
