@@ -110,6 +110,13 @@ def _ambush(moments: list[tuple[str, str]]) -> Draw:
     return draw
 
 
+def _long_away(rng: Random, places: Places) -> dict[str, Any]:
+    """The store is away in the middle of a commit for longer than anybody waits for it."""
+    del places
+    then = [{"do": "kill", "args": ["store-1"], "for": rng.choice([45, 70, 100])}]
+    return {"do": "ambush", "args": ["CommitTransaction", rng.choice(["asked", "answered"])], "hold": 0, "then": then}
+
+
 def _forgotten(rng: Random, places: Places) -> dict[str, Any]:
     """The store dies before it has written what it was told, or before it says so; an owner dies then or later."""
     then = [_kill("store")(rng, places), {**_kill("queue")(rng, places), "at": rng.choice([0, 0, 1.0, 4.0])}]
@@ -151,13 +158,14 @@ KINDS: dict[str, tuple[float, Draw]] = {
     "unheard": (0.15, _unheard),
     "forgotten": (0.15, _forgotten),
     "ambush a commit": (0.0, _ambush(_OF_COMMITS)),
+    "long away": (0.0, _long_away),
 }
 
 
 # Between prepare and commit there is little time, unless something takes long while owners change.
 _OF_TRANSACTIONS = {
     "kill queue": 0.7, "move": 0.6, "between": 0.7, "disk_slow": 0.3, "kill store": 0.3, "kill gateway": 0.2,
-    "ambush a commit": 0.8,
+    "ambush a commit": 0.8, "long away": 0.15,
 }  # fmt: skip
 
 

@@ -225,6 +225,7 @@ class _Faults:
 
     def __init__(self, cluster: Any, history: History) -> None:
         self.cluster, self.history = cluster, history
+        self.until = 0.0  # when all that was begun is over
 
     async def begin(self, faults: list[Step]) -> None:
         start = asyncio.get_running_loop().time()
@@ -236,21 +237,22 @@ class _Faults:
                 self.cluster.ambush(*fault["args"], fault["hold"], partial(self._spring, fault["then"]))
             else:
                 self._happen(fault)
-        ends = [each["at"] + (each.get("seconds", 0) if each["do"] != "jump_clock" else 0) for each in faults]
-        await asyncio.sleep(max(0.0, start + max(ends, default=0) - asyncio.get_running_loop().time()))
+        while (left := self.until - asyncio.get_running_loop().time()) > 0:
+            await asyncio.sleep(left)  # what is sprung meanwhile may take longer
 
     def _happen(self, fault: Step) -> None:
         names = tuple(str(name) for name in fault.get("args", ()))
-        seconds = fault.get("seconds", 0.0)
-        self.history.faults.append(
-            Fault(fault["do"], names, self.history.tick(), asyncio.get_running_loop().time(), seconds)
-        )
+        now, seconds = asyncio.get_running_loop().time(), fault.get("seconds", 0.0)
+        self.history.faults.append(Fault(fault["do"], names, self.history.tick(), now, seconds))
+        self.until = max(self.until, now + (seconds if fault["do"] != "jump_clock" else 0.0))
         timed = [seconds] if "seconds" in fault else []
         getattr(self.cluster, fault["do"])(*fault.get("args", ()), *timed)
 
     def _spring(self, faults: list[Step]) -> None:
         for fault in _with_ends([{"at": 0.0, **fault} for fault in faults]):
-            asyncio.get_running_loop().call_later(fault["at"], self._happen, fault)
+            loop = asyncio.get_running_loop()
+            self.until = max(self.until, loop.time() + fault["at"])
+            loop.call_later(fault["at"], self._happen, fault)
 
 
 def _with_ends(faults: list[Step]) -> list[Step]:
