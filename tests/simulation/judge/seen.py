@@ -103,7 +103,7 @@ def _is_later(done: Delivered, other: Delivered) -> bool:
     since = done.transaction.answered if done.transaction else done.known
     if other.draining:
         since = done.settled
-    return since is not None and other.at > since
+    return since is not None and other.at > since and not _late(other)
 
 
 def _settled_for_good(facts: Facts, delivered: Delivered) -> bool:
