@@ -16,6 +16,7 @@ from tests.simulation.world.shape import Shape
 
 USER_TIMEOUT = 5.0  # seconds for which a socket waits that what it sent is taken, then it gives the connection up
 _KEEPALIVE = 15.0  # the same where nothing is on its way
+_ASKS = 10.0  # seconds after which an end that hears nothing asks, and finds out that the other one gave up
 _SLOWER = 100.0
 _RESET_SHARE = 0.4  # of the connections that were cut: reset when the link is back
 
@@ -70,6 +71,8 @@ class Link:
         if self.is_cut:
             self.cut_until = self._loop.now
             self._mend()
+        for connection in list(self.connections):
+            connection.ask()
 
     def tear(self) -> None:
         """Breaks what is connected."""
@@ -89,6 +92,7 @@ class Link:
         for connection in list(self.connections):
             if any(pipe in held for pipe in connection.pipes) and self._random.random() < _RESET_SHARE:
                 connection.tear(self._random)
+            self._loop.after(_ASKS * self._random.random(), self._loop.kernel, connection.ask)
 
     def _give_up(self, idle: bool) -> None:
         if self.is_cut:
@@ -171,6 +175,11 @@ class Connection:
             lose_tail(pipe, random)
             if self._open[number]:
                 pipe.send(Reset)
+
+    def ask(self) -> None:
+        """An end that is left over is told so."""
+        if self._open[0] != self._open[1]:
+            self.pipes[0 if self._open[0] else 1].send(Reset)
 
     def give_up(self, *, everybody: bool) -> None:
         """Ends whose words are not taken find out; the others wait for something to come."""
