@@ -19,6 +19,8 @@ from services.rpc.mgmt_pb2_grpc import MgmtServicer, add_MgmtServicer_to_server
 from tests.support.amqp_client import AmqpClient
 from tests.support.queue_house import House as QueueHouse
 
+_LOOKS, _LOOK_SECONDS = 250, 0.02
+
 
 def free_port() -> int:
     """A TCP port that nobody listens on."""
@@ -68,7 +70,7 @@ class BrokerHouse:
         await self.stop()
 
     async def start(self) -> None:
-        """Returns when clients can connect."""
+        """Returns when clients can connect, and partitions have gone where they stay."""
         await self._inner.start()
         for name in self._queue_names:
             await self._inner.start_queue(name)
@@ -77,6 +79,14 @@ class BrokerHouse:
         await store.close()
         for number, port in enumerate(self.ports, 1):
             await self._start_gateway(number, port)
+        for _ in range(_LOOKS):
+            if self._is_balanced():
+                return
+            await asyncio.sleep(_LOOK_SECONDS)
+
+    def _is_balanced(self) -> bool:
+        counts = [len(queue._host.registry.partitions) for queue in self.queues.values()]
+        return sum(counts) == self._inner.settings.partitions and max(counts) - min(counts) <= 1
 
     async def start_queue(self, name: str) -> None:
         """One more queue process; returns when it serves its share."""
