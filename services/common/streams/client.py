@@ -39,7 +39,10 @@ class _Client(Endpoint):
         super().connection_lost(failure)
 
     def open(self, method: str, listener: StreamListener) -> Stream:
-        """Asks for a method, `/package.Service/Method`."""
+        """Asks for a method, `/package.Service/Method`. Raises CannotConnect when the connection is lost."""
+        if self.lost:
+            # It had answered, and went in the same turn: the listener of a stream would never hear of it.
+            raise CannotConnect("the peer closed the connection")
         stream = Stream(self, self._connection.request(request(method)))
         self.begin(stream, listener)
         self.flush()
@@ -83,10 +86,10 @@ async def connect(address: str, method: str, listener: StreamListener) -> Client
         async with asyncio.timeout(_CONNECT_SECONDS):
             await Address.parse(address).connect(loop, lambda: client)
             await client.answered
+        return ClientStream(client, client.open(method, listener))
     except OSError as error:  # TimeoutError is one
         client.close()
         raise CannotConnect(str(error) or f"no answer in {_CONNECT_SECONDS:g} s") from None
     except BaseException:
         client.close()
         raise
-    return ClientStream(client, client.open(method, listener))

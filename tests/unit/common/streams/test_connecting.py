@@ -6,12 +6,14 @@ import asyncio
 import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from typing import Any, cast
 
 import pytest
 from structlog.testing import capture_logs
 
 from services.common.runtime import CannotStart
 from services.common.streams import client
+from services.common.streams.address import Address
 from services.common.streams.client import CannotConnect, connect
 from services.common.streams.server import StreamServer
 from tests.support.stream_ends import METHOD, Heard, serving, within
@@ -72,6 +74,18 @@ async def test_a_peer_that_hangs_up(address: str) -> None:
     """Is not one that answers."""
     async with _stranger(address, lambda reader, writer: writer.close()) as target:
         assert await _refusal(target)
+
+
+async def test_a_peer_that_answers_and_hangs_up(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In one turn of the loop: nobody is left with a stream on a connection that is no more."""
+
+    async def answer_and_go(_self: Address, _loop: object, create: Callable[[], asyncio.BufferedProtocol]) -> None:
+        peer = cast("Any", create())
+        peer.ready(None)
+        peer.connection_lost(None)
+
+    monkeypatch.setattr(Address, "connect", answer_and_go)
+    assert await _refusal(address) == "the peer closed the connection"
 
 
 async def test_a_peer_that_speaks_http_1(address: str) -> None:
