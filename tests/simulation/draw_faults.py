@@ -127,8 +127,8 @@ def _unheard(rng: Random, places: Places) -> dict[str, Any]:
     """An owner leaves in good order while a publisher does not hear it."""
     queue = rng.choice(places["queue"])
     then = [
-        {"do": "cut", "args": [rng.choice(places["gateway"]), queue], "seconds": _seconds(rng)},
-        {"do": "stop", "args": [queue], "at": rng.choice([0.05, 0.3, 1.0]), "for": _seconds(rng)},
+        {"do": "deafen", "args": [rng.choice(places["gateway"]), queue], "seconds": _seconds(rng)},
+        {"do": "stop", "args": [queue], "at": rng.choice([0.1, 0.5, 2.0]), "for": _seconds(rng)},
     ]
     return {"do": "ambush", "args": ["Journal", "answered"], "hold": 0, "then": then}
 

@@ -17,7 +17,7 @@ _DEADLY = {
 }  # fmt: skip
 # These keep a gateway from telling a new owner in time what its clients hold: then it may be given to others.
 _DEAFENING = {"pause", "starve", "jump_clock"}  # of the one or the other
-_BETWEEN = {"cut", "slow"}
+_BETWEEN = {"cut", "deafen", "slow"}
 
 
 class Violation(NamedTuple):

@@ -35,6 +35,7 @@ hosts of clients where two ends are named. A fault that makes no sense at the mo
     cluster.pause(name, seconds)              # stands still (SIGSTOP): then all that is due
     cluster.starve(name, seconds)             # gets little of the CPU: each turn of its loop takes long
     cluster.cut(a, b, seconds)                # nothing arrives and nobody is told; later it arrives, or is reset
+    cluster.deafen(a, b, seconds)             # as cut, from b to a alone: b hears a
     cluster.tear(a, b)                        # connections between the two break now, perhaps after part of a frame
     cluster.slow(a, b, seconds)               # delays a hundred times as long
     cluster.disk_full(seconds)                # every commit fails, nothing is written

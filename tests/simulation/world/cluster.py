@@ -168,6 +168,10 @@ class Cluster:
         """Nothing arrives for so long."""
         self._network.link(self._network.host(one), self._network.host(other)).cut(seconds)
 
+    def deafen(self, one: str, other: str, seconds: float) -> None:
+        """Nothing that `other` says arrives at `one` for so long."""
+        self._network.link(self._network.host(one), self._network.host(other)).deafen(one, seconds)
+
     def tear(self, one: str, other: str) -> None:
         """Connections break."""
         self._network.link(self._network.host(one), self._network.host(other)).tear()

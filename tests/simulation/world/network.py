@@ -39,6 +39,7 @@ class Link:
     def __init__(self, loop: Loop, random: Random, shape: Shape) -> None:
         self.cut_until = 0.0
         self.slow_until = 0.0
+        self._deaf: dict[str, float] = {}  # host → until when nothing arrives there
         self.connections: dict[Connection, None] = {}
         self._loop = loop
         self._random = random
@@ -48,6 +49,10 @@ class Link:
     @property
     def is_cut(self) -> bool:
         return self._loop.now < self.cut_until
+
+    def holds_back(self, receiver: str) -> bool:
+        """Whether nothing arrives at that end."""
+        return self.is_cut or self._loop.now < self._deaf.get(receiver, 0.0)
 
     def delay(self) -> float:
         """Of one delivery."""
@@ -62,14 +67,26 @@ class Link:
         loop = self._loop
         self.cut_until = max(self.cut_until, loop.now + seconds)
         loop.at(self.cut_until, loop.kernel, self._mend)
+        self._will_give_up()
+
+    def deafen(self, receiver: str, seconds: float) -> None:
+        """Nothing arrives at that end for so long; what it says does, and it does not hear that."""
+        loop = self._loop
+        self._deaf[receiver] = until = max(self._deaf.get(receiver, 0.0), loop.now + seconds)
+        loop.at(until, loop.kernel, self._mend)
+        self._will_give_up()
+
+    def _will_give_up(self) -> None:
+        loop = self._loop
         for wait, idle in ((USER_TIMEOUT, False), (_KEEPALIVE, True)):
             loop.after(wait * (1 + self._random.random() / 2), loop.kernel, self._give_up, idle)
 
     def heal(self) -> None:
         """Ends its faults."""
         self.slow_until = 0.0
-        if self.is_cut:
+        if self._is_disturbed:
             self.cut_until = self._loop.now
+            self._deaf.clear()
             self._mend()
         for connection in list(self.connections):
             connection.ask()
@@ -84,7 +101,7 @@ class Link:
         self._held[pipe] = None
 
     def _mend(self) -> None:
-        if self.is_cut:
+        if self._is_disturbed:
             return
         held, self._held = self._held, {}
         for pipe in held:
@@ -94,8 +111,12 @@ class Link:
                 connection.tear(self._random)
             self._loop.after(_ASKS * self._random.random(), self._loop.kernel, connection.ask)
 
+    @property
+    def _is_disturbed(self) -> bool:
+        return self.is_cut or any(self._loop.now < until for until in self._deaf.values())
+
     def _give_up(self, idle: bool) -> None:
-        if self.is_cut:
+        if self._is_disturbed:
             for connection in list(self.connections):
                 connection.give_up(everybody=idle)
 
@@ -130,7 +151,7 @@ class Pipe:
 
     def _arrive(self) -> None:
         self._alarm = None
-        if self._link.is_cut:
+        if self._link.holds_back(self.receiver.process.name):
             self._link.holds(self)
             return
         items, now, receiver = self.items, self._loop.now, self.receiver
