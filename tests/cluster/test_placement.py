@@ -36,6 +36,14 @@ def _partitions(stack: Stack) -> list[dict[str, Any]]:
     return [json.loads(line) for line in said.splitlines()]
 
 
+def _owners(stack: Stack) -> list[str]:
+    return [one["owner"] for one in _partitions(stack)]
+
+
+def _is_shared(owners: list[str]) -> bool:
+    return sorted(owners.count(owner) for owner in set(owners)) == [PARTITIONS // 2] * 2
+
+
 def _queue_in(partition: int) -> str:
     """A name that the hash puts there."""
     return next(name for name in map(str, range(1000)) if partition_of("/", name, PARTITIONS) == partition)
@@ -43,8 +51,8 @@ def _queue_in(partition: int) -> str:
 
 def test_the_busiest_come_apart(stack: Stack) -> None:
     """Two busy partitions of one process: one of them moves to the other process, and messages go on."""
-    owners = [one["owner"] for one in _partitions(stack)]
-    assert sorted(owners.count(owner) for owner in set(owners)) == [PARTITIONS // 2] * 2
+    wait_until(lambda: _is_shared(_owners(stack)), 30, "as many partitions here as there")
+    owners = _owners(stack)
     busy = [number for number, owner in enumerate(owners) if owner == owners[0]][:2]
     with connected(stack.address) as connection:
         channel = connection.channel()

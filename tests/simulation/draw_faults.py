@@ -123,6 +123,17 @@ def _forgotten(rng: Random, places: Places) -> dict[str, Any]:
     return {"do": "ambush", "args": ["Journal", rng.choice(["received", "answered"])], "hold": 0, "then": then}
 
 
+def _fenced(rng: Random, places: Places) -> dict[str, Any]:
+    """An owner is cut off the store for about as long as its leases; one who shall take some of them over is slow."""
+    queue, slow, *_ = rng.sample(places["queue"], 2)
+    then = [
+        {"do": "cut", "args": [queue, "store-1"], "seconds": round(rng.uniform(0.9, 2.0), 2)},
+        {"do": "slow", "args": [slow, "store-1"], "seconds": 3.0},
+        {"do": "kill", "args": [slow], "at": round(rng.uniform(3.0, 8.0), 2), "for": _seconds(rng)},
+    ]
+    return {"do": "ambush", "args": ["Journal", "received"], "hold": 0, "then": then}
+
+
 def _unheard(rng: Random, places: Places) -> dict[str, Any]:
     """An owner leaves in good order while a publisher does not hear it."""
     queue = rng.choice(places["queue"])
@@ -157,6 +168,7 @@ KINDS: dict[str, tuple[float, Draw]] = {
     "ambush": (0.2, _ambush(_MOMENTS)),
     "unheard": (0.15, _unheard),
     "forgotten": (0.15, _forgotten),
+    "fenced": (0.05, _fenced),
     "ambush a commit": (0.0, _ambush(_OF_COMMITS)),
     "long away": (0.0, _long_away),
 }
