@@ -154,7 +154,8 @@ class Facts:
     def topology_may_fade(self) -> bool:
         """Whether what is not durable of the topology may be gone: it is in the memory of routers and store."""
         return bool(
-            self.faults("kill", "stop", of="store") and self.faults("kill", "stop", "pause", "cut", of="router")
+            self.faults("kill", "stop", of="store")
+            and (self.faults("suspend") or self.faults("kill", "stop", "pause", "cut", of="router"))
         )
 
 

@@ -61,10 +61,14 @@ def unreturned(facts: Facts) -> Iterator[Violation]:
             if due:
                 yield Violation("unroutable mandatory messages return", f"{told(sent)} was confirmed and not returned")
         elif sent.return_code == _NO_ROUTE:
-            if queues := facts.lasting(sent.host, routes.must):
+            if queues := _kept(facts, sent.host, facts.lasting(sent.host, routes.must)):
                 yield Violation("routable messages do not return", f"{told(sent)} was returned: {queues}")
         elif not (sent.mandatory or sent.immediate):
             yield Violation("only who asks gets returns", f"{told(sent)} was returned")
+
+
+def _kept(facts: Facts, host: str, names: list[str]) -> list[str]:
+    return [name for name in names if facts.queues[host, name].durable or not facts.topology_may_fade]
 
 
 def unfreed(facts: Facts) -> Iterator[Violation]:
