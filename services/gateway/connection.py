@@ -316,6 +316,7 @@ class Connection(asyncio.Protocol):
             log.info("connection ended", connection=self.name, peer=self.peer, reason=request.reason)
         self._closing = True
         if self.sessions or self.owns_queues:
+            self._parting = True  # before the flush that ends this read
             self.tasks.start(self._say_farewell(), name="say farewell")
         else:
             self._write()
@@ -323,7 +324,6 @@ class Connection(asyncio.Protocol):
 
     async def _say_farewell(self) -> None:
         """A client that hears close-ok may rely on it that its exclusive queues are gone (as in RabbitMQ)."""
-        self._parting = True
         try:
             async with asyncio.timeout(_FAREWELL):
                 await self._end_sessions()

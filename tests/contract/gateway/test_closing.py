@@ -56,6 +56,14 @@ async def test_exclusive_queues_are_their_connections_own(broker: BrokerHouse, n
     await other.declare(name, exclusive=True)
 
 
+async def test_close_ok_comes_when_all_is_done(broker: BrokerHouse, name: str) -> None:
+    """In the moment in which close-ok is read, no gateway knows the connection's exclusive queue any more."""
+    owner = await broker.connect()
+    await owner.declare(name, exclusive=True)
+    await owner.close()
+    assert not any(("/", name) in gateway._broker.topology.by_name for gateway in broker.gateways)
+
+
 async def test_a_server_named_queue_is_the_last_declared_one(broker: BrokerHouse) -> None:
     """queue.declare with an empty name makes one, to which empty names then refer."""
     client = await broker.connect()
