@@ -18,8 +18,8 @@ def disordered(facts: Facts) -> Iterator[Violation]:
         queue = facts.queues.get((each.host, each.queue))
         if sent is None or queue is None or each.redelivered or each.deaths or each.consumer is None:
             continue
-        if facts.history.faults and "x-overflow" in queue.arguments:
-            continue  # it was refused, which its publisher did not hear: it is new when it comes again, and may fit now
+        if facts.history.faults and (sent.immediate or "x-overflow" in queue.arguments):
+            continue  # it was refused, which its publisher did not hear: when it comes again, the queue may take it
         if facts.delivered(each.host, each.queue, each.id)[0] is not each:
             continue  # once more, of an owner that does not know that its former had sent it
         stream = (id(each.consumer), id(sent.channel), sent.exchange, _level(queue, sent))
