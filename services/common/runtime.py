@@ -11,6 +11,8 @@ from typing import Any, Protocol
 import structlog
 import uvloop
 
+from services.common.errors import BrokerError
+
 _CANCEL_AGAIN = 2.0  # seconds, in which tasks may end what they have begun
 
 log = structlog.get_logger()
@@ -108,6 +110,9 @@ class Tasks:
         self._tasks.pop(task, None)
         if task.cancelled() or (failure := task.exception()) is None:
             return
-        log.error("background task failed", task=task.get_name(), exc_info=failure)
+        if isinstance(failure, BrokerError):  # it says itself what happened
+            log.error("background task failed", task=task.get_name(), reason=failure.text)
+        else:
+            log.error("background task failed", task=task.get_name(), exc_info=failure)
         if self._on_failure:
             self._on_failure(failure)
