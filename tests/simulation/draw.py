@@ -10,7 +10,7 @@ from random import Random
 from typing import Any
 
 from tests.simulation.draw_faults import draw_faults
-from tests.simulation.draw_topology import Drawn, draw_topology
+from tests.simulation.draw_topology import TO_MANY, Drawn, draw_topology
 from tests.simulation.plan import Plan, Step
 
 HOST = "/"
@@ -30,6 +30,7 @@ KINDS: dict[str, tuple[int, dict[str, int]]] = {
     "consumers": (10, {**_COMMON, "consume": 16, "settle": 20, "cancel": 6, "abort": 3, "recover": 2}),
     "topology": (8, {**_COMMON, "own": 3, "change": 10, "purge": 1}),
     "letters": (5, {**_COMMON, "settle": 14, "consume": 12}),
+    "leases": (5, {"publish": 50, "consume": 10, "settle": 6}),
 }
 
 
@@ -56,9 +57,7 @@ def draw(seed: int, steps: int = 200, kind: str = "") -> Plan:
         topology += [{**step, "host": host} for step in drawn.steps]
         clients += mine
         seconds = max(seconds, load.seconds)
-    faults = draw_faults(
-        rng, shape, [client["name"] for client in clients], seconds, transactions=kind == "transactions"
-    )
+    faults = draw_faults(rng, shape, [client["name"] for client in clients], seconds, kind)
     return Plan(seed, shape, topology, clients, done, faults)
 
 
@@ -66,8 +65,8 @@ def _shape(rng: Random, kind: str) -> dict[str, Any]:
     shape: dict[str, Any] = {
         "gateways": rng.choice([1, 2, 2, 3]),
         "routers": rng.choice([1, 2]),
-        "queue_processes": rng.choice([2, 2, 3]),
-        "partitions": rng.choice([2, 3, 4, 6] if kind in {"fan-out", "bulk"} else [4, 6, 8]),
+        "queue_processes": 3 if kind == "leases" else rng.choice([2, 2, 3]),
+        "partitions": rng.choice([2, 3, 4, 6] if kind in TO_MANY else [4, 6, 8]),
     }
     if rng.random() < 0.2:
         shape["spikes"] = 0.1
@@ -88,11 +87,11 @@ class _Load:
         self.weights["publish"] = KINDS[kind][1]["publish"]
         self.pause = rng.choice([0.02, 0.1, 0.3])  # seconds between steps of one client, in the mean
         self.modes = rng.choice([["confirm"], ["confirm", "plain"], ["confirm", "confirm", "tx"], ["plain"]])
-        if kind in {"fan-out", "bulk"}:
+        if kind in TO_MANY:
             self.modes = ["confirm"]
         if kind == "transactions":
             self.modes = ["tx", "tx", "confirm"]
-        self.persistent = 1.0 if kind in {"fan-out", "bulk"} else rng.choice([1.0, 1.0, 0.5, 0.0])
+        self.persistent = 1.0 if kind in TO_MANY else rng.choice([1.0, 1.0, 0.5, 0.0])
         self.most = 1  # messages of one publish; `steps` knows better
         self.size = rng.choice([12, 40, 300]) if kind != "bulk" else rng.choice([2_000, 20_000, 60_000])
         self.options = {name: rng.random() < 0.25 for name in ("mandatory", "immediate", "ttl", "priority", "no_ack")}

@@ -9,6 +9,9 @@ from typing import Any
 
 from tests.simulation.plan import Step
 
+TO_MANY = frozenset({"fan-out", "bulk", "leases"})
+"""Kinds of history in which persistent messages go to several queues, and are confirmed."""
+
 _KEYS = ["a", "b", "a.b", "a.c", "a.b.c", "d"]
 _PATTERNS = ["#", "a.*", "*.b", "a.#", "a.b", "*.*.c", "a", "d.#"]
 _HEADERS: list[dict[str, Any]] = [{}, {"h": 1}, {"h": 2, "g": "x"}, {"g": "x"}, {"h": 1, "g": "y", "x-t": "z"}]
@@ -71,7 +74,7 @@ class Drawn:
 def draw_topology(rng: Random, kind: str) -> Drawn:
     """One virtual host's."""
     drawn = Drawn()
-    if kind == "fan-out":
+    if kind in {"fan-out", "leases"}:
         count = rng.choice([3, 6, 12, 20])
     elif kind == "bulk":
         count = rng.choice([3, 6])
@@ -82,7 +85,7 @@ def draw_topology(rng: Random, kind: str) -> Drawn:
     }
     features["letters"] = kind == "letters" or rng.random() < 0.15
     features["transient"] = rng.random() < 0.3
-    if kind in {"fan-out", "bulk"} and rng.random() < 0.8:
+    if kind in TO_MANY and rng.random() < 0.8:
         features = dict.fromkeys(features, False)
     if features["letters"]:
         _dead_letters(rng, drawn)
@@ -142,8 +145,8 @@ def _queue(rng: Random, drawn: Drawn, name: str, features: dict[str, bool]) -> N
 
 def _exchanges(rng: Random, drawn: Drawn, kind: str) -> None:
     kinds = ["fanout", "direct", "topic", "headers"]
-    chosen = ["fanout"] if kind in {"fan-out", "bulk"} else rng.sample(kinds, rng.randint(0, 4))
-    drawn.direct_share = 0.1 if kind in {"fan-out", "bulk"} else rng.choice([0.1, 0.3, 0.7])
+    chosen = ["fanout"] if kind in TO_MANY else rng.sample(kinds, rng.randint(0, 4))
+    drawn.direct_share = 0.1 if kind in TO_MANY else rng.choice([0.1, 0.3, 0.7])
     drawn.plain.append("amq.topic")
     for type_ in chosen:
         name = f"x-{type_}"
@@ -153,7 +156,7 @@ def _exchanges(rng: Random, drawn: Drawn, kind: str) -> None:
             if rng.random() < share and not queue.startswith("dead"):
                 _bind(drawn, name, queue, *_binding(rng, type_))
         drawn.plain.append(name)
-    if kind in {"fan-out", "bulk"}:
+    if kind in TO_MANY:
         return
     if chosen and rng.random() < 0.4:
         # Exchange to exchange, perhaps in a circle.
