@@ -152,6 +152,14 @@ def _unheard(rng: Random, places: Places) -> dict[str, Any]:
     return {"do": "ambush", "args": ["Journal", "answered"], "hold": 0, "then": then}
 
 
+def _moved(rng: Random, places: Places) -> dict[str, Any]:
+    """All but the gateways die while a router is asked, and come back where others were."""
+    dead = [*places["router"], *places["store"], *places["queue"]]
+    then = [{"do": "kill", "args": [name], "for": round(rng.uniform(0.05, 2.0), 2)} for name in dead]
+    moment = [rng.choice(["Change", "Route"]), rng.choice(["asked", "received"])]
+    return {"do": "ambush", "args": moment, "hold": 0, "then": then}
+
+
 # How often a history has it at all, and who draws it.
 KINDS: dict[str, tuple[float, Draw]] = {
     "kill queue": (0.45, _kill("queue")),
@@ -177,6 +185,7 @@ KINDS: dict[str, tuple[float, Draw]] = {
     "unheard": (0.15, _unheard),
     "forgotten": (0.15, _forgotten),
     "fenced": (0.02, _fenced),
+    "moved": (0.05, _moved),
     "ambush a commit": (0.0, _ambush(_OF_COMMITS)),
     "long away": (0.0, _long_away),
 }
@@ -190,6 +199,7 @@ _MORE = {
         "ambush a commit": 0.8, "long away": 0.15,
     },
     "leases": {"fenced": 1.0, "between": 0.5},
+    "topology": {"moved": 0.4},
 }  # fmt: skip
 
 
