@@ -11,6 +11,7 @@ import asyncio
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable
 from typing import Generic, TypeVar
 
+import grpc
 import grpc.aio
 
 from services.common.clients.calls import result, stream
@@ -35,6 +36,11 @@ class Peer(Generic[S]):
         self._tasks = Tasks()
         self._channel = connect(address)
         self.stub = stub(self._channel)
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether somebody listens at the address, so that calls under way have reached him."""
+        return bool(self._channel.get_state() is grpc.ChannelConnectivity.READY)
 
     async def close(self) -> None:
         """Ends all calls."""

@@ -98,6 +98,11 @@ class Routers:
         peer = self._peers.get(router.address)
         return peer.judge(failure, stub) if peer else from_rpc(failure)
 
+    def is_connected(self, router: Router) -> bool:
+        """Whether calls to it reach it: it may have been gone before it was asked."""
+        peer = self._peers.get(router.address)
+        return peer is not None and peer.is_connected
+
     def evaluator(self) -> Router | None:
         """One that is to be asked where messages go: another for other askers."""
         return next(iter(self.evaluators()), self.writer)

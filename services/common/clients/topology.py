@@ -120,7 +120,9 @@ class TopologyClient:
 
     async def change(self, request: router_pb2.ChangeRequest) -> router_pb2.ChangeReply:
         """Returns when every watcher routes by it; raises what the change raises, Unavailable after half a minute."""
-        return await self._of_writer(lambda stub, left, member: stub.Change(request, timeout=left, metadata=member))
+        return await self._of_writer(
+            lambda stub, left, member: stub.Change(request, timeout=left, metadata=member, wait_for_ready=True)
+        )
 
     async def route(self, messages: list[router_pb2.Message], metadata: Metadata = ()) -> router_pb2.RouteReply:
         """Where messages go, in their order; raises Unavailable after half a minute.
@@ -139,11 +141,16 @@ class TopologyClient:
                     raise error from failure  # as the one that writes would
                 log.debug("asking the router that writes", instead_of=near.address, reason=error.text)
         return await self._of_writer(
-            lambda stub, left, member: stub.Route(request, timeout=left, metadata=(*metadata, *member))
+            lambda stub, left, member: stub.Route(
+                request, timeout=left, metadata=(*metadata, *member), wait_for_ready=True
+            )
         )
 
     async def _of_writer(self, call: Callable[[RouterAsyncStub, float, Metadata], Awaitable[T]]) -> T:
-        """Again and again while no router writes; but what two of them died of, maybe, no third is asked."""
+        """Again and again while no router writes; but what two of them died of, maybe, no third is asked.
+
+        `call` waits for a connection: what fails was under way, so that whoever was not there yet did not die of it.
+        """
         until = monotonic() + _PATIENCE
         gone: set[str] = set()
         while (left := until - monotonic()) > 0:
@@ -157,7 +164,8 @@ class TopologyClient:
             except TimeoutError:
                 break
             except Replaced:
-                gone.add(writer.member)
+                if self.routers.is_connected(writer):  # and yet it did not answer
+                    gone.add(writer.member)
                 continue
             except grpc.aio.AioRpcError as failure:
                 if failure.code() is grpc.StatusCode.DEADLINE_EXCEEDED:

@@ -7,6 +7,7 @@ import zlib
 from collections.abc import Callable
 from typing import Any, Self
 
+import grpc
 from grpc._cython import cygrpc
 
 from tests.simulation.world.addresses import Network
@@ -67,6 +68,9 @@ class Channel:
 
     def _under_way(self) -> list[Call]:
         return [*self._waiting, *(self._end.calls.values() if self._end else ())]
+
+    def get_state(self) -> grpc.ChannelConnectivity:
+        return grpc.ChannelConnectivity.READY if self._end else grpc.ChannelConnectivity.IDLE
 
     def begin(self, call: Call) -> None:
         """Sends what begins a call, now or when there is a connection."""
