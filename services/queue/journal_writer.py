@@ -15,6 +15,7 @@ from typing import Protocol
 
 import structlog
 
+from services.common.clock import monotonic
 from services.common.containment import by_itself, contained, for_each
 from services.common.errors import PreconditionFailed
 from services.common.ledger.uid_ranges import span
@@ -255,8 +256,11 @@ def _add_floors(frame: store_pb2.JournalFrame, turn: _Turn) -> None:
     for content, partitions, _ in turn.contents:
         origin = origin_of(content.source.uids[0])
         floors.update(((number, origin), partition) for number, partition in partitions.items())
+    now = monotonic()
     for (number, origin), partition in floors.items():
-        frame.floors.add(partition=number, origin=origin, uid=partition.known.floor(origin))
+        floor = partition.known.floor_due(origin, now)
+        if floor is not None:
+            frame.floors.add(partition=number, origin=origin, uid=floor)
 
 
 def _give_up(turn: _Turn) -> None:
@@ -267,7 +271,9 @@ def _give_up(turn: _Turn) -> None:
 
 
 def _refuse(unwritten: tuple[ContentDraft, dict[int, Partition], Ticket]) -> None:
-    content, _, ticket = unwritten
+    content, partitions, ticket = unwritten
+    for partition in partitions.values():
+        partition.known.floors_lost()
     for entries in content.entries.values():
         for queue_id, first, count, _ in entries.runs:
             ticket.refuse(first, count, queue_id, queue_pb2.OTHER)

@@ -24,6 +24,7 @@ Span = tuple[int, int, int]  # queue id, uid of the first message, how many that
 Part = tuple[int, int]  # index of the first, and behind the last
 
 _NEVER: Final = 1 << 63  # above all uids
+_FLOOR_SECONDS: Final = 1.0  # a floor bounds what the next owner has to know; what is below it by then is no fault
 _FORMERS: Final = 64  # publishers at most of which something is kept from before: who lives says soon what comes again
 
 
@@ -78,6 +79,7 @@ class Known:
         self._index: dict[int, set[int]] | None = None  # queue → uids, while something comes again
         self._latest: dict[int, int] = {}  # origin → first uid of the batch that came last …
         self._mixed: set[int] = set()  # … and origins of which a lower one came behind a higher one
+        self._written: dict[int, tuple[int, float]] = {}  # origin → floor, and when it was written (s)
 
     # -------------------------------------------------------------- taken, heard
 
@@ -87,9 +89,16 @@ class Known:
 
     def took(self, taken: Taken, queue_id: int, first: int, count: int) -> None:
         """A queue has taken a run of it."""
-        if not taken.runs:
-            self._note_order(taken.origin, taken.uids[first])
-        taken.runs.append((queue_id, first, count))
+        runs, uids = taken.runs, taken.uids
+        if not runs:
+            self._note_order(taken.origin, uids[first])
+            runs.append((queue_id, first, count))
+        else:
+            last, begin, many = runs[-1]
+            if last == queue_id and begin + many == first and uids[first - 1] < uids[first]:
+                runs[-1] = queue_id, begin, many + count
+            else:
+                runs.append((queue_id, first, count))
         if self._index is not None:
             self._index.setdefault(queue_id, set()).update(taken.uids[first : first + count])
 
@@ -209,6 +218,21 @@ class Known:
             lowest = min((taken.lowest for taken in self._all_of(origin)), default=_NEVER - 1)
             return min(lowest, former.floor) if former else lowest
         return next((taken.lowest for taken in self._taken.get(origin, ())), _NEVER - 1)
+
+    def floor_due(self, origin: int, now: float) -> int | None:
+        """The floor when it has to be written: the first one, a lower one, or after some time (`now` in seconds)."""
+        floor = self.floor(origin)
+        written, at = self._written.get(origin, (_NEVER, 0.0))
+        if written <= floor and now - at < _FLOOR_SECONDS:
+            return None
+        self._written[origin] = floor, now
+        if len(self._written) > _FORMERS:
+            del self._written[min(self._written)]
+        return floor
+
+    def floors_lost(self) -> None:
+        """What was to be written was not."""
+        self._written.clear()
 
     def departing(self, batch: int, *, again: bool = False) -> Iterator[Departure]:
         """Entries of a batch go: what has to be written of it, once, or `again` next time."""

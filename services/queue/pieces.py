@@ -12,6 +12,9 @@ _RUN = 64  # bytes of a run's description beside its strings
 
 def pieces(columns: Columns) -> Iterator[Columns]:
     """All of them, in order. A message that is too large for any frame is a piece alone."""
+    if columns.runs and _all_fit(columns):
+        yield columns
+        return
     begin = begin_own = at = own = size = 0
     runs: list[DeliveryRun] = []
     for run in columns.runs:
@@ -28,6 +31,12 @@ def pieces(columns: Columns) -> Iterator[Columns]:
             size, at, own, left = size + weighs, at + many, own + (many if run.shared is None else 0), left - many
     if runs:
         yield _piece(columns, begin, at, begin_own, own, runs)
+
+
+def _all_fit(columns: Columns) -> bool:
+    """As nearly always."""
+    size = BESIDE * len(columns.uids) + sum(map(len, columns.bodies)) + sum(map(len, columns.properties))
+    return size + sum(map(_description, columns.runs)) <= FRAME_BYTES
 
 
 def _piece(columns: Columns, begin: int, at: int, begin_own: int, own: int, runs: list[DeliveryRun]) -> Columns:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import partial
 
 from services.common.containment import contained
 from services.common.ledger.place import Place
@@ -74,7 +73,7 @@ def accept(host: Host, answers: Ticket, raw: bytes, batch: pb.PublishBatch, now:
 class _Offer:
     """What a batch, or a part of it that had to wait, brings to the partitions of this process."""
 
-    __slots__ = ("_content", "_host", "_now", "_taken", "_ticket", "_uids")
+    __slots__ = ("_content", "_host", "_later", "_now", "_taken", "_ticket", "_uids")
 
     def __init__(self, host: Host, ticket: Ticket, content: ContentDraft, now: int) -> None:
         self._host = host
@@ -82,7 +81,8 @@ class _Offer:
         self._content = content
         self._now = now
         self._uids: Sequence[int] = content.source.uids
-        self._taken: dict[int, Taken] = {}  # by partition
+        self._taken: dict[int, tuple[Known, Taken]] = {}  # by partition
+        self._later: dict[int, _Later] = {}  # by partition
 
     def to(self, queue_ids: Sequence[int], arrival: Arrival, *, resent: bool) -> None:
         """Offers a run to its queues."""
@@ -113,20 +113,21 @@ class _Offer:
         host, content = self._host, self._content
         if content.entries:
             for number, entries in content.entries.items():
-                known = host.registry.partitions[number].known
-                known.journalled(entries.id, self._taken_by(number, known), entries.runs)
+                known, taken = self._taken_by(number)
+                known.journalled(entries.id, taken, entries.runs)
             host.writer.add(content, host.registry.partitions, self._ticket)
 
     def _took(self, number: int, queue_id: int, first: int, count: int) -> None:
-        known = self._host.registry.partitions[number].known
-        known.took(self._taken_by(number, known), queue_id, first, count)
+        known, taken = self._taken.get(number) or self._taken_by(number)
+        known.took(taken, queue_id, first, count)
 
-    def _taken_by(self, number: int, known: Known) -> Taken:
-        taken = self._taken.get(number)
-        if taken is None:
-            taken = self._taken[number] = Taken(origin_of(self._uids[0]), self._uids)
-            self._ticket.took(known, taken)
-        return taken
+    def _taken_by(self, number: int) -> tuple[Known, Taken]:
+        found = self._taken.get(number)
+        if found is None:
+            known = self._host.registry.partitions[number].known
+            found = self._taken[number] = known, Taken(origin_of(self._uids[0]), self._uids)
+            self._ticket.took(*found)
+        return found
 
     def _took_some(self, number: int, queue_id: int, arrival: Arrival, refused: list[Refused]) -> None:
         first = 0
@@ -154,8 +155,12 @@ class _Offer:
         """Waits for a partition on its way here or away; else says why not."""
         registry, ticket = self._host.registry, self._ticket
         if partition := registry.awaited(queue_id):
-            ticket.pending += 1
-            partition.waiting.append(partial(_offer_later, self._host, ticket, arrival, queue_id, resent=resent))
+            later = self._later.get(partition.number)
+            if later is None:
+                later = self._later[partition.number] = _Later(self._host, ticket, self._content)
+                ticket.pending += 1
+                partition.waiting.append(later.offer)
+            later.runs.append((queue_id, arrival, resent))
         elif (reason := registry.missing(queue_id)) == pb.NOT_OWNER:
             ticket.turn_away(registry.definitions[queue_id].partition, arrival.first, len(arrival.bodies), queue_id)
         elif reason == pb.OTHER:
@@ -163,6 +168,40 @@ class _Offer:
         else:
             _tell_deleted(self._host, arrival, queue_id)
             ticket.refuse(arrival.first, len(arrival.bodies), queue_id, pb.UNKNOWN_QUEUE)
+
+
+class _Later:
+    """What of a batch waits for one partition."""
+
+    __slots__ = ("_content", "_host", "_ticket", "runs")
+
+    def __init__(self, host: Host, ticket: Ticket, content: ContentDraft) -> None:
+        self._host = host
+        self._ticket = ticket
+        self._content = content
+        self.runs: list[tuple[int, Arrival, bool]] = []  # queue, messages, whether they come again
+
+    def offer(self) -> None:
+        """The partition is here, or is not coming any more."""
+        if self._ticket.abandoned:
+            return
+        # The journal has taken, or has not needed, what was ready at first: these runs are a content of their own.
+        content = ContentDraft(self._host.take_id, self._content.source)
+        try:
+            self._offer(content)
+        except Exception as fault:  # noqa: BLE001 - these messages', and others have waited too
+            contained("taking messages that have waited", fault, queues=[queue_id for queue_id, _, _ in self.runs])
+            for queue_id, arrival, _ in self.runs:
+                self._ticket.refuse(arrival.first, len(arrival.bodies), queue_id, pb.OTHER)
+            self._ticket.not_safe()
+        self._ticket.part_done()
+
+    def _offer(self, content: ContentDraft) -> None:
+        offer = _Offer(self._host, self._ticket, content, self._host.now())
+        for queue_id, arrival, resent in self.runs:
+            arrival.content = content
+            offer.to((queue_id,), arrival, resent=resent)
+        offer.close()
 
 
 class _Again:
@@ -200,19 +239,3 @@ def _tell_deleted(host: Host, arrival: Arrival, queue_id: int) -> None:
     if definition := host.registry.departed.get(queue_id):
         place = place._replace(queue=definition.name, partition=definition.partition)
     host.recorder.record(DROPPED, place, arrival.span(0, len(arrival.uids)), reason=QUEUE_DELETED)
-
-
-def _offer_later(host: Host, ticket: Ticket, arrival: Arrival, queue_id: int, *, resent: bool) -> None:
-    if ticket.abandoned:
-        return
-    # The journal has taken, or has not needed, what was ready at first: this part is a content of its own.
-    arrival.content = ContentDraft(host.take_id, arrival.content.source)
-    try:
-        offer = _Offer(host, ticket, arrival.content, host.now())
-        offer.to((queue_id,), arrival, resent=resent)
-        offer.close()
-    except Exception as fault:  # noqa: BLE001 - these messages', and others have waited too
-        contained("taking messages that have waited", fault, queue_id=queue_id)
-        ticket.refuse(arrival.first, len(arrival.bodies), queue_id, pb.OTHER)
-        ticket.not_safe()
-    ticket.part_done()

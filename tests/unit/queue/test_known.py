@@ -213,3 +213,36 @@ def test_publishers_that_never_come_back_are_few() -> None:
     for origin in range(1, 200):
         known.link_ended(took(known, origin, [1], 1))
     assert known.origins() == list(range(136, 200))
+
+
+def test_a_floor_is_written_once_in_a_while() -> None:
+    """The first one at once, and one that falls; one that rises when some time has passed."""
+    known = Known()
+    first = took(known, 5, [4, 5], 1)
+    assert known.floor_due(5, 0.0) == uid(5, 4)
+    took(known, 5, [6], 1)
+    known.heard(first)
+    assert known.floor_due(5, 0.9) is None
+    assert known.floor_due(5, 1.0) == uid(5, 6)
+    took(known, 5, [2], 1)
+    assert known.floor_due(5, 1.1) == uid(5, 2)
+
+
+def test_a_floor_that_was_not_written_is_due() -> None:
+    """The frame with it was refused."""
+    known = Known()
+    took(known, 5, [4], 1)
+    known.floor_due(5, 0.0)
+    known.floors_lost()
+    assert known.floor_due(5, 0.1) == uid(5, 4)
+
+
+def test_runs_that_follow_one_another_are_one() -> None:
+    """Mixed messages come in runs of one; those that do not ascend stay apart."""
+    known = Known()
+    taken = Taken(5, [uid(5, sequence) for sequence in (1, 2, 9, 4)])
+    known.add(taken)
+    for index in range(4):
+        known.took(taken, 1, index, 1)
+    assert taken.runs == [(1, 0, 3), (1, 3, 1)]
+    assert new(known, 1, 5, 1, 2, 3, 4, 9) == [3]

@@ -11,7 +11,7 @@ import pytest
 from services.common.errors import PreconditionFailed
 from services.queue import journal_writer, publishing
 from services.queue.host import Host
-from services.queue.partition import State
+from services.queue.partition import Partition, State
 from services.queue.registry import Registry
 from services.queue.types.standard import StandardQueue
 from services.rpc import queue_pb2 as pb
@@ -122,11 +122,7 @@ async def test_settlements_in_a_frame_that_fails(house: House, monkeypatch: pyte
 async def test_what_has_waited_fails(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     """A message that had to wait for its partition, and cannot be taken then, is refused."""
     (queue_id,) = await queues_of_one_partition(house, 1)
-    host = house.queues["queue-1"]._host
-    partition = host.registry.partition_of(queue_id)
-    assert partition
-    host.registry.queues.clear()
-    partition.state = State.RECOVERING
+    partition = _on_its_way(house, queue_id)
     link = await house.link()
     await link.send(publishes=[link.batch(queue_id, [b"1"], persistent=True)])
     await link.until(lambda: partition.waiting)
@@ -135,3 +131,46 @@ async def test_what_has_waited_fails(house: House, monkeypatch: pytest.MonkeyPat
         partition.replay()
     await link.until(link.done)
     assert link.refusals() == REFUSED
+
+
+async def test_what_of_a_batch_has_waited_is_one_content(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However mixed the batch is: who waits with a thousand runs does not write a thousand contents."""
+    (queue_id,) = await queues_of_one_partition(house, 1)
+    registry = house.queues["queue-1"]._host.registry
+    queues = dict(registry.queues)
+    partition = _on_its_way(house, queue_id)
+    link = await house.link()
+    await link.send(publishes=[_mixed(link.batch(queue_id, [b"1", b"2", b"3", b"4"]))])
+    await link.until(lambda: partition.waiting)
+    assert len(partition.waiting) == 1
+    written: list[Any] = []
+    writes = journal_writer.add_content
+    monkeypatch.setattr(journal_writer, "add_content", lambda *args: written.append(args) or writes(*args))
+    registry.queues.update(queues)
+    partition.state = State.SERVING
+    partition.replay()
+    await link.until(link.done)
+    assert not link.refusals()
+    assert len(written) == 1
+    assert await ready(link, [queue_id]) == [4]
+
+
+def _mixed(raw: bytes) -> bytes:
+    """The same messages, every other one persistent."""
+    batch = pb.PublishBatch.FromString(raw)
+    (run,) = batch.runs
+    del batch.runs[:]
+    for number in range(len(batch.uids)):
+        one = batch.runs.add()
+        one.CopyFrom(run)
+        one.count, one.persistent = 1, number % 2 == 0
+    return batch.SerializeToString()
+
+
+def _on_its_way(house: House, queue_id: int) -> Partition:
+    registry = house.queues["queue-1"]._host.registry
+    partition = registry.partition_of(queue_id)
+    assert partition
+    registry.queues.clear()
+    partition.state = State.RECOVERING
+    return partition
