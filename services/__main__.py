@@ -237,7 +237,7 @@ def move_partitions(
     member = _on_placement(move)
     if member is None:
         fail(f"asked for, and not done within {_MOVE_SECONDS:.0f} seconds; see `hopline partitions`")
-    typer.echo(f"{len(found)} moved to {member}")
+    typer.echo(f"{len(found)} served by {member}")
 
 
 @partitions.command("unpin")
