@@ -22,6 +22,7 @@ from services.queue.journal_writer import JournalWriter
 from services.queue.journeys import Journeys
 from services.queue.message import Interned, MemoryAccount
 from services.queue.registry import Registry
+from services.queue.ticket import Late
 from services.rpc import store_pb2
 from services.rpc.router_pb2 import ChangeReply, ChangeRequest, DeleteQueue, QueueDefinition
 
@@ -72,6 +73,7 @@ class Host:
     leases_hold: Callable[[], bool] = field(default=bool)  # nothing holds before there are leases
     timed: asyncio.Event = field(default_factory=asyncio.Event)  # a queue may have a sooner deadline than before
     suspended: bool = False
+    late: Late = field(default_factory=Late)
     journeys: Journeys = field(default_factory=Journeys)  # of traced messages
     _uncertain: list[Callable[[], None]] = field(default_factory=list)  # what waits to know which leases are held
 

@@ -307,6 +307,7 @@ class Link(Holder):
         for_each("settling deliveries", settles, partial(self._settle, now=now))
         receipt = Receipt(partial(self.outbox.settled, self._settling))
         self._host.writer.barrier(receipt)
+        self._host.late.hold(receipt)
         receipt.part_done()
 
     def _settle(self, settle: pb.Settle, now: int) -> None:

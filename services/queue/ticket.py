@@ -51,6 +51,9 @@ class Receipt:
         """Nobody is told that they are safe: what has settled them keeps them."""
 
 
+_NOBODY: list[Part] = []
+
+
 class Ticket:
     """One batch of one link; `pending` parts of it are open.
 
@@ -58,12 +61,13 @@ class Ticket:
     follows it is refused too, until the link says that it comes again.
     """
 
-    __slots__ = ("_answers", "_given_up", "_sequence", "_taken", "pending", "turned_away")
+    __slots__ = ("_answers", "_followers", "_given_up", "_sequence", "_taken", "pending", "turned_away")
 
     def __init__(self, answers: Answers, sequence: int, turned_away: set[int]) -> None:
         self._answers = answers
         self._sequence = sequence
         self._taken: list[tuple[Known, Taken]] = []
+        self._followers: list[Part] = _NOBODY
         self._given_up = False
         self.turned_away = turned_away
         self.pending = 1
@@ -92,6 +96,17 @@ class Ticket:
         self.pending -= 1
         if not self.pending:
             self._answers.done(self._sequence)
+            self._end()
+
+    def follow(self, part: Part) -> None:
+        """`part` has one part more, which is done when this batch is, or nobody waits for it any more."""
+        part.pending += 1
+        self._followers = [*self._followers, part]
+
+    def _end(self) -> None:
+        followers, self._followers = self._followers, _NOBODY
+        for part in followers:
+            part.part_done()
 
     # -------------------------------------------------------------- until the link has heard that
 
@@ -114,3 +129,27 @@ class Ticket:
         """The link will not hear it."""
         for known, taken in self._taken:
             known.link_ended(taken)
+        self._end()
+
+
+class Late:
+    """Batches of which some waits for a partition that is on its way here.
+
+    Until such a batch is done, its publisher sends all of it again if this process dies. What is not on disk would be
+    there again, whatever consumers have said of it: so their gateways keep what they have said until then.
+    """
+
+    def __init__(self) -> None:
+        self._tickets: list[Ticket] = []
+
+    def add(self, ticket: Ticket) -> None:
+        """Some of it has to wait."""
+        if ticket not in self._tickets:
+            self._tickets.append(ticket)
+
+    def hold(self, receipt: Receipt) -> None:
+        """Settlements are not safe before these batches are done."""
+        if self._tickets:
+            self._tickets = [ticket for ticket in self._tickets if ticket.pending and not ticket.abandoned]
+            for ticket in self._tickets:
+                ticket.follow(receipt)

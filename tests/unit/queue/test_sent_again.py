@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 
+from services.queue.partition import State
 from services.rpc import queue_pb2 as pb
 from tests.support.queue_house import House, RawLink
 
@@ -128,3 +130,66 @@ async def test_a_lease_that_is_lost_takes_no_other_partition_s_acks_with_it(hous
     provider = house.store._engine.provider
     left = [batch async for batch in provider.batches(house.topology.queues[mine].partition)]
     assert left == []
+
+
+async def two_partitions(house: House) -> tuple[int, int]:
+    """A queue of each."""
+    by_partition: dict[int, int] = {}
+    for number in itertools.count():
+        queue_id = await house.declare(f"q{number}", durable=True)
+        by_partition.setdefault(house.topology.queues[queue_id].partition, queue_id)
+        if len(by_partition) == 2:
+            break
+    first, second = by_partition.values()
+    return first, second
+
+
+async def test_a_settlement_is_safe_when_its_message_does_not_come_again(house: House) -> None:
+    """Not while some of the batch waits for a partition: if its owner dies, all of it that is not on disk comes again.
+
+    The consumer's gateway keeps the settlement until then, and tells the next owner.
+    """
+    here, coming = await two_partitions(house)
+    partition = house.queues["queue-1"]._host.registry.partition_of(coming)
+    assert partition
+    queue = house.queues["queue-1"]._host.registry.queues.pop(coming)
+    partition.state = State.RECOVERING
+    consumer, publisher = await house.link(origin=1001), await house.link(origin=1000)
+    await consumer.attach(here)
+    await publisher.send(publishes=[publisher.batch([here, coming], [b"1"], uids=[FIRST + 1])])
+    await consumer.until(lambda: consumer.uids == [FIRST + 1])
+    await consumer.send(settles=[pb.Settle(queue_id=here, outcome=pb.ACCEPT, uids=[FIRST + 1])])
+    await consumer.ready(here, 1)
+    assert settled(consumer) == []
+    house.queues["queue-1"]._host.registry.queues[coming] = queue
+    partition.state = State.SERVING
+    partition.replay()
+    await publisher.until(publisher.done)
+    await consumer.ready(here, 2)
+    assert settled(consumer) == [1]
+
+
+async def test_a_settlement_does_not_wait_for_a_publisher_that_is_gone(house: House) -> None:
+    """Who has published what waits for a partition will hear no answer: nobody waits for that either."""
+    here, coming = await two_partitions(house)
+    partition = house.queues["queue-1"]._host.registry.partition_of(coming)
+    assert partition
+    del house.queues["queue-1"]._host.registry.queues[coming]
+    partition.state = State.RECOVERING
+    consumer, publisher = await house.link(origin=1001), await house.link(origin=1000)
+    await consumer.attach(here)
+    await publisher.send(publishes=[publisher.batch([here, coming], [b"1"], uids=[FIRST + 1])])
+    await consumer.until(lambda: consumer.uids == [FIRST + 1])
+    await consumer.send(settles=[pb.Settle(queue_id=here, outcome=pb.ACCEPT, uids=[FIRST + 1])])
+    await consumer.ready(here, 1)
+    await publisher.close()
+    async with asyncio.timeout(10):
+        for number in itertools.count(2):
+            await consumer.ready(here, number)
+            if settled(consumer) == [1]:
+                break
+
+
+def settled(link: RawLink) -> list[int]:
+    """Frames whose settlements are safe."""
+    return [number for frame in link.frames for number in frame.settled]
