@@ -2,8 +2,7 @@
 
 A new owner knows nothing of deliveries that are under way. It is first told by each consumer, as it attaches again,
 which ones are held; what is held without a consumer (basic.get, a consumer that was cancelled) and what was settled
-meanwhile, or before without an answer, is told with them, or by a consumer that exists for that alone. Settlements
-follow when it has agreed.
+meanwhile, or before without an answer, is told with them, or by itself. Settlements follow when it has agreed.
 """
 
 from __future__ import annotations
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from services.common.clients.queue_link import QueueLink, Settlement
     from services.gateway.consumer import Consumer, GetHolder
     from services.gateway.session import Session
+    from services.gateway.transaction import Settlement as Settled
     from services.rpc import router_pb2
 
     Holdings = Mapping[Consumer | GetHolder, list[int]]
@@ -89,6 +89,19 @@ class Adrift:
                 place = self._places[queue_id]
                 (place.late if place.asked else place.kept).append((outcome, uids))
         self._look_within(_AGAIN)
+
+    def settle_elsewhere(self, settlements: Iterable[Settled], told: Mapping[int, QueueLink]) -> None:
+        """What a transaction has settled that another owner than the one it was `told` knows as held by now."""
+        for each in settlements:
+            queue_id, link = each.holder.queue_id, each.holder.link
+            if link is None or link is told.get(queue_id) or queue_id not in self._queues:
+                continue
+            place = self._places.get(queue_id)
+            if place is None:
+                link.settle(queue_id, each.outcome, [each.uid])
+            else:
+                (place.late if place.asked else place.kept).append((each.outcome, [each.uid]))
+                self._look_within(_AGAIN)
 
     def add(self, consumer: Consumer) -> None:
         """A consumer to be attached again."""
@@ -198,14 +211,9 @@ class Adrift:
 
     def _claim(self, place: _Place, queue_id: int, link: QueueLink, uids: list[int]) -> None:
         """Has the owner know deliveries that no consumer stands for."""
-        if self._queues[queue_id].auto_delete and not place.asked:
-            # A consumer that comes and goes would be the queue's last.
-            place.kept.clear()
-            return
         handle = self._new_handle()
         self._expect(place, queue_id, handle)
-        link.attach(pb.AttachConsumer(consumer=handle, queue_id=queue_id, held=uids, again=True))
-        link.detach(handle)
+        link.attach(pb.AttachConsumer(consumer=handle, queue_id=queue_id, held=uids, again=True, stray=True))
 
     def _expect(self, place: _Place, queue_id: int, handle: int) -> None:
         place.asked.add(handle)

@@ -333,6 +333,7 @@ class Broker:
         for_each("taking a consumer from its former owner", drifting, self._drift)
         self._adrift.link_down(link, is_lost)
         self._adrift.give_back(link.take_unsettled(is_lost))
+        self._adrift.give_back(self.transactions.take_unsettled(link, is_lost))
 
     def _drift(self, consumer: Consumer) -> None:
         # What was kept unsent is dropped: the client never saw it, and the next owner delivers it again.

@@ -17,13 +17,14 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import structlog
 
 from services.common.clients.outbound import Attempt, Delivery, Run
+from services.common.clients.queue_link import Settlement as Kept
 from services.common.errors import BrokerError, PreconditionFailed, Unavailable
 from services.common.memory import available
 from services.common.message.weight import FRAME_BYTES
@@ -48,6 +49,9 @@ _DOUBT = 1800.0  # seconds that the store is asked; it keeps outcomes for an hou
 _LARGEST = 64 << 20
 _TOO_OFTEN = 2  # that a process is lost with a transaction that no ordinary frame would hold
 _NOBODY = frozenset({pb.NOT_OWNER, pb.UNAVAILABLE})
+
+_Settles: TypeAlias = dict[tuple[int, pb.Outcome.ValueType], list[int]]
+"""Uids by queue and outcome."""
 
 
 @dataclass(slots=True)
@@ -165,6 +169,7 @@ class Coordinator:
         self.open = OpenTransactions(available() // 8)
         self._waiting: dict[tuple[int, QueueLink], asyncio.Future[pb.Prepared]] = {}
         self._completing: dict[tuple[int, QueueLink], asyncio.Future[None]] = {}
+        self._unheard: dict[tuple[int, QueueLink], _Settles] = {}  # committed, and not said to be carried out
 
     async def commit(self, transaction: Transaction) -> None:
         """Returns when all of it is done; raises when none of it is: PreconditionFailed, Unavailable.
@@ -191,7 +196,8 @@ class Coordinator:
 
     async def _attempt(self, publications: list[Publication], settlements: list[Settlement]) -> None:
         identity = self._publisher.uids.take()[0]
-        links = self._send(publications, settlements, identity)
+        publishes, settles = self._publishes(publications), self._settles(settlements)
+        links = self._send(publishes, settles, identity)
         try:
             parts = await self._prepared(identity, links)
         except (BrokerError, _OwnerChanged):
@@ -200,12 +206,33 @@ class Coordinator:
         if parts or len(links) > 1:
             await self._decide(identity, links, parts)
             self._tell(links, identity, pb.TransactionStep.COMPLETE)
-        else:
-            await self._complete(identity, links)
+            self._expect(identity, settles)
+        elif not await self._completed(identity, links):
+            # Who is still there has asked the store as well.
+            self._expect(identity, {link: its for link, its in settles.items() if not link.up})
+        told = {queue_id: link for link, its in settles.items() for queue_id, _ in its}
+        self._adrift.settle_elsewhere(settlements, told)
 
-    def _send(self, publications: list[Publication], settlements: list[Settlement], identity: int) -> list[QueueLink]:
-        publishes = self._publishes(publications)
-        settles = self._settles(settlements)
+    def _expect(self, identity: int, settles: dict[QueueLink, _Settles]) -> None:
+        """What is settled is kept until its owner has carried it out: the next one would not know it."""
+        for link, its in settles.items():
+            self._unheard[identity, link] = its
+            if not link.up:
+                self._adrift.give_back(self.take_unsettled(link, lambda _: True))
+
+    def take_unsettled(self, link: QueueLink, is_lost: Callable[[int], bool]) -> list[Kept]:
+        """Takes out what was committed for queues that `is_lost` names, and perhaps not carried out."""
+        lost: list[Kept] = []
+        for (_, other), its in self._unheard.items():
+            for queue_id, outcome in list(its) if other is link else ():
+                if is_lost(queue_id):
+                    lost.append(Kept(queue_id, outcome, its.pop((queue_id, outcome))))
+        self._unheard = {key: its for key, its in self._unheard.items() if its}
+        return lost
+
+    def _send(
+        self, publishes: dict[QueueLink, list[Attempt]], settles: dict[QueueLink, _Settles], identity: int
+    ) -> list[QueueLink]:
         links = list(dict.fromkeys([*publishes, *settles]))
         for link in links:
             if attempts := publishes.get(link):
@@ -228,10 +255,8 @@ class Coordinator:
                 by_link[link].append(attempt)
         return by_link
 
-    def _settles(
-        self, settlements: Iterable[Settlement]
-    ) -> dict[QueueLink, dict[tuple[int, pb.Outcome.ValueType], list[int]]]:
-        by_link: dict[QueueLink, dict[tuple[int, pb.Outcome.ValueType], list[int]]] = {}
+    def _settles(self, settlements: Iterable[Settlement]) -> dict[QueueLink, _Settles]:
+        by_link: dict[QueueLink, _Settles] = {}
         for each in settlements:
             queue_id = each.holder.queue_id
             link = self._adrift.link_of(queue_id)
@@ -278,13 +303,15 @@ class Coordinator:
                 doubted = True
             await asyncio.sleep(_AGAIN)
 
-    async def _complete(self, identity: int, links: list[QueueLink]) -> None:
-        """The only participant decides; the store does when that one is not heard of any more."""
+    async def _completed(self, identity: int, links: list[QueueLink]) -> bool:
+        """The only participant decides; the store does when that one is not heard of any more, and gives False."""
         try:
             for link in links:
                 await self._completed_by(identity, link)
         except _OwnerChanged:
             await self._decide(identity, links, 0)
+            return False
+        return True
 
     async def _completed_by(self, identity: int, link: QueueLink) -> None:
         if not link.up:
@@ -311,9 +338,12 @@ class Coordinator:
         completing = self._completing.get((prepared.transaction, link))
         if completing and not completing.done() and prepared.reason != pb.NONE:
             completing.set_exception(_OwnerChanged())
+        if prepared.reason != pb.NONE:
+            self._unheard.pop((prepared.transaction, link), None)  # it has asked the store, and done what that said
 
     def completed(self, link: QueueLink, transaction: int) -> None:
         """A queue process has carried a transaction out, or given it up."""
+        self._unheard.pop((transaction, link), None)
         completing = self._completing.get((transaction, link))
         if completing and not completing.done():
             completing.set_result(None)

@@ -252,7 +252,9 @@ class Link(Holder):
         if queue is None and (partition := registry.awaited(queue_id)):
             self._awaiting[handle] = (partition, attach)
             partition.recalled.discard((self, queue_id))
-            partition.claiming.append(partial(self._attach_later, attach))
+            # Who comes again was there before: an exclusive consumer finds nobody in its place.
+            waiting = partition.claiming if attach.again else partition.waiting
+            waiting.append(partial(self._attach_later, attach))
             return None
         if queue is None or queue_id in registry.deleting:
             reason = registry.missing(queue_id) if queue is None else pb.UNKNOWN_QUEUE
@@ -260,6 +262,10 @@ class Link(Holder):
             if reason == pb.NOT_OWNER and attach.again:
                 self._not_heard(registry.definitions[queue_id].partition)
             return None
+        if attach.stray:
+            queue.claim(attach.held, self, now)
+            self.outbox.frame.attached.add(consumer=handle)
+            return queue
         if before := self._consumers.pop(handle, None):
             # It asks again because it has not heard the answer.
             before[1].consumers.remove(before[0])

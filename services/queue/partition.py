@@ -37,7 +37,7 @@ class Partition:
     queues: dict[int, Queue] = field(default_factory=dict)
     known: Known = field(default_factory=Known)
     orphans: dict[int, list[Entry]] = field(default_factory=dict)  # of queues that the topology does not know
-    claiming: list[Callable[[], None]] = field(default_factory=list)  # consumers that wait for it, with what they hold
+    claiming: list[Callable[[], None]] = field(default_factory=list)  # who comes again, with what is held
     waiting: list[Callable[[], None]] = field(default_factory=list)  # all else that does
     undecided: set[object] = field(default_factory=set)  # transactions that are prepared here
     recalled: set[tuple[object, int]] = field(default_factory=set)  # links that have not heard yet that a queue leaves

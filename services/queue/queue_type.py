@@ -65,6 +65,9 @@ class Queue(Protocol):
     def attach(self, consumer: Consumer, held: Sequence[int], now: int, *, again: bool) -> Reason.ValueType:
         """NONE, or why not. Nothing is delivered before the next `dispatch`."""
 
+    def claim(self, held: Sequence[int], link: Link, now: int) -> None:
+        """`link` holds these from before, and no consumer stands for them."""
+
     def detach(self, consumer: Consumer, now: int) -> bool:
         """Ends a consumer, what it holds stays unsettled; True when the queue is to be deleted with its last one."""
 

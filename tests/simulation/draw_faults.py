@@ -149,7 +149,9 @@ def _unheard(rng: Random, places: Places) -> dict[str, Any]:
         {"do": "deafen", "args": [rng.choice(places["gateway"]), queue], "seconds": _seconds(rng)},
         {"do": "stop", "args": [queue], "at": rng.choice([0.1, 0.5, 2.0]), "for": _seconds(rng)},
     ]
-    return {"do": "ambush", "args": ["Journal", "answered"], "hold": 0, "then": then}
+    # What never comes to the disk is in more danger.
+    moment = rng.choice([["Journal", "answered"], ["KeepAlive", "answered"]])
+    return {"do": "ambush", "args": moment, "hold": 0, "then": then}
 
 
 def _moved(rng: Random, places: Places) -> dict[str, Any]:
@@ -199,6 +201,7 @@ _MORE = {
         "ambush a commit": 0.8, "long away": 0.15,
     },
     "leases": {"fenced": 1.0, "between": 0.5},
+    "consumers": {"unheard": 0.6},
     "topology": {"moved": 0.4},
 }  # fmt: skip
 

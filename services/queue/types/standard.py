@@ -271,6 +271,9 @@ class StandardQueue:
             self._claims.claim(held, consumer.link, now)
         return pb.NONE
 
+    def claim(self, held: Sequence[int], link: Link, now: int) -> None:
+        self._claims.claim(held, link, now)
+
     def detach(self, consumer: Consumer, now: int) -> bool:
         self._used_at = now
         was_active = self.consumers.active is consumer

@@ -122,6 +122,28 @@ async def test_what_has_no_consumer_stays_held_too(house: BrokerHouse) -> None:
     assert len(other.messages()) == 1
 
 
+async def test_what_is_held_of_an_auto_delete_queue(house: BrokerHouse) -> None:
+    """Without a consumer of its own, too: it is not given to others, can be acked, and the queue stays."""
+    client, other = await house.connect(), await house.connect()
+    await client.declare("q", durable=True, auto_delete=True)
+    await client.call(1, commands.Confirm.Select(), commands.Confirm.SelectOk)
+    for number in range(2):
+        client.publish(b"%d" % number, "q", delivery_mode=2)
+    await client.confirmed(2)
+    message = await client.get("q")
+    assert message
+    await replace_owner(house)
+    assert await ready(other, "q") == 1
+    client.ack(message.method.delivery_tag)
+    await other.consume("q")
+    assert await other.bodies(1) == [b"1"]
+    await house.queues.pop("queue-2").stop()
+    await house.start_queue("queue-3")
+    other.ack(1)
+    assert await ready(other, "q") == 0
+    assert [each.body for each in other.messages()] == [b"1"]
+
+
 async def test_unconfirmed_publishes_are_confirmed_by_the_next_owner(house: BrokerHouse) -> None:
     """Publishes that go out while there is no owner are confirmed when there is one, in order, each once."""
     client = await durable(house, "q", 1)

@@ -14,6 +14,7 @@ from pamqp import commands
 from services.common.clients.leases import Leases
 from services.common.errors import Unavailable
 from services.gateway import transaction as transactions
+from services.gateway.consumer import State
 from services.queue import transactions as participants
 from services.rpc import store_pb2
 from tests.contract.gateway.test_settling import ready
@@ -74,8 +75,11 @@ async def until(condition: Callable[[], object]) -> None:
             await asyncio.sleep(0.01)
 
 
-async def in_doubt(broker: BrokerHouse, doubt: Doubt) -> AmqpClient:
-    """A client whose commit takes "1" from the queue `from` and puts "2" into `to`, and is in doubt for a while."""
+async def in_doubt(broker: BrokerHouse, doubt: Doubt, *, requeue: bool = False) -> AmqpClient:
+    """A client whose commit takes "1" from the queue `from` and puts "2" into `to`, and is in doubt for a while.
+
+    With `requeue` it gives "1" back instead.
+    """
     client, other = await transactional(broker), await broker.connect()
     for name in ("from", "to"):
         await client.declare(name, durable=True)
@@ -84,7 +88,10 @@ async def in_doubt(broker: BrokerHouse, doubt: Doubt) -> AmqpClient:
     await other.confirmed(1)
     await client.call(1, commands.Basic.Consume(queue="from"), commands.Basic.ConsumeOk)
     await client.bodies(1)
-    client.ack(1)
+    if requeue:
+        client.send(1, commands.Basic.Reject(1, requeue=True))
+    else:
+        client.ack(1)
     client.publish(b"2", "to", delivery_mode=2)
     client.send(1, Tx.Commit())
     await until(lambda: len(doubt.asked) >= TIMES)
@@ -213,6 +220,22 @@ async def test_queue_processes_die(broker: BrokerHouse, doubt: Doubt) -> None:
     doubt.over = True
     await client.expect(Tx.CommitOk, seconds=30)
     await is_whole(broker)
+
+
+async def test_what_was_given_back_while_owners_died(broker: BrokerHouse, doubt: Doubt) -> None:
+    """The next owner was told that it is held, before anybody knew that it was committed: it is anybody's."""
+    client = await in_doubt(broker, doubt, requeue=True)
+    with patch.object(Leases, "stop", die):
+        await asyncio.gather(*(queue.stop() for queue in broker.queues.values()))
+    await asyncio.gather(*(broker.start_queue(name) for name in list(broker.queues)))
+    consumers = broker.gateways[0]._broker._consumers.values()
+    await until(lambda: all(consumer.state is State.ATTACHED for consumer in consumers))
+    doubt.over = True
+    await client.expect(Tx.CommitOk, seconds=30)
+    assert await client.bodies(2) == [b"1", b"1"]
+    client.ack(2)
+    await client.call(1, Tx.Commit(), Tx.CommitOk)
+    await is_whole(broker, 1)
 
 
 async def test_a_partition_is_handed_over_at_once(broker: BrokerHouse, doubt: Doubt) -> None:

@@ -190,6 +190,42 @@ async def test_a_settlement_does_not_wait_for_a_publisher_that_is_gone(house: Ho
                 break
 
 
+async def test_what_is_held_of_an_auto_delete_queue(house: House) -> None:
+    """The next owner hears of it, and what was settled meanwhile, from who is no consumer: the queue stays."""
+    queue_id = await house.declare("q", durable=True, auto_delete=True)
+    link = await house.link()
+    await link.publish(queue_id, [b"1", b"2", b"3"], uids=[FIRST + 1, FIRST + 2, FIRST + 3], persistent=True)
+    await next_owner(house)
+    link = await house.link()
+    await link.attach(queue_id, held=[FIRST + 1, FIRST + 2], again=True, stray=True)
+    assert await link.ready(queue_id, 1) == 1
+    await link.send(settles=[pb.Settle(queue_id=queue_id, outcome=pb.ACCEPT, uids=[FIRST + 1])])
+    await link.send(settles=[pb.Settle(queue_id=queue_id, outcome=pb.RELEASE, uids=[FIRST + 2])])
+    assert await link.ready(queue_id, 2) == 2
+    assert (await link.attach(queue_id, consumer=2)).reason == pb.NONE
+
+
+async def test_who_comes_again_comes_first(house: House) -> None:
+    """An exclusive consumer from before finds its place free, whoever was faster at the next owner."""
+    (queue_id,) = await queues_of_one_partition(house, 1)
+    registry = house.queues["queue-1"]._host.registry
+    partition = registry.partition_of(queue_id)
+    assert partition
+    queue = registry.queues.pop(queue_id)
+    partition.state = State.RECOVERING
+    fast, former = await house.link(origin=1001), await house.link(origin=1002)
+    await fast.send(attaches=[pb.AttachConsumer(consumer=1, queue_id=queue_id)])
+    await fast.until(lambda: partition.waiting)
+    await former.send(attaches=[pb.AttachConsumer(consumer=2, queue_id=queue_id, exclusive=True, again=True)])
+    await former.until(lambda: partition.claiming)
+    registry.queues[queue_id] = queue
+    partition.state = State.SERVING
+    partition.replay()
+    for link, reason in ((former, pb.NONE), (fast, pb.EXCLUSIVE_USE)):
+        await link.until(lambda link=link: any(frame.attached for frame in link.frames))
+        assert [each.reason for frame in link.frames for each in frame.attached] == [reason]
+
+
 def settled(link: RawLink) -> list[int]:
     """Frames whose settlements are safe."""
     return [number for frame in link.frames for number in frame.settled]
