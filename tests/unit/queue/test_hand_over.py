@@ -162,7 +162,7 @@ async def test_a_first_process_waits_for_all_gateways(house: House, monkeypatch:
     one = await house.link(origin=1001)
     await one.send(attaches=[pb.AttachConsumer(consumer=1, queue_id=queue_id, messages=10, bytes=1 << 30)])
     other = await house.link(origin=1002)
-    await other.attach(queue_id, again=True, held=former.uids)
+    await other.attach(queue_id, messages=0, again=True, held=former.uids)
     await one.until(lambda: one.bodies)
     assert one.bodies == [b"new"]
     await starting
