@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from tests.simulation.history import Delivered, Sent
 from tests.simulation.judge.facts import Facts, Queue, Violation, told
 
+_UNHEARD = 1.0  # seconds
+
 
 def disordered(facts: Facts) -> Iterator[Violation]:
     """AMQP 0-9-1, 4.7."""
@@ -18,8 +20,8 @@ def disordered(facts: Facts) -> Iterator[Violation]:
         queue = facts.queues.get((each.host, each.queue))
         if sent is None or queue is None or each.redelivered or each.deaths or each.consumer is None:
             continue
-        if facts.history.faults and (sent.immediate or "x-overflow" in queue.arguments):
-            continue  # it was refused, which its publisher did not hear: when it comes again, the queue may take it
+        if facts.history.faults and _may_go(sent, queue):
+            continue  # it was refused or had expired, and its publisher did not hear that: it may come again, as new
         if facts.delivered(each.host, each.queue, each.id)[0] is not each:
             continue  # once more, of an owner that does not know that its former had sent it
         stream = (id(each.consumer), id(sent.channel), sent.exchange, _level(queue, sent))
@@ -33,6 +35,10 @@ def disordered(facts: Facts) -> Iterator[Violation]:
             highest[stream] = (sent.number, sent)
 
 
+def _may_go(sent: Sent, queue: Queue) -> bool:
+    return sent.immediate or sent.ttl is not None or bool({"x-overflow", "x-message-ttl"} & queue.arguments.keys())
+
+
 def _level(queue: Queue, sent: Sent) -> int:
     most = queue.arguments.get("x-max-priority")
     return min(sent.priority, int(str(most))) if most else 0
@@ -41,8 +47,10 @@ def _level(queue: Queue, sent: Sent) -> int:
 def _others(facts: Facts, delivered: Delivered, sent: Sent) -> bool:
     """Whether somebody may have been given it, and given it back unseen: it keeps its place, others were faster."""
     consumers = facts.consumers.get((delivered.host, delivered.queue), ())
+    # That a client is gone is heard of a little later than it knows itself.
+    since = min(other.at for other in facts.history.sent.values() if other.time > sent.time - _UNHEARD)
     return any(
-        each is not delivered.consumer and each.asked < delivered.at and (each.ending is None or each.ending > sent.at)
+        each is not delivered.consumer and each.asked < delivered.at and (each.ending is None or each.ending > since)
         for each in consumers
     ) or _limited_together(delivered)
 
