@@ -12,8 +12,9 @@ from grpc._cython import cygrpc
 
 from tests.simulation.world.addresses import Network
 from tests.simulation.world.grpc_call import Call, Codes
+from tests.simulation.world.grpc_end import GrpcEnd
 from tests.simulation.world.grpc_server import GrpcListener, ServerEnd
-from tests.simulation.world.network import Connection, Reset
+from tests.simulation.world.network import Connection
 from tests.simulation.world.processes import PROCESS
 
 _CONNECT_SECONDS = 20.0
@@ -135,16 +136,14 @@ class Channel:
             near.begin(call)
 
 
-class ClientEnd:
+class ClientEnd(GrpcEnd):
     """The client's end of a connection, and the calls on it."""
 
     def __init__(self, channel: Channel) -> None:
-        self.process = channel.process
-        self.connection: Connection = None  # type: ignore[assignment]  # set as soon as both ends are there
+        super().__init__(channel.process, channel.network)
         self.calls: dict[int, Call] = {}
         self._channel = channel
         self._number = 0
-        self._lost = False
 
     def begin(self, call: Call) -> None:
         self._number += 1
@@ -152,55 +151,30 @@ class ClientEnd:
         self.calls[call.number] = call
         call.started()
 
-    def send(self, *item: Any) -> None:
-        if not self._lost:
-            self.connection.send(self, item)
-
-    def arrived(self, item: Any) -> None:
-        if self._lost:
-            if item is not Reset:
-                self.connection.send(self, Reset)
-            return
-        if item is Reset:
-            self.broken(ConnectionResetError(104, "connection reset by peer"))
-            return
-        kind, number = item[0], item[1]
+    def _take(self, kind: str, *item: Any) -> None:
         if kind == "away":
             self._channel.broke(self)
             return
-        call = self.calls.get(number)
+        number, call = item[0], self.calls.get(item[0])
         if kind == "message":
-            self._channel.loop.note(self.process.number, number, zlib.crc32(item[2]))
-            if call:
-                call.received(item[2])
+            self._receive(number, call, item[1])
         elif call:
-            _, _, code, details, trailing, payload = item
+            _, code, details, trailing, payload = item
             if payload is not None:
-                self._channel.loop.note(self.process.number, number, zlib.crc32(payload))
-                call.received(payload)
+                self._receive(number, call, payload)
             call.finish(code, details, trailing)
 
-    def broken(self, failure: Exception) -> None:
-        if self._lost:
-            return
-        self._end()
-        for call in list(self.calls.values()):
-            call.finish(Codes.UNAVAILABLE, f"recvmsg: {failure}")
+    def _receive(self, number: int, call: Call | None, payload: bytes) -> None:
+        self._channel.loop.note(self.process.number, number, zlib.crc32(payload))
+        if call:
+            call.received(payload)
 
-    def close(self) -> None:
-        if not self._lost:
-            self.connection.send(self, Reset)
-            self._end()
-
-    def die(self) -> None:
-        self._lost = True
-        self.connection.died(self, self._channel.network.random)
-
-    def _end(self) -> None:
+    def _end(self, failure: Exception | None) -> None:
         self._lost = True
         self._channel.broke(self)
-        self.connection.ended(self)
-        self.process.on_death.pop(self.die, None)
+        super()._end(failure)
+        for call in list(self.calls.values()) if failure else ():
+            call.finish(Codes.UNAVAILABLE, f"recvmsg: {failure}")
 
 
 class Method:

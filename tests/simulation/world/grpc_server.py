@@ -14,7 +14,7 @@ import grpc
 from services.common.streams.server import StreamServer, _Served
 from tests.simulation.world.addresses import Network
 from tests.simulation.world.ambush import ANSWERED, ASKED, RECEIVED
-from tests.simulation.world.network import Connection, Reset
+from tests.simulation.world.grpc_end import GrpcEnd
 from tests.simulation.world.processes import PROCESS
 from tests.simulation.world.transports import SimTransport
 
@@ -110,39 +110,24 @@ class GrpcListener:
         transport.begin(_Served(StreamServer(self._address, [])))
 
 
-class ServerEnd:
+class ServerEnd(GrpcEnd):
     """The server's end of a connection, and the calls on it."""
 
     def __init__(self, network: Network, listener: GrpcListener) -> None:
-        self.process = listener.process
-        self.connection: Connection = None  # type: ignore[assignment]  # set as soon as both ends are there
+        super().__init__(listener.process, network)
         self.calls: dict[int, ServerCall] = {}
         self.loop = network.loop
         self.ambushes = network.ambushes
-        self._network = network
         self._listener = listener
-        self._lost = False
         listener.ends[self] = None
 
-    def send(self, *item: Any) -> None:
-        if not self._lost:
-            self.connection.send(self, item)
-
-    def arrived(self, item: Any) -> None:
-        if self._lost:
-            if item is not Reset:
-                self.connection.send(self, Reset)
-            return
-        if item is Reset:
-            self.broken(ConnectionResetError(104, "connection reset by peer"))
-            return
-        kind, number = item[0], item[1]
+    def _take(self, kind: str, *item: Any) -> None:
         if kind == "call":
-            self._call(*item[1:])
-        elif call := self.calls.get(number):
+            self._call(*item)
+        elif call := self.calls.get(item[0]):
             if kind == "message":
-                self.loop.note(self.process.number, number, zlib.crc32(item[2]))
-                call.received(item[2])
+                self.loop.note(self.process.number, item[0], zlib.crc32(item[1]))
+                call.received(item[1])
             elif kind == "close":
                 call.received(None)
             else:
@@ -154,25 +139,9 @@ class ServerEnd:
         if payload is not None:
             call.received(payload)
 
-    def broken(self, _failure: Exception) -> None:
-        if not self._lost:
-            self._end()
-
-    def close(self) -> None:
-        """The server stops."""
-        if not self._lost:
-            self.connection.send(self, Reset)
-            self._end()
-
-    def die(self) -> None:
-        self._lost = True
-        self.connection.died(self, self._network.random)
-
-    def _end(self) -> None:
-        self._lost = True
+    def _end(self, failure: Exception | None) -> None:
         self._listener.ends.pop(self, None)
-        self.connection.ended(self)
-        self.process.on_death.pop(self.die, None)
+        super()._end(failure)
         for call in list(self.calls.values()):
             call.end()
 
