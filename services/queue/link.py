@@ -262,6 +262,7 @@ class Link(Holder):
             if reason == pb.NOT_OWNER and attach.again:
                 self._not_heard(registry.definitions[queue_id].partition)
             return None
+        self._touched[queue] = None
         if attach.stray:
             queue.claim(attach.held, self, now)
             self.outbox.frame.attached.add(consumer=handle)
@@ -276,7 +277,6 @@ class Link(Holder):
             answer.text = f"queue '{queue.options.name}' is in exclusive use"
             return None
         self._consumers[handle] = (consumer, queue)
-        self._touched[queue] = None
         self._host.events.publish(attached(consumer, queue.options, self.name, again=attach.again))
         return queue
 

@@ -205,6 +205,20 @@ async def test_what_is_held_of_an_auto_delete_queue(house: House) -> None:
     assert (await link.attach(queue_id, consumer=2)).reason == pb.NONE
 
 
+async def test_what_is_held_without_a_consumer_goes_back_with_its_gateway(house: House) -> None:
+    """A gateway that said what it holds, and dies, holds nothing any more."""
+    (queue_id,) = await queues_of_one_partition(house, 1)
+    link = await house.link()
+    await link.publish(queue_id, [b"1"], uids=[FIRST + 1], persistent=True)
+    await next_owner(house)
+    holder, other = await house.link(origin=1001), await house.link(origin=1002)
+    await holder.attach(queue_id, held=[FIRST + 1], again=True, stray=True)
+    assert await other.ready(queue_id, 1) == 0
+    await holder.close()
+    await other.attach(queue_id, consumer=2)
+    await other.until(lambda: other.uids == [FIRST + 1])
+
+
 async def test_who_comes_again_comes_first(house: House) -> None:
     """An exclusive consumer from before finds its place free, whoever was faster at the next owner."""
     (queue_id,) = await queues_of_one_partition(house, 1)
