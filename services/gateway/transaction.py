@@ -197,6 +197,7 @@ class Coordinator:
     async def _attempt(self, publications: list[Publication], settlements: list[Settlement]) -> None:
         identity = self._publisher.uids.take()[0]
         publishes, settles = self._publishes(publications), self._settles(settlements)
+        told = {queue_id: link for link, its in settles.items() for queue_id, _ in its}
         links = self._send(publishes, settles, identity)
         try:
             parts = await self._prepared(identity, links)
@@ -210,7 +211,6 @@ class Coordinator:
         elif not await self._completed(identity, links):
             # Who is still there has asked the store as well.
             self._expect(identity, {link: its for link, its in settles.items() if not link.up})
-        told = {queue_id: link for link, its in settles.items() for queue_id, _ in its}
         self._adrift.settle_elsewhere(settlements, told)
 
     def _expect(self, identity: int, settles: dict[QueueLink, _Settles]) -> None:

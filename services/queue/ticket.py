@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
+from services.common.containment import for_each
 from services.queue.known import Known, Taken
 from services.rpc.queue_pb2 import NOT_OWNER, Reason
 
@@ -51,9 +52,6 @@ class Receipt:
         """Nobody is told that they are safe: what has settled them keeps them."""
 
 
-_NOBODY: list[Part] = []
-
-
 class Ticket:
     """One batch of one link; `pending` parts of it are open.
 
@@ -61,14 +59,14 @@ class Ticket:
     follows it is refused too, until the link says that it comes again.
     """
 
-    __slots__ = ("_answers", "_followers", "_given_up", "_sequence", "_taken", "pending", "turned_away")
+    __slots__ = ("_answers", "_given_up", "_late", "_sequence", "_taken", "pending", "turned_away")
 
     def __init__(self, answers: Answers, sequence: int, turned_away: set[int]) -> None:
         self._answers = answers
         self._sequence = sequence
         self._taken: list[tuple[Known, Taken]] = []
-        self._followers: list[Part] = _NOBODY
         self._given_up = False
+        self._late: Late | None = None
         self.turned_away = turned_away
         self.pending = 1
 
@@ -81,6 +79,7 @@ class Ticket:
         """Something failed in between: its publisher is told so by somebody else."""
         self._given_up = True
         self.not_safe()
+        self._end()
 
     def refuse(self, first: int, count: int, queue_id: int, reason: Reason.ValueType) -> None:
         """Some of it is not taken."""
@@ -98,15 +97,14 @@ class Ticket:
             self._answers.done(self._sequence)
             self._end()
 
-    def follow(self, part: Part) -> None:
-        """`part` has one part more, which is done when this batch is, or nobody waits for it any more."""
-        part.pending += 1
-        self._followers = [*self._followers, part]
+    def waits(self, late: Late) -> None:
+        """Some of it has to wait; `late` is told when it is done, or nobody waits for it any more."""
+        self._late = late
 
     def _end(self) -> None:
-        followers, self._followers = self._followers, _NOBODY
-        for part in followers:
-            part.part_done()
+        late, self._late = self._late, None
+        if late:
+            late.ended(self)
 
     # -------------------------------------------------------------- until the link has heard that
 
@@ -140,16 +138,23 @@ class Late:
     """
 
     def __init__(self) -> None:
-        self._tickets: list[Ticket] = []
+        self._open: set[Ticket] = set()
+        self._held: list[Receipt] = []
 
     def add(self, ticket: Ticket) -> None:
         """Some of it has to wait."""
-        if ticket not in self._tickets:
-            self._tickets.append(ticket)
+        self._open.add(ticket)
+        ticket.waits(self)
 
     def hold(self, receipt: Receipt) -> None:
-        """Settlements are not safe before these batches are done."""
-        if self._tickets:
-            self._tickets = [ticket for ticket in self._tickets if ticket.pending and not ticket.abandoned]
-            for ticket in self._tickets:
-                ticket.follow(receipt)
+        """Settlements are not safe while there are such batches."""
+        if self._open:
+            receipt.pending += 1
+            self._held.append(receipt)
+
+    def ended(self, ticket: Ticket) -> None:
+        """It is done, or given up. With the last one all that is held is let go: take-overs take seconds."""
+        self._open.discard(ticket)
+        if not self._open:
+            held, self._held = self._held, []
+            for_each("telling that settlements are safe", held, Receipt.part_done)

@@ -69,14 +69,21 @@ async def client(store: Store) -> AsyncIterator[TopologyClient]:
     await client.stop(leave=False)
 
 
-async def dies_while_asked(client: TopologyClient, address: str) -> asyncio.Future[router_pb2.RouteReply]:
-    """A router that is gone as soon as it is asked; gives what is asked of it, or of its successors."""
+async def dies_while_asked(store: Store, member: str, address: str) -> None:
+    """A router that is gone as soon as it is asked."""
     router = Router(answers=False)
     server = await started(router, address)
-    asking = asyncio.ensure_future(client.route(ASKED))
+    store.name(member, address)
     await router.asked.wait()
     await server.stop(0)
-    return asking
+
+
+async def answers(store: Store, member: str, address: str, asking: asyncio.Future[router_pb2.RouteReply]) -> None:
+    """A router that does what those before it could not."""
+    server = await started(Router(answers=True), address)
+    store.name(member, address)
+    assert (await asyncio.wait_for(asking, 10)).version == 7
+    await server.stop(0)
 
 
 async def test_a_router_that_does_not_listen_yet_has_not_died_of_what_it_was_not_asked(
@@ -84,46 +91,31 @@ async def test_a_router_that_does_not_listen_yet_has_not_died_of_what_it_was_not
 ) -> None:
     """Its lease is known before its socket is: whoever asks waits for it."""
     address = f"unix:{tmp_path}/router.sock"
-    store.name("router-a", address)
-    asking = await dies_while_asked(client, address)
+    asking = asyncio.ensure_future(client.route(ASKED))
+    await dies_while_asked(store, "router-a", address)
     store.name("router-b", address)
     await asyncio.sleep(0.5)
     assert not asking.done()
-    successor = await started(Router(answers=True), address)
-    assert (await asyncio.wait_for(asking, 10)).version == 7
-    await successor.stop(0)
+    await answers(store, "router-b", address, asking)
 
 
 async def test_a_router_that_was_gone_before_it_was_asked_did_not_die_of_it(
     tmp_path: Path, store: Store, client: TopologyClient
 ) -> None:
     """One that holds the lease and does not listen, then one that dies: the third is asked."""
-    second, third = f"unix:{tmp_path}/2.sock", f"unix:{tmp_path}/3.sock"
     store.name("router-a", f"unix:{tmp_path}/1.sock")
     asking = asyncio.ensure_future(client.route(ASKED))
     await asyncio.sleep(0.2)
-    router = Router(answers=False)
-    server = await started(router, second)
-    store.name("router-b", second)
-    await router.asked.wait()
-    await server.stop(0)
-    successor = await started(Router(answers=True), third)
-    store.name("router-c", third)
-    assert (await asyncio.wait_for(asking, 10)).version == 7
-    await successor.stop(0)
+    await dies_while_asked(store, "router-b", f"unix:{tmp_path}/2.sock")
+    await answers(store, "router-c", f"unix:{tmp_path}/3.sock", asking)
 
 
 async def test_two_routers_that_die_while_they_are_asked_are_enough(
     tmp_path: Path, store: Store, client: TopologyClient
 ) -> None:
     """No third one is asked for the same."""
-    first, second = f"unix:{tmp_path}/1.sock", f"unix:{tmp_path}/2.sock"
-    store.name("router-a", first)
-    asking = await dies_while_asked(client, first)
-    router = Router(answers=False)
-    server = await started(router, second)
-    store.name("router-b", second)
-    await router.asked.wait()
-    await server.stop(0)
+    asking = asyncio.ensure_future(client.route(ASKED))
+    for number in (1, 2):
+        await dies_while_asked(store, f"router-{number}", f"unix:{tmp_path}/{number}.sock")
     with pytest.raises(InternalError, match="2 routers went away"):
         await asyncio.wait_for(asking, 10)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+from collections.abc import Callable
 
 from services.queue.partition import State
 from services.rpc import queue_pb2 as pb
@@ -144,50 +145,56 @@ async def two_partitions(house: House) -> tuple[int, int]:
     return first, second
 
 
+async def settled_while_some_waits(house: House) -> tuple[RawLink, RawLink, Callable[[], None]]:
+    """A consumer has settled one copy of a message; the other copy waits for a partition. Gives who may bring that."""
+    here, coming = await two_partitions(house)
+    registry = house.queues["queue-1"]._host.registry
+    partition = registry.partition_of(coming)
+    assert partition
+    queue = registry.queues.pop(coming)
+    partition.state = State.RECOVERING
+    consumer, publisher = await house.link(origin=1001), await house.link(origin=1000)
+    await consumer.attach(here)
+    await publisher.send(publishes=[publisher.batch([here, coming], [b"1"], uids=[FIRST + 1])])
+    await consumer.until(lambda: consumer.uids == [FIRST + 1])
+    await consumer.send(settles=[pb.Settle(queue_id=here, outcome=pb.ACCEPT, uids=[FIRST + 1])])
+    await consumer.ready(here, 1)
+
+    def comes() -> None:
+        registry.queues[coming] = queue
+        partition.state = State.SERVING
+        partition.replay()
+
+    return consumer, publisher, comes
+
+
+async def is_safe(consumer: RawLink) -> None:
+    """Its settlement is said to be; which is said with something else."""
+    async with asyncio.timeout(10):
+        for number in itertools.count(2):
+            await consumer.request(number, inspect=pb.InspectRequest())
+            if settled(consumer) == [1]:
+                return
+
+
 async def test_a_settlement_is_safe_when_its_message_does_not_come_again(house: House) -> None:
     """Not while some of the batch waits for a partition: if its owner dies, all of it that is not on disk comes again.
 
     The consumer's gateway keeps the settlement until then, and tells the next owner.
     """
-    here, coming = await two_partitions(house)
-    partition = house.queues["queue-1"]._host.registry.partition_of(coming)
-    assert partition
-    queue = house.queues["queue-1"]._host.registry.queues.pop(coming)
-    partition.state = State.RECOVERING
-    consumer, publisher = await house.link(origin=1001), await house.link(origin=1000)
-    await consumer.attach(here)
-    await publisher.send(publishes=[publisher.batch([here, coming], [b"1"], uids=[FIRST + 1])])
-    await consumer.until(lambda: consumer.uids == [FIRST + 1])
-    await consumer.send(settles=[pb.Settle(queue_id=here, outcome=pb.ACCEPT, uids=[FIRST + 1])])
-    await consumer.ready(here, 1)
+    consumer, publisher, comes = await settled_while_some_waits(house)
     assert settled(consumer) == []
-    house.queues["queue-1"]._host.registry.queues[coming] = queue
-    partition.state = State.SERVING
-    partition.replay()
+    comes()
     await publisher.until(publisher.done)
-    await consumer.ready(here, 2)
-    assert settled(consumer) == [1]
+    await is_safe(consumer)
 
 
 async def test_a_settlement_does_not_wait_for_a_publisher_that_is_gone(house: House) -> None:
     """Who has published what waits for a partition will hear no answer: nobody waits for that either."""
-    here, coming = await two_partitions(house)
-    partition = house.queues["queue-1"]._host.registry.partition_of(coming)
-    assert partition
-    del house.queues["queue-1"]._host.registry.queues[coming]
-    partition.state = State.RECOVERING
-    consumer, publisher = await house.link(origin=1001), await house.link(origin=1000)
-    await consumer.attach(here)
-    await publisher.send(publishes=[publisher.batch([here, coming], [b"1"], uids=[FIRST + 1])])
-    await consumer.until(lambda: consumer.uids == [FIRST + 1])
-    await consumer.send(settles=[pb.Settle(queue_id=here, outcome=pb.ACCEPT, uids=[FIRST + 1])])
-    await consumer.ready(here, 1)
+    consumer, publisher, _ = await settled_while_some_waits(house)
     await publisher.close()
-    async with asyncio.timeout(10):
-        for number in itertools.count(2):
-            await consumer.ready(here, number)
-            if settled(consumer) == [1]:
-                break
+    await is_safe(consumer)
+    assert not house.queues["queue-1"]._host.late._open
 
 
 async def test_what_is_held_of_an_auto_delete_queue(house: House) -> None:
