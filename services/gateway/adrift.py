@@ -13,13 +13,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from services.common.clients.queue_link import Settlement
 from services.common.containment import for_each
 from services.gateway.told import Told
 from services.rpc import queue_pb2 as pb
 
 if TYPE_CHECKING:
     from services.common.clients.publisher import Publisher
-    from services.common.clients.queue_link import QueueLink, Settlement
+    from services.common.clients.queue_link import QueueLink
     from services.gateway.consumer import Consumer, GetHolder
     from services.gateway.session import Session
     from services.gateway.transaction import Settlement as Settled
@@ -91,13 +92,15 @@ class Adrift:
         self._look_within(_AGAIN)
 
     def settle_elsewhere(self, settlements: Iterable[Settled], told: Mapping[int, QueueLink]) -> None:
-        """What a transaction has settled that another owner than the one it was `told` knows as held by now."""
+        """What a transaction has settled, where the owner that was `told` is not the owner any more."""
         for each in settlements:
             queue_id, link = each.holder.queue_id, each.holder.link
-            if link is None or link is told.get(queue_id) or queue_id not in self._queues:
+            if link is told.get(queue_id) or queue_id not in self._queues:
                 continue
             place = self._places.get(queue_id)
-            if place is None:
+            if link is None:
+                self.give_back((Settlement(queue_id, each.outcome, [each.uid]),))
+            elif place is None:
                 link.settle(queue_id, each.outcome, [each.uid])
             else:
                 (place.late if place.asked else place.kept).append((each.outcome, [each.uid]))

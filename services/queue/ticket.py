@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
+from services.common.clock import monotonic
 from services.common.containment import for_each
 from services.queue.known import Known, Taken
 from services.rpc.queue_pb2 import NOT_OWNER, Reason
+
+_LONGEST = 10.0  # seconds: a partition that takes longer to come is rarer than a second death meanwhile
 
 
 class Answers(Protocol):
@@ -139,22 +142,29 @@ class Late:
 
     def __init__(self) -> None:
         self._open: set[Ticket] = set()
+        self._since = 0.0
         self._held: list[Receipt] = []
 
     def add(self, ticket: Ticket) -> None:
         """Some of it has to wait."""
+        self._since = self._since if self._open else monotonic()
         self._open.add(ticket)
         ticket.waits(self)
 
     def hold(self, receipt: Receipt) -> None:
-        """Settlements are not safe while there are such batches."""
-        if self._open:
+        """Settlements are not safe while there are such batches; not for ever, as gateways keep them meanwhile."""
+        if self._open and monotonic() - self._since < _LONGEST:
             receipt.pending += 1
             self._held.append(receipt)
+        elif self._held:
+            self._let_go()
 
     def ended(self, ticket: Ticket) -> None:
         """It is done, or given up. With the last one all that is held is let go: take-overs take seconds."""
         self._open.discard(ticket)
         if not self._open:
-            held, self._held = self._held, []
-            for_each("telling that settlements are safe", held, Receipt.part_done)
+            self._let_go()
+
+    def _let_go(self) -> None:
+        held, self._held = self._held, []
+        for_each("telling that settlements are safe", held, Receipt.part_done)

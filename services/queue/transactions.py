@@ -30,6 +30,7 @@ from services.queue.open_transaction import OpenTransaction, Settlement
 from services.queue.partition import Partition
 from services.queue.publishing import arrivals
 from services.queue.queue_type import Queue
+from services.queue.record import uids_of
 from services.queue.traced_batch import TracedBatch
 from services.rpc import queue_pb2 as pb
 from services.rpc import store_pb2
@@ -281,6 +282,10 @@ class Transactions:
     def _commit_settled(self, settlement: Settlement, now: int) -> None:
         if self._is_served(settlement.queue):
             settlement.queue.settle_held(settlement.outcome, settlement.entries, now, staged=settlement.staged)
+        else:
+            # What is committed counts at the next owner too, who would not know it: the gateway tells him.
+            queue_id, uids = settlement.queue.options.queue_id, uids_of(settlement.entries)
+            self._link.outbox.frame.unsettled.add(queue_id=queue_id, outcome=settlement.outcome, uids=uids)
 
     def _give_back(self, transaction: OpenTransaction, now: int) -> None:
         transaction.decided()

@@ -331,8 +331,8 @@ class StandardQueue:
         return entries
 
     def settle_held(self, outcome: pb.Outcome.ValueType, entries: list[Entry], now: int, *, staged: bool) -> None:
-        for entry in entries:
-            del self._unsettled[entry.message.uid]
+        # One that was settled otherwise meanwhile, because its gateway has told that again, is done with.
+        entries = [entry for entry in entries if self._unsettled.pop(entry.message.uid, None) is not None]
         if staged:
             self._settled_on_disk(outcome, entries)
         elif outcome == pb.ACCEPT:

@@ -6,6 +6,9 @@ import asyncio
 import itertools
 from collections.abc import Callable
 
+import pytest
+
+from services.queue import ticket
 from services.queue.partition import State
 from services.rpc import queue_pb2 as pb
 from tests.support.queue_house import House, RawLink
@@ -250,3 +253,51 @@ async def test_who_comes_again_comes_first(house: House) -> None:
 def settled(link: RawLink) -> list[int]:
     """Frames whose settlements are safe."""
     return [number for frame in link.frames for number in frame.settled]
+
+
+async def prepared(house: House, outcome: pb.Outcome.ValueType) -> tuple[int, RawLink]:
+    """A queue of two messages, both of which a transaction has settled that is not decided yet."""
+    (queue_id,) = await queues_of_one_partition(house, 1)
+    link = await house.link()
+    await link.attach(queue_id)
+    await link.publish(queue_id, [b"1", b"2"], uids=[FIRST + 1, FIRST + 2])
+    await link.until(lambda: len(link.uids) == 2)
+    settle = pb.Settle(queue_id=queue_id, outcome=outcome, uids=link.uids, transaction=7)
+    await link.send(settles=[settle], transactions=[pb.TransactionStep(transaction=7)])
+    await link.until(lambda: any(frame.prepared for frame in link.frames))
+    return queue_id, link
+
+
+async def completed(link: RawLink) -> None:
+    await link.send(transactions=[pb.TransactionStep(transaction=7, step=pb.TransactionStep.COMPLETE)])
+    await link.until(lambda: any(frame.completed for frame in link.frames))
+
+
+async def test_what_was_committed_for_a_queue_that_has_left(house: House) -> None:
+    """It was settled here, and cannot be any more: the gateway hears that, and tells the next owner."""
+    queue_id, link = await prepared(house, pb.REJECT)
+    del house.queues["queue-1"]._host.registry.queues[queue_id]
+    await completed(link)
+    given_back = [settle for frame in link.frames for settle in frame.unsettled]
+    assert given_back == [pb.Settle(queue_id=queue_id, outcome=pb.REJECT, uids=link.uids)]
+
+
+async def test_what_was_settled_again_while_it_was_undecided(house: House) -> None:
+    """A gateway that tells it again, and the store, count once between them: nothing is left behind."""
+    queue_id, link = await prepared(house, pb.ACCEPT)
+    await link.send(settles=[pb.Settle(queue_id=queue_id, outcome=pb.ACCEPT, uids=link.uids[:1])])
+    await completed(link)
+    assert await link.ready(queue_id, 1) == 0
+    host = house.queues["queue-1"]._host
+    assert not host.registry.queues[queue_id]._unsettled  # type: ignore[attr-defined]
+    assert host.account.used == 0
+
+
+async def test_settlements_are_not_kept_for_ever(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A partition that does not come keeps them for a while only: gateways would keep all that their clients say."""
+    consumer, _, _ = await settled_while_some_waits(house)
+    assert settled(consumer) == []
+    monkeypatch.setattr(ticket, "_LONGEST", 0.0)
+    await consumer.send(settles=[pb.Settle(queue_id=1, outcome=pb.ACCEPT, uids=[FIRST + 9])])
+    await consumer.request(2, inspect=pb.InspectRequest())
+    assert settled(consumer) == [1, 2]
