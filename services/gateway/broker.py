@@ -216,6 +216,8 @@ class Broker:
         if frame.lost_partitions:
             lost = set(frame.lost_partitions)
             self._owner_gone(link, lambda queue_id: self._partition_of(queue_id) in lost)
+        # What is safe was not lost in the same frame.
+        self.transactions.safe(link, frame.safe)
         self._flush()
 
     def _ended(self, link: QueueLink, frame: pb.QueueFrame) -> None:

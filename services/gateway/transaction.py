@@ -17,9 +17,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import structlog
 
@@ -137,6 +137,13 @@ class Transaction:
                 each.traced.rolled_back()
 
 
+class _Completing(NamedTuple):
+    """What the only participant settles, and its answer."""
+
+    settles: _Settles
+    answer: asyncio.Future[None]
+
+
 def _now() -> float:
     return asyncio.get_running_loop().time()
 
@@ -168,8 +175,8 @@ class Coordinator:
         self._adrift = adrift
         self.open = OpenTransactions(available() // 8)
         self._waiting: dict[tuple[int, QueueLink], asyncio.Future[pb.Prepared]] = {}
-        self._completing: dict[tuple[int, QueueLink], asyncio.Future[None]] = {}
-        self._unheard: dict[tuple[int, QueueLink], _Settles] = {}  # committed, and not said to be carried out
+        self._completing: dict[tuple[int, QueueLink], _Completing] = {}
+        self._settled: dict[tuple[int, QueueLink], _Settles] = {}  # committed, and not said to be safe
 
     async def commit(self, transaction: Transaction) -> None:
         """Returns when all of it is done; raises when none of it is: PreconditionFailed, Unavailable.
@@ -199,6 +206,7 @@ class Coordinator:
         publishes, settles = self._publishes(publications), self._settles(settlements)
         told = {queue_id: link for link, its in settles.items() for queue_id, _ in its}
         links = self._send(publishes, settles, identity)
+        streams = {link: link.streams for link in links}
         try:
             parts = await self._prepared(identity, links)
         except (BrokerError, _OwnerChanged):
@@ -207,27 +215,28 @@ class Coordinator:
         if parts or len(links) > 1:
             await self._decide(identity, links, parts)
             self._tell(links, identity, pb.TransactionStep.COMPLETE)
-            self._expect(identity, settles)
-        elif not await self._completed(identity, links):
-            # Who is still there has asked the store as well.
-            self._expect(identity, {link: its for link, its in settles.items() if not link.up})
+            for link, its in settles.items():
+                self._keep(identity, link, its, streams[link])
+        elif not await self._completed(identity, links, settles):
+            # Who is still there has asked the store as well, and says it on a stream that is gone.
+            self._adrift.give_back(kept for its in settles.values() for kept in _kept(its))
         self._adrift.settle_elsewhere(settlements, told)
 
-    def _expect(self, identity: int, settles: dict[QueueLink, _Settles]) -> None:
-        """What is settled is kept until its owner has carried it out: the next one would not know it."""
-        for link, its in settles.items():
-            self._unheard[identity, link] = its
-            if not link.up:
-                self._adrift.give_back(self.take_unsettled(link, lambda _: True))
+    def _keep(self, identity: int, link: QueueLink, its: _Settles, stream: int) -> None:
+        """What is settled is kept until that is safe: the next owner would not know it."""
+        if link.up and link.streams == stream:
+            self._settled[identity, link] = its
+        else:
+            self._adrift.give_back(_kept(its))
 
     def take_unsettled(self, link: QueueLink, is_lost: Callable[[int], bool]) -> list[Kept]:
-        """Takes out what was committed for queues that `is_lost` names, and perhaps not carried out."""
+        """Takes out what was committed for queues that `is_lost` names, and is perhaps not safe."""
         lost: list[Kept] = []
-        for (_, other), its in self._unheard.items():
+        for (_, other), its in self._settled.items():
             for queue_id, outcome in list(its) if other is link else ():
                 if is_lost(queue_id):
                     lost.append(Kept(queue_id, outcome, its.pop((queue_id, outcome))))
-        self._unheard = {key: its for key, its in self._unheard.items() if its}
+        self._settled = {key: its for key, its in self._settled.items() if its}
         return lost
 
     def _send(
@@ -303,23 +312,24 @@ class Coordinator:
                 doubted = True
             await asyncio.sleep(_AGAIN)
 
-    async def _completed(self, identity: int, links: list[QueueLink]) -> bool:
+    async def _completed(self, identity: int, links: list[QueueLink], settles: Mapping[QueueLink, _Settles]) -> bool:
         """The only participant decides; the store does when that one is not heard of any more, and gives False."""
         try:
             for link in links:
-                await self._completed_by(identity, link)
+                await self._completed_by(identity, link, settles.get(link, {}))
         except _OwnerChanged:
             await self._decide(identity, links, 0)
             return False
         return True
 
-    async def _completed_by(self, identity: int, link: QueueLink) -> None:
+    async def _completed_by(self, identity: int, link: QueueLink, its: _Settles) -> None:
         if not link.up:
             raise _OwnerChanged
-        self._completing[identity, link] = completing = asyncio.get_running_loop().create_future()
+        completing = _Completing(its, asyncio.get_running_loop().create_future())
+        self._completing[identity, link] = completing
         link.step(identity, pb.TransactionStep.COMPLETE)
         try:
-            await completing
+            await completing.answer
         finally:
             del self._completing[identity, link]
 
@@ -336,24 +346,33 @@ class Coordinator:
         if waiting and not waiting.done():
             waiting.set_result(prepared)
         completing = self._completing.get((prepared.transaction, link))
-        if completing and not completing.done() and prepared.reason != pb.NONE:
-            completing.set_exception(_OwnerChanged())
-        if prepared.reason != pb.NONE:
-            self._unheard.pop((prepared.transaction, link), None)  # it has asked the store, and done what that said
+        if completing and not completing.answer.done() and prepared.reason != pb.NONE:
+            completing.answer.set_exception(_OwnerChanged())
 
     def completed(self, link: QueueLink, transaction: int) -> None:
         """A queue process has carried a transaction out, or given it up."""
-        self._unheard.pop((transaction, link), None)
         completing = self._completing.get((transaction, link))
-        if completing and not completing.done():
-            completing.set_result(None)
+        if completing and not completing.answer.done():
+            completing.answer.set_result(None)
+            if completing.settles:
+                self._settled[transaction, link] = completing.settles
+
+    def safe(self, link: QueueLink, transactions: Iterable[int]) -> None:
+        """What transactions have settled is as safe as the queues are."""
+        for transaction in transactions:
+            self._settled.pop((transaction, link), None)
 
     def link_down(self, link: QueueLink) -> None:
         """What was not answered on a broken stream never will be."""
         asked: list[tuple[tuple[int, QueueLink], asyncio.Future[Any]]] = [*self._waiting.items()]
-        for (_, other), answer in [*asked, *self._completing.items()]:
+        asked += [(key, completing.answer) for key, completing in self._completing.items()]
+        for (_, other), answer in asked:
             if other is link and not answer.done():
                 answer.set_exception(_OwnerLost())
+
+
+def _kept(its: _Settles) -> list[Kept]:
+    return [Kept(queue_id, outcome, uids) for (queue_id, outcome), uids in its.items()]
 
 
 def _check(answer: pb.Prepared) -> None:

@@ -6,8 +6,8 @@ sends it again, later than the client's gateway claims it or sooner. A claim for
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TypeAlias
+from collections.abc import Iterable, Sequence
+from typing import Final, TypeAlias
 
 from services.common.ledger.stages import HELD
 from services.queue.consumers import Link
@@ -20,6 +20,8 @@ from services.rpc import queue_pb2 as pb
 _KEPT_MS = 60_000
 
 Outcome: TypeAlias = pb.Outcome.ValueType
+
+FINAL: Final = frozenset({pb.ACCEPT, pb.REJECT})  # outcomes of which it does not matter who says them
 
 
 class Claims:
@@ -58,8 +60,17 @@ class Claims:
     def settled(self, outcome: Outcome, uids: Sequence[int]) -> None:
         """What became of deliveries, some of which are perhaps not here."""
         for uid in uids:
-            if (claim := self._waiting.pop(uid, None)) and outcome in (pb.ACCEPT, pb.REJECT):
+            if (claim := self._waiting.pop(uid, None)) and outcome in FINAL:
                 self._waiting[uid] = (claim[0], outcome)
+
+    def not_others(self, uids: Iterable[int], holder: Holder) -> list[int]:
+        """Those that are not held by another gateway that is there."""
+        return [uid for uid in uids if not self._is_anothers(uid, holder.origin)]
+
+    def _is_anothers(self, uid: int, origin: int) -> bool:
+        entry = self._unsettled.get(uid)
+        holder = entry.holder if entry else None
+        return isinstance(holder, Holder) and not holder.broken and holder.origin != origin
 
     def abandon(self, uids: Sequence[int]) -> list[int]:
         """Their consumer is gone: gives those that go back now; a transaction keeps what it has until it is decided."""

@@ -22,7 +22,7 @@ from services.queue.journal_writer import JournalWriter
 from services.queue.journeys import Journeys
 from services.queue.message import Interned, MemoryAccount
 from services.queue.registry import Registry
-from services.queue.ticket import Late
+from services.queue.ticket import Late, Receipt
 from services.rpc import store_pb2
 from services.rpc.router_pb2 import ChangeReply, ChangeRequest, DeleteQueue, QueueDefinition
 
@@ -90,6 +90,12 @@ class Host:
         if self.ids.origin <= origin_of(highest):
             origin, _ = await self.store.allocate_origin("journal ids")
             self.ids.origin = max(origin, self.ids.origin)
+
+    def safe_soon(self, receipt: Receipt) -> None:
+        """A part of it is done when everything that was taken so far is safe, and its publisher told."""
+        self.writer.barrier(receipt)
+        self.late.hold(receipt)
+        receipt.part_done()
 
     def check_memory(self) -> None:
         """Holds publishers back from full queues, and lets them go on."""

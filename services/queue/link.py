@@ -13,6 +13,7 @@ from services.common.containment import for_each
 from services.common.errors import BrokerError
 from services.queue import publishing, requests
 from services.queue.batches import Batches
+from services.queue.claims import FINAL
 from services.queue.consumer_events import attached, cancelled, detached
 from services.queue.consumers import Consumer
 from services.queue.entry import Holder
@@ -311,10 +312,7 @@ class Link(Holder):
     def _settle_all(self, settles: Sequence[pb.Settle], now: int) -> None:
         self._settling += 1
         for_each("settling deliveries", settles, partial(self._settle, now=now))
-        receipt = Receipt(partial(self.outbox.settled, self._settling))
-        self._host.writer.barrier(receipt)
-        self._host.late.hold(receipt)
-        receipt.part_done()
+        self._host.safe_soon(Receipt(partial(self.outbox.settled, self._settling)))
 
     def _settle(self, settle: pb.Settle, now: int) -> None:
         if settle.transaction:
@@ -322,11 +320,14 @@ class Link(Holder):
             return
         queue = self._host.registry.settling(settle.queue_id)
         if queue is not None:
-            queue.settle(settle.outcome, list(settle.uids), now)
+            queue.settle(settle.outcome, self._settled_here(settle, queue), now)
         elif partition := self._host.registry.awaited(settle.queue_id):
             partition.waiting.append(partial(self._settle, settle, now))
         elif (partition := self._host.registry.partition_of(settle.queue_id)) and partition.state is State.WRITTEN:
             self.outbox.frame.unsettled.append(settle)
+
+    def _settled_here(self, settle: pb.Settle, queue: Queue) -> list[int]:
+        return list(settle.uids) if settle.outcome in FINAL else queue.not_others(settle.uids, self)
 
     def _credit_all(self, granted: Iterable[pb.Credit], now: int) -> None:
         for_each("giving a consumer credit", granted, partial(self._credit, now=now), self._not_served)

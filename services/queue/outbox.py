@@ -43,6 +43,10 @@ class Outbox:
         """The settlements of a frame are safe; said when there is something else to say."""
         self._frame.settled.append(number)
 
+    def safe(self, transaction: int) -> None:
+        """The settlements of a transaction are safe; said when there is something else to say."""
+        self._frame.safe.append(transaction)
+
     def heard(self, frames: int) -> list[int]:
         """So many frames with `done` were read; gives the batches of those that it was not known of."""
         batches: list[int] = []

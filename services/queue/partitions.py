@@ -252,7 +252,7 @@ class Partitions:
         return partition
 
     async def _recover(self, partition: Partition) -> None:
-        while partition.state is State.RECOVERING:
+        while partition.state is State.RECOVERING and not self._leaving:
             try:
                 recovery = await read_back(self._host, self._store, partition)
             except Fenced:
@@ -281,8 +281,8 @@ class Partitions:
         return not self._host.expected and all(link.has_told(partition) for link in self._host.links)
 
     def _serve(self, partition: Partition, known: Known) -> None:
-        if partition.state is not State.RECOVERING:
-            return
+        if partition.state is not State.RECOVERING or self._leaving:
+            return  # what would be taken now would not be handed over
         partition.known = known
         self._host.registry.serve(partition)
         partition.replay()

@@ -12,7 +12,7 @@ from typing import Protocol
 from services.queue.arrival import Arrival
 from services.queue.consumers import Consumer, Consumers, Link
 from services.queue.context import QueueContext
-from services.queue.entry import Entry
+from services.queue.entry import Entry, Holder
 from services.queue.message import Holding
 from services.queue.options import QueueOptions
 from services.queue.overflow import OverflowPolicy
@@ -67,6 +67,9 @@ class Queue(Protocol):
 
     def claim(self, held: Sequence[int], link: Link, now: int) -> None:
         """`link` holds these from before, and no consumer stands for them."""
+
+    def not_others(self, uids: Iterable[int], holder: Holder) -> list[int]:
+        """Leaves out what another gateway has been given since `holder`'s had it: what it says came too late."""
 
     def detach(self, consumer: Consumer, now: int) -> bool:
         """Ends a consumer, what it holds stays unsettled; True when the queue is to be deleted with its last one."""

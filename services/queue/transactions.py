@@ -23,6 +23,7 @@ import structlog
 from services.common.containment import for_each
 from services.common.errors import BrokerError, PreconditionFailed
 from services.queue.arrival import Arrival
+from services.queue.claims import FINAL
 from services.queue.content import Source
 from services.queue.host import Host
 from services.queue.journal_draft import ContentDraft
@@ -31,6 +32,7 @@ from services.queue.partition import Partition
 from services.queue.publishing import arrivals
 from services.queue.queue_type import Queue
 from services.queue.record import uids_of
+from services.queue.ticket import Receipt
 from services.queue.traced_batch import TracedBatch
 from services.rpc import queue_pb2 as pb
 from services.rpc import store_pb2
@@ -85,9 +87,10 @@ class Transactions:
         transaction = self._open.get(number)
         if transaction is None or not transaction.prepared:
             self._not_held(number)
+            self._safe_soon(number)
         elif not transaction.asked or transaction.parts:  # with parts, it is the store that has committed it
             self._conclude(number, transaction, now, committed=True)
-            self._link.outbox.frame.completed.append(number)
+            self._carried_out(number)
 
     def _abort(self, number: int, now: int) -> None:
         if transaction := self._open.get(number):
@@ -96,6 +99,14 @@ class Transactions:
             if prepared:
                 self._forget_staged(number, transaction)
         self._link.outbox.frame.completed.append(number)
+
+    def _carried_out(self, number: int) -> None:
+        self._link.outbox.frame.completed.append(number)
+        self._safe_soon(number)
+
+    def _safe_soon(self, number: int) -> None:
+        """As with other settlements: what is not on disk comes again while the rest of its batch is not."""
+        self._host.safe_soon(Receipt(partial(self._link.outbox.safe, number)))
 
     def _not_held(self, number: int) -> None:
         self._link.outbox.frame.prepared.add(transaction=number, reason=pb.UNAVAILABLE)
@@ -201,7 +212,8 @@ class Transactions:
         options = queue.options
         # A rejected one stays in the journal until the dead-letter exchange has it.
         ends = settle.outcome == pb.ACCEPT or (settle.outcome == pb.REJECT and options.dead_letter_exchange is None)
-        entries = queue.hold(settle.uids, transaction)
+        uids = settle.uids if settle.outcome in FINAL else queue.not_others(settle.uids, self._link)
+        entries = queue.hold(uids, transaction)
         transaction.settlements.append(Settlement(queue, settle.outcome, entries, ends))
 
     def _stage(self, number: int, transaction: OpenTransaction) -> None:
@@ -340,7 +352,7 @@ class Transactions:
             return
         self._conclude(number, transaction, self._host.now(), committed=committed)
         if committed:
-            self._link.outbox.frame.completed.append(number)
+            self._carried_out(number)
         else:
             self._not_held(number)
 

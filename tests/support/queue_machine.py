@@ -10,6 +10,7 @@ from services.queue.arrival import Arrival
 from services.queue.consumers import Consumer
 from services.queue.context import QueueContext
 from services.queue.deliveries import Deliveries
+from services.queue.entry import Holder
 from services.queue.journal_draft import ContentDraft, PartitionDraft
 from services.queue.message import MemoryAccount, Run
 from services.queue.options import read_options
@@ -23,10 +24,11 @@ PROPERTIES = b"\x00\x00"
 def nothing() -> None: ...
 
 
-class FakeLink:
+class FakeLink(Holder):
     """Keeps what is delivered, as (consumer, uid, redelivered)."""
 
-    def __init__(self) -> None:
+    def __init__(self, origin: int = 0) -> None:
+        super().__init__(origin)
         self.deliveries = Deliveries(nothing)
         self.cancelled: list[tuple[int, int]] = []
 

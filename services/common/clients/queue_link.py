@@ -74,6 +74,7 @@ class QueueLink:
         self.member = member
         self.address = address
         self.up = False
+        self.streams = 0  # that stood so far
         self.broken = False  # the stream ended by itself, and nobody here had given it up
         self.full: AbstractSet[int] = frozenset()  # queues whose publishers have to wait …
         self.full_everywhere = False  # … or all of the process's
@@ -363,6 +364,7 @@ class QueueLink:
 
     def _up(self) -> None:
         self.up, self.broken = True, False
+        self.streams += 1
         self._sequence = self._settling = 0
         self._listener.link_up(self)
         self._write_soon()

@@ -10,7 +10,7 @@ from services.queue.claims import Claims
 from services.queue.consumers import Consumer, Consumers, Link
 from services.queue.context import DELIVERY_LIMIT, EXPIRED, MAXLEN, REJECTED, DeadLetter, QueueContext
 from services.queue.dispatch import Dispatcher
-from services.queue.entry import ACQUIRED, AVAILABLE, GONE, Entry
+from services.queue.entry import ACQUIRED, AVAILABLE, GONE, Entry, Holder
 from services.queue.entry_list import EntryList
 from services.queue.message import Holding
 from services.queue.options import QueueOptions
@@ -273,6 +273,9 @@ class StandardQueue:
 
     def claim(self, held: Sequence[int], link: Link, now: int) -> None:
         self._claims.claim(held, link, now)
+
+    def not_others(self, uids: Iterable[int], holder: Holder) -> list[int]:
+        return self._claims.not_others(uids, holder)
 
     def detach(self, consumer: Consumer, now: int) -> bool:
         self._used_at = now

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from services.queue.entry import Holder
 from services.rpc import queue_pb2 as pb
 from tests.support.queue_machine import FakeLink, Make
 
@@ -48,6 +49,17 @@ def test_given_back_before_the_message(make: Make) -> None:
     machine.queue.release_held_by(gone, 0)
     machine.publish(2)
     assert machine.link.uids() == [1, 2]
+
+
+def test_given_back_too_late(make: Make) -> None:
+    """What others were given since is theirs: who had it before, and was not heard of in time, gives back nothing."""
+    machine, former, present = make(), Holder(1), FakeLink(2)
+    machine.consumer(link=present, messages=2)
+    machine.publish(3)
+    assert machine.queue.not_others([1, 2, 3], former) == [3]
+    assert machine.queue.not_others([1, 2, 3], present) == [1, 2, 3]
+    present.broken = True
+    assert machine.queue.not_others([1, 2, 3], former) == [1, 2, 3]
 
 
 def test_old_claims_are_forgotten(make: Make) -> None:

@@ -221,6 +221,24 @@ async def test_who_published_what_waits_is_gone(house: House) -> None:
     assert other.bodies == [b"new"]
 
 
+async def test_what_comes_while_a_process_ends(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A partition that is on its way to a process that ends is not served there: what waits for it goes elsewhere."""
+    monkeypatch.setattr(partitions, "_SHORTLY", 30.0)
+    await house.start_queue("queue-2")
+    link = await house.link("queue-2", origin=1001, tells=True)
+    queue_id, partition = await orphaned(house)
+    await link.send(publishes=[link.batch(queue_id, [b"new"])])
+    async with asyncio.timeout(60):
+        while not partition.waiting:
+            await asyncio.sleep(0.005)
+    # While it hands its own over, all is said that the other one waits for.
+    ending = asyncio.create_task(house.queues.pop("queue-2").stop())
+    await link.send(told=[pb.Told(partition=partition.number, epoch=partition.epoch)])
+    await link.until(link.done)
+    assert [each.reason for frame in link.frames for each in frame.refusals] == [pb.NOT_OWNER]
+    await ending
+
+
 async def test_requeued_keeps_its_place(house: House) -> None:
     """What was given back before the move comes first after it, marked, although what follows was on disk before."""
     queue_id = await house.declare("q", durable=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 from collections.abc import Callable
+from typing import NamedTuple
 
 import pytest
 
@@ -148,8 +149,17 @@ async def two_partitions(house: House) -> tuple[int, int]:
     return first, second
 
 
-async def settled_while_some_waits(house: House) -> tuple[RawLink, RawLink, Callable[[], None]]:
-    """A consumer has settled one copy of a message; the other copy waits for a partition. Gives who may bring that."""
+class Parted(NamedTuple):
+    """A consumer has the copy in `queue_id`; the other waits for a partition, which `comes` brings."""
+
+    queue_id: int
+    consumer: RawLink
+    publisher: RawLink
+    comes: Callable[[], None]
+
+
+async def delivered_while_some_waits(house: House) -> Parted:
+    """A message of two copies."""
     here, coming = await two_partitions(house)
     registry = house.queues["queue-1"]._host.registry
     partition = registry.partition_of(coming)
@@ -160,14 +170,20 @@ async def settled_while_some_waits(house: House) -> tuple[RawLink, RawLink, Call
     await consumer.attach(here)
     await publisher.send(publishes=[publisher.batch([here, coming], [b"1"], uids=[FIRST + 1])])
     await consumer.until(lambda: consumer.uids == [FIRST + 1])
-    await consumer.send(settles=[pb.Settle(queue_id=here, outcome=pb.ACCEPT, uids=[FIRST + 1])])
-    await consumer.ready(here, 1)
 
     def comes() -> None:
         registry.queues[coming] = queue
         partition.state = State.SERVING
         partition.replay()
 
+    return Parted(here, consumer, publisher, comes)
+
+
+async def settled_while_some_waits(house: House) -> tuple[RawLink, RawLink, Callable[[], None]]:
+    """The same, when the consumer has settled it."""
+    queue_id, consumer, publisher, comes = await delivered_while_some_waits(house)
+    await consumer.send(settles=[pb.Settle(queue_id=queue_id, outcome=pb.ACCEPT, uids=[FIRST + 1])])
+    await consumer.ready(queue_id, 1)
     return consumer, publisher, comes
 
 
@@ -198,6 +214,22 @@ async def test_a_settlement_does_not_wait_for_a_publisher_that_is_gone(house: Ho
     await publisher.close()
     await is_safe(consumer)
     assert not house.queues["queue-1"]._host.late._open
+
+
+async def test_what_a_transaction_settles_is_safe_when_its_message_does_not_come_again(house: House) -> None:
+    """It is carried out at once, and told to be safe when it is: as with settlements without a transaction."""
+    queue_id, consumer, publisher, comes = await delivered_while_some_waits(house)
+    settle = pb.Settle(queue_id=queue_id, outcome=pb.ACCEPT, uids=[FIRST + 1], transaction=7)
+    await consumer.send(settles=[settle], transactions=[pb.TransactionStep(transaction=7)])
+    await completed(consumer)
+    assert safe(consumer) == []
+    comes()
+    await publisher.until(publisher.done)
+    async with asyncio.timeout(10):
+        for number in itertools.count(2):
+            await consumer.request(number, inspect=pb.InspectRequest())
+            if safe(consumer) == [7]:
+                break
 
 
 async def test_what_is_held_of_an_auto_delete_queue(house: House) -> None:
@@ -253,6 +285,11 @@ async def test_who_comes_again_comes_first(house: House) -> None:
 def settled(link: RawLink) -> list[int]:
     """Frames whose settlements are safe."""
     return [number for frame in link.frames for number in frame.settled]
+
+
+def safe(link: RawLink) -> list[int]:
+    """Transactions whose settlements are."""
+    return [number for frame in link.frames for number in frame.safe]
 
 
 async def prepared(house: House, outcome: pb.Outcome.ValueType) -> tuple[int, RawLink]:
