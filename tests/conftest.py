@@ -1,9 +1,10 @@
-"""Hypothesis profiles: small by default, long for `make fuzz` (HYPOTHESIS_PROFILE=long)."""
+"""Hypothesis profiles: small by default, long for `make fuzz` (HYPOTHESIS_PROFILE=long). Logs as services have them."""
 
 from __future__ import annotations
 
 import os
 
+import structlog
 from hypothesis import HealthCheck, settings
 
 _SLOW_IS_FINE = [HealthCheck.too_slow, HealthCheck.data_too_large]
@@ -11,3 +12,13 @@ _SLOW_IS_FINE = [HealthCheck.too_slow, HealthCheck.data_too_large]
 settings.register_profile("default", max_examples=60, deadline=None, suppress_health_check=_SLOW_IS_FINE)
 settings.register_profile("long", max_examples=20_000, deadline=None, suppress_health_check=_SLOW_IS_FINE)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+# Not structlog's own default: to draw a traceback with its locals takes longer than the leases of many tests last.
+structlog.configure(
+    processors=[
+        structlog.contextvars.merge_contextvars,
+        structlog.processors.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+        structlog.dev.ConsoleRenderer(colors=False, exception_formatter=structlog.dev.plain_traceback),
+    ]
+)

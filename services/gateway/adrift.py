@@ -91,11 +91,14 @@ class Adrift:
                 (place.late if place.asked else place.kept).append((outcome, uids))
         self._look_within(_AGAIN)
 
-    def settle_elsewhere(self, settlements: Iterable[Settled], told: Mapping[int, QueueLink]) -> None:
-        """What a transaction has settled, where the owner that was `told` is not the owner any more."""
+    def settle_elsewhere(self, settlements: Iterable[Settled], told: Mapping[Consumer | GetHolder, int]) -> None:
+        """What a transaction has settled, where an owner was told since that it is held: more than `told` were.
+
+        That may be the process that had the queue before, which does not carry out what it settled then.
+        """
         for each in settlements:
             queue_id, link = each.holder.queue_id, each.holder.link
-            if link is told.get(queue_id) or queue_id not in self._queues:
+            if (link and each.holder.told == told[each.holder]) or queue_id not in self._queues:
                 continue
             place = self._places.get(queue_id)
             if link is None:
@@ -201,7 +204,7 @@ class Adrift:
         place.kept, place.late = place.kept + place.late, []
         strays = [uid for _, uids in place.kept for uid in uids]
         for holder, uids in held.items():
-            holder.link = link
+            holder.link, holder.told = link, holder.told + 1
             if holder not in consumers:
                 strays += uids
         for consumer in consumers:

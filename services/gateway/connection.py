@@ -155,6 +155,8 @@ class Connection(asyncio.Protocol):
     def _flush(self) -> None:
         if self._to_confirm:
             self._confirm()
+        if self._parting:
+            return  # who has said goodbye reads no deliveries: they go back to the queues
         self._write()
         while self._turns and self.writable:
             session = self._turns.popleft()

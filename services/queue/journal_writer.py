@@ -180,7 +180,7 @@ class JournalWriter:
             answer = self._journal.append(self._frame(turn, fences))
         except Exception as fault:  # noqa: BLE001 - this turn's, and others follow
             contained("making a journal frame", fault)
-            _give_up(turn)
+            self._give_up(turn)
             return
         self._under_way += 1
         self._last = turn
@@ -228,7 +228,7 @@ class JournalWriter:
         if answer.cancelled() or failure is not None:
             log.error("journal frame failed, its messages are not confirmed", reason=str(failure))
             if isinstance(failure, PreconditionFailed):
-                _give_up(turn)
+                self._give_up(turn)
         else:
             fenced = {number for lease in answer.result().fenced if (number := partition_in(lease)) is not None}
             # First of all: what has waited for the frame asks whether the partition is still here.
@@ -236,6 +236,17 @@ class JournalWriter:
             for_each("answering what is on disk", turn.contents, partial(_answer, fenced))
             for_each("going on after what is on disk", turn.waiters, lambda waiter: waiter.part_done())
         turn.end()
+
+    def _give_up(self, turn: _Turn) -> None:
+        """Nobody could write it. Frames behind it, under way already, have left out the floors that it had."""
+        _refuse_all(turn)
+        partitions = {each.number: each for _, its, _ in turn.contents for each in its.values()}
+        frame, now = store_pb2.JournalFrame(fences=[each.fence for each in partitions.values()]), monotonic()
+        for partition in partitions.values():
+            for origin in partition.known.origins():
+                _add_floor(frame, partition, origin, now)
+        if frame.floors:
+            self._journal.append(frame).add_done_callback(partial(_floors_written, list(partitions.values())))
 
 
 def _answer(fenced: AbstractSet[int], written: tuple[ContentDraft, dict[int, Partition], Ticket]) -> None:
@@ -257,14 +268,28 @@ def _add_floors(frame: store_pb2.JournalFrame, turn: _Turn) -> None:
         origin = origin_of(content.source.uids[0])
         floors.update(((number, origin), partition) for number, partition in partitions.items())
     now = monotonic()
-    for (number, origin), partition in floors.items():
-        floor = partition.known.floor_due(origin, now)
-        if floor is not None:
-            frame.floors.add(partition=number, origin=origin, uid=floor)
+    for (_, origin), partition in floors.items():
+        _add_floor(frame, partition, origin, now)
 
 
-def _give_up(turn: _Turn) -> None:
-    """Nobody could write it: whoever published what was in it, or has waited for it, hears that."""
+def _add_floor(frame: store_pb2.JournalFrame, partition: Partition, origin: int, now: float) -> None:
+    floor = partition.known.floor_due(origin, now)
+    if floor is not None:
+        frame.floors.add(partition=partition.number, origin=origin, uid=floor)
+
+
+def _floors_written(partitions: list[Partition], answer: asyncio.Future[store_pb2.JournalAck]) -> None:
+    if answer.cancelled() or answer.exception():
+        _lose_floors(partitions)
+
+
+def _lose_floors(partitions: Iterable[Partition]) -> None:
+    for partition in partitions:
+        partition.known.floors_lost()
+
+
+def _refuse_all(turn: _Turn) -> None:
+    """Whoever published what was in it, or has waited for it, hears that."""
     for_each("telling that it cannot be written", turn.contents, _refuse)
     for_each("telling that it cannot be written", turn.waiters, lambda waiter: waiter.part_failed())
     turn.end()
@@ -272,8 +297,7 @@ def _give_up(turn: _Turn) -> None:
 
 def _refuse(unwritten: tuple[ContentDraft, dict[int, Partition], Ticket]) -> None:
     content, partitions, ticket = unwritten
-    for partition in partitions.values():
-        partition.known.floors_lost()
+    _lose_floors(partitions.values())
     for entries in content.entries.values():
         for queue_id, first, count, _ in entries.runs:
             ticket.refuse(first, count, queue_id, queue_pb2.OTHER)

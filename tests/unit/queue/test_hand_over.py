@@ -231,9 +231,18 @@ async def test_what_comes_while_a_process_ends(house: House, monkeypatch: pytest
     async with asyncio.timeout(60):
         while not partition.waiting:
             await asyncio.sleep(0.005)
-    # While it hands its own over, all is said that the other one waits for.
+    hand_over, over = partitions.Partitions._hand_over, asyncio.Event()
+
+    async def slowly(self: partitions.Partitions, *args: Any) -> list[int]:
+        await over.wait()
+        return await hand_over(self, *args)
+
+    monkeypatch.setattr(partitions.Partitions, "_hand_over", slowly)
     ending = asyncio.create_task(house.queues.pop("queue-2").stop())
+    # While it hands its own over, all is said that the other one waits for.
     await link.send(told=[pb.Told(partition=partition.number, epoch=partition.epoch)])
+    await asyncio.sleep(0.1)
+    over.set()
     await link.until(link.done)
     assert [each.reason for frame in link.frames for each in frame.refusals] == [pb.NOT_OWNER]
     await ending

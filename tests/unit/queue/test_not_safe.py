@@ -15,6 +15,7 @@ from services.queue.partition import Partition, State
 from services.queue.registry import Registry
 from services.queue.types.standard import StandardQueue
 from services.rpc import queue_pb2 as pb
+from services.rpc import store_pb2
 from tests.support.queue_house import House
 from tests.unit.queue.test_sent_again import FIRST, next_owner, queues_of_one_partition, ready
 
@@ -59,6 +60,26 @@ async def test_what_was_not_written(house: House, monkeypatch: pytest.MonkeyPatc
     assert not again.refusals()
     await next_owner(house)
     assert await ready(await house.link(), [queue_id]) == [2]
+
+
+async def test_floors_of_a_frame_that_is_refused(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The frame behind it, under way already, has left them out: they are written at once, by themselves."""
+    (queue_id,) = await queues_of_one_partition(house, 1)
+    journal, link = house.queues["queue-1"]._host.writer._journal, await house.link()
+    works, frames = journal.append, list[store_pb2.JournalFrame]()
+    first: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+
+    def append(frame: store_pb2.JournalFrame) -> asyncio.Future[Any]:
+        frames.append(frame)
+        return first if len(frames) == 1 else works(frame)
+
+    monkeypatch.setattr(journal, "append", append)
+    await link.send(publishes=[link.batch(queue_id, [b"1"], uids=[FIRST + 1], persistent=True)])
+    await link.ready(queue_id, 1)
+    await link.publish(queue_id, [b"2"], uids=[FIRST + 2], persistent=True)
+    first.set_exception(PreconditionFailed("it makes no sense"))
+    await link.until(link.refusals)
+    assert [[floor.uid <= FIRST + 2 for floor in frame.floors] for frame in frames] == [[True], [], [True]]
 
 
 @pytest.mark.parametrize("too_late", [False, True])
