@@ -143,10 +143,11 @@ def _fenced(rng: Random, places: Places) -> dict[str, Any]:
 
 
 def _unheard(rng: Random, places: Places) -> dict[str, Any]:
-    """An owner leaves in good order while a publisher does not hear it."""
+    """An owner leaves in good order while a publisher does not hear it, until it is gone or not so long."""
     queue = rng.choice(places["queue"])
+    seconds = rng.choice([_seconds(rng), round(rng.uniform(3.0, 6.0), 2)])
     then = [
-        {"do": "deafen", "args": [rng.choice(places["gateway"]), queue], "seconds": _seconds(rng)},
+        {"do": "deafen", "args": [rng.choice(places["gateway"]), queue], "seconds": seconds},
         {"do": "stop", "args": [queue], "at": rng.choice([0.1, 0.5, 2.0]), "for": _seconds(rng)},
     ]
     # What never comes to the disk is in more danger.
