@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from services.queue.partition import Partition, State
-from services.queue.ticket import Answers, Ticket
+from services.queue.ticket import Answers, Ticket, Unheard
 from services.rpc import queue_pb2 as pb
 
 
 class Batches:
-    """`partitions` are those that this process holds, by number."""
+    """`partitions` are those that this process holds, by number; `unheard` are those of all links."""
 
-    def __init__(self, partitions: Mapping[int, Partition]) -> None:
+    def __init__(self, partitions: Mapping[int, Partition], unheard: Unheard) -> None:
         self._partitions = partitions
+        self._of_all = unheard
         self._turned_away: set[int] = set()  # partitions of which something was refused that was published here
         self._unheard: dict[int, Ticket] = {}  # by sequence, ascending
         self._last = 0
@@ -26,7 +27,8 @@ class Batches:
             # What was refused comes now: that all had come was said before.
             self._sent_again.pop(partition, None)
         self._last = batch.sequence
-        ticket = self._unheard[batch.sequence] = Ticket(answers, batch.sequence, self._turned_away)
+        ticket = self._unheard[batch.sequence] = Ticket(answers, batch.sequence, self._turned_away, self._of_all)
+        self._of_all.add(ticket)
         return ticket
 
     def heard(self, sequences: Iterable[int]) -> None:

@@ -22,7 +22,7 @@ from services.queue.journal_writer import JournalWriter
 from services.queue.journeys import Journeys
 from services.queue.message import Interned, MemoryAccount
 from services.queue.registry import Registry
-from services.queue.ticket import Late, Receipt
+from services.queue.ticket import Receipt, Unheard
 from services.rpc import store_pb2
 from services.rpc.router_pb2 import ChangeReply, ChangeRequest, DeleteQueue, QueueDefinition
 
@@ -73,7 +73,7 @@ class Host:
     leases_hold: Callable[[], bool] = field(default=bool)  # nothing holds before there are leases
     timed: asyncio.Event = field(default_factory=asyncio.Event)  # a queue may have a sooner deadline than before
     suspended: bool = False
-    late: Late = field(default_factory=Late)
+    unheard: Unheard = field(default_factory=Unheard)
     journeys: Journeys = field(default_factory=Journeys)  # of traced messages
     _uncertain: list[Callable[[], None]] = field(default_factory=list)  # what waits to know which leases are held
 
@@ -92,9 +92,9 @@ class Host:
             self.ids.origin = max(origin, self.ids.origin)
 
     def safe_soon(self, receipt: Receipt) -> None:
-        """A part of it is done when everything that was taken so far is safe, and its publisher told."""
+        """A part of it is done when everything that was taken so far is safe, and its publishers know."""
         self.writer.barrier(receipt)
-        self.late.hold(receipt)
+        self.unheard.hold(receipt)
         receipt.part_done()
 
     def check_memory(self) -> None:

@@ -60,7 +60,7 @@ class Link(Holder):
         self._unheard: set[int] = set()  # partitions that the frame at hand speaks of, and that are not here yet
         self._receiving = False
         self._unused: list[Queue] = []  # left without a consumer
-        self._batches = Batches(host.registry.partitions)
+        self._batches = Batches(host.registry.partitions, host.unheard)
 
     def hello(self, hello: pb.Hello) -> None:
         """The first frame said who it is."""

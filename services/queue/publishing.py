@@ -159,7 +159,6 @@ class _Offer:
             if later is None:
                 later = self._later[partition.number] = _Later(self._host, ticket, self._content)
                 ticket.pending += 1
-                self._host.late.add(ticket)
                 partition.waiting.append(later.offer)
             later.runs.append((queue_id, arrival, resent))
         elif (reason := registry.missing(queue_id)) == pb.NOT_OWNER:

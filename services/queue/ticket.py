@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from typing import Protocol
 
@@ -10,7 +11,8 @@ from services.common.containment import for_each
 from services.queue.known import Known, Taken
 from services.rpc.queue_pb2 import NOT_OWNER, Reason
 
-_LONGEST = 10.0  # seconds: a partition that takes longer to come is rarer than a second death meanwhile
+_LONGEST = 10.0  # seconds: a publisher that hears nothing for longer is rarer than a death meanwhile
+_RETURN_SECONDS = 2.0  # in which a gateway that lives has another stream, and has sent again what it had not heard of
 
 
 class Answers(Protocol):
@@ -62,16 +64,20 @@ class Ticket:
     follows it is refused too, until the link says that it comes again.
     """
 
-    __slots__ = ("_answers", "_given_up", "_late", "_sequence", "_taken", "pending", "turned_away")
+    __slots__ = (
+        "_answers", "_given_up", "_sequence", "_taken", "_unheard", "number", "pending", "turned_away", "until",
+    )  # fmt: skip
 
-    def __init__(self, answers: Answers, sequence: int, turned_away: set[int]) -> None:
+    def __init__(self, answers: Answers, sequence: int, turned_away: set[int], unheard: Unheard) -> None:
         self._answers = answers
         self._sequence = sequence
         self._taken: list[tuple[Known, Taken]] = []
         self._given_up = False
-        self._late: Late | None = None
+        self._unheard = unheard
         self.turned_away = turned_away
         self.pending = 1
+        self.number = 0  # of all batches of the process …
+        self.until = 0.0  # … and until when settlements wait for it (monotonic seconds)
 
     @property
     def abandoned(self) -> bool:
@@ -82,7 +88,7 @@ class Ticket:
         """Something failed in between: its publisher is told so by somebody else."""
         self._given_up = True
         self.not_safe()
-        self._end()
+        self._unheard.over(self)
 
     def refuse(self, first: int, count: int, queue_id: int, reason: Reason.ValueType) -> None:
         """Some of it is not taken."""
@@ -98,16 +104,6 @@ class Ticket:
         self.pending -= 1
         if not self.pending:
             self._answers.done(self._sequence)
-            self._end()
-
-    def waits(self, late: Late) -> None:
-        """Some of it has to wait; `late` is told when it is done, or nobody waits for it any more."""
-        self._late = late
-
-    def _end(self) -> None:
-        late, self._late = self._late, None
-        if late:
-            late.ended(self)
 
     # -------------------------------------------------------------- until the link has heard that
 
@@ -125,46 +121,60 @@ class Ticket:
         """The link knows that the batch is done."""
         for known, taken in self._taken:
             known.heard(taken)
+        self._unheard.over(self)
 
     def link_ended(self) -> None:
         """The link will not hear it."""
         for known, taken in self._taken:
             known.link_ended(taken)
-        self._end()
+        self._unheard.link_ended(self)
 
 
-class Late:
-    """Batches of which some waits for a partition that is on its way here.
+class Unheard:
+    """Batches whose publishers have not heard yet that they are done.
 
-    Until such a batch is done, its publisher sends all of it again if this process dies. What is not on disk would be
-    there again, whatever consumers have said of it: so their gateways keep what they have said until then.
+    Until they have, they send all of it again if this process dies. What is not on disk would be there again, whatever
+    consumers have said of it: so their gateways keep what they have said until then.
     """
 
     def __init__(self) -> None:
-        self._open: set[Ticket] = set()
-        self._since = 0.0
-        self._held: list[Receipt] = []
+        self._open: dict[Ticket, None] = {}  # in the order in which they came
+        self._count = 0  # of all that came
+        self._held: deque[tuple[int, Receipt]] = deque()  # how many had come before it
 
     def add(self, ticket: Ticket) -> None:
-        """Some of it has to wait."""
-        self._since = self._since if self._open else monotonic()
-        self._open.add(ticket)
-        ticket.waits(self)
+        """A batch has come."""
+        self._count += 1
+        ticket.number, ticket.until = self._count, monotonic() + _LONGEST
+        self._open[ticket] = None
+
+    def link_ended(self, ticket: Ticket) -> None:
+        """Its publisher sends it again on another stream, if there is one soon."""
+        ticket.until = min(ticket.until, monotonic() + _RETURN_SECONDS)
+
+    def over(self, ticket: Ticket) -> None:
+        """Its publisher does not send it again."""
+        self._open.pop(ticket, None)
+        if self._held:
+            self._let_go()
 
     def hold(self, receipt: Receipt) -> None:
-        """Settlements are not safe while there are such batches; not for ever, as gateways keep them meanwhile."""
-        if self._open and monotonic() - self._since < _LONGEST:
+        """Settlements are not safe before all batches so far are heard of; not for ever, as gateways keep them."""
+        self._let_go()
+        if self._open:
             receipt.pending += 1
-            self._held.append(receipt)
-        elif self._held:
-            self._let_go()
-
-    def ended(self, ticket: Ticket) -> None:
-        """It is done, or given up. With the last one all that is held is let go: take-overs take seconds."""
-        self._open.discard(ticket)
-        if not self._open:
-            self._let_go()
+            self._held.append((self._count, receipt))
 
     def _let_go(self) -> None:
-        held, self._held = self._held, []
-        for_each("telling that settlements are safe", held, Receipt.part_done)
+        oldest, held = self._oldest(), self._held
+        safe = []
+        while held and held[0][0] < oldest:
+            safe.append(held.popleft()[1])
+        for_each("telling that settlements are safe", safe, Receipt.part_done)
+
+    def _oldest(self) -> int:
+        while (ticket := next(iter(self._open), None)) is not None:
+            if ticket.until > monotonic():
+                return ticket.number
+            del self._open[ticket]
+        return self._count + 1

@@ -30,6 +30,7 @@ KINDS: dict[str, tuple[int, dict[str, int]]] = {
     "consumers": (10, {**_COMMON, "consume": 16, "settle": 20, "cancel": 6, "abort": 3, "recover": 2}),
     "topology": (8, {**_COMMON, "own": 3, "change": 10, "purge": 1}),
     "letters": (5, {**_COMMON, "settle": 14, "consume": 12}),
+    "orderly": (5, {**_COMMON, "consume": 14, "get": 12}),
     "leases": (5, {"publish": 50, "consume": 10, "settle": 6}),
 }
 

@@ -8,6 +8,8 @@ from itertools import pairwise
 from tests.simulation.history import Delivered, Sent
 from tests.simulation.judge.facts import Facts, Violation, told
 
+_HOW = {"ack": "and its channel answered later", "none": "as it was delivered"}
+
 
 def invented(facts: Facts) -> Iterator[Violation]:
     """Every delivery is of a message that was published, as it was published, in a queue that it may have reached."""
@@ -89,7 +91,7 @@ def seen_again(facts: Facts) -> Iterator[Violation]:
                 continue
             again = next((each for each in deliveries if _is_later(done, each) and _same_copy(facts, done, each)), None)
             if again:
-                how = "in a committed transaction" if done.transaction else "and its channel answered later"
+                how = "in a committed transaction" if done.transaction else _HOW[done.settled_as]
                 when = "in the end" if again.draining else f"given to {again.channel.connection.client} later"
                 yield Violation(
                     "acknowledged is never seen again",
@@ -101,12 +103,15 @@ def seen_again(facts: Facts) -> Iterator[Violation]:
 def _is_later(done: Delivered, other: Delivered) -> bool:
     """Whether it came after the end of the one; what had gone out before may arrive until everything is quiet."""
     since = done.transaction.answered if done.transaction else done.known
-    if other.draining:
+    if other.draining or done.settled_as == "none":
         since = done.settled
     return since is not None and other.at > since and not _late(other)
 
 
 def _settled_for_good(facts: Facts, delivered: Delivered) -> bool:
+    if delivered.settled_as == "none":
+        # It is done with as it is sent, which a next owner knows if it is told in good order.
+        return not delivered.draining and not facts.owners_may_die
     if delivered.settled_as != "ack" or delivered.draining:
         return False
     if delivered.transaction:

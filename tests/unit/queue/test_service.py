@@ -49,6 +49,7 @@ async def test_settlements_are_answered(house: House) -> None:
     for uid in list(link.uids):
         await link.send(settles=[pb.Settle(queue_id=queue_id, uids=[uid])])
         await link.publish(queue_id, [b"c"], persistent=True)
+    await link.send(heard=3)
     await link.publish(queue_id, [b"d"], persistent=True)
     assert [number for frame in link.frames for number in frame.settled] == [1, 2]
 
