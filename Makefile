@@ -28,13 +28,14 @@ run: $(BROKER)
 # Those that mostly wait share the machine; two by two Spark's, as planning takes one core, and those that kill little of
 # a stack of their own. The others that run a whole stack have it for themselves.
 FAST := tests/unit tests/contract tests/conformance
-TWO_BY_TWO := tests/spark tests/interop tests/tracing
+CLIENTS := tests/interop tests/tracing
 TOGETHER := --numprocesses 4 --dist loadfile
 
 test: $(TOOLS)
 	$(BIN)/pytest -q $(TOGETHER) $(FAST)
-	$(BIN)/pytest -q --numprocesses 2 --dist loadfile $(TWO_BY_TWO)
-	$(BIN)/pytest -q --durations 15 $(addprefix --ignore=,$(FAST) $(TWO_BY_TWO))
+	$(BIN)/pytest -q --numprocesses 2 --dist loadfile tests/spark
+	$(BIN)/pytest -q --numprocesses 2 --dist loadfile $(CLIENTS)
+	$(BIN)/pytest -q --durations 15 $(addprefix --ignore=,$(FAST) tests/spark $(CLIENTS))
 
 lint: $(TOOLS)
 	$(BIN)/ruff format --check .
