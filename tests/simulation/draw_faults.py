@@ -117,6 +117,13 @@ def _long_away(rng: Random, places: Places) -> dict[str, Any]:
     return {"do": "ambush", "args": ["CommitTransaction", rng.choice(["asked", "answered"])], "hold": 0, "then": then}
 
 
+def _late_commit(rng: Random, places: Places) -> dict[str, Any]:
+    """Owners change between what they have prepared and the store's hearing that it is to be committed."""
+    draw = rng.choice([_kill("queue"), _kill("queue"), _from_store])
+    then = [draw(rng, places) for _ in range(rng.choice([1, 1, 2]))]
+    return {"do": "ambush", "args": ["CommitTransaction", "asked"], "hold": rng.choice([2.0, 4.0]), "then": then}
+
+
 def _forgotten(rng: Random, places: Places) -> dict[str, Any]:
     """The store dies before it has written what it was told, or before it says so; an owner dies then or later."""
     then = [_kill("store")(rng, places), {**_kill("queue")(rng, places), "at": rng.choice([0, 0, 1.0, 4.0])}]
@@ -191,6 +198,7 @@ KINDS: dict[str, tuple[float, Draw]] = {
     "moved": (0.05, _moved),
     "ambush a commit": (0.0, _ambush(_OF_COMMITS)),
     "long away": (0.0, _long_away),
+    "late commit": (0.0, _late_commit),
 }
 
 
@@ -199,15 +207,18 @@ _MORE = {
     # Between prepare and commit there is little time, unless something takes long while owners change.
     "transactions": {
         "kill queue": 0.7, "move": 0.6, "between": 0.7, "disk_slow": 0.3, "kill store": 0.3, "kill gateway": 0.2,
-        "ambush a commit": 0.8, "long away": 0.15,
+        "ambush a commit": 0.8, "long away": 0.15, "late commit": 0.6,
     },
-    "leases": {"fenced": 1.0, "between": 0.5},
     "consumers": {"unheard": 0.6},
     "topology": {"moved": 0.4},
 }  # fmt: skip
 
-# What these have at all: nothing dies, so that what is promised of that alone is judged.
-_ONLY = {"orderly": {"move": 0.6, "stop": 0.6, "unheard": 0.9, "tear": 0.4, "add": 0.3}}
+# What these have at all.
+_ONLY = {
+    # Nothing dies, so that what is promised of that alone is judged.
+    "orderly": {"move": 0.6, "stop": 0.6, "unheard": 0.9, "tear": 0.4, "add": 0.3},
+    "leases": {"fenced": 1.0, "between": 0.4, "kill queue": 0.3, "move": 0.2, "disk_slow": 0.2, "starve": 0.1},
+}
 
 
 def draw_faults(rng: Random, shape: dict[str, Any], clients: list[str], seconds: float, kind: str = "") -> list[Step]:

@@ -1,6 +1,8 @@
 """`python -m tests.simulation.try_mutants`: puts faults back, one at a time, and counts histories until each is found.
 
-Each file in `mutants/` is a patch of the product that begins with what it breaks; it is applied to a copy.
+Each file in `mutants/` is a patch of the product that begins with what it breaks; it is applied to a copy. `Kind` is
+that of the histories that are to find it, if not any; `Beside` another patch that it includes: it has to break another
+promise than that does.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ _ROOT = Path(__file__).parents[2]
 _PATCHES = Path(__file__).parent / "mutants"
 _COPIED = ("services", "tests", "proto", "pyproject.toml")
 _SAID = re.compile(r"^(\d+) histories from seed", re.MULTILINE)
+_HEADS = re.compile(r"^(Kind|Beside): (\S+)$", re.MULTILINE)
 _FAILED = re.compile(r"^seed (\d+): (.*)$", re.MULTILINE)
 
 
@@ -25,7 +28,7 @@ def main() -> int:
     """1 when one was not found."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", help="of patches, without .patch; none: all")
-    parser.add_argument("--kind", default="", help="of histories; without: all kinds")
+    parser.add_argument("--kind", default="", help="of histories; without: as the patch says")
     parser.add_argument("--limit", type=int, default=500, help="histories for each")
     parser.add_argument("--from", dest="start", type=int, default=1, help="the first seed")
     options = parser.parse_args()
@@ -60,21 +63,31 @@ def _patches(names: list[str]) -> Iterator[Path]:
 
 
 def _try(patch: Path, whole: Path, options: argparse.Namespace) -> tuple[bool, str]:
-    folder = whole.parent / patch.stem
-    _copy(whole, folder)
-    applied = subprocess.run(["git", "apply", str(patch)], cwd=folder, capture_output=True, text=True, check=False)
-    if applied.returncode:
-        return False, f"does not apply any more: {applied.stderr.strip()}"
-    start, limit = options.start, options.limit
+    heads = dict(_HEADS.findall(patch.read_text()))
+    start, limit, kind = options.start, options.limit, options.kind or heads.get("Kind", "")
+    try:
+        folder = _patched(whole, patch)
+        base = _patched(whole, _PATCHES / f"{heads['Beside']}.patch") if "Beside" in heads else whole
+    except subprocess.CalledProcessError as failure:
+        return False, f"does not apply any more: {failure.stderr.strip()}"
     end, at = start + limit, start
     while at < end:
-        counted, seed, said = _search(folder, at, end - at, options.kind)
+        counted, seed, said = _search(folder, at, end - at, kind)
         if seed is None:
             return False, f"not found in {limit} histories" if counted else said
-        if _keeps(whole, seed, options.kind):
-            return True, f"found in {seed - start + 1} histories; {said[:200]}"
+        if not _breaks(base, seed, kind, said):
+            return True, f"found in {seed - start + 1} histories of {kind or 'all kinds'}; {said[:200]}"
         at = seed + 1  # that one fails without the patch too
     return False, f"not found in {limit} histories"
+
+
+def _patched(whole: Path, patch: Path) -> Path:
+    """A copy with a patch; raises CalledProcessError when it does not apply."""
+    folder = whole.parent / patch.stem
+    if not folder.exists():
+        _copy(whole, folder)
+        subprocess.run(["git", "apply", str(patch)], cwd=folder, capture_output=True, text=True, check=True)
+    return folder
 
 
 def _search(folder: Path, start: int, count: int, kind: str) -> tuple[int, int | None, str]:
@@ -87,9 +100,15 @@ def _search(folder: Path, start: int, count: int, kind: str) -> tuple[int, int |
     return int(counted[1]), *min(found, default=(None, ""))
 
 
-def _keeps(whole: Path, seed: int, kind: str) -> bool:
-    """Whether the history keeps all promises without any patch."""
-    return _simulate(whole, "--from", str(seed), "--count", "1", "--kind", kind).returncode == 0
+def _breaks(base: Path, seed: int, kind: str, said: str) -> bool:
+    """Whether the history breaks the same promise without the patch."""
+    ran = _simulate(base, "--from", str(seed), "--count", "1", "--kind", kind)
+    failed = _FAILED.search(ran.stdout)
+    return ran.returncode != 0 and (failed is None or _promise(failed[2]) == _promise(said))
+
+
+def _promise(said: str) -> str:
+    return said.partition(":")[0]
 
 
 def _simulate(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
