@@ -11,7 +11,7 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from services.common.clients.queue_link import Settlement
 from services.common.containment import for_each
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
     Holdings = Mapping[Consumer | GetHolder, list[int]]
 
+Term: TypeAlias = "tuple[QueueLink | None, int]"
+
+_HELD = 50_000  # deliveries in one claim: the owner does other things in between
 _SOON = 0.005  # seconds, in which what happens together is looked at together: clients wait
 _AGAIN = 0.05  # while nothing happens
 
@@ -72,6 +75,10 @@ class Adrift:
         """The owner that knows what is held of the queue, or None for now."""
         return None if queue_id in self._places else self._publisher.link_of(queue_id)
 
+    def term_of(self, queue_id: int) -> Term:
+        """Who owns the queue, and since which epoch of its partition."""
+        return self._publisher.link_of(queue_id), self._publisher.epoch_of(queue_id)
+
     # -------------------------------------------------------------- what waits
 
     def keep(self, queue_id: int, outcome: pb.Outcome.ValueType, uids: Sequence[int]) -> None:
@@ -91,14 +98,14 @@ class Adrift:
                 (place.late if place.asked else place.kept).append((outcome, uids))
         self._look_within(_AGAIN)
 
-    def settle_elsewhere(self, settlements: Iterable[Settled], told: Mapping[Consumer | GetHolder, int]) -> None:
-        """What a transaction has settled, where an owner was told since that it is held: more than `told` were.
+    def settle_elsewhere(self, settlements: Iterable[Settled], told: Mapping[int, Term]) -> None:
+        """What a transaction has settled, where the owner that was `told` is not the owner any more.
 
-        That may be the process that had the queue before, which does not carry out what it settled then.
+        The next one may be the same process, which does not carry out what was settled in its former term.
         """
         for each in settlements:
             queue_id, link = each.holder.queue_id, each.holder.link
-            if (link and each.holder.told == told[each.holder]) or queue_id not in self._queues:
+            if (link and told.get(queue_id) == self.term_of(queue_id)) or queue_id not in self._queues:
                 continue
             place = self._places.get(queue_id)
             if link is None:
@@ -204,7 +211,7 @@ class Adrift:
         place.kept, place.late = place.kept + place.late, []
         strays = [uid for _, uids in place.kept for uid in uids]
         for holder, uids in held.items():
-            holder.link, holder.told = link, holder.told + 1
+            holder.link = link
             if holder not in consumers:
                 strays += uids
         for consumer in consumers:
@@ -217,9 +224,10 @@ class Adrift:
 
     def _claim(self, place: _Place, queue_id: int, link: QueueLink, uids: list[int]) -> None:
         """Has the owner know deliveries that no consumer stands for."""
-        handle = self._new_handle()
-        self._expect(place, queue_id, handle)
-        link.attach(pb.AttachConsumer(consumer=handle, queue_id=queue_id, held=uids, again=True, stray=True))
+        for first in range(0, len(uids), _HELD):
+            handle, held = self._new_handle(), uids[first : first + _HELD]
+            self._expect(place, queue_id, handle)
+            link.attach(pb.AttachConsumer(consumer=handle, queue_id=queue_id, held=held, again=True, stray=True))
 
     def _expect(self, place: _Place, queue_id: int, handle: int) -> None:
         place.asked.add(handle)

@@ -68,7 +68,7 @@ class Connection(asyncio.Protocol):
         self._to_confirm: dict[Session, None] = {}
         self._closing = False
         self._broken = False  # by a fault of ours
-        self._parting = False  # what is left to be said is said at the very end
+        self.parting = False  # what is left to be said is said at the very end
         self._last_read = self._last_write = 0.0
         self._timers: list[asyncio.TimerHandle] = []
         self._farewell: asyncio.TimerHandle | None = None
@@ -155,7 +155,7 @@ class Connection(asyncio.Protocol):
     def _flush(self) -> None:
         if self._to_confirm:
             self._confirm()
-        if self._parting:
+        if self.parting:
             return  # who has said goodbye reads no deliveries: they go back to the queues
         self._write()
         while self._turns and self.writable:
@@ -170,7 +170,7 @@ class Connection(asyncio.Protocol):
             self._hungry.clear()
 
     def _write(self) -> None:
-        if self._parting:
+        if self.parting:
             return
         chunks = self.engine.data_to_send()
         if chunks and self._transport and not self._transport.is_closing():
@@ -318,7 +318,7 @@ class Connection(asyncio.Protocol):
             log.info("connection ended", connection=self.name, peer=self.peer, reason=request.reason)
         self._closing = True
         if self.sessions or self.owns_queues:
-            self._parting = True  # before the flush that ends this read
+            self.parting = True  # before the flush that ends this read
             self.tasks.start(self._say_farewell(), name="say farewell")
         else:
             self._write()
@@ -331,7 +331,7 @@ class Connection(asyncio.Protocol):
                 await self._end_sessions()
         except TimeoutError:
             log.warning("connection ends before its requests do", connection=self.name)
-        self._parting = False
+        self.parting = False
         self._write()
         self._end()
 

@@ -38,7 +38,6 @@ class GetHolder:
 
     queue_id: int
     link: QueueLink | None = None  # where it was taken from
-    told: int = 0  # how many owners since were told of it
     count: int = 0  # unsettled
 
     def returned(self, count: int) -> None:
@@ -63,7 +62,6 @@ class Consumer:
     place: Place  # of what is sent to it, for the ledger
     state: State = State.ATTACHING
     link: QueueLink | None = None
-    told: int = 0  # how many owners after the first were told what it holds
     answer: asyncio.Future[pb.Attached] | None = None
     ended: asyncio.Future[None] | None = None
     capacity: int = 0  # messages that may be on the way at once; granted, used or due

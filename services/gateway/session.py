@@ -137,7 +137,7 @@ class Session:
 
     def deliver(self, consumer: Consumer, arrived: Arrived) -> None:
         """Writes deliveries, or keeps them while the socket or the client's flow holds them back."""
-        if self.closed or consumer.state is State.ENDED:
+        if self.closed or self.connection.parting or consumer.state is State.ENDED:
             self._give_back(consumer, arrived)
         elif not consumer.started:
             self._backlog.hold(consumer, arrived)

@@ -64,13 +64,15 @@ class Claims:
                 self._waiting[uid] = (claim[0], outcome)
 
     def not_others(self, uids: Iterable[int], holder: Holder) -> list[int]:
-        """Those that are not held by another gateway that is there."""
+        """Those that neither another gateway holds that is there, nor a transaction of its."""
         return [uid for uid in uids if not self._is_anothers(uid, holder.origin)]
 
     def _is_anothers(self, uid: int, origin: int) -> bool:
         entry = self._unsettled.get(uid)
         holder = entry.holder if entry else None
-        return isinstance(holder, Holder) and not holder.broken and holder.origin != origin
+        if isinstance(holder, Holder) and holder.broken:
+            return False
+        return isinstance(holder, (Holder, Undecided)) and holder.origin != origin
 
     def abandon(self, uids: Sequence[int]) -> list[int]:
         """Their consumer is gone: gives those that go back now; a transaction keeps what it has until it is decided."""

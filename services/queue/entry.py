@@ -33,8 +33,12 @@ class Former(Holder):
 
 @dataclass(slots=True, eq=False)
 class Undecided:
-    """A transaction that keeps what it settles until it is decided; `heirs`, or nobody, have it if that is aborted."""
+    """A transaction that keeps what it settles until it is decided; `heirs`, or nobody, have it if that is aborted.
 
+    `origin` is that of its gateway.
+    """
+
+    origin: int = 0
     heirs: dict[Entry, object] = field(default_factory=dict)
 
 

@@ -12,7 +12,7 @@ from services.queue.known import Known, Taken
 from services.rpc.queue_pb2 import NOT_OWNER, Reason
 
 _LONGEST = 10.0  # seconds: a publisher that hears nothing for longer is rarer than a death meanwhile
-_RETURN_SECONDS = 2.0  # in which a gateway that lives has another stream, and has sent again what it had not heard of
+_RETURN_SECONDS = 2.0  # in which a gateway that lives has another stream, and most of what it sends again is answered
 
 
 class Answers(Protocol):
@@ -146,6 +146,7 @@ class Unheard:
         """A batch has come."""
         self._count += 1
         ticket.number, ticket.until = self._count, monotonic() + _LONGEST
+        self._oldest()  # those of streams that are gone are not kept, whether anybody settles or not
         self._open[ticket] = None
 
     def link_ended(self, ticket: Ticket) -> None:

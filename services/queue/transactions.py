@@ -133,7 +133,10 @@ class Transactions:
         transaction.size = 0
 
     def _of(self, number: int) -> OpenTransaction:
-        return self._open.setdefault(number, OpenTransaction())
+        found = self._open.get(number)
+        if found is None:
+            found = self._open[number] = OpenTransaction(self._link.origin)
+        return found
 
     # -------------------------------------------------------------- prepare
 
@@ -282,7 +285,8 @@ class Transactions:
         # It is decided: what one part of it raises keeps no other from being carried out.
         for_each("publishing of a transaction", transaction.publications, partial(self._commit, now=now))
         for_each("telling of a traced transaction", transaction.traced, TracedBatch.done)
-        for_each("settling of a transaction", transaction.settlements, partial(self._commit_settled, now=now))
+        settle = partial(self._commit_settled, transaction, now=now)
+        for_each("settling of a transaction", transaction.settlements, settle)
 
     def _commit(self, publication: tuple[Queue, Arrival], now: int) -> None:
         queue, arrival = publication
@@ -291,9 +295,13 @@ class Transactions:
             if queue.record.on and queue.options.durable and arrival.run.persistent:
                 queue.record.persisted(arrival.span(0, len(arrival.uids)))
 
-    def _commit_settled(self, settlement: Settlement, now: int) -> None:
+    def _commit_settled(self, transaction: OpenTransaction, settlement: Settlement, now: int) -> None:
         if self._is_served(settlement.queue):
-            settlement.queue.settle_held(settlement.outcome, settlement.entries, now, staged=settlement.staged)
+            entries = settlement.entries
+            if settlement.outcome not in FINAL:
+                # What its gateway has given back meanwhile may be somebody else's.
+                entries = [entry for entry in entries if entry.holder is transaction]
+            settlement.queue.settle_held(settlement.outcome, entries, now, staged=settlement.staged)
         else:
             # What is committed counts at the next owner too, who would not know it: the gateway tells him.
             queue_id, uids = settlement.queue.options.queue_id, uids_of(settlement.entries)

@@ -117,9 +117,13 @@ def _long_away(rng: Random, places: Places) -> dict[str, Any]:
     return {"do": "ambush", "args": ["CommitTransaction", rng.choice(["asked", "answered"])], "hold": 0, "then": then}
 
 
+def _torn(rng: Random, places: Places) -> dict[str, Any]:
+    return {"do": "tear", "args": [rng.choice(places["gateway"]), rng.choice(places["queue"])]}
+
+
 def _late_commit(rng: Random, places: Places) -> dict[str, Any]:
-    """Owners change between what they have prepared and the store's hearing that it is to be committed."""
-    draw = rng.choice([_kill("queue"), _kill("queue"), _from_store])
+    """Owners change, or lose their gateway, between what they have prepared and the store's hearing of the commit."""
+    draw = rng.choice([_kill("queue"), _kill("queue"), _from_store, _torn])
     then = [draw(rng, places) for _ in range(rng.choice([1, 1, 2]))]
     return {"do": "ambush", "args": ["CommitTransaction", "asked"], "hold": rng.choice([2.0, 4.0]), "then": then}
 

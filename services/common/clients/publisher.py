@@ -19,7 +19,7 @@ from typing import Protocol
 import structlog
 
 from services.common.clients.outbound import Attempt, Delivery, Run, Ticket
-from services.common.clients.partition_table import PartitionTable
+from services.common.clients.partition_table import Owner, PartitionTable
 from services.common.clients.queue_link import QueueLink
 from services.common.clients.suspects import LARGE, Suspects
 from services.common.clock import Epoch
@@ -155,10 +155,18 @@ class Publisher:
 
     def link_of(self, queue_id: int) -> QueueLink | None:
         """The link to the owner of a queue, or None when it has none that can be reached."""
-        partition = self._partition_of(queue_id)
-        owner = None if partition is None else self._table.owners.get(partition)
+        owner = self._owner_of(queue_id)
         link = self._links.get(owner.member) if owner else None
         return link if link and link.up else None
+
+    def epoch_of(self, queue_id: int) -> int:
+        """Of the owner of a queue, or 0 when it has none."""
+        owner = self._owner_of(queue_id)
+        return owner.epoch if owner else 0
+
+    def _owner_of(self, queue_id: int) -> Owner | None:
+        partition = self._partition_of(queue_id)
+        return None if partition is None else self._table.owners.get(partition)
 
     def owners(self) -> Iterator[tuple[int, int, QueueLink]]:
         """Partition, epoch and link of every owner that can be reached."""

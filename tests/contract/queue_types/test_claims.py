@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from services.queue.entry import Holder
+from services.queue.entry import Holder, Undecided
 from services.rpc import queue_pb2 as pb
 from tests.support.queue_machine import FakeLink, Make
 
@@ -58,8 +58,11 @@ def test_given_back_too_late(make: Make) -> None:
     machine.publish(3)
     assert machine.queue.not_others([1, 2, 3], former) == [3]
     assert machine.queue.not_others([1, 2, 3], present) == [1, 2, 3]
+    transaction = Undecided(2)
+    machine.queue.hold([1], transaction)
     present.broken = True
-    assert machine.queue.not_others([1, 2, 3], former) == [1, 2, 3]
+    assert machine.queue.not_others([1, 2, 3], former) == [2, 3]
+    assert machine.queue.not_others([1, 2, 3], present) == [1, 2, 3]
 
 
 def test_old_claims_are_forgotten(make: Make) -> None:

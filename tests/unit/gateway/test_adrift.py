@@ -13,12 +13,12 @@ from services.gateway.consumer import GetHolder
 from services.gateway.transaction import Settlement
 from services.rpc import queue_pb2 as pb
 
-QUEUE = 1
+QUEUE, EPOCH = 1, 7
 
 
 def adrift_of(link: object) -> Adrift:
     """One queue, whose owner is behind `link`."""
-    publisher = SimpleNamespace(link_of=lambda _: link, owners=lambda: iter(()))
+    publisher = SimpleNamespace(link_of=lambda _: link, epoch_of=lambda _: EPOCH, owners=lambda: iter(()))
     queues = {QUEUE: SimpleNamespace(partition=0)}
     return Adrift(cast("Any", publisher), cast("Any", queues), (), lambda: 1, lambda _: None)
 
@@ -26,15 +26,15 @@ def adrift_of(link: object) -> Adrift:
 @pytest.mark.parametrize(("outcome", "told"), [(pb.ACCEPT, True), (pb.REJECT, True), (pb.RELEASE, False)])
 async def test_what_was_committed_before_the_next_owner_was_asked(outcome: pb.Outcome.ValueType, *, told: bool) -> None:
     """It is told the next owner with what is held; what was given back is nobody's there anyway."""
-    adrift, holder = adrift_of(None), GetHolder(QUEUE, told=1)
-    adrift.settle_elsewhere([Settlement(1, holder, 5, outcome)], {holder: 1})
+    adrift = adrift_of(None)
+    adrift.settle_elsewhere([Settlement(1, GetHolder(QUEUE), 5, outcome)], {QUEUE: (Mock(), EPOCH)})
     assert (adrift._places[QUEUE].kept == [(outcome, [5])]) is told
 
 
-@pytest.mark.parametrize("told", [0, 1])
+@pytest.mark.parametrize("told", [EPOCH - 1, EPOCH])
 async def test_what_was_committed_when_the_same_process_had_it_again(told: int) -> None:
     """A process that has lost a queue and has it again was told what is held: it hears what became of that."""
     link = Mock()
-    adrift, holder = adrift_of(link), GetHolder(QUEUE, link, told=1)
-    adrift.settle_elsewhere([Settlement(1, holder, 5, pb.RELEASE)], {holder: told})
-    assert link.settle.mock_calls == ([call(QUEUE, pb.RELEASE, [5])] if told == 0 else [])
+    adrift = adrift_of(link)
+    adrift.settle_elsewhere([Settlement(1, GetHolder(QUEUE, link), 5, pb.RELEASE)], {QUEUE: (link, told)})
+    assert link.settle.mock_calls == ([call(QUEUE, pb.RELEASE, [5])] if told != EPOCH else [])
