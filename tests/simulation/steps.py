@@ -10,7 +10,7 @@ from pamqp import commands
 
 from tests.simulation.channel import Channel, GoneError, Taker, begin
 from tests.simulation.client import Client, Doing
-from tests.simulation.history import Asked, Consuming, Delivered, Sent
+from tests.simulation.history import Asked, Consuming, Delivered, Sent, Transaction
 from tests.simulation.plan import Step
 
 _ATTEMPTS = 40
@@ -94,6 +94,8 @@ async def _end_transaction(client: Client, step: Step, request: Any, outcome: st
     if outcome == "committed":
         transaction.asked = client.history.tick()
     begin(channel)  # what is said while the answer is on its way belongs to the next one
+    if outcome == "rolled_back":
+        _undo(channel, transaction)  # from now on: an ack of several that follows is of these too
     try:
         await channel.call(request)
     except GoneError as gone:
@@ -101,12 +103,14 @@ async def _end_transaction(client: Client, step: Step, request: Any, outcome: st
         transaction.outcome = unanswered if outcome == "committed" else "rolled_back"
         raise
     transaction.outcome, transaction.answered = outcome, client.history.tick()
-    if outcome == "rolled_back":
-        # Its settlements are undone: the deliveries are unsettled as before.
-        for delivered in transaction.settled:
-            delivered.settled, delivered.settled_as, delivered.transaction = None, "", None
-            channel.unsettled[delivered.tag] = delivered
-        transaction.settled = []
+
+
+def _undo(channel: Channel, transaction: Transaction) -> None:
+    """Its settlements are undone: the deliveries are unsettled as before."""
+    for delivered in transaction.settled:
+        delivered.settled, delivered.settled_as, delivered.transaction = None, "", None
+        channel.unsettled[delivered.tag] = delivered
+    transaction.settled = []
 
 
 # -------------------------------------------------------------- consumers

@@ -110,7 +110,9 @@ class Accounts:
         consumers = self._facts.consumers.get((queue.host, queue.name), ())
         gets = self._facts.asked("get", queue.host, queue.name)
         return any(each.no_ack for each in consumers) or any(
-            each.arguments.get("no_ack") and each.outcome != "ok" for each in gets
+            # A gateway that does not hear the answer asks again.
+            each.arguments.get("no_ack") and (each.outcome != "ok" or self._facts.history.faults)
+            for each in gets
         )
 
     def _was_immediate(self, sent: Sent, queue: Queue) -> bool:
