@@ -11,6 +11,7 @@ from typing import Final, TypeAlias
 
 from services.common.ledger.stages import HELD
 from services.queue.consumers import Link
+from services.queue.context import QueueContext
 from services.queue.entry import Entry, Holder, Undecided
 from services.queue.ready import Ready
 from services.queue.record import QueueRecord, uids_of
@@ -25,12 +26,16 @@ FINAL: Final = frozenset({pb.ACCEPT, pb.REJECT})  # outcomes of which it does no
 
 
 class Claims:
-    """`unsettled` are the acquired entries by uid; claims move entries there from `ready`."""
+    """`unsettled` are the acquired entries by uid; claims move entries there from `ready`.
 
-    def __init__(self, ready: Ready, unsettled: dict[int, Entry], record: QueueRecord) -> None:
+    `context` hears of what is settled before it is here: its publisher has not sent it again, so nothing of it is safe.
+    """
+
+    def __init__(self, ready: Ready, unsettled: dict[int, Entry], record: QueueRecord, context: QueueContext) -> None:
         self._ready = ready
         self._unsettled = unsettled
         self._record = record
+        self._context = context
         self._waiting: dict[int, tuple[Link, Outcome | None]] = {}  # by uid; what was settled already has an outcome
         self._until = 0
 
@@ -62,6 +67,7 @@ class Claims:
         for uid in uids:
             if (claim := self._waiting.pop(uid, None)) and outcome in FINAL:
                 self._waiting[uid] = (claim[0], outcome)
+                self._context.on_early()
 
     def not_others(self, uids: Iterable[int], holder: Holder) -> list[int]:
         """Those that neither another gateway holds that is there, nor a transaction of its."""

@@ -40,6 +40,7 @@ class QueueContext:
         "draft",
         "epoch",
         "journeys",
+        "on_early",
         "on_timed",
         "recorder",
         "timed",
@@ -69,7 +70,8 @@ class QueueContext:
         self.dead_letters: list[DeadLetter] = []
         self.traffic = 0  # messages that came, and deliveries, ever
         self.timed: set[int] = set()  # queues that have something to do by the clock
-        self.on_timed: Callable[[], None] = _nobody_watches_the_clock
+        self.on_timed: Callable[[], None] = _nobody_watches
+        self.on_early: Callable[[], None] = _nobody_watches  # something was settled that is to come again yet
 
     def record_of(self, options: QueueOptions) -> QueueRecord:
         """What a queue of the partition tells the ledger."""
@@ -95,5 +97,5 @@ class QueueContext:
             self.draft.dequeue(entries)
 
 
-def _nobody_watches_the_clock() -> None:
+def _nobody_watches() -> None:
     """Of queues without a shell."""

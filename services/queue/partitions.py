@@ -248,6 +248,7 @@ class Partitions:
             self._host.journeys if self._host.journeys.tracer.on else None,
         )
         context.on_timed = self._host.timed.set
+        context.on_early = self._host.unheard.expect
         partition = Partition(number, epoch, context)
         return partition
 

@@ -12,6 +12,7 @@ from services.queue.known import Known, Taken
 from services.rpc.queue_pb2 import NOT_OWNER, Reason
 
 _LONGEST = 10.0  # seconds: a publisher that hears nothing for longer is rarer than a death meanwhile
+_EXPECT_SECONDS = 1.0  # one expectation stands for as long for all that are settled too early
 _RETURN_SECONDS = 2.0  # in which a gateway that lives has another stream, and most of what it sends again is answered
 
 
@@ -130,6 +131,16 @@ class Ticket:
         self._unheard.link_ended(self)
 
 
+class _Expected:
+    """Stands for batches that have not come again yet."""
+
+    __slots__ = ("number", "until")
+
+    def __init__(self) -> None:
+        self.number = 0
+        self.until = 0.0
+
+
 class Unheard:
     """Batches whose publishers have not heard yet that they are done.
 
@@ -138,11 +149,18 @@ class Unheard:
     """
 
     def __init__(self) -> None:
-        self._open: dict[Ticket, None] = {}  # in the order in which they came
+        self._open: dict[Ticket | _Expected, None] = {}  # in the order in which they came
         self._count = 0  # of all that came
+        self._expect_again = 0.0  # when expectations are prolonged (monotonic seconds)
         self._held: deque[tuple[int, Receipt]] = deque()  # how many had come before it
 
-    def add(self, ticket: Ticket) -> None:
+    def expect(self) -> None:
+        """What is settled is to come again yet, from a publisher that has not heard who has its queue now."""
+        if monotonic() >= self._expect_again:
+            self._expect_again = monotonic() + _EXPECT_SECONDS
+            self.add(_Expected())
+
+    def add(self, ticket: Ticket | _Expected) -> None:
         """A batch has come."""
         self._count += 1
         ticket.number, ticket.until = self._count, monotonic() + _LONGEST

@@ -36,7 +36,7 @@ class StandardQueue:
         self._ready = self.create_ready()
         self._dispatcher = Dispatcher(options, context, self._ready, self.consumers, self.record, self.holding)
         self._unsettled = self._dispatcher.unsettled
-        self._claims = Claims(self._ready, self._unsettled, self.record)
+        self._claims = Claims(self._ready, self._unsettled, self.record, context)
         self._may_expire = False
         self._had_consumers = False
         self._used_at = now

@@ -340,6 +340,21 @@ async def test_what_was_settled_again_while_it_was_undecided(house: House) -> No
     assert host.account.used == 0
 
 
+@pytest.mark.parametrize(("longest", "safe"), [(10.0, []), (0.0, [1])])
+async def test_what_is_settled_before_it_comes_again(
+    house: House, monkeypatch: pytest.MonkeyPatch, longest: float, safe: list[int]
+) -> None:
+    """Its publisher has not found this owner yet: if this one dies too, the next one has to hear of it; for a while."""
+    monkeypatch.setattr(ticket, "_LONGEST", longest)
+    (queue_id,) = await queues_of_one_partition(house, 1)
+    link = await house.link()
+    await link.attach(queue_id, held=[FIRST + 1], again=True, stray=True)
+    await link.send(settles=[pb.Settle(queue_id=queue_id, outcome=pb.ACCEPT, uids=[FIRST + 1])])
+    for number in range(2):
+        await link.ready(queue_id, number)
+    assert settled(link) == safe
+
+
 async def test_settlements_are_not_kept_for_ever(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     """A partition that does not come keeps them for a while only: gateways would keep all that their clients say."""
     monkeypatch.setattr(ticket, "_LONGEST", 0.0)
