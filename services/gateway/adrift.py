@@ -103,9 +103,10 @@ class Adrift:
 
         The next one may be the same process, which does not carry out what was settled in its former term.
         """
+        changed = {queue_id for queue_id, term in told.items() if term != self.term_of(queue_id)}
         for each in settlements:
             queue_id, link = each.holder.queue_id, each.holder.link
-            if (link and told.get(queue_id) == self.term_of(queue_id)) or queue_id not in self._queues:
+            if (link and queue_id not in changed) or queue_id not in self._queues:
                 continue
             place = self._places.get(queue_id)
             if link is None:

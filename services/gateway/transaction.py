@@ -204,7 +204,7 @@ class Coordinator:
     async def _attempt(self, publications: list[Publication], settlements: list[Settlement]) -> None:
         identity = self._publisher.uids.take()[0]
         publishes, settles = self._publishes(publications), self._settles(settlements)
-        told = {each.holder.queue_id: self._adrift.term_of(each.holder.queue_id) for each in settlements}
+        told = {queue_id: self._adrift.term_of(queue_id) for queue_id in {each.holder.queue_id for each in settlements}}
         links = self._send(publishes, settles, identity)
         streams = {link: link.streams for link in links}
         try:

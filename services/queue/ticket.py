@@ -162,9 +162,10 @@ class Unheard:
 
     def add(self, ticket: Ticket | _Expected) -> None:
         """A batch has come."""
+        now = monotonic()
+        self._oldest(now)  # those of streams that are gone are not kept, whether anybody settles or not
         self._count += 1
-        ticket.number, ticket.until = self._count, monotonic() + _LONGEST
-        self._oldest()  # those of streams that are gone are not kept, whether anybody settles or not
+        ticket.number, ticket.until = self._count, now + _LONGEST
         self._open[ticket] = None
 
     def link_ended(self, ticket: Ticket) -> None:
@@ -185,15 +186,15 @@ class Unheard:
             self._held.append((self._count, receipt))
 
     def _let_go(self) -> None:
-        oldest, held = self._oldest(), self._held
+        oldest, held = self._oldest(monotonic()), self._held
         safe = []
         while held and held[0][0] < oldest:
             safe.append(held.popleft()[1])
         for_each("telling that settlements are safe", safe, Receipt.part_done)
 
-    def _oldest(self) -> int:
+    def _oldest(self, now: float) -> int:
         while (ticket := next(iter(self._open), None)) is not None:
-            if ticket.until > monotonic():
+            if ticket.until > now:
                 return ticket.number
             del self._open[ticket]
         return self._count + 1

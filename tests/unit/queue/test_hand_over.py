@@ -100,6 +100,13 @@ async def orphaned(house: House) -> tuple[int, Partition]:
     return queue_id, partition
 
 
+async def something_waits(partition: Partition) -> None:
+    """For the partition, on its way here."""
+    async with asyncio.timeout(60):
+        while not partition.waiting:
+            await asyncio.sleep(0.005)
+
+
 async def sent_again(house: House, one: RawLink) -> tuple[int, dict[str, Any]]:
     """`one` has said all, and sent two messages again; gives their queue, and what another says who holds the first."""
     queue_id, partition = await orphaned(house)
@@ -210,9 +217,7 @@ async def test_who_published_what_waits_is_gone(house: House) -> None:
     other = await house.link("queue-2", origin=1002, tells=True)
     queue_id, partition = await orphaned(house)
     await gone.send(publishes=[gone.batch(queue_id, [b"old"])])
-    async with asyncio.timeout(60):
-        while not partition.waiting:
-            await asyncio.sleep(0.005)
+    await something_waits(partition)
     await gone.close()
     await other.send(told=[pb.Told(partition=partition.number, epoch=partition.epoch)])
     await other.publish(queue_id, [b"new"])
@@ -228,9 +233,7 @@ async def test_what_comes_while_a_process_ends(house: House, monkeypatch: pytest
     link = await house.link("queue-2", origin=1001, tells=True)
     queue_id, partition = await orphaned(house)
     await link.send(publishes=[link.batch(queue_id, [b"new"])])
-    async with asyncio.timeout(60):
-        while not partition.waiting:
-            await asyncio.sleep(0.005)
+    await something_waits(partition)
     hand_over, over = partitions.Partitions._hand_over, asyncio.Event()
 
     async def slowly(self: partitions.Partitions, *args: Any) -> list[int]:

@@ -188,13 +188,18 @@ async def settled_while_some_waits(house: House) -> tuple[RawLink, RawLink, Call
     return consumer, publisher, comes
 
 
-async def is_safe(consumer: RawLink) -> None:
-    """Its settlement is said to be; which is said with something else."""
+async def until_said(link: RawLink, what: Callable[[], bool]) -> None:
+    """What is said only with something else."""
     async with asyncio.timeout(10):
         for number in itertools.count(2):
-            await consumer.request(number, inspect=pb.InspectRequest())
-            if settled(consumer) == [1]:
+            if what():
                 return
+            await link.request(number, inspect=pb.InspectRequest())
+
+
+async def is_safe(consumer: RawLink) -> None:
+    """Its settlement is said to be."""
+    await until_said(consumer, lambda: settled(consumer) == [1])
 
 
 async def test_a_settlement_is_safe_when_its_message_does_not_come_again(house: House) -> None:
@@ -235,11 +240,7 @@ async def test_what_a_transaction_settles_is_safe_when_its_message_does_not_come
     comes()
     await publisher.until(publisher.done)
     await publisher.send(heard=1)
-    async with asyncio.timeout(10):
-        for number in itertools.count(2):
-            await consumer.request(number, inspect=pb.InspectRequest())
-            if safe(consumer) == [7]:
-                break
+    await until_said(consumer, lambda: safe(consumer) == [7])
 
 
 async def test_what_is_held_of_an_auto_delete_queue(house: House) -> None:
