@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from typing import NamedTuple
 
 from nats.aio.client import Client
@@ -11,6 +11,7 @@ from nats.errors import Error
 
 from services.common.bus.event import Event
 from services.common.bus.facts import Gap
+from services.common.bus.nats_link import close
 from services.common.bus.subject import ALL
 from services.common.errors import Unavailable
 
@@ -25,7 +26,7 @@ class Told(NamedTuple):
     payload: bytes
 
 
-async def follow(address: str, subject: str = ALL) -> AsyncIterator[Told]:
+async def follow(address: str, subject: str = ALL) -> AsyncGenerator[Told, None]:
     """What is told from now on; reconnects for ever. Raises Unavailable when NATS is away at first."""
     client = Client()
     try:
@@ -43,7 +44,7 @@ async def follow(address: str, subject: str = ALL) -> AsyncIterator[Told]:
     except (Error, OSError, ValueError) as failure:
         raise Unavailable(f"{address}: {str(failure) or 'timeout'}") from failure
     finally:
-        await client.close()
+        await close(client)
 
 
 class Sequences:

@@ -56,10 +56,10 @@ class NatsLink:
                     closed_cb=note_end,
                 )
         except (Error, OSError, ValueError) as failure:
-            await _close(client)
+            await close(client)
             raise Away(str(failure) or type(failure).__name__) from failure
         except asyncio.CancelledError:
-            await _close(client)
+            await close(client)
             raise
         return cls(client, ended)
 
@@ -94,7 +94,7 @@ class NatsLink:
 
     async def close(self) -> None:
         """Ends it, whatever state it is in."""
-        await _close(self._client)
+        await close(self._client)
 
     async def _answered(self) -> None:
         """A ping goes through everything that was written before it."""
@@ -116,7 +116,8 @@ async def _cancel(tasks: Iterable[asyncio.Task[object]]) -> None:
     await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def _close(client: Client) -> None:
+async def close(client: Client) -> None:
+    """Ends it, whatever state it is in: its own `close` may wait for tasks of its that are cancelled."""
     with contextlib.suppress(Error, OSError):
         async with asyncio.timeout(_FAREWELL_SECONDS):
             await client.close()

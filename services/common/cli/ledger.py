@@ -6,7 +6,7 @@ import asyncio
 import json
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Iterable, Iterator
-from contextlib import suppress
+from contextlib import aclosing, suppress
 from dataclasses import asdict, dataclass
 from itertools import repeat
 from math import inf
@@ -123,23 +123,30 @@ async def show(address: str, following: Following, console: Console, *, as_json:
     batches = _batches(address)
     batch = asyncio.ensure_future(anext(batches, None))
     due = inf
-    while True:
-        await asyncio.wait({batch}, timeout=None if due == inf else max(due - monotonic(), 0))
-        if batch.done():
-            if (payload := batch.result()) is None:
-                break
-            held += _lines(following, payload)
-            due = min(due, monotonic() + _HELD) if held else inf
-            batch = asyncio.ensure_future(anext(batches, None))
-        if monotonic() >= due:
-            _write(held, following, console, as_json=as_json)
-            held, due = [], inf
-    _write(held, following, console, as_json=as_json)
+    try:
+        while True:
+            await asyncio.wait({batch}, timeout=None if due == inf else max(due - monotonic(), 0))
+            if batch.done():
+                if (payload := batch.result()) is None:
+                    break
+                held += _lines(following, payload)
+                due = min(due, monotonic() + _HELD) if held else inf
+                batch = asyncio.ensure_future(anext(batches, None))
+            if monotonic() >= due:
+                _write(held, following, console, as_json=as_json)
+                held, due = [], inf
+        _write(held, following, console, as_json=as_json)
+    finally:
+        # Not left to the end of the loop, which cancels the tasks of the NATS client too: it waits for them.
+        batch.cancel()
+        await asyncio.gather(batch, return_exceptions=True)
+        await batches.aclose()
 
 
 async def _batches(address: str) -> AsyncGenerator[bytes, None]:
-    async for told in follow(address, SUBJECTS):
-        yield told.payload
+    async with aclosing(follow(address, SUBJECTS)) as told:
+        async for one in told:
+            yield one.payload
 
 
 def _lines(following: Following, payload: bytes) -> list[Line]:

@@ -157,3 +157,24 @@ async def test_written_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ledger, "follow", follow)
     await ledger.show("", Following("/", "work"), Console(file=written, width=200), as_json=False)
     assert written.getvalue().count("\n") == 1
+
+
+async def test_ends_at_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It takes leave of the bus while the loop still runs, not among all tasks that are cancelled at the loop's end."""
+    followed, left = asyncio.Event(), asyncio.Event()
+
+    async def follow(_address: str, _subject: str) -> AsyncIterator[Told]:
+        try:
+            followed.set()
+            await asyncio.Event().wait()
+            yield Told("", b"")
+        finally:
+            await asyncio.sleep(0)
+            left.set()
+
+    monkeypatch.setattr(ledger, "follow", follow)
+    showing = asyncio.create_task(ledger.show("", Following("/", "work"), Console(file=io.StringIO()), as_json=False))
+    await followed.wait()
+    showing.cancel()
+    await asyncio.gather(showing, return_exceptions=True)
+    assert left.is_set()
