@@ -94,6 +94,10 @@ class Facts:
     def delivered(self, host: str, queue: str, message: str) -> list[Delivered]:
         return self.deliveries.get((host, queue, message), [])
 
+    def is_on_disk(self, delivered: Delivered) -> bool:
+        """Whether it was a persistent message of a durable queue."""
+        return self.queues[delivered.host, delivered.queue].durable and self.history.sent[delivered.id].persistent
+
     @cached_property
     def consumers(self) -> dict[tuple[str, str], list[Consuming]]:
         found: dict[tuple[str, str], list[Consuming]] = defaultdict(list)

@@ -114,10 +114,13 @@ def _settled_for_good(facts: Facts, delivered: Delivered) -> bool:
         return not delivered.draining and not facts.owners_may_die
     if delivered.settled_as != "ack" or delivered.draining:
         return False
-    if delivered.transaction:
-        return delivered.transaction.outcome == "committed"
     gateway = delivered.channel.connection.gateway
-    return delivered.known is not None and not facts.troubled(gateway) and not facts.may_be_deaf(gateway)
+    remembered = not facts.troubled(gateway) and not facts.may_be_deaf(gateway)
+    if delivered.transaction:
+        # What is not on disk is known to its owner and to the gateway, and to nobody else.
+        kept = facts.is_on_disk(delivered) or remembered or not facts.owners_may_die
+        return delivered.transaction.outcome == "committed" and kept
+    return delivered.known is not None and remembered
 
 
 def _same_copy(facts: Facts, one: Delivered, other: Delivered) -> bool:
