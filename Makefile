@@ -7,7 +7,7 @@ TOOLS := $(VENV)/.tools
 SOURCES := pyproject.toml hatch_build.py $(wildcard proto/*.proto)
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check
 
-.PHONY: run test lint check bench fuzz chaos simulate simulate-mutants format images compose-up clean
+.PHONY: run test test-stacks test-compute lint check bench fuzz chaos simulate simulate-mutants format images compose-up clean
 
 # What the broker itself needs.
 $(BROKER): $(SOURCES)
@@ -25,17 +25,24 @@ $(TOOLS): $(BROKER)
 run: $(BROKER)
 	$(BIN)/hopline up
 
-# Those that mostly wait share the machine; two by two Spark's, as planning takes one core, and those that kill little of
-# a stack of their own. The others that run a whole stack have it for themselves.
+# Those that mostly wait share the machine, and those that kill little of a stack of their own, two by two. The others
+# that run a whole stack have it for themselves, and wait half of the time; what only computes has the rest of it.
 FAST := tests/unit tests/contract tests/conformance
 CLIENTS := tests/interop tests/tracing
+COMPUTE := tests/spark tests/simulation
 TOGETHER := --numprocesses 4 --dist loadfile
+PAIRWISE := --numprocesses 2 --dist loadfile
 
 test: $(TOOLS)
 	$(BIN)/pytest -q $(TOGETHER) $(FAST)
-	$(BIN)/pytest -q --numprocesses 2 --dist loadfile tests/spark
-	$(BIN)/pytest -q --numprocesses 2 --dist loadfile $(CLIENTS)
-	$(BIN)/pytest -q --durations 15 $(addprefix --ignore=,$(FAST) tests/spark $(CLIENTS))
+	$(BIN)/pytest -q $(PAIRWISE) $(CLIENTS)
+	$(MAKE) --jobs 2 --output-sync=line test-stacks test-compute
+
+test-stacks: $(TOOLS)
+	$(BIN)/pytest -q --durations 15 $(addprefix --ignore=,$(FAST) $(CLIENTS) $(COMPUTE))
+
+test-compute: $(TOOLS)
+	nice -n 19 $(BIN)/pytest -q $(PAIRWISE) --timeout 900 $(COMPUTE)
 
 lint: $(TOOLS)
 	$(BIN)/ruff format --check .

@@ -18,7 +18,7 @@ from tests.support.stack import wait_until
 TABLES = ("verdict", "fates", "suspects")
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 def test_a_worker_dies(spark: SparkSession, tmp_path: Path) -> None:
     """An audit on a cluster, of which a worker is killed while it works, says what one on one machine says."""
     write(Plan(rows=40_000, skew=0.5), str(tmp_path / "ledger"))

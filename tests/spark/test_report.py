@@ -52,7 +52,7 @@ class Page(HTMLParser):
         assert self.open.pop() == tag
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 def test_page(spark: SparkSession, tmp_path: Path) -> None:
     """Every analysis that there is runs over a ledger, and all of it is on a page that needs nothing else."""
     write(Plan(rows=5_000, queues=4, skew=0.5, gaps=1), str(tmp_path / "ledger"))

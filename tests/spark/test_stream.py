@@ -51,7 +51,7 @@ def test_clip(rows: list[tuple[int, int, int]], among: list[tuple[int, int, int]
     assert set(inside) == set(covered(columns(among)))
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 def test_follow(spark: SparkSession, tmp_path: Path) -> None:
     """Read in batches as it comes, with a restart between, a ledger gives the audit and latencies of the whole."""
     ledger, following = tmp_path / "all", tmp_path / "ledger"
