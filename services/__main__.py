@@ -135,6 +135,24 @@ def mgmt() -> None:
     _serve("mgmt", create)
 
 
+@app.command()
+def nats(
+    host: Annotated[str, typer.Option(help="Where it listens.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option()] = 4222,
+    monitor_port: Annotated[int, typer.Option(help="For NATS's own health over HTTP; 0: none.")] = 0,
+) -> None:
+    """Runs the NATS server for the bus and the ledger, open to who knows the stack's secret; `up` runs its own."""
+    from services.common.bus.server import command
+
+    settings = read_settings()
+    try:
+        server = command(settings.data, host, port)
+    except runtime.CannotStart as error:
+        fail(str(error))
+    monitor = ("--http_port", str(monitor_port)) if monitor_port else ()
+    os.execv(server[0], (*server, *monitor))  # noqa: S606 - a command of ours, and no shell
+
+
 # ------------------------------------------------------------------ talking to a running stack
 
 

@@ -34,6 +34,11 @@ class Settings(BaseSettings):
     queue_advertise: str = Field("", description="host:port told to others; empty: where they reach queue_address")
     gateway_address: str = Field("", description="gRPC health and reflection of the gateway")
 
+    secret_file: Path | None = Field(
+        None,
+        description="file of the secret that all services of a stack share, made when there is none; see secret.py",
+    )
+
     nats_url: str = Field("", description="NATS server to tell events to; empty: the one that `hopline up` runs")
     nats_port: Port = Field(4222, description="loopback port where `hopline up` serves NATS; 0: a free one")
 

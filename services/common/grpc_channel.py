@@ -12,7 +12,9 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from services.common.grpc_answers import Answers
 from services.common.grpc_health import Health
+from services.common.grpc_secret import Guard, saying
 from services.common.runtime import CannotStart
+from services.common.secret import fields_for
 from services.common.telemetry.rpc import TracedCalls
 from services.common.telemetry.tracer import OFF, Tracer
 
@@ -61,7 +63,7 @@ class Grpc:
 
     def channel(self, address: str) -> grpc.aio.Channel:
         """As Runtime says."""
-        return grpc.aio.insecure_channel(address, options=_options(address))
+        return saying(grpc.aio.insecure_channel(address, options=_options(address)), fields_for(address))
 
     def server(self, address: str, interceptors: list[Any]) -> grpc.aio.Server:
         """As Runtime says."""
@@ -92,7 +94,7 @@ class Server:
     def __init__(self, address: str, services: Iterable[str], tracer: Tracer = OFF) -> None:
         """`address` is where it will listen; `tracer` gets a span of each call that comes with a trace context."""
         self._address = address
-        interceptors = [*([TracedCalls(tracer)] if tracer.on else []), Answers()]
+        interceptors = [Guard(address), *([TracedCalls(tracer)] if tracer.on else []), Answers()]
         self.grpc = _runtime.server(address, interceptors)
         self._health = Health(services, self.grpc)
 

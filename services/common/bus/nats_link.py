@@ -10,6 +10,8 @@ from nats.aio.client import Client
 from nats.errors import Error
 from nats.js import JetStreamContext
 
+from services.common.bus.address import token_for
+
 _CONNECT_SECONDS = 2.0
 _AGAIN_SECONDS = 0.2  # between the attempts of one `connect`
 _ANSWER_SECONDS = 2.0
@@ -48,6 +50,7 @@ class NatsLink:
                 await client.connect(
                     address,
                     name=name,
+                    token=token_for(address),
                     # Reconnecting is ours: only then is it known which events were on their way.
                     allow_reconnect=False,
                     max_reconnect_attempts=-1,

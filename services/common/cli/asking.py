@@ -9,6 +9,7 @@ import typer
 import uvloop
 from pydantic import ValidationError
 
+from services.common import secret
 from services.common.config import Settings
 from services.common.errors import BrokerError, Unavailable
 from services.common.runtime import CannotStart
@@ -17,14 +18,19 @@ _Result = TypeVar("_Result")
 
 
 def read_settings() -> Settings:
-    """Exits with status 2 and a line for each variable that has no meaning."""
+    """With the secret that goes with them. Exits with status 2 and a line for each variable that has no meaning."""
     try:
-        return Settings()
+        settings = Settings()
     except ValidationError as error:
         for fault in error.errors():
             variable = "HOPLINE_" + "_".join(str(part) for part in fault["loc"]).upper()
             typer.echo(f"{variable}={fault['input']}: {fault['msg']}", err=True)
         raise typer.Exit(2) from None
+    try:
+        secret.use_that_of(settings)
+    except CannotStart as error:
+        fail(str(error), status=2)
+    return settings
 
 
 def run(work: Coroutine[Any, Any, _Result], peer: str = "") -> _Result:

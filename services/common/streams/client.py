@@ -7,6 +7,7 @@ import asyncio
 from services.common.http2 import events as e
 from services.common.http2.connection import Connection
 from services.common.http2.errors import ErrorCode
+from services.common.secret import fields_for
 from services.common.streams.address import Address
 from services.common.streams.endpoint import LARGEST_MESSAGE, Endpoint
 from services.common.streams.grpc_fields import failure, request
@@ -43,7 +44,7 @@ class _Client(Endpoint):
         if self.lost:
             # It had answered, and went in the same turn: the listener of a stream would never hear of it.
             raise CannotConnect("the peer closed the connection")
-        stream = Stream(self, self._connection.request(request(method)))
+        stream = Stream(self, self._connection.request(request(method, fields_for(self.address))))
         self.begin(stream, listener)
         self.flush()
         return stream

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from urllib.parse import quote, unquote
 
 import grpc
@@ -20,8 +21,8 @@ def path_of(method: MethodDescriptor) -> str:
     return f"/{method.containing_service.full_name}/{method.name}"
 
 
-def request(method: str) -> Fields:
-    """Of a call without deadline and metadata; `method` is `/package.Service/Method`."""
+def request(method: str, metadata: Iterable[tuple[str, str]] = ()) -> Fields:
+    """Of a call without deadline; `method` is `/package.Service/Method`."""
     return [
         (":method", "POST"),
         (":scheme", "http"),
@@ -30,6 +31,7 @@ def request(method: str) -> Fields:
         ("te", "trailers"),
         ("content-type", _CONTENT_TYPE),
         ("user-agent", "hopline"),
+        *metadata,
     ]
 
 

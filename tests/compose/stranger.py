@@ -1,0 +1,50 @@
+"""Run in a container on the stack's network that has no secret: tries the ports that it is given as HOST:PORT, and says
+of each what it got there. The image has what it imports.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from contextlib import suppress
+
+import grpc
+import grpc.aio
+from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
+from nats.aio.client import Client
+
+SECONDS = 5
+
+
+async def main() -> None:
+    for address in sys.argv[1:]:
+        for what, attempt in (("gRPC", _grpc), ("NATS", _nats)):
+            with suppress(Exception):  # whatever it is that keeps a stranger out
+                async with asyncio.timeout(SECONDS):
+                    sys.stdout.write(f"{address} {what}: {await attempt(address)}\n")
+
+
+async def _grpc(address: str) -> str:
+    """The status of a call that lists what the server offers; raises where nobody speaks gRPC."""
+    async with grpc.aio.insecure_channel(address) as channel:
+        asked = iter([reflection_pb2.ServerReflectionRequest(list_services="")])
+        call = reflection_pb2_grpc.ServerReflectionStub(channel).ServerReflectionInfo(asked)
+        try:
+            answer = await call.read()
+        except grpc.aio.AioRpcError as failure:
+            return failure.code().name
+        return str(answer)
+
+
+async def _nats(address: str) -> str:
+    client = Client()
+    try:
+        await client.connect(f"nats://{address}", allow_reconnect=False, connect_timeout=SECONDS - 2)
+    except Exception as failure:
+        if "uthorization" in str(failure):
+            return "refused"
+        raise
+    return "connected"
+
+
+asyncio.run(main())

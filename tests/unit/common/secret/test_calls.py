@@ -1,0 +1,129 @@
+"""Calls over the network, and who is answered: of gRPC's runtime, of our streams, of NATS."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+from nats.errors import Error
+
+from services.common import secret
+from services.common.bus.nats_link import Away, NatsLink
+from services.common.grpc_channel import Server, connect, is_serving
+from services.common.streams.client import connect as connect_stream
+from tests.support.nats_server import NatsServer
+from tests.support.stack import HOST, free_port
+from tests.support.stream_ends import METHOD, Heard, serving, until, within
+
+KINDS = ["unary_unary", "unary_stream", "stream_unary", "stream_stream"]
+
+
+async def _one(_request: Any, _context: object) -> bytes:
+    return b"answer"
+
+
+async def _several(_request: Any, _context: object) -> AsyncIterator[bytes]:
+    yield b"answer"
+
+
+@asynccontextmanager
+async def answering() -> AsyncIterator[str]:
+    """A server of gRPC's runtime with a method of each kind; gives its address."""
+    address = f"{HOST}:{free_port()}"
+    server = Server(address, ["test.Kinds"])
+    handlers = {
+        kind: getattr(grpc, f"{kind}_rpc_method_handler")(_one if kind.endswith("unary") else _several)
+        for kind in KINDS
+    }
+    server.grpc.add_generic_rpc_handlers((grpc.method_handlers_generic_handler("test.Kinds", handlers),))
+    await server.listen()
+    await server.ready()
+    try:
+        yield address
+    finally:
+        await server.stop(0)
+
+
+async def call(channel: grpc.aio.Channel, kind: str) -> bytes:
+    """The answer of one call."""
+
+    async def requests() -> AsyncIterator[bytes]:
+        yield b"question"
+
+    request = b"question" if kind.startswith("unary") else requests()
+    called = getattr(channel, kind)(f"/test.Kinds/{kind}")(request, timeout=10, metadata=[("x", "y")])
+    if kind.endswith("unary"):
+        return bytes(await called)
+    return b"".join([each async for each in called])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_grpc(known: str, kind: str) -> None:
+    """Who says the secret is answered; who says none, or another one, hears UNAUTHENTICATED and what to do."""
+    async with answering() as address:
+        async with connect(address) as ours:
+            assert await call(ours, kind) == b"answer"
+        for stranger in ("", f"{known}x"):
+            secret.use(stranger)
+            async with connect(address) as theirs:
+                secret.use(known)
+                with pytest.raises(grpc.aio.AioRpcError) as failure:
+                    await call(theirs, kind)
+            assert failure.value.code() is grpc.StatusCode.UNAUTHENTICATED
+            assert "HOPLINE_SECRET_FILE" in (failure.value.details() or "")
+
+
+async def test_health_is_for_everybody(known: str) -> None:
+    """Who starts containers asks for it, and cannot say a secret."""
+    async with answering() as address:
+        secret.use("")
+        assert await is_serving(address)
+        secret.use(known)
+
+
+async def test_streams(known: str) -> None:
+    """The same on the streams that carry messages: no listener is made for a stranger."""
+    async with serving(f"{HOST}:0") as served:
+        secret.use("")
+        stranger = Heard()
+        stream = await connect_stream(served.address, METHOD, stranger)
+        secret.use(known)
+        await until(lambda: stranger.reasons)
+        stream.close()
+        assert "UNAUTHENTICATED" in stranger.reasons[0]
+        assert not served.heard
+        friend = Heard()
+        stream = await connect_stream(served.address, METHOD, friend)
+        stream.write(b"x")
+        await until(lambda: served.heard and served.heard[0].messages)
+        stream.close()
+
+
+async def test_reflection_on_streams_servers(known: str) -> None:
+    """Of gRPC's own servicers, which our server has too, health alone is for everybody."""
+    async with serving(f"{HOST}:0") as served:
+        async with grpc.aio.insecure_channel(served.address) as channel:
+            reflect = channel.stream_stream("/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo")()
+            assert await within(reflect.code()) is grpc.StatusCode.UNAUTHENTICATED
+        secret.use("")
+        assert await is_serving(served.address)
+        secret.use(known)
+
+
+async def test_nats(known: str, tmp_path: Path) -> None:
+    """Takes who knows the stack's secret, and nobody else; the secret is in no command."""
+    server = NatsServer(tmp_path)
+    await server.start()
+    try:
+        assert not any(word in " ".join(server.command) for word in (known, secret.nats_token()))
+        await (await NatsLink.connect(server.address, "friend")).close()
+        secret.use("")
+        with pytest.raises((Away, Error)):
+            await NatsLink.connect(server.address, "stranger")
+    finally:
+        secret.use("")
+        server.kill()
