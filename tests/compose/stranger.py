@@ -1,5 +1,5 @@
 """Run in a container on the stack's network that has no secret: tries the ports that it is given as HOST:PORT, and says
-of each what it got there. The image has what it imports.
+what it got, a line each: address, protocol, answer. The image has what it imports.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ async def main() -> None:
         for what, attempt in (("gRPC", _grpc), ("NATS", _nats)):
             with suppress(Exception):  # whatever it is that keeps a stranger out
                 async with asyncio.timeout(SECONDS):
-                    sys.stdout.write(f"{address} {what}: {await attempt(address)}\n")
+                    sys.stdout.write(f"{address} {what} {await attempt(address)}\n")
 
 
 async def _grpc(address: str) -> str:
