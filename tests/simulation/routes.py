@@ -34,9 +34,11 @@ class _Change:
 class RouteBook:
     """Of one virtual host."""
 
-    def __init__(self, history: History, host: str) -> None:
+    def __init__(self, history: History, host: str, *, may_fade: bool) -> None:
+        """`may_fade`: what is not durable may be gone, at any time."""
         self._history = history
         self._host = host
+        self._may_fade = may_fade
         self._cache: dict[tuple[object, ...], Routes] = {}
 
     @cached_property
@@ -100,10 +102,10 @@ class RouteBook:
         if len(maybe) > _MOST:
             return Routes(frozenset(), self.everything)
         certain = [change for change in self._changes if change.ends < first]
-        found = [
-            self._topology(certain, maybe, chosen).route(exchange, key, headers)
-            for chosen in product((False, True), repeat=len(maybe))
-        ]
+        possible = [self._topology(certain, maybe, chosen) for chosen in product((False, True), repeat=len(maybe))]
+        if self._may_fade:
+            possible += [topology.faded() for topology in possible]
+        found = [topology.route(exchange, key, headers) for topology in possible]
         routed = [queues or set() for queues in found]
         must, may = set.intersection(*routed), set.union(*routed)
         # Exclusive queues come and go on connections of their own: bound to nothing that has an alternate.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tests.simulation.plan import Step
@@ -79,6 +79,16 @@ class Topology:
             for binding in list(exchange.bindings) if exchange else ():
                 if binding[:2] == (destination, to_exchange):
                     self._unbind(name, binding)
+
+    def faded(self) -> Topology:
+        """What is left of it when all have died who remembered what is not durable."""
+        left = Topology()
+        left.queues = {name: step for name, step in self.queues.items() if step.get("durable", step["do"] != "own")}
+        left.exchanges = {name: exchange for name, exchange in self.exchanges.items() if exchange.durable}
+        for name, exchange in left.exchanges.items():
+            there = [each for each in exchange.bindings if each[0] in (left.exchanges if each[1] else left.queues)]
+            left.exchanges[name] = replace(exchange, bindings=there)
+        return left
 
     # -------------------------------------------------------------- where messages go
 

@@ -63,7 +63,7 @@ class Facts:
 
     def book(self, host: str) -> RouteBook:
         if host not in self.books:
-            self.books[host] = RouteBook(self.history, host)
+            self.books[host] = RouteBook(self.history, host, may_fade=self.topology_may_fade)
         return self.books[host]
 
     def lasting(self, host: str, names: Iterable[str]) -> list[str]:
