@@ -17,6 +17,7 @@ from services.common.bus.address import bus_address
 from services.common.bus.subject import ALL
 from services.common.cli import messages
 from services.common.cli.asking import fail, read_settings, run
+from services.common.cli.printable import printable
 from services.common.cli.tracing import commands as tracing_commands
 from services.common.clients.mgmt import MgmtClient
 from services.common.clients.placement import Placed, PlacementClient
@@ -178,7 +179,7 @@ def list_users() -> None:
     """Lists users with their tags."""
     for user in _on_mgmt(lambda client: client.list_users()):
         where = "\tloopback only" if user.loopback_only else ""
-        typer.echo(f"{user.name}\t{','.join(user.tags)}{where}")
+        typer.echo(f"{printable(user.name)}\t{printable(','.join(user.tags))}{where}")
 
 
 @vhosts.command("add")
@@ -197,7 +198,7 @@ def delete_virtual_host(name: str) -> None:
 def list_virtual_hosts() -> None:
     """Lists virtual hosts."""
     for name in _on_router(lambda client: client.list()):
-        typer.echo(name)
+        typer.echo(printable(name))
 
 
 @app.command()

@@ -242,7 +242,7 @@ def _pair(option: str) -> tuple[str, str]:
 def _show_reading(summary: dict[str, Any], console: Console) -> None:
     for name, read in summary["inputs"].items():
         for refused in read["refused"]:
-            console.print(f"not read: {refused['path']}: {refused['reason']}", soft_wrap=True)
+            console.print(f"not read: {refused['path']}: {refused['reason']}", markup=False, soft_wrap=True)
         if read["refused"]:
             console.print(f"{name}: {len(read['refused'])} files were not read; the results are without them")
         if read.get("bad_lines"):

@@ -8,6 +8,7 @@ from typing import Any
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 _MOST = 40  # rows
 _WIDE = 250  # columns of characters, where nobody says how many there are
@@ -30,7 +31,7 @@ def show(name: str, rows: Sequence[Mapping[str, Any]], console: Console | None =
 def _list(name: str, row: Mapping[str, Any], columns: Sequence[str]) -> Table:
     grid = Table(title=name, title_justify="left", show_header=False)
     for column in columns:
-        grid.add_row(column, _cell(row[column]))
+        grid.add_row(column, _text(row[column]))
     return grid
 
 
@@ -40,8 +41,18 @@ def _grid(name: str, rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) 
         number = isinstance(rows[0][column], (int, float)) and not isinstance(rows[0][column], bool)
         grid.add_column(column, justify="right" if number else "left", overflow="fold")
     for row in rows:
-        grid.add_row(*(_cell(row[column]) for column in columns))
+        grid.add_row(*(_text(row[column]) for column in columns))
     return grid
+
+
+def printable(text: str) -> str:
+    """`text` with what a terminal would obey, or not show, as Python writes it."""
+    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
+
+
+def _text(value: object) -> Text:
+    """Of a cell; a bare string would be read for markup, and names come from clients."""
+    return Text(printable(_cell(value)))
 
 
 def _cell(value: object) -> str:

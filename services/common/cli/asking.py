@@ -10,6 +10,7 @@ import uvloop
 from pydantic import ValidationError
 
 from services.common import secret
+from services.common.cli.printable import printable_lines
 from services.common.config import Settings
 from services.common.errors import BrokerError, Unavailable
 from services.common.runtime import CannotStart
@@ -46,5 +47,5 @@ def run(work: Coroutine[Any, Any, _Result], peer: str = "") -> _Result:
 
 def fail(text: str, status: int = 1) -> NoReturn:
     """Exits."""
-    typer.echo(text, err=True)
+    typer.echo(printable_lines(text), err=True)
     raise typer.Exit(status)

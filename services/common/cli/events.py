@@ -11,6 +11,7 @@ from services.common.bus.event import Event
 from services.common.bus.facts import Gap
 from services.common.bus.follow import Sequences, follow
 from services.common.bus.subject import ALL
+from services.common.cli.printable import printable, printable_json
 
 _COLOURS = {
     "created": "green", "attached": "green", "opened": "green", "acquired": "green",
@@ -26,17 +27,19 @@ async def show(address: str, subject: str, console: Console) -> None:
         try:
             event = Event.from_json(told.payload)
         except ValueError:  # of a newer Hopline
-            console.print(Text(told.payload.decode(errors="replace")), soft_wrap=True)
+            console.print(Text(printable(told.payload.decode(errors="replace"))), soft_wrap=True)
             continue
         if subject == ALL and (missing := sequences.missing_before(event)):
-            console.print(Text(f"{missing} events of {event.instance} did not arrive here", "red"), soft_wrap=True)
+            console.print(
+                Text(f"{missing} events of {printable(event.instance)} did not arrive here", "red"), soft_wrap=True
+            )
         console.print(line(event), soft_wrap=True)
 
 
 async def show_json(address: str, subject: str, console: Console) -> None:
     """The same as JSON lines, as they are told."""
     async for told in follow(address, subject):
-        console.out(told.payload.decode(), highlight=False)
+        console.out(printable_json(told.payload.decode(errors="replace")), highlight=False)
 
 
 def line(event: Event) -> Text:
@@ -52,9 +55,9 @@ def line(event: Event) -> Text:
         (f"{facts.kind:<20}", _COLOURS.get(facts.kind.rpartition(".")[2], "")),
         "  ",
         " ".join(fields),
-        (f"  {event.instance}", "dim"),
+        (f"  {printable(event.instance)}", "dim"),
     )
 
 
 def _shown(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    return str(value).lower() if isinstance(value, bool) else printable(str(value))

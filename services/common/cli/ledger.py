@@ -18,6 +18,7 @@ from rich.text import Text
 
 from services.common.bus.follow import follow
 from services.common.cli.durations import moment
+from services.common.cli.printable import printable
 from services.common.cli.steps import COLOURS
 from services.common.clock import monotonic
 from services.common.errors import BrokerError
@@ -177,9 +178,9 @@ def text(line: Line, ids: list[str]) -> Text:
         "  ",
         (f"{line.stage:<13}", COLOURS.get(line.stage, "")),
         f"  {uids}",
-        (f"  {_ids(ids)}" if ids else "", "bold"),
-        f"  {how}" if how else "",
-        (f"  {line.instance}", "dim"),
+        (f"  {printable(_ids(ids))}" if ids else "", "bold"),
+        f"  {printable(how)}" if how else "",
+        (f"  {printable(line.instance)}", "dim"),
     )
 
 

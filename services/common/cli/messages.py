@@ -9,6 +9,7 @@ import typer
 from services.common import log
 from services.common.bus.address import bus_address
 from services.common.cli.asking import fail, read_settings, run
+from services.common.cli.printable import printable_json
 from services.common.clients.dry_run import DryRunClient
 from services.common.clients.mgmt import MgmtClient
 from services.common.dry_run import DryRun, parse_headers
@@ -72,7 +73,7 @@ def route(
 
     found = run(ask(), address)
     if as_json:
-        typer.echo(found.model_dump_json(indent=2))
+        typer.echo(printable_json(found.model_dump_json(indent=2)))
     else:
         show(found, stdout_console())
 
@@ -89,7 +90,7 @@ def _trace(asked: str, limit: int, *, every: bool, as_json: bool) -> None:
 
     found = run(ask(), address)
     if as_json:
-        typer.echo(found.model_dump_json(indent=2))
+        typer.echo(printable_json(found.model_dump_json(indent=2)))
     elif found.journeys:
         show(found, stdout_console(), every=every)
     if not found.journeys:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from rich.console import Console
 from rich.table import Table
 
+from services.common.cli.console import cell
 from services.common.clients.placement import Placed
 
 
@@ -25,7 +26,7 @@ def show(placed: Sequence[Placed], queues: Mapping[int, int] | None, console: Co
     for heading in ("partition", "owner", "epoch", "address", "queues", "messages", "per second", "pinned to"):
         table.add_column(heading, overflow="fold", no_wrap=heading == "partition")
     for one in placed:
-        table.add_row(*(str(value) if value is not None else "-" for value in _row(one, queues).values()))
+        table.add_row(*map(cell, _row(one, queues).values()))
     console.print(table)
 
 

@@ -7,11 +7,13 @@ import json
 from rich.console import Console
 from rich.text import Text
 
+from services.common.cli.printable import all_printable
 from services.common.dry_run import DryRun, Hop, Visit
 
 
 def show(run: DryRun, console: Console) -> None:
     """Each exchange once, below the binding by which the message first comes to it."""
+    run = all_printable(run)
     visits = {visit.exchange: visit for visit in run.visits}
     _print(console, _exchange(visits.pop(run.exchange)))
     pending = _branches(run.visits[0], "")

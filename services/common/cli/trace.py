@@ -8,7 +8,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from services.common.cli.console import cell
 from services.common.cli.durations import duration, moment
+from services.common.cli.printable import all_printable
 from services.common.cli.steps import COLOURS, detail, place
 from services.common.trace import Copy, Gap, Journey, Message, Step, Trace
 
@@ -20,6 +22,7 @@ _EIGHTHS = " ▏▎▍▌▋▊▉█"
 
 def show(trace: Trace, console: Console, *, every: bool) -> None:
     """The way of the message, or of every one; where there are several, and not all are wanted, what they are."""
+    trace = all_printable(trace)
     if len(trace.journeys) > 1 and not every:
         _list(trace, console)
         return
@@ -38,14 +41,15 @@ def _list(trace: Trace, console: Console) -> None:
     for journey in trace.journeys:
         first = next((step for message in journey.messages for step in message.steps), None)
         time_us = first.time_us if first else journey.match.time_us
-        table.add_row(
-            str(journey.match.uid),
+        row = (
+            journey.match.uid,
             journey.match.kind.replace("_", " "),
-            moment(time_us) if time_us else "-",
-            first.exchange if first else "-",
-            first.routing_key if first else "-",
-            "; ".join(_ends(journey)) or "-",
+            moment(time_us) if time_us else None,
+            first.exchange if first else None,
+            first.routing_key if first else None,
+            "; ".join(_ends(journey)) or None,
         )
+        table.add_row(*map(cell, row))
     console.print(table)
     older = "; there are older ones" if trace.more else ""
     _say(console, f"{len(trace.journeys)} messages have this id{older}: ask for a uid, or for --all", "yellow")

@@ -10,7 +10,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from services.common.cli.console import stdout_console
+from services.common.cli.console import cell, stdout_console
+from services.common.cli.printable import printable_json
 from services.common.clients.tracing import TracingClient
 from services.common.telemetry.rules import Rule
 from services.common.telemetry.status import Status
@@ -94,14 +95,16 @@ def show_processes(processes: list[Status], console: Console) -> None:
         table.add_column(heading, overflow="fold")
     for one in processes:
         numbers = [str(one.ended), str(one.exported), str(one.dropped), str(one.untraced)] if one.on else ["off"]
-        table.add_row(one.service, one.instance, *numbers, style="red" if one.dropped or one.untraced else None)
+        table.add_row(
+            *map(cell, (one.service, one.instance, *numbers)), style="red" if one.dropped or one.untraced else None
+        )
     console.print(table)
 
 
 def show_processes_json(processes: list[Status], console: Console) -> None:
     """As JSON lines."""
     for one in processes:
-        console.out(one.model_dump_json(), highlight=False)
+        console.out(printable_json(one.model_dump_json()), highlight=False)
 
 
 def show_rules(rules: list[Rule], console: Console) -> None:
@@ -111,7 +114,8 @@ def show_rules(rules: list[Rule], console: Console) -> None:
         table.add_column(heading, overflow="fold")
     for rule in rules:
         conditions = " ".join(f"{name}={value}" for name, value in rule.conditions.items())
-        table.add_row(rule.name, f"{rule.ratio:g}" if rule.ratio else "never", conditions or "anything")
+        ratio = f"{rule.ratio:g}" if rule.ratio else "never"
+        table.add_row(*map(cell, (rule.name, ratio, conditions or "anything")))
     console.print(table)
 
 
