@@ -117,7 +117,7 @@ class Connection(asyncio.Protocol):
 
     def connection_lost(self, failure: Exception | None) -> None:
         if not self._closing:
-            log.info("client went away", connection=self.name, peer=self.peer, reason=str(failure or "end of stream"))
+            self.login.went_away(str(failure or "end of stream"))
         self.lost = self._closing = True
         self._drained.set()
         for timer in self._timers:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import structlog
+
 from services.common.errors import BrokerError
 from services.gateway.record import client_name
 from services.gateway.sasl import mechanism_named
@@ -14,16 +16,26 @@ if TYPE_CHECKING:
     from services.gateway.sasl import Mechanism
 
 
+log = structlog.get_logger()
+
+
 class Login:
     """Of one connection."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._mechanism: Mechanism | None = None
+        self._begun = False
 
     def authenticate(self, request: v.Authenticate) -> None:
         """Answers when the credentials have been checked, or with a challenge."""
+        self._begun = True
         self._connection.tasks.start(self._answer(request), name="log in")
+
+    def went_away(self, reason: str) -> None:
+        """Logs that the client did, and why. One that never began to log in is a probe: they come every second."""
+        say = log.info if self._begun else log.debug
+        say("client went away", connection=self._connection.name, peer=self._connection.peer, reason=reason)
 
     async def _answer(self, request: v.Authenticate) -> None:
         connection = self._connection
