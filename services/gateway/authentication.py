@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from functools import partial
+
+import structlog
 
 from services.common.containment import for_each
 from services.common.login import Login
@@ -12,6 +15,10 @@ from services.gateway.sasl import Credentials
 from services.rpc import store_pb2
 
 _DO = "set the user's password again: hopline users add"
+_FIRST_WORD = 5.0  # seconds without a user, until that is said …
+_AGAIN = 60.0  # … and said again
+
+log = structlog.get_logger()
 
 
 class Authenticator:
@@ -20,6 +27,7 @@ class Authenticator:
     def __init__(self) -> None:
         self._users: dict[str, User] = {}
         self._login = Login()
+        self._some = asyncio.Event()  # some user is known
 
     async def follow(self, records: AsyncIterator[store_pb2.Records]) -> None:
         """Applies a watch of the records of kind "user"; ends with it."""
@@ -29,6 +37,21 @@ class Authenticator:
             for_each("reading a user's record", batch.records, partial(_apply, users), do=_DO)
             if batch.snapshot and batch.last:
                 self._users, snapshot = snapshot, {}
+            if self._users:
+                self._some.set()
+
+    async def until_some_user(self) -> None:
+        """Returns when somebody could log in; says what is missing while nobody can."""
+        patience = _FIRST_WORD
+        while not self._some.is_set():
+            try:
+                await asyncio.wait_for(self._some.wait(), patience)
+            except TimeoutError:
+                patience = _AGAIN
+                log.warning(
+                    "there is no user yet, so AMQP is not listened for",
+                    do="see that mgmt runs and reaches the store: it makes the first user",
+                )
 
     async def check(self, credentials: Credentials, peer: str) -> str:
         """The user's name; raises AccessRefused, as `Login.check`."""

@@ -43,7 +43,7 @@ class Service:
         self._tasks = Tasks()
 
     async def start(self) -> None:
-        """Returns when clients can connect; raises OSError when the port is taken."""
+        """Returns when clients can connect and log in; raises OSError when the port is taken."""
         settings = self._settings
         await self._server.listen()
         self._store = StoreClient(settings.address_of("store"))
@@ -76,6 +76,8 @@ class Service:
         await self._topology.start()
         self._broker.publisher.start()
         self._listener = Listener(settings, self._broker, authenticator, self._engine_factory(), prefix)
+        # Who came before the first user is known would be refused with the right password.
+        await authenticator.until_some_user()
         await self._listener.start()
         await self._server.ready()
 

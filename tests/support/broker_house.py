@@ -92,6 +92,11 @@ class BrokerHouse:
         """One more queue process; returns when it serves its share."""
         await self._inner.start_queue(name)
 
+    async def start_gateway(self, port: int) -> None:
+        """One more; returns when clients can log in."""
+        self.ports.append(port)
+        await self._start_gateway(len(self.ports), port)
+
     async def _start_gateway(self, number: int, port: int) -> None:
         run = self._inner.settings.run_folder
         settings = self._inner.settings.model_copy(

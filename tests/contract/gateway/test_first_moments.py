@@ -1,0 +1,68 @@
+"""What a gateway does before there is anybody who could log in, and with those who come and never try."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+from unittest.mock import patch
+
+import pytest
+import pytest_asyncio
+from structlog.testing import capture_logs
+
+from services.common.clients.store import StoreClient
+from services.gateway import authentication
+from services.mgmt.users import Users
+from tests.support.broker_house import BrokerHouse, free_port
+from tests.support.programs import until
+
+_HEADER = b"AMQP\x00\x00\x09\x01"
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def house(tmp_path: Path) -> AsyncIterator[BrokerHouse]:
+    """A broker of its own."""
+    async with BrokerHouse(tmp_path, gateways=1, queues=1) as house:
+        yield house
+
+
+async def test_no_client_before_the_first_user(house: BrokerHouse) -> None:
+    """A gateway without users says what is missing and does not listen; the first user can log in at once."""
+    store = StoreClient(house.address_of("store"))
+    users, port = Users(store), free_port()
+    await users.delete("guest")
+    with patch.object(authentication, "_FIRST_WORD", 0.05), capture_logs() as told:
+        starting = asyncio.create_task(house.start_gateway(port))
+        await until(lambda: any("no user" in each["event"] for each in told))
+        assert [each["log_level"] for each in told if each.get("do", "").startswith("see that mgmt runs")] == [
+            "warning"
+        ]
+        with pytest.raises(ConnectionRefusedError):
+            await asyncio.open_connection("127.0.0.1", port)
+        await users.seed()
+        await starting
+    await house.connect(1)
+    await store.close()
+
+
+@pytest.mark.parametrize("said", [b"", _HEADER])
+async def test_probes_are_no_news(house: BrokerHouse, said: bytes) -> None:
+    """Who connects and goes, or says the protocol's header and goes, is a load balancer: no line of every second."""
+    with capture_logs() as told:
+        reader, writer = await asyncio.open_connection("127.0.0.1", house.ports[0])
+        if said:
+            writer.write(said)
+            await reader.readexactly(8)
+        writer.close()
+        await until(lambda: any(each["event"] == "client went away" for each in told))
+    assert [each["log_level"] for each in told] == ["debug"]
+
+
+async def test_a_client_that_goes_without_a_word_is_news(house: BrokerHouse) -> None:
+    """Who had logged in and went without connection.close is told of."""
+    client = await house.connect()
+    with capture_logs() as told:
+        client.abort()
+        await until(lambda: any(each["event"] == "client went away" for each in told))
+    assert [each["log_level"] for each in told if each["event"] == "client went away"] == ["info"]
