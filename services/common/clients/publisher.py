@@ -19,6 +19,7 @@ from typing import Protocol
 import structlog
 
 from services.common.clients.outbound import Attempt, Delivery, Run, Ticket
+from services.common.clients.parting import Partings
 from services.common.clients.partition_table import Owner, PartitionTable
 from services.common.clients.queue_link import QueueLink
 from services.common.clients.suspects import LARGE, Suspects
@@ -101,6 +102,7 @@ class Publisher:
         self._said: dict[int, tuple[QueueLink, int]] = {}  # partition → to whom, that all was sent again; and its epoch
         self._parked_bytes = 0
         self._suspects = Suspects()
+        self._partings = Partings()
         self._held: list[tuple[Pressure, Callable[[], None]]] = []
         self._retry: asyncio.TimerHandle | None = None
         self._stopping: set[asyncio.Task[None]] = set()
@@ -119,6 +121,7 @@ class Publisher:
 
     async def stop(self) -> None:
         """Ends all links. Runs that are not done stay unanswered."""
+        self._partings.leaving = True
         if self._retry:
             self._retry.cancel()
         await asyncio.gather(*(link.stop() for link in self._links.values()), *self._stopping)
@@ -294,7 +297,7 @@ class Publisher:
         self._say_sent_again()
 
     def link_down(self, link: QueueLink, attempts: list[Attempt]) -> None:
-        log.warning("lost queue process; what it had not confirmed goes to its successor", address=link.address)
+        self._partings.tell(link, attempts)
         self._groups.clear()
         self._said = {partition: said for partition, said in self._said.items() if said[0] is not link}
         if listener := self._listener:
@@ -326,6 +329,8 @@ class Publisher:
             self._relieve()
         if self._moving:
             self._say_sent_again()
+        if frame.lost_partitions:
+            self._partings.handed_over(link, frame.lost_partitions)
         if self._listener:
             self._listener.received(link, frame)
 
@@ -360,6 +365,7 @@ class Publisher:
             if member not in self._links:
                 link = self._links[member] = QueueLink(member, address, self._hello, self)
                 link.start()
+        self._partings.know(self._table.owners)
         self._unpark_soon()
         self._say_sent_again()
         if self._listener:

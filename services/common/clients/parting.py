@@ -1,0 +1,58 @@
+"""What the end of a link to a queue process means to an operator: it was lost, it left in good order, or we did."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import structlog
+
+if TYPE_CHECKING:
+    from services.common.clients.outbound import Attempt
+    from services.common.clients.partition_table import Owner
+    from services.common.clients.queue_link import QueueLink
+
+log = structlog.get_logger()
+
+
+class Partings:
+    """Knows what each process has that has not handed it over: who ends with nothing is no loss."""
+
+    def __init__(self) -> None:
+        self.leaving = False  # it is this process that ends its links
+        self._owned: dict[int, tuple[str, int]] = {}  # partition → member and epoch
+        self._handed: dict[str, set[int]] = defaultdict(set)  # member → partitions that it says are no longer its own
+
+    def know(self, owners: Mapping[int, Owner]) -> None:
+        """A new table, once what it says of those who are gone has been carried out."""
+        before, self._owned = self._owned, {number: (owner.member, owner.epoch) for number, owner in owners.items()}
+        for number, (member, epoch) in self._owned.items():
+            if before.get(number) != (member, epoch):
+                self._handed[member].discard(number)
+        for member in self._handed.keys() - {member for member, _ in self._owned.values()}:
+            del self._handed[member]
+
+    def handed_over(self, link: QueueLink, partitions: Iterable[int]) -> None:
+        """The process at the other end says that these are no longer its own."""
+        self._handed[link.member].update(partitions)
+
+    def tell(self, link: QueueLink, attempts: Sequence[Attempt]) -> None:
+        """Logs that a link ended on which `attempts` were under way."""
+        left = self._left_of(link.member)
+        if self.leaving:
+            log.debug("link to a queue process ended", address=link.address)
+        elif left:
+            log.warning(
+                "lost queue process; what it had not confirmed goes to its successor",
+                address=link.address,
+                member=link.member,
+                partitions=left,
+                unconfirmed=sum(len(attempt.bodies) for attempt in attempts),
+            )
+        else:
+            log.info("queue process left; all it had is handed over", address=link.address, member=link.member)
+
+    def _left_of(self, member: str) -> list[int]:
+        handed = self._handed.get(member, ())
+        return sorted(number for number, (owner, _) in self._owned.items() if owner == member and number not in handed)
