@@ -102,7 +102,7 @@ class Child:
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,
-            env={**os.environ, PARENT_VARIABLE: str(os.getpid()), "PYTHONUNBUFFERED": "1"},
+            env={**self._program.environment(), PARENT_VARIABLE: str(os.getpid()), "PYTHONUNBUFFERED": "1"},
             # Ctrl-C goes to a terminal's whole process group, and the order of stopping is the supervisor's affair.
             start_new_session=True,
         )

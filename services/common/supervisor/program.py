@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from services.common.config import Settings
 from services.common.runtime import CannotStart
+
+# What nobody gets but who needs it: whoever may look at a process sees its environment.
+_SECRETS = frozenset({"HOPLINE_PASSWORD"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,6 +19,12 @@ class Program:
     command: tuple[str, ...]
     address: str  # gRPC target, or nats://
     vital: bool = True  # the stack is not ready without it, and ends when it cannot run
+    secrets: frozenset[str] = frozenset()  # variables that it is given though others are not
+
+    def environment(self) -> dict[str, str]:
+        """This process's own, without the secrets of others; settings are read in any case of letters."""
+        withheld = _SECRETS - self.secrets
+        return {name: value for name, value in os.environ.items() if name.upper() not in withheld}
 
 
 def stages(settings: Settings) -> tuple[tuple[Program, ...], ...]:
@@ -36,8 +46,9 @@ def stages(settings: Settings) -> tuple[tuple[Program, ...], ...]:
         for number in range(1, settings.queue_processes + 1)
     )
     routers = tuple(_program(settings, name, "router", "--name", name) for name in settings.router_names)
-    store, mgmt, gateway = ((_program(settings, name, name),) for name in ("store", "mgmt", "gateway"))
-    return store, routers, queues, mgmt, gateway
+    store, mgmt, gateway = (_program(settings, name, name) for name in ("store", "mgmt", "gateway"))
+    # It makes the first user.
+    return (store,), routers, queues, (replace(mgmt, secrets=_SECRETS),), (gateway,)
 
 
 def _program(settings: Settings, name: str, *arguments: str) -> Program:

@@ -3,13 +3,16 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from structlog.testing import capture_logs
 
-from services.common.supervisor import restarts
+from services.common.config import Settings
+from services.common.supervisor import nats, restarts
 from services.common.supervisor.child import describe
+from services.common.supervisor.program import stages
 from tests.support.programs import failing, notes, serving, until
 from tests.unit.supervisor.conftest import MakeChild
 
@@ -95,3 +98,24 @@ async def test_output_is_told_apart(child: MakeChild, tmp_path: Path, capfd: pyt
 def test_describe(status: int, words: str) -> None:
     """A return code is said in words."""
     assert describe(status) == words
+
+
+@pytest.mark.parametrize("variable", ["HOPLINE_PASSWORD", "hopline_password"])
+async def test_who_knows_the_password(
+    child: MakeChild, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str
+) -> None:
+    """Of all programs of a stack, mgmt alone is started with the first user's password in its environment."""
+    monkeypatch.setenv(variable, "s3cret")
+    settings = Settings(data=tmp_path, routers=2)
+    programs = [nats.program(settings, 1), *(program for stage in stages(settings) for program in stage)]
+    environments: dict[str, str] = {}
+    for program in programs:
+        told = tmp_path / f"{program.name}.env"
+        command = ("sh", "-c", f"env > {told}.part; mv {told}.part {told}; exec sleep 3600")
+        one = child(replace(program, command=command))
+        one.start()
+        await until(told.exists)
+        await one.stop(FOREVER)
+        environments[program.name] = told.read_text()
+    assert [name for name, text in environments.items() if "s3cret" in text] == ["mgmt"]
+    assert len(environments) == 8
