@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import socket
 import sys
@@ -23,19 +24,23 @@ _LAST_GASP = 1.0  # seconds in which the server of a supervisor that was killed 
 log = structlog.get_logger()
 
 
-async def choose_port(settings: Settings) -> int:
-    """The configured port; a free one for 0, or when the default is taken. Raises CannotStart for any other."""
+async def choose_port(settings: Settings, keep: contextlib.ExitStack) -> int:
+    """The configured port; a free one for 0, or when the default is taken. Raises CannotStart for any other.
+
+    No other stack chooses it until `keep` is closed, though nothing listens there yet.
+    """
     wanted = settings.nats_port
     for _ in range(int(_LAST_GASP / 0.1)):
-        if wanted == 0 or _is_free(wanted):
-            return wanted or _free_port()
+        if port := _claimed(wanted, keep):
+            return port
         await asyncio.sleep(0.1)
     if "nats_port" in settings.model_fields_set:
         raise CannotStart(
             f"port {wanted} is taken; set HOPLINE_NATS_PORT to another one or to 0, "
             "or HOPLINE_NATS_URL to a NATS server that runs already"
         )
-    port = _free_port()
+    while not (port := _claimed(0, keep)):
+        continue
     log.warning("the usual NATS port is taken, another one is used", usual=wanted, port=port)
     return port
 
@@ -60,6 +65,23 @@ async def is_serving(address: str) -> bool:
                 writer.close()
     except OSError:
         return False
+
+
+def _claimed(wanted: int, keep: contextlib.ExitStack) -> int:
+    """The port, or any free one for 0, as this stack's own; 0 when somebody listens there, or is about to."""
+    port = wanted or _free_port()
+    # An abstract name: like a port it belongs to one process in its network namespace, and ends with that process.
+    claim = socket.socket(socket.AF_UNIX)
+    with contextlib.ExitStack() as undo:
+        undo.callback(claim.close)
+        try:
+            claim.bind(f"\0hopline-nats-{port}")
+        except OSError:
+            return 0
+        if not _is_free(port):
+            return 0
+        keep.push(undo.pop_all())
+    return port
 
 
 def _is_free(port: int) -> bool:

@@ -53,7 +53,7 @@ async def up(settings: Settings, say: Callable[[str], None]) -> int:
 
 async def _plan_nats(settings: Settings, after: contextlib.ExitStack) -> Program:
     """Makes the server's address known to the children, and on file to commands as long as the stack runs."""
-    program = nats.program(settings, await nats.choose_port(settings))
+    program = nats.program(settings, await nats.choose_port(settings, after))
     os.environ["HOPLINE_NATS_URL"] = program.address
     after.callback(os.environ.pop, "HOPLINE_NATS_URL", None)
     file = address_file(settings)
