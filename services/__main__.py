@@ -17,6 +17,7 @@ from services.common.bus.address import bus_address
 from services.common.bus.subject import ALL
 from services.common.cli import messages
 from services.common.cli.asking import fail, read_settings, run
+from services.common.cli.password import read_password
 from services.common.cli.printable import printable
 from services.common.cli.tracing import commands as tracing_commands
 from services.common.clients.mgmt import MgmtClient
@@ -160,12 +161,18 @@ def nats(
 @users.command("add")
 def add_user(
     name: str,
-    password: Annotated[str, typer.Option(prompt=True, hide_input=True, confirmation_prompt=True)],
+    password: Annotated[
+        str | None, typer.Option(help="Seen by everyone who lists the processes of this machine: better in a file.")
+    ] = None,
+    password_file: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Holds the password; - is standard input.")
+    ] = None,
     tag: Annotated[list[str] | None, typer.Option(help="What the user may do beyond messaging; repeatable.")] = None,
     loopback_only: Annotated[bool, typer.Option("--loopback-only", help="May log in from this machine only.")] = False,
 ) -> None:
-    """Adds a user, or replaces one of that name."""
-    _on_mgmt(lambda client: client.put_user(name, password, tag or (), loopback_only=loopback_only))
+    """Adds a user, or replaces one of that name; asks for the password when none is given."""
+    secret = read_password(password, password_file)
+    _on_mgmt(lambda client: client.put_user(name, secret, tag or (), loopback_only=loopback_only))
 
 
 @users.command("delete")

@@ -7,6 +7,8 @@ import pytest
 from typer.testing import CliRunner
 
 from services.__main__ import app
+from services.common.cli import password
+from services.common.clients.mgmt import MgmtClient
 
 
 @pytest.fixture
@@ -61,11 +63,58 @@ def test_nothing_runs(hopline: CliRunner, command: list[str]) -> None:
     assert result.stderr.count("\n") == 1
 
 
-def test_password_is_asked_for(hopline: CliRunner) -> None:
-    """A password that is not given is asked for twice, and not shown."""
+@pytest.fixture
+def put(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
+    """Users that mgmt is asked for, with their passwords."""
+    put: list[tuple[str, str]] = []
+
+    async def put_user(_client: MgmtClient, name: str, password: str, *_tags: object, **_options: object) -> None:
+        put.append((name, password))
+
+    monkeypatch.setattr(MgmtClient, "put_user", put_user)
+    return put
+
+
+def test_password_is_asked_for(hopline: CliRunner, monkeypatch: pytest.MonkeyPatch, put: list[tuple[str, str]]) -> None:
+    """At a terminal, a password that is not given is asked for twice, and not shown."""
+    monkeypatch.setattr(password, "_at_a_terminal", lambda: True)
     result = hopline.invoke(app, ["users", "add", "alice"], input="secret\nsecret\n")
     assert "Password" in result.stdout
     assert "secret" not in result.output
+    assert put == [("alice", "secret")]
+
+
+@pytest.mark.parametrize("line_end", ["", "\n", "\r\n"])
+def test_password_from_a_file(hopline: CliRunner, tmp_path: Path, put: list[tuple[str, str]], line_end: str) -> None:
+    """A file has the password, or standard input, without its line end; so the process list does not."""
+    (tmp_path / "it").write_bytes(f" secret {line_end}".encode())
+    for file, stdin in ((str(tmp_path / "it"), ""), ("-", f" secret {line_end}")):
+        result = hopline.invoke(app, ["users", "add", "alice", "--password-file", file], input=stdin)
+        assert (result.exit_code, result.output) == (0, "")
+    assert put == [("alice", " secret ")] * 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "--password-file FILE"),
+        (["--password", "a", "--password-file", "b"], "not both"),
+        (["--password-file", "nowhere"], "nowhere"),
+        (["--password-file", "/dev/null/x"], "/dev/null/x"),
+    ],
+)
+def test_no_password(hopline: CliRunner, put: list[tuple[str, str]], arguments: list[str], said: str) -> None:
+    """Without a password, and nobody to type one, a line says how to give it; nobody is asked for anything."""
+    result = hopline.invoke(app, ["users", "add", "alice", *arguments])
+    assert (result.exit_code, result.stderr.count("\n"), put) == (2, 1, [])
+    assert said in result.stderr
+
+
+def test_password_on_the_command_line(hopline: CliRunner, put: list[tuple[str, str]]) -> None:
+    """It still works, and its help says who sees it."""
+    assert hopline.invoke(app, ["users", "add", "alice", "--password", "secret"]).exit_code == 0
+    assert put == [("alice", "secret")]
+    assert "processes" in hopline.invoke(app, ["users", "add", "--help"]).stdout
 
 
 def test_no_event_bus(hopline: CliRunner) -> None:
