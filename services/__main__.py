@@ -246,7 +246,12 @@ def list_partitions(
 @partitions.command("move")
 def move_partitions(
     numbers: Annotated[str, typer.Argument(metavar="PARTITION[,PARTITION…]", help="For example 3, or 1,4, or 0-7.")],
-    to: Annotated[str, typer.Argument(help="A queue process: queue-2, a member as listed, or an address.")],
+    to: Annotated[
+        str,
+        typer.Argument(
+            help="A queue process: queue-2, a member as listed, its container, the beginning of one, or an address."
+        ),
+    ],
 ) -> None:
     """Moves partitions to a queue process, where they stay as long as it lives."""
     found = _partitions(numbers)

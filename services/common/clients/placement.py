@@ -9,9 +9,10 @@ from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 
 from services.common.clients.calls import Client, result
+from services.common.clients.members import named
 from services.common.clients.partition_table import ROLE, Owner, PartitionTable
 from services.common.clients.store import StoreClient
-from services.common.errors import NotFound, PreconditionFailed, Unavailable
+from services.common.errors import Unavailable
 from services.common.grpc_channel import connect
 from services.common.placement import RECORD_KIND, pin_key, pin_record, read_pin
 from services.rpc import router_pb2
@@ -56,13 +57,13 @@ class PlacementClient(Client):
         return Counter(queue.partition for queue in reply.queues)
 
     async def move(self, partitions: Collection[int], to: str) -> str:
-        """Pins partitions to the member that `to` names (a queue process, its member id or address); gives its id.
+        """Pins partitions to the member that `to` names, in one of the ways of members.py; gives its id.
 
         Owners hand over when they see it. Raises NotFound, or PreconditionFailed when it may be several.
         """
         async with _answered():
             table = await self._table()
-            member = _named(to, table)
+            member = await named(to, table.members)
             dead = [number for number, pin in (await self._pins()).items() if pin not in table.members]
             puts = [pin_record(number, member) for number in partitions]
             deletes = [pin_key(number) for number in dead if number not in partitions]
@@ -94,15 +95,6 @@ class PlacementClient(Client):
 
     async def _pins(self) -> dict[int, str]:
         return dict(read_pin(record) for record in await self._store.list_records([RECORD_KIND]))
-
-
-def _named(to: str, table: PartitionTable) -> str:
-    found = [member for member, address in table.members.items() if to in {member, member.rpartition("-")[0], address}]
-    if not found:
-        raise NotFound(f"no queue process '{to}'; there are: {', '.join(sorted(table.members))}")
-    if len(found) > 1:
-        raise PreconditionFailed(f"'{to}' may be any of: {', '.join(sorted(found))}")
-    return found[0]
 
 
 @asynccontextmanager

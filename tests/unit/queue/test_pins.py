@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from services.common.clients.partition_table import PartitionTable
-from services.common.clients.placement import PlacementClient, _named
-from services.common.errors import NotFound, PreconditionFailed, Unavailable
+from services.common.clients.placement import PlacementClient
+from services.common.errors import NotFound, Unavailable
 from services.queue.pins import Pins
 from services.rpc.store_pb2 import Record, Records
 from tests.support.queue_house import House
@@ -107,14 +106,6 @@ async def test_whom_to(house: House, client: PlacementClient) -> None:
     assert await client.move([0], house.settings.address_of("queue-2")) == member
     with pytest.raises(NotFound, match="queue-1"):
         await client.move([0], "queue-3")
-
-
-def test_several_of_one_name() -> None:
-    """Processes that were given one name have to be told apart."""
-    table = PartitionTable(members={"queue-1-aa": "host-a:7003", "queue-1-bb": "host-b:7003"})
-    with pytest.raises(PreconditionFailed, match="queue-1-aa, queue-1-bb"):
-        _named("queue-1", table)
-    assert _named("host-b:7003", table) == "queue-1-bb"
 
 
 async def test_no_store(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
