@@ -1,50 +1,107 @@
-"""Whether somebody is the user that they say they are, for every service that lets users in."""
+"""Whether somebody is the user that they say they are, for every service that lets users in.
+
+Wrong passwords cost a hash each, which is slow on purpose. Where too many of them come from, they are refused before
+that, and addresses take turns: whoever tries passwords does not keep others out, not even the user whose they are.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
 import secrets
+from collections import OrderedDict
+from collections.abc import Mapping
 from ipaddress import ip_address
 
+import structlog
+
+from services.common.attempts import Attempts, place_of
+from services.common.clock import Clock, monotonic
 from services.common.errors import AccessRefused
+from services.common.fair_slots import FairSlots
 from services.common.users import User, verify_password
 
+log = structlog.get_logger()
+
 _REMEMBERED = 1000
+_PLACES = 10_000
+_HASHES = 2  # at a time
+_DO = "if it is not an attack, correct the password of a client there"
+
+
+class TooManyFailures(AccessRefused):
+    """Refused without a look at the password; the log has said so once, for all of them."""
 
 
 class Login:
     """Verification (argon2, slow on purpose) runs in threads, two at a time, and once for each password that fits."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Clock = monotonic) -> None:
+        self._clock = clock
         self._verified: dict[tuple[str, str], bytes] = {}  # (user, hash) → digest of the password that fits it
+        self._places: OrderedDict[tuple[str, str], None] = OrderedDict()  # (user, place) that came in
         self._salt = secrets.token_bytes(16)
-        self._slots = asyncio.Semaphore(2)
+        self._slots = FairSlots(_HASHES)
+        self._attempts = Attempts()
 
-    async def check(self, user: User | None, password: str, peer: str) -> User:
-        """The user of a name, or None, from `peer` (an address, or "" for a unix socket).
+    async def check(self, users: Mapping[str, User], name: str, password: str, peer: str) -> User:
+        """The user of that name, from `peer` (an address, or "" for a unix socket).
 
-        Raises AccessRefused, with one text for every reason that the peer may not learn.
+        Raises AccessRefused, with one text for every reason that the peer may not learn, and TooManyFailures.
         """
-        if not await self._fits(user, password) or user is None:
+        user = users.get(name)
+        if not await self._fits(user, name, password, peer) or user is None:
+            self._failed(name, peer)
             raise AccessRefused("login was refused; check user name and password")
+        self._came_in(name, peer)
         if user.loopback_only and not _is_loopback(peer):
             raise AccessRefused(f"user '{user.name}' can only connect from this machine")
         return user
 
-    async def _fits(self, user: User | None, password: str) -> bool:
+    async def _fits(self, user: User | None, name: str, password: str, peer: str) -> bool:
         # A storm of reconnects with the right password pays for argon2 once; a name that does not exist always pays.
         key = (user.name, user.password_hash) if user else ("", "")
         digest = hashlib.blake2b(password.encode(), key=self._salt).digest()
-        if secrets.compare_digest(self._verified.get(key, b""), digest):
+        if self._is_known(key, digest, name, peer):
             return True
-        async with self._slots:
+        async with self._slots.slot(place_of(peer)):
+            if self._is_known(key, digest, name, peer):  # others with the same password were before
+                return True
             fits = await asyncio.to_thread(verify_password, user, password)
         if fits:
             if len(self._verified) >= _REMEMBERED:
                 self._verified.clear()
             self._verified[key] = digest
         return fits
+
+    def _is_known(self, key: tuple[str, str], digest: bytes, name: str, peer: str) -> bool:
+        """Whether the password is known to fit; raises TooManyFailures where it is not to be tried."""
+        now = self._clock()
+        if self._attempts.user_is_out(name, peer, now):
+            raise _too_many()
+        fits = secrets.compare_digest(self._verified.get(key, b""), digest)
+        if self._attempts.address_is_out(peer, now):
+            # Who has come in from there before does so again; others there may be trying passwords of whomever.
+            came_before = (name, place_of(peer)) in self._places
+            if not (fits and came_before):
+                if came_before:
+                    self._failed(name, peer)
+                raise _too_many()
+        return fits
+
+    def _came_in(self, name: str, peer: str) -> None:
+        self._places[name, place_of(peer)] = None
+        self._places.move_to_end((name, place_of(peer)))
+        if len(self._places) > _PLACES:
+            self._places.popitem(last=False)
+
+    def _failed(self, name: str, peer: str) -> None:
+        if self._attempts.failed(name, peer, self._clock()):
+            log.warning("too many wrong passwords: more are refused for a time", address=peer, user=name[:64], do=_DO)
+
+
+def _too_many() -> TooManyFailures:
+    return TooManyFailures("too many logins from this address have failed; wait, and check user name and password")
 
 
 def _is_loopback(peer: str) -> bool:

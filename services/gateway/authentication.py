@@ -55,7 +55,7 @@ class Authenticator:
 
     async def check(self, credentials: Credentials, peer: str) -> str:
         """The user's name; raises AccessRefused, as `Login.check`."""
-        user = await self._login.check(self._users.get(credentials.user), credentials.password, peer)
+        user = await self._login.check(self._users, credentials.user, credentials.password, peer)
         return user.name
 
 

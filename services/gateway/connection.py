@@ -20,6 +20,7 @@ from services.common.errors import BrokerError, ConnectionForced, InternalError,
 from services.common.runtime import Tasks
 from services.gateway import vocabulary as v
 from services.gateway.events import closed, opened
+from services.gateway.heartbeat import Heartbeat
 from services.gateway.login import Login
 from services.gateway.record import NO_RECORD, record_of
 from services.gateway.requests import HANDLERS
@@ -69,8 +70,8 @@ class Connection(asyncio.Protocol):
         self._closing = False
         self._broken = False  # by a fault of ours
         self.parting = False  # what is left to be said is said at the very end
-        self._last_read = self._last_write = 0.0
-        self._timers: list[asyncio.TimerHandle] = []
+        self.last_read = self.last_write = 0.0
+        self.timers: list[asyncio.TimerHandle] = []
         self._farewell: asyncio.TimerHandle | None = None
 
     # -------------------------------------------------------------- the socket
@@ -80,12 +81,12 @@ class Connection(asyncio.Protocol):
         self._transport.set_write_buffer_limits(_WRITE_HIGH, _WRITE_LOW)
         peer = transport.get_extra_info("peername")
         self.peer, self.peer_host = (f"{peer[0]}:{peer[1]}", peer[0]) if peer else ("local", "")
-        self._loop = asyncio.get_running_loop()
-        self._last_read = self._last_write = self._loop.time()
-        self._timers.append(self._loop.call_later(self.listener.settings.handshake_timeout, self._too_slow))
+        self.loop = asyncio.get_running_loop()
+        self.last_read = self.last_write = self.loop.time()
+        self.timers.append(self.loop.call_later(self.listener.settings.handshake_timeout, self._too_slow))
 
     def data_received(self, data: bytes) -> None:
-        self._last_read = self._loop.time()
+        self.last_read = self.loop.time()
         try:
             for request in self.engine.receive(data):
                 self._handle(request)
@@ -96,7 +97,7 @@ class Connection(asyncio.Protocol):
         self.flush()
         if len(data) >= _MUCH and not self.lost:
             self.hold(_MUCH)
-            self._loop.call_soon(self.release, _MUCH)
+            self.loop.call_soon(self.release, _MUCH)
 
     def eof_received(self) -> bool:
         return False
@@ -120,7 +121,7 @@ class Connection(asyncio.Protocol):
             self.login.went_away(str(failure or "end of stream"))
         self.lost = self._closing = True
         self._drained.set()
-        for timer in self._timers:
+        for timer in self.timers:
             timer.cancel()
         if self.virtual_host:
             self.broker.events.publish(closed(self))
@@ -157,24 +158,25 @@ class Connection(asyncio.Protocol):
             self._confirm()
         if self.parting:
             return  # who has said goodbye reads no deliveries: they go back to the queues
-        self._write()
+        self.write()
         while self._turns and self.writable:
             session = self._turns.popleft()
             session.has_turn = session.write_parked()
             if session.has_turn:
                 self._turns.append(session)
-            self._write()
+            self.write()
         if self._hungry and self.writable:
             for consumer in self._hungry:
                 consumer.grant()
             self._hungry.clear()
 
-    def _write(self) -> None:
+    def write(self) -> None:
+        """Writes what the engine has."""
         if self.parting:
             return
         chunks = self.engine.data_to_send()
         if chunks and self._transport and not self._transport.is_closing():
-            self._last_write = self._loop.time()
+            self.last_write = self.loop.time()
             self._transport.writelines(chunks)
 
     def flush_soon(self) -> None:
@@ -228,8 +230,13 @@ class Connection(asyncio.Protocol):
         if reason in self._holds:
             self._holds.discard(reason)
             if not self._holds and self._transport and not self.lost:
-                self._last_read = self._loop.time()
+                self.last_read = self.loop.time()
                 self._transport.resume_reading()
+
+    @property
+    def held(self) -> bool:
+        """Whether the socket is not read."""
+        return bool(self._holds)
 
     def congested(self, pressure: Pressure) -> None:
         """What the publisher said of the last run."""
@@ -262,11 +269,12 @@ class Connection(asyncio.Protocol):
         """Calls the handler of a request; see services/gateway/requests."""
         return HANDLERS[type(request)](session, request)
 
-    def fail(self, request: v.Request, error: BrokerError) -> None:
-        """Ends what the error ends, and tells the client."""
-        log.info(
-            "request refused", connection=self.name, request=type(request).__name__, code=error.code, error=error.text
-        )
+    def fail(self, request: v.Request, error: BrokerError, *, logged: bool = False) -> None:
+        """Ends what the error ends, and tells the client; the log too, unless it says enough of such errors already."""
+        self._closing = self._closing or logged
+        if not logged:
+            kind = type(request).__name__
+            log.info("request refused", connection=self.name, request=kind, code=error.code, error=error.text)
         self.engine.fail(request, error)
         self.take_pending()
         self.flush_soon()
@@ -284,7 +292,7 @@ class Connection(asyncio.Protocol):
     def _end_by(self, error: BrokerError) -> None:
         self.engine.close(error)
         self.take_pending()
-        self._write()
+        self.write()
         self.tasks.start(self._end_sessions(), name="end sessions")
 
     def take_pending(self) -> None:
@@ -295,7 +303,7 @@ class Connection(asyncio.Protocol):
 
     def _await_farewell(self) -> None:
         if self.engine.closing and not self._farewell:
-            self._farewell = self._loop.call_later(_FAREWELL, self.abort)
+            self._farewell = self.loop.call_later(_FAREWELL, self.abort)
 
     def _open_session(self, request: v.OpenSession) -> None:
         self.sessions[request.session] = Session(request.session, self)
@@ -321,7 +329,7 @@ class Connection(asyncio.Protocol):
             self.parting = True  # before the flush that ends this read
             self.tasks.start(self._say_farewell(), name="say farewell")
         else:
-            self._write()
+            self.write()
             self._end()
 
     async def _say_farewell(self) -> None:
@@ -332,7 +340,7 @@ class Connection(asyncio.Protocol):
         except TimeoutError:
             log.warning("connection ends before its requests do", connection=self.name)
         self.parting = False
-        self._write()
+        self.write()
         self._end()
 
     def _end(self) -> None:
@@ -349,17 +357,16 @@ class Connection(asyncio.Protocol):
         self.virtual_host = name
         self.record = record_of(self)
         self.engine.succeed(request)
-        self._timers.pop().cancel()
+        self.timers.pop().cancel()
         self.take_pending()
         self.broker.events.publish(opened(self))
         log.info("connection opened", connection=self.name, peer=self.peer, user=self.user, virtual_host=name)
         if self.engine.heartbeat:
-            self._beat()
+            Heartbeat(self).beat()
 
     def _too_slow(self) -> None:
         log.info("handshake took too long", connection=self.name, peer=self.peer)
-        self._closing = True
-        self.abort()
+        self.cut_off()
 
     def shut_down(self, reason: str) -> None:
         """The broker ends the connection: tells the client so (connection.close 320)."""
@@ -370,26 +377,15 @@ class Connection(asyncio.Protocol):
         elif self._transport:
             self._transport.close()
 
+    def cut_off(self) -> None:
+        """Closes the socket without another word; the log knows why."""
+        self._closing = True
+        self.abort()
+
     def abort(self) -> None:
         """Closes the socket without another word."""
         if self._transport:
             self._transport.abort()
-
-    # -------------------------------------------------------------- heartbeats (AMQP 0-9-1 section 4.2.7)
-
-    def _beat(self) -> None:
-        if self.lost:
-            return
-        interval, now = self.engine.heartbeat, self._loop.time()
-        if not self._holds and now - self._last_read > 2 * interval:
-            log.info("no heartbeat from client", connection=self.name, peer=self.peer, seconds=2 * interval)
-            self._closing = True
-            self.abort()
-            return
-        if now - self._last_write >= interval / 2:
-            self.engine.beat()
-            self._write()
-        self._timers[:] = [self._loop.call_later(interval / 4, self._beat)]
 
 
 _SPECIAL: dict[type[v.Request], Any] = {

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from services.common.errors import BrokerError
+from services.common.login import TooManyFailures
 from services.gateway.record import client_name
 from services.gateway.sasl import mechanism_named
 
@@ -42,7 +43,7 @@ class Login:
         try:
             await self._check(request)
         except BrokerError as error:
-            connection.fail(request, error)
+            connection.fail(request, error, logged=isinstance(error, TooManyFailures))
         except Exception as fault:  # noqa: BLE001 - this client's, whatever it is
             connection.fault("logging a client in", fault)
         connection.flush()

@@ -33,7 +33,7 @@ class Basic(HTTPBasic):
         peer = request.client.host if request.client else ""
         known = {user.name: user for user in await self._users.all()}
         try:
-            user = await self._login.check(known.get(given.username), given.password, peer)
+            user = await self._login.check(known, given.username, given.password, peer)
         except AccessRefused as error:
             raise HTTPException(401, error.text, self.make_authenticate_headers()) from None
         if self._tags.isdisjoint(user.tags):

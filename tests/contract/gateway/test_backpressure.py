@@ -13,6 +13,7 @@ from pamqp.heartbeat import Heartbeat
 
 from services.gateway.connection import Connection
 from services.gateway.consumer import WINDOW_BYTES
+from services.gateway.heartbeat import Heartbeat as Beats
 from tests.contract.gateway.test_settling import ready
 from tests.support.amqp_client import AmqpClient
 from tests.support.amqp_playbook import content
@@ -135,13 +136,13 @@ class Hands:
     def __init__(self, connection: Connection) -> None:
         self.now = 0.0
         self._due: list[Callable[[], None]] = []
-        self._loop = connection._loop
-        for timer in connection._timers:
+        self._loop = connection.loop
+        for timer in connection.timers:
             timer.cancel()
-        connection._timers.clear()
-        connection._loop = cast("asyncio.AbstractEventLoop", self)
-        connection._last_read = connection._last_write = 0.0
-        connection._beat()
+        connection.timers.clear()
+        connection.loop = cast("asyncio.AbstractEventLoop", self)
+        connection.last_read = connection.last_write = 0.0
+        Beats(connection).beat()
 
     def time(self) -> float:
         return self.now

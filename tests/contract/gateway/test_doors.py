@@ -1,0 +1,37 @@
+"""What comes to a gateway's doors: who is let in, and that others come in meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+
+from pamqp import commands
+from structlog.testing import capture_logs
+
+from services.common.attempts import OF_USER_THERE
+from tests.support.broker_house import BrokerHouse
+
+_EVIL = "127.0.0.66"
+
+
+async def _refusal(broker: BrokerHouse, password: str) -> commands.Connection.Close:
+    client = await broker.connect(password=password, source=_EVIL)
+    [close] = client.of(commands.Connection.Close)
+    client.writer.close()
+    return close
+
+
+async def test_who_guesses_keeps_nobody_out(broker: BrokerHouse) -> None:
+    """While one address tries passwords, the same user comes in from another; each try is answered with 403."""
+    with capture_logs() as logged:
+        guesses = [asyncio.create_task(_refusal(broker, f"guess {number}")) for number in range(100)]
+        await asyncio.sleep(0)
+        client = await broker.connect()
+        assert client.of(commands.Connection.OpenOk)
+        closes = await asyncio.gather(*guesses)
+        closes.append(await _refusal(broker, "guest"))
+    assert {close.reply_code for close in closes} == {403}
+    assert sum("wait" in close.reply_text for close in closes) >= 101 - OF_USER_THERE.burst - 2
+    events = [line["event"] for line in logged if line.get("address", _EVIL) == _EVIL]
+    assert events.count("too many wrong passwords: more are refused for a time") == 1
+    assert events.count("request refused") <= OF_USER_THERE.burst + 2
+    assert events.count("connection ended") <= OF_USER_THERE.burst + 2

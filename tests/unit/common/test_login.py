@@ -1,0 +1,166 @@
+"""Who tries passwords does not keep others out; `verify_password` is counted, and takes no time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+
+import pytest
+import structlog
+
+from services.common import login as module
+from services.common.attempts import OF_ADDRESS, OF_USER_THERE
+from services.common.errors import AccessRefused
+from services.common.login import Login, TooManyFailures
+from services.common.users import User
+
+EVIL, HOME, WORK = "192.0.2.66", "198.51.100.1", "198.51.100.2"
+USERS = {name: User(name=name, password_hash=f"hash of {name}") for name in ("alice", "bob", "carol")}
+
+
+class Door:
+    """A `Login`, its clock, and whose passwords were hashed."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+        self.hashed: list[str] = []
+        self.login = Login(lambda: self.now)
+
+    def verify(self, user: User | None, password: str) -> bool:
+        self.hashed.append(user.name if user else "")
+        return user is not None and password == f"{user.name}'s"
+
+    async def knock(self, name: str, password: str, address: str) -> str:
+        """ "in", "refused", or "not tried"."""
+        try:
+            await self.login.check(USERS, name, password, address)
+        except TooManyFailures:
+            return "not tried"
+        except AccessRefused:
+            return "refused"
+        return "in"
+
+    async def attack(self, count: int, name: Callable[[int], str], address: str = EVIL) -> list[str]:
+        return [await self.knock(name(number), f"guess {number}", address) for number in range(count)]
+
+
+@pytest.fixture
+def door(monkeypatch: pytest.MonkeyPatch) -> Door:
+    door = Door()
+    monkeypatch.setattr(module, "verify_password", door.verify)
+    return door
+
+
+async def test_guesses_at_one_user_are_soon_not_tried(door: Door) -> None:
+    """After so many wrong passwords for a user from an address, none is hashed, not even the right one."""
+    answers = await door.attack(200, lambda _: "alice")
+    assert answers == ["refused"] * OF_USER_THERE.burst + ["not tried"] * (200 - OF_USER_THERE.burst)
+    assert len(door.hashed) == OF_USER_THERE.burst
+    assert await door.knock("alice", "alice's", EVIL) == "not tried"
+
+
+async def test_a_name_that_does_not_exist_is_answered_as_one_that_does(door: Door) -> None:
+    """The number of tries does not tell who is a user."""
+    assert await door.attack(30, lambda _: "nobody") == await door.attack(30, lambda _: "alice", "192.0.2.67")
+
+
+async def test_the_user_comes_in_from_elsewhere(door: Door) -> None:
+    """Guesses at a user's password do not lock the user out of other addresses."""
+    await door.attack(200, lambda _: "alice")
+    assert await door.knock("alice", "alice's", HOME) == "in"
+
+
+async def test_others_at_that_address_come_in(door: Door) -> None:
+    """Behind one address, guesses at one user's password leave the others alone."""
+    await door.attack(200, lambda _: "alice")
+    assert await door.knock("bob", "bob's", EVIL) == "in"
+
+
+async def test_guesses_at_many_users_are_soon_not_tried(door: Door) -> None:
+    """From an address with too many failures nobody comes in but who has before."""
+    assert await door.knock("bob", "bob's", EVIL) == "in"
+    answers = await door.attack(200, str)
+    assert answers.count("refused") == OF_ADDRESS.burst
+    assert await door.knock("bob", "bob's", EVIL) == "in"
+    assert await door.knock("carol", "carol's", EVIL) == "not tried"
+    assert await door.knock("carol", "carol's", HOME) == "in"
+
+
+async def test_who_came_in_before_is_not_guessed_at_for_ever(door: Door) -> None:
+    """What lets a known user in when its address is refused counts wrong passwords too."""
+    await door.knock("bob", "bob's", EVIL)
+    await door.attack(50, str)
+    await door.attack(50, lambda _: "bob")
+    assert await door.knock("bob", "bob's", EVIL) == "not tried"
+
+
+async def test_time_heals(door: Door) -> None:
+    """A user is let in again when there was quiet for a while."""
+    await door.attack(200, lambda _: "alice")
+    door.now += OF_USER_THERE.seconds
+    assert await door.knock("alice", "alice's", EVIL) == "in"
+
+
+async def test_an_ipv6_network_is_one_address(door: Door) -> None:
+    """The last 64 bits of an address are anybody's to choose."""
+    answers = [await door.knock("alice", "wrong", f"2001:db8::{number:x}") for number in range(100)]
+    assert answers.count("refused") == OF_USER_THERE.burst
+    assert await door.knock("alice", "alice's", "2001:db8:0:1::1") == "in"
+
+
+async def test_right_passwords_at_once_are_hashed_once(door: Door) -> None:
+    """A storm of reconnects is let in, however many come, and however they are spread over users."""
+    names = [*USERS] * 100
+    answers = await asyncio.gather(*(door.knock(name, f"{name}'s", HOME) for name in names))
+    assert answers == ["in"] * len(names)
+    assert len(door.hashed) <= 2 * len(USERS)
+
+
+async def test_addresses_take_turns(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thousand that wait at one address do not make one at another wait for all of them."""
+    order: list[str] = []
+
+    async def hash_slowly(_verify: object, user: User | None, password: str) -> bool:
+        await asyncio.sleep(0)
+        order.append(password)
+        return door.verify(user, password)
+
+    monkeypatch.setattr(module.asyncio, "to_thread", hash_slowly)
+    crowd = [asyncio.create_task(door.knock(f"user {number}", "wrong", EVIL)) for number in range(1000)]
+    await asyncio.sleep(0)
+    assert await door.knock("alice", "alice's", HOME) == "in"
+    assert order.index("alice's") < 5
+    answers = await asyncio.gather(*crowd)
+    assert answers.count("refused") <= OF_ADDRESS.burst + 2
+    assert set(answers) == {"refused", "not tried"}
+
+
+async def test_who_stops_waiting_leaves_its_turn_to_others(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Connections that go away while they wait, or while they have a slot, take none with them."""
+    never = asyncio.Event()
+
+    async def hang(*_: object) -> bool:
+        await never.wait()
+        return False
+
+    with monkeypatch.context() as patched:
+        patched.setattr(module.asyncio, "to_thread", hang)
+        crowd = [asyncio.create_task(door.knock("alice", "wrong", f"192.0.2.{number}")) for number in range(10)]
+        await asyncio.sleep(0)
+        for each in [*crowd[5:], *crowd[:5]]:
+            each.cancel()
+            await asyncio.sleep(0)
+    for each in crowd:
+        with suppress(asyncio.CancelledError):
+            await each
+    assert await asyncio.gather(*(door.knock(name, f"{name}'s", HOME) for name in USERS)) == ["in"] * 3
+
+
+async def test_the_log_says_it_once(door: Door) -> None:
+    """One line when a user's tries from an address are used up, however many come after it and however slowly."""
+    with structlog.testing.capture_logs() as logged:
+        for _ in range(50):
+            await door.attack(20, lambda _: "alice")
+            door.now += OF_USER_THERE.seconds
+    assert [(line["address"], line["user"]) for line in logged] == [(EVIL, "alice")]
