@@ -90,6 +90,9 @@ class Settings(BaseSettings):
     max_message_size: Annotated[int, Field(ge=1, le=128 << 20)] = Field(
         16 << 20, description="bytes of a message's body; what is announced as larger is refused"
     )
+    max_connections: Annotated[int, Field(ge=0)] = Field(
+        0, description="clients of one gateway; further ones are refused. 0: as many as it may have files open"
+    )
     handshake_timeout: Annotated[float, Field(gt=0)] = Field(10.0, description="seconds until connection.open")
 
     @property

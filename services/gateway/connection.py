@@ -16,13 +16,13 @@ import structlog
 
 from services.common.clients.publisher import Congestion, Pressure
 from services.common.containment import contained, for_each
-from services.common.errors import BrokerError, ConnectionForced, InternalError, NotFound
+from services.common.errors import BrokerError, ConnectionForced, InternalError
 from services.common.runtime import Tasks
 from services.gateway import vocabulary as v
-from services.gateway.events import closed, opened
-from services.gateway.heartbeat import Heartbeat
+from services.gateway.events import closed
 from services.gateway.login import Login
-from services.gateway.record import NO_RECORD, record_of
+from services.gateway.opening import open_connection
+from services.gateway.record import NO_RECORD
 from services.gateway.requests import HANDLERS
 from services.gateway.requests.topology import delete_exclusive_queues
 from services.gateway.session import Session
@@ -81,6 +81,7 @@ class Connection(asyncio.Protocol):
         self._transport.set_write_buffer_limits(_WRITE_HIGH, _WRITE_LOW)
         peer = transport.get_extra_info("peername")
         self.peer, self.peer_host = (f"{peer[0]}:{peer[1]}", peer[0]) if peer else ("local", "")
+        self.listener.doors.come(self)
         self.loop = asyncio.get_running_loop()
         self.last_read = self.last_write = self.loop.time()
         self.timers.append(self.loop.call_later(self.listener.settings.handshake_timeout, self._too_slow))
@@ -347,22 +348,7 @@ class Connection(asyncio.Protocol):
         if self._transport:
             self._transport.close()
 
-    # -------------------------------------------------------------- before the first session
-
-    def _open(self, request: v.Open) -> None:
-        name = request.virtual_host
-        if name not in self.broker.topology.virtual_hosts:
-            self.fail(request, NotFound(f"vhost '{name}' not found"))
-            return
-        self.virtual_host = name
-        self.record = record_of(self)
-        self.engine.succeed(request)
-        self.timers.pop().cancel()
-        self.take_pending()
-        self.broker.events.publish(opened(self))
-        log.info("connection opened", connection=self.name, peer=self.peer, user=self.user, virtual_host=name)
-        if self.engine.heartbeat:
-            Heartbeat(self).beat()
+    # -------------------------------------------------------------- the end
 
     def _too_slow(self) -> None:
         log.info("handshake took too long", connection=self.name, peer=self.peer)
@@ -390,7 +376,7 @@ class Connection(asyncio.Protocol):
 
 _SPECIAL: dict[type[v.Request], Any] = {
     v.Authenticate: lambda connection, request: connection.login.authenticate(request),
-    v.Open: Connection._open,  # noqa: SLF001 - the class's own table
-    v.OpenSession: Connection._open_session,  # noqa: SLF001
+    v.Open: open_connection,
+    v.OpenSession: Connection._open_session,  # noqa: SLF001 - the class's own table
     v.Close: Connection._close,  # noqa: SLF001
 }

@@ -14,6 +14,7 @@ from services.common.containment import for_each
 from services.common.memory import available
 from services.common.runtime import Tasks
 from services.gateway.connection import Connection
+from services.gateway.doors import Doors, files
 from services.gateway.incoming import Incoming
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ class Listener:
         self.broker = broker
         self.authenticator = authenticator
         self.incoming = Incoming(min(available() // 8, _INCOMING))
+        self.doors = Doors(settings.max_connections, files())
         self.tasks = Tasks()
         self._create_engine = create_engine
         self._prefix = prefix
@@ -79,6 +81,7 @@ class Listener:
         """A connection is gone."""
         self._connections.pop(connection, None)
         self.incoming.forget(connection)
+        self.doors.leave(connection)
         if not self._connections:
             self._empty.set()
 

@@ -29,8 +29,9 @@ class Login:
         self._begun = False
 
     def authenticate(self, request: v.Authenticate) -> None:
-        """Answers when the credentials have been checked, or with a challenge."""
+        """Answers when the credentials have been checked, or with a challenge; nothing is read until then."""
         self._begun = True
+        self._connection.hold(self)
         self._connection.tasks.start(self._answer(request), name="log in")
 
     def went_away(self, reason: str) -> None:
@@ -46,6 +47,7 @@ class Login:
             connection.fail(request, error, logged=isinstance(error, TooManyFailures))
         except Exception as fault:  # noqa: BLE001 - this client's, whatever it is
             connection.fault("logging a client in", fault)
+        connection.release(self)
         connection.flush()
 
     async def _check(self, request: v.Authenticate) -> None:

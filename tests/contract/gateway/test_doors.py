@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
 from pamqp import commands
 from structlog.testing import capture_logs
 
@@ -35,3 +36,27 @@ async def test_who_guesses_keeps_nobody_out(broker: BrokerHouse) -> None:
     assert events.count("too many wrong passwords: more are refused for a time") == 1
     assert events.count("request refused") <= OF_USER_THERE.burst + 2
     assert events.count("connection ended") <= OF_USER_THERE.burst + 2
+
+
+async def test_one_connection_too_many(broker: BrokerHouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who comes when the limit is reached hears so from connection.open, 530, and is let in when there is room."""
+    doors = broker.gateways[0]._listener.doors
+    await broker.connect()
+    with monkeypatch.context() as patched:
+        patched.setattr(doors, "limit", len(doors._in))
+        [close] = (await broker.connect()).of(commands.Connection.Close)
+    assert (close.reply_code, close.class_id, close.method_id) == (530, 10, 40)
+    assert (await broker.connect()).of(commands.Connection.OpenOk)
+
+
+async def test_half_open_peers_make_room(broker: BrokerHouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many connect and say nothing, the next client gets in."""
+    doors = broker.gateways[0]._listener.doors
+    monkeypatch.setattr(doors, "sockets", len(doors._in) + 10)
+    idle = [await asyncio.open_connection("127.0.0.1", broker.ports[0]) for _ in range(50)]
+    try:
+        assert (await broker.connect()).of(commands.Connection.OpenOk)
+        assert len(doors._coming) <= 10
+    finally:
+        for _, writer in idle:
+            writer.close()

@@ -33,7 +33,7 @@ from services.gateway.vocabulary import Deliveries, Open, Request, Returned
 HEADER = AMQP_0_9_1.header
 
 _CODE = struct.Struct(">I")
-_HELD_MAX = 1 << 20  # bytes from a peer that does not wait for the answers of the handshake
+_HELD_MAX = 16 << 10  # bytes from a peer that does not wait for the answers of the handshake
 _NEVER = 1 << 62
 
 
@@ -61,7 +61,7 @@ class AmqpEngine:
             waiting = self._inbox.add(data)
             if waiting is not None:
                 self._parse(waiting)
-            elif self._connection.waits_for_broker and self._inbox.size > _HELD_MAX:
+            if self._connection.waits_for_broker and self._inbox.size > _HELD_MAX:
                 self.close(ResourceError(f"more than {_HELD_MAX} bytes before the connection is open"))
         return self._peer.take_requests()
 

@@ -111,6 +111,14 @@ def test_what_is_held_back_is_bounded() -> None:
     assert [type(request) for request in book.client(0, commands.Connection.CloseOk())] == [Close]
 
 
+def test_what_one_read_holds_back_is_bounded() -> None:
+    """Also what comes behind start-ok at once is no more than a few frames."""
+    book = Playbook().greeted()
+    assert len(book.engine.receive(written(0, _START_OK) + b"\x08\0\0\0\0\0\0\xce" * 2500)) == 1
+    assert book.closed_connection()[0] == 506
+    assert book.engine.incomplete == 0
+
+
 def test_refused_credentials_with_the_capability() -> None:
     """authentication_failure_close: 403, and the client's close-ok is waited for."""
     book = Playbook().greeted()
