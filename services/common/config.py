@@ -84,6 +84,12 @@ class Settings(BaseSettings):
     queue_memory: Annotated[int, Field(ge=0)] = Field(
         0, description="bytes of messages in one queue process above which publishers wait; 0: by what it may use"
     )
+    incoming_memory: Annotated[int, Field(ge=1 << 20)] = Field(
+        300 << 20, description="bytes of unfinished messages in a gateway above which it reads on only who has little"
+    )
+    incoming_timeout: Annotated[float, Field(gt=0)] = Field(
+        30.0, description="seconds after which who does not go on is ended, while others wait for that memory"
+    )
     heartbeat: Annotated[int, Field(ge=0, le=65535)] = Field(60, description="seconds, proposed to clients; 0 is none")
     frame_max: Annotated[int, Field(ge=4096, le=16 << 20)] = 131072
     channel_max: Annotated[int, Field(ge=1, le=65535)] = 2047

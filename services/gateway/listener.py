@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 _BACKLOG = 1024
-_INCOMING = 1 << 30  # bytes, at most, of messages that have begun to come in
 _LAST_WORDS = 2.0  # seconds for clients to answer connection.close when the gateway stops
 
 
@@ -45,7 +44,7 @@ class Listener:
         self.settings = settings
         self.broker = broker
         self.authenticator = authenticator
-        self.incoming = Incoming(min(available() // 8, _INCOMING))
+        self.incoming = Incoming(min(available() // 8, settings.incoming_memory), settings.incoming_timeout)
         self.doors = Doors(settings.max_connections, files())
         self.tasks = Tasks()
         self._create_engine = create_engine

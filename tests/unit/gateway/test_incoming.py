@@ -5,9 +5,6 @@ from __future__ import annotations
 import asyncio
 from typing import Any, cast
 
-import pytest
-
-from services.gateway import incoming as module
 from services.gateway.incoming import Incoming
 
 MIB = 1 << 20
@@ -27,6 +24,10 @@ class FakeConnection:
     def release(self, _reason: object) -> None:
         self.read = True
 
+    @property
+    def held(self) -> bool:
+        return not self.read
+
     def shut_down(self, _reason: str) -> None:
         self.ended.set()
 
@@ -37,7 +38,7 @@ def connections(count: int) -> list[Any]:
 
 async def test_the_first_goes_on() -> None:
     """Above the limit only who began first is read, and when it is done the next; below it all are."""
-    incoming, all_ = Incoming(3 * MIB), connections(4)
+    incoming, all_ = Incoming(3 * MIB, 60), connections(4)
     for each in all_:
         incoming.note(each, MIB)
     assert [each.read for each in all_] == [True, True, True, False]
@@ -60,7 +61,7 @@ async def test_the_first_goes_on() -> None:
 
 async def test_who_is_gone_is_not_waited_for() -> None:
     """When the first one leaves, others are read on."""
-    incoming, (first, second) = Incoming(MIB), connections(2)
+    incoming, (first, second) = Incoming(MIB, 60), connections(2)
     incoming.note(first, MIB)
     incoming.note(second, MIB)
     assert not second.read
@@ -68,10 +69,9 @@ async def test_who_is_gone_is_not_waited_for() -> None:
     assert second.read
 
 
-async def test_who_sends_nothing_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_who_sends_nothing_is_ended() -> None:
     """One that others wait for, and that does not go on, ends; nobody is waited for while there is room."""
-    monkeypatch.setattr(module, "_SILENCE", 0.01)
-    incoming, (first, second, third) = Incoming(MIB), connections(3)
+    incoming, (first, second, third) = Incoming(MIB, 0.02), connections(3)
     incoming.note(first, MIB)
     await asyncio.sleep(0.05)
     assert not first.ended.is_set()
@@ -81,3 +81,51 @@ async def test_who_sends_nothing_is_ended(monkeypatch: pytest.MonkeyPatch) -> No
     incoming.forget(first)
     await asyncio.wait_for(second.ended.wait(), 10)
     assert not third.ended.is_set()
+
+
+async def test_who_has_little_goes_on() -> None:
+    """Clients whose messages are small do not wait for a thousand that have begun large ones."""
+    incoming, large = Incoming(100 * MIB, 60), connections(1000)
+    for each in large:
+        incoming.note(each, MIB // 5)
+    assert not any(each.read for each in large[-100:])
+    [small] = connections(1)
+    for size in (10_000, 0, 60_000, 0):
+        incoming.note(small, size)
+        assert small.read
+
+
+async def test_all_that_are_silent_end_at_once() -> None:
+    """A thousand are not waited for one after the other, and who has little is left alone."""
+    incoming, large = Incoming(100 * MIB, 0.05), connections(1000)
+    [first, small] = connections(2)
+    incoming.note(first, 1)
+    incoming.note(small, 1)
+    for each in large:
+        incoming.note(each, MIB // 5)
+    await asyncio.sleep(0.2)
+    ended = [each for each in large if each.ended.is_set()]
+    assert len(ended) == sum(each.read for each in large) > 400
+    assert first.ended.is_set()
+    assert not small.ended.is_set()
+
+
+async def test_a_few_bytes_each_time_are_no_progress() -> None:
+    """Who sends a byte now and then holds memory as who sends nothing."""
+    incoming, (slow, other) = Incoming(MIB, 0.05), connections(2)
+    incoming.note(slow, MIB)
+    incoming.note(other, MIB)
+    for more in range(20):
+        await asyncio.sleep(0.01)
+        incoming.note(slow, MIB + more)
+    assert slow.ended.is_set()
+
+
+async def test_who_is_held_for_another_reason_is_not_ended() -> None:
+    """A publisher that waits for queues cannot go on."""
+    incoming, (blocked, other) = Incoming(MIB, 0.02), connections(2)
+    incoming.note(blocked, MIB)
+    incoming.note(other, MIB)
+    blocked.hold("the queues")
+    await asyncio.sleep(0.1)
+    assert not blocked.ended.is_set()

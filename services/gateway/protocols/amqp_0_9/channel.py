@@ -14,6 +14,7 @@ from services.gateway.protocols.amqp_0_9.reply_codes import UnexpectedFrame
 Target = tuple[str, str, bool, bool]  # exchange, routing key, mandatory, immediate
 
 _HEADER = struct.Struct(">IQ")
+_PIECE = 64  # bytes of memory that some bytes take besides themselves: frames may be as small as their peer likes
 BASIC_WITHOUT_WEIGHT = 60 << 16  # class id and weight, which must be zero
 
 
@@ -37,11 +38,7 @@ class Content:
     properties: bytes = b""
     missing: int = 0
     pieces: list[bytes] | None = None
-
-    @property
-    def size(self) -> int:
-        """Bytes of the body that have come."""
-        return sum(map(len, self.pieces or ()))
+    weight: int = 0  # bytes of memory that what has come takes, about
 
     def add_header(self, payload: bytes, max_size: int) -> None:
         """Raises UnexpectedFrame, SyntaxFault, PreconditionFailed."""
@@ -57,6 +54,7 @@ class Content:
         self.properties = payload[_HEADER.size :]
         self.attributes = FORMAT.attributes(self.properties)
         self.pieces = []
+        self.weight = len(payload) + _PIECE
 
     def add_body(self, payload: bytes) -> None:
         """Raises UnexpectedFrame."""
@@ -66,6 +64,7 @@ class Content:
             raise UnexpectedFrame(f"{len(payload)} bytes of content body where {self.missing} are missing")
         self.missing -= len(payload)
         self.pieces.append(payload)
+        self.weight += len(payload) + _PIECE
 
 
 class Channel:

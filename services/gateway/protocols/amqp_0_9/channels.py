@@ -72,14 +72,16 @@ class Channels:
         arriving = self._content_on(number)
         if arriving is not None:
             arriving.add_header(payload, self._peer.limits.max_message_size)
+            self._peer.incomplete += arriving.weight
             self._complete(number, arriving)
 
     def body(self, number: int, payload: bytes) -> None:
         """A content body frame."""
         arriving = self._content_on(number)
         if arriving is not None:
+            before = arriving.weight
             arriving.add_body(payload)
-            self._peer.incomplete += len(payload)
+            self._peer.incomplete += arriving.weight - before
             self._complete(number, arriving)
 
     def _content_on(self, number: int) -> Content | None:
@@ -96,7 +98,7 @@ class Channels:
             return
         self._channels[number].content = None
         body = b"".join(arrived.pieces)
-        self._peer.incomplete -= len(body)
+        self._peer.incomplete -= arrived.weight
         self.publications.add(number, arrived.target, arrived.attributes, [arrived.properties], [body])
 
     # -------------------------------------------------------------- states
@@ -182,7 +184,7 @@ class Channels:
             return
         ending = its.state is State.ENDING
         if its.content is not None:
-            self._peer.incomplete -= its.content.size
+            self._peer.incomplete -= its.content.weight
         its.state, its.content = State.CROSSED if ending else State.CLOSING, None
         self._forget_asked(its)
         self._peer.send(number, channel.Close(error.code, reply_text(error), code >> 16, code & 0xFFFF))

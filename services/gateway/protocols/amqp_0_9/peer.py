@@ -28,7 +28,7 @@ class Peer:
     capabilities: frozenset[str] = frozenset()
     requests: list[Request] = field(default_factory=list)
     out: list[bytes] = field(default_factory=list)
-    incomplete: int = 0  # bytes of bodies that have come, of messages that have not come whole
+    incomplete: int = 0  # bytes of memory of messages that have not come whole
 
     def send(self, channel: int, method: Method) -> None:
         """Puts a method frame behind what is to be written."""
