@@ -26,6 +26,7 @@ from services.gateway.record import NO_RECORD
 from services.gateway.requests import HANDLERS
 from services.gateway.requests.topology import delete_exclusive_queues
 from services.gateway.session import Session
+from services.gateway.unread import Unread
 
 if TYPE_CHECKING:
     from services.gateway.broker import Broker
@@ -61,6 +62,7 @@ class Connection(asyncio.Protocol):
         self.lost = False
         self._transport: asyncio.Transport | None = None
         self.login = Login(self)
+        self._unread: Unread | None = None  # while it is not writable
         self._drained = asyncio.Event()
         self._drained.set()
         self._holds: set[object] = set()  # why the socket is not read
@@ -96,6 +98,8 @@ class Connection(asyncio.Protocol):
         except Exception as fault:  # noqa: BLE001 - this client's, whatever it is
             self.fault("reading what a client sent", fault)
         self.flush()
+        if self._unread:
+            self._unread.read()
         if len(data) >= _MUCH and not self.lost:
             self.hold(_MUCH)
             self.loop.call_soon(self.release, _MUCH)
@@ -106,12 +110,20 @@ class Connection(asyncio.Protocol):
     def pause_writing(self) -> None:
         self.writable = False
         self._drained.clear()
+        if self._transport and not self.lost:
+            self._unread = Unread(self, self._transport, self.listener.settings.unread_timeout)
 
     def resume_writing(self) -> None:
         self.writable = True
         self._drained.set()
+        self._forget_unread()
         self.release(self)
         self.flush()
+
+    def _forget_unread(self) -> None:
+        unread, self._unread = self._unread, None
+        if unread:
+            unread.stop()
 
     async def drained(self) -> None:
         """Returns when the peer takes what is written to it, or is gone."""
@@ -122,6 +134,7 @@ class Connection(asyncio.Protocol):
             self.login.went_away(str(failure or "end of stream"))
         self.lost = self._closing = True
         self._drained.set()
+        self._forget_unread()
         for timer in self.timers:
             timer.cancel()
         if self.virtual_host:

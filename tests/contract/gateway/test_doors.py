@@ -9,6 +9,7 @@ from pamqp import commands
 from structlog.testing import capture_logs
 
 from services.common.attempts import OF_USER_THERE
+from tests.support.amqp_playbook import written
 from tests.support.broker_house import BrokerHouse
 
 _EVIL = "127.0.0.66"
@@ -60,3 +61,19 @@ async def test_half_open_peers_make_room(broker: BrokerHouse, monkeypatch: pytes
     finally:
         for _, writer in idle:
             writer.close()
+
+
+async def test_who_reads_no_answers_is_read_no_further(broker: BrokerHouse) -> None:
+    """A client that asks and asks gets as many answers as its socket takes, and the others when it reads."""
+    client = await broker.connect()
+    [*_, connection] = broker.gateways[0]._listener._connections
+    client.stop_reading()
+    asked, before = 30_000, len(client.frames)
+    client.writer.write(written(1, commands.Basic.Cancel("x" * 250)) * asked)
+    async with asyncio.timeout(30):
+        while connection._unread not in connection._holds:
+            await asyncio.sleep(0.01)
+    assert connection._transport.get_write_buffer_size() < 4 << 20
+    client.read_on()
+    await client.until(lambda: len(client.frames) == before + asked, 30)
+    assert len(client.of(commands.Basic.CancelOk)) == asked
