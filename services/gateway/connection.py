@@ -20,6 +20,7 @@ from services.common.errors import BrokerError, ConnectionForced, InternalError
 from services.common.runtime import Tasks
 from services.gateway import vocabulary as v
 from services.gateway.events import closed
+from services.gateway.farewell import Farewell
 from services.gateway.login import Login
 from services.gateway.opening import open_connection
 from services.gateway.record import NO_RECORD
@@ -38,7 +39,6 @@ log = structlog.get_logger()
 _MUCH = 200_000  # bytes of one read, after which others have their turn: the loop would read on, for megabytes
 _WRITE_HIGH = 1 << 20
 _WRITE_LOW = 256 << 10
-_FAREWELL = 2.0  # seconds for a peer to answer that it has seen the connection end
 _BLOCKED = "low on memory: consumers must take messages first"
 
 
@@ -69,12 +69,12 @@ class Connection(asyncio.Protocol):
         self._turns: deque[Session] = deque()  # sessions that wait to write
         self._hungry: dict[Consumer, None] = {}  # consumers that may be due credit
         self._to_confirm: dict[Session, None] = {}
-        self._closing = False
+        self.closing = False  # its end is known, and in the log where it has to be
         self._broken = False  # by a fault of ours
-        self.parting = False  # what is left to be said is said at the very end
+        self.parting = False  # the client has said goodbye: it is sent no deliveries any more
         self.last_read = self.last_write = 0.0
         self.timers: list[asyncio.TimerHandle] = []
-        self._farewell: asyncio.TimerHandle | None = None
+        self._farewell = Farewell(self)
 
     # -------------------------------------------------------------- the socket
 
@@ -94,7 +94,7 @@ class Connection(asyncio.Protocol):
             for request in self.engine.receive(data):
                 self._handle(request)
             self.listener.incoming.note(self, self.engine.incomplete)
-            self._await_farewell()
+            self._farewell.expect()
         except Exception as fault:  # noqa: BLE001 - this client's, whatever it is
             self.fault("reading what a client sent", fault)
         self.flush()
@@ -130,9 +130,9 @@ class Connection(asyncio.Protocol):
         await self._drained.wait()
 
     def connection_lost(self, failure: Exception | None) -> None:
-        if not self._closing:
+        if not self.closing:
             self.login.went_away(str(failure or "end of stream"))
-        self.lost = self._closing = True
+        self.lost = self.closing = True
         self._drained.set()
         self._forget_unread()
         for timer in self.timers:
@@ -144,12 +144,12 @@ class Connection(asyncio.Protocol):
 
     async def _clean_up(self) -> None:
         try:
-            await self._end_sessions()
+            await self.end_sessions()
         finally:  # also of a gateway that stops, and waits no longer
             await self.tasks.stop()
 
-    async def _end_sessions(self) -> None:
-        # What was read is carried out: a client that publishes and closes at once has published.
+    async def end_sessions(self) -> None:
+        """Carries out what was read (who publishes and closes at once has published), then ends what there is."""
         await asyncio.gather(*(session.idle() for session in self.sessions.values()))
         sessions, self.sessions = self.sessions, {}
         for_each("closing a session", sessions.values(), Session.close)
@@ -170,9 +170,9 @@ class Connection(asyncio.Protocol):
     def _flush(self) -> None:
         if self._to_confirm:
             self._confirm()
-        if self.parting:
-            return  # who has said goodbye reads no deliveries: they go back to the queues
         self.write()
+        if self.parting:
+            return  # what waits for its turn goes back to the queues
         while self._turns and self.writable:
             session = self._turns.popleft()
             session.has_turn = session.write_parked()
@@ -186,8 +186,6 @@ class Connection(asyncio.Protocol):
 
     def write(self) -> None:
         """Writes what the engine has."""
-        if self.parting:
-            return
         chunks = self.engine.data_to_send()
         if chunks and self._transport and not self._transport.is_closing():
             self.last_write = self.loop.time()
@@ -285,7 +283,7 @@ class Connection(asyncio.Protocol):
 
     def fail(self, request: v.Request, error: BrokerError, *, logged: bool = False) -> None:
         """Ends what the error ends, and tells the client; the log too, unless it says enough of such errors already."""
-        self._closing = self._closing or logged
+        self.closing = self.closing or logged
         if not logged:
             kind = type(request).__name__
             log.info("request refused", connection=self.name, request=kind, code=error.code, error=error.text)
@@ -307,21 +305,21 @@ class Connection(asyncio.Protocol):
         self.engine.close(error)
         self.take_pending()
         self.write()
-        self.tasks.start(self._end_sessions(), name="end sessions")
+        self.tasks.start(self.end_sessions(), name="end sessions")
 
     def take_pending(self) -> None:
         """Carries out what arose from an answer: requests that the engine had held back, or the end of a session."""
         for request in self.engine.pending_requests():
             self._handle(request)
-        self._await_farewell()
-
-    def _await_farewell(self) -> None:
-        if self.engine.closing and not self._farewell:
-            self._farewell = self.loop.call_later(_FAREWELL, self.abort)
+        self._farewell.expect()
 
     def _open_session(self, request: v.OpenSession) -> None:
         self.sessions[request.session] = Session(request.session, self)
         self.engine.succeed(request)
+
+    def closes(self, request: v.Close) -> None:
+        """The client says goodbye, or has no connection any more."""
+        self._farewell.say(request)
 
     def end_session(self, session: Session, request: v.CloseSession) -> None:
         """What a session asked for has been done: it ends. Confirms that are known go out before."""
@@ -335,32 +333,6 @@ class Connection(asyncio.Protocol):
         if not self.lost:
             self.engine.succeed(request)
 
-    def _close(self, request: v.Close) -> None:
-        if request.reason and not self._closing:
-            log.info("connection ended", connection=self.name, peer=self.peer, reason=request.reason)
-        self._closing = True
-        if self.sessions or self.owns_queues:
-            self.parting = True  # before the flush that ends this read
-            self.tasks.start(self._say_farewell(), name="say farewell")
-        else:
-            self.write()
-            self._end()
-
-    async def _say_farewell(self) -> None:
-        """A client that hears close-ok may rely on it that its exclusive queues are gone (as in RabbitMQ)."""
-        try:
-            async with asyncio.timeout(_FAREWELL):
-                await self._end_sessions()
-        except TimeoutError:
-            log.warning("connection ends before its requests do", connection=self.name)
-        self.parting = False
-        self.write()
-        self._end()
-
-    def _end(self) -> None:
-        if self._transport:
-            self._transport.close()
-
     # -------------------------------------------------------------- the end
 
     def _too_slow(self) -> None:
@@ -371,14 +343,21 @@ class Connection(asyncio.Protocol):
         """The broker ends the connection: tells the client so (connection.close 320)."""
         if self.virtual_host:
             self.engine.close(ConnectionForced(reason))
-            self._await_farewell()
+            self._farewell.expect()
             self.flush()
-        elif self._transport:
+        else:
+            self.part()
+
+    def part(self) -> None:
+        """Everything has been said: ends the socket."""
+        if self._transport and not self.lost:
+            self.lost = self.closing = True
+            self._drained.set()
             self._transport.close()
 
     def cut_off(self) -> None:
         """Closes the socket without another word; the log knows why."""
-        self._closing = True
+        self.closing = True
         self.abort()
 
     def abort(self) -> None:
@@ -391,5 +370,5 @@ _SPECIAL: dict[type[v.Request], Any] = {
     v.Authenticate: lambda connection, request: connection.login.authenticate(request),
     v.Open: open_connection,
     v.OpenSession: Connection._open_session,  # noqa: SLF001 - the class's own table
-    v.Close: Connection._close,  # noqa: SLF001
+    v.Close: lambda connection, request: connection.closes(request),
 }

@@ -57,7 +57,9 @@ class Open(Request):
 
 @dataclass(slots=True)
 class Close(Request):
-    """The peer is done, or the engine ended the connection. Flush what is to be sent, then close the socket."""
+    """The peer is done, or the engine ended the connection: nothing more is read. → succeed when all sessions have done
+    what was asked of them and are closed; then what is to be sent is flushed, and the socket closed.
+    """
 
     reason: str = ""  # empty: the peer asked, all in order; else one line for the log
 

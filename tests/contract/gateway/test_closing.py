@@ -11,6 +11,7 @@ import pytest_asyncio
 from pamqp import commands
 
 from tests.contract.gateway.test_settling import ready
+from tests.support.amqp_playbook import content, written
 from tests.support.broker_house import BrokerHouse
 
 Basic, Channel, Connection, Queue = commands.Basic, commands.Channel, commands.Connection, commands.Queue
@@ -41,6 +42,20 @@ async def test_publishes_before_the_end_are_not_lost(broker: BrokerHouse, name: 
         queue = f"{name}-{number}"
         await observer.consume(queue, queue, no_ack=True)
     assert await observer.bodies(5) == [b"x"] * 5
+
+
+@pytest.mark.parametrize("kind", [Channel, Connection])
+async def test_who_closes_at_once_hears_what_became_of_it(broker: BrokerHouse, name: str, kind: Any) -> None:
+    """declare, a publish to no exchange and the close in one write: declare-ok, 404, close-ok."""
+    client = await broker.connect()
+    declare = written(1, Queue.Declare(queue=name, exclusive=True))
+    close = written(1 if kind is Channel else 0, kind.Close(200, "", 0, 0))
+    client.writer.write(declare + content(1, b"x", exchange=f"{name}-none") + close)
+    await client.expect(kind.CloseOk)
+    declared, refused, _ = [value for _, value in client.frames[-3:]]
+    assert isinstance(declared, Queue.DeclareOk)
+    assert isinstance(refused, Channel.Close)
+    assert refused.reply_code == 404
 
 
 async def test_exclusive_queues_are_their_connections_own(broker: BrokerHouse, name: str) -> None:

@@ -198,8 +198,14 @@ class Channels:
                 self._peer.ask(CloseSession(its.number))
         self.forget()
 
+    def drop_contents(self) -> None:
+        """The peer closed the connection: what it has begun to publish does not come whole."""
+        for its in self._channels.values():
+            its.content = None
+        self._peer.incomplete = 0
+
     def forget(self) -> None:
-        """The peer closed the connection, which says enough: what the broker still has to answer is dropped."""
+        """Nothing is said on channels any more: what the broker still has to answer is dropped."""
         self._channels.clear()
         self._asked.clear()
         self._peer.incomplete = 0

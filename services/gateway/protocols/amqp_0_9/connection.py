@@ -52,11 +52,13 @@ class State(Enum):
     OPENING = "the broker, after open"
     RUNNING = "anything"
     CLOSING = "close-ok: we closed it, everything else is ignored"
+    ENDING = "the broker, after close: what was asked for before is still being done, and answered"
     CLOSED = "nothing"
 
 
 _WAITS_FOR_BROKER = frozenset({State.AUTHENTICATING, State.OPENING})
-_OVER = frozenset({State.CLOSING, State.CLOSED})
+_OVER = frozenset({State.CLOSING, State.ENDING, State.CLOSED})
+_SAID_ALL = frozenset({State.ENDING, State.CLOSED})
 
 
 class Connection:
@@ -78,6 +80,11 @@ class Connection:
     def is_over(self) -> bool:
         """Nothing that comes from the peer matters but its close-ok."""
         return self.state in _OVER
+
+    @property
+    def reads(self) -> bool:
+        """Whether anything that comes from the peer matters."""
+        return self.state not in _SAID_ALL
 
     # -------------------------------------------------------------- from the peer
 
@@ -151,8 +158,8 @@ class Connection:
         raise NotImplementedHere("connection.update-secret: the credentials of this connection do not expire")
 
     def _close(self, _method: connection.Close) -> None:
-        self._peer.send(0, connection.CloseOk())
-        self.end(self._reason)
+        self.state = State.ENDING
+        self._peer.ask(to_broker.Close(0, self._reason))
 
     def _close_ok(self, _method: connection.CloseOk) -> None:
         self.end(self._reason)
@@ -209,17 +216,24 @@ class Connection:
 
     def fail(self, error: BrokerError, code: int) -> None:
         """Closes the connection with the error's reply code; at once when its bytes cannot be told apart any more."""
-        self._reason = self._reason or reply_text(error)
+        told, self._reason = bool(self._reason), self._reason or reply_text(error)
         if self.state is State.HEADER:
             self.end(self._reason)
-        elif not self.is_over:
+        elif not told and self.state is not State.CLOSED:
             self._peer.send(0, connection.Close(error.code, reply_text(error), code >> 16, code & 0xFFFF))
-            self.state = State.CLOSING
+            # The peer's own close is still answered, and needs no other answer than ours.
+            self.state = State.ENDING if self.state is State.ENDING else State.CLOSING
         if isinstance(error, FrameFault):
             self.end(self._reason)
 
+    def closed(self) -> None:
+        """All is done that the peer asked for before its close."""
+        if self.state is State.ENDING:
+            self._peer.send(0, connection.CloseOk())
+            self.state = State.CLOSED
+
     def end(self, reason: str) -> None:
-        """The socket can be closed."""
+        """Nothing more is to be said."""
         if self.state is not State.CLOSED:
             self.state = State.CLOSED
             self._peer.ask(to_broker.Close(0, reason))

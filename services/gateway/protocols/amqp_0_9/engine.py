@@ -28,7 +28,7 @@ from services.gateway.protocols.amqp_0_9.reply_codes import (
 from services.gateway.protocols.amqp_0_9.settlements import CODES as SETTLING
 from services.gateway.protocols.amqp_0_9.version import AMQP_0_9_1, Version
 from services.gateway.protocols.limits import Limits
-from services.gateway.vocabulary import Deliveries, Open, Request, Returned
+from services.gateway.vocabulary import Close, Deliveries, Open, Request, Returned
 
 HEADER = AMQP_0_9_1.header
 
@@ -57,7 +57,7 @@ class AmqpEngine:
 
     def receive(self, data: bytes) -> list[Request]:
         """As Engine says."""
-        if self._connection.state is not State.CLOSED:
+        if self._connection.reads:
             waiting = self._inbox.add(data)
             if waiting is not None:
                 self._parse(waiting)
@@ -71,14 +71,14 @@ class AmqpEngine:
             position = self._connection.header(data)
         if position or self._connection.state is not State.HEADER:
             position, needed = self._parse_frames(data, position)
-        if self._connection.state is not State.CLOSED:
+        if self._connection.reads:
             self._inbox.keep(data[position:], _NEVER if self._connection.waits_for_broker else needed)
 
     def _parse_frames(self, data: bytes, position: int) -> tuple[int, int]:
         """Handles whole frames; gives where it stopped and how many bytes are needed from there to go on."""
         end, connection = len(data), self._connection
         while end - position >= frames.HEAD.size:
-            if connection.waits_for_broker or connection.state is State.CLOSED:
+            if connection.waits_for_broker or not connection.reads:
                 break
             kind, number, size = frames.HEAD.unpack_from(data, position)
             if kind not in frames.KINDS or size > self._peer.frame_max - frames.OVERHEAD:
@@ -124,8 +124,8 @@ class AmqpEngine:
         (self._code,) = _CODE.unpack_from(payload)
         if number == 0:
             self._connection.method(self._code, payload)
-            if self._connection.state is State.CLOSED:
-                self._channels.forget()
+            if not self._connection.reads:
+                self._channels.drop_contents()
         elif self._connection.state is State.RUNNING:
             self._channels.method(number, self._code, payload)
         elif not self._connection.is_over:
@@ -191,6 +191,9 @@ class AmqpEngine:
         if isinstance(request, Open):
             self._connection.opened()
             self._resume()
+        elif isinstance(request, Close):
+            self._channels.forget()
+            self._connection.closed()
         else:
             self._channels.answer(request, result)
 
@@ -253,7 +256,7 @@ class AmqpEngine:
 
     def _resume(self) -> None:
         """Reads what was held back while the broker had to answer first."""
-        if self._connection.state is not State.CLOSED and self._inbox.size:
+        if self._connection.reads and self._inbox.size:
             self._parse(self._inbox.take())
         elif not self._connection.waits_for_broker:
             self._inbox.keep(b"", 0)

@@ -183,18 +183,23 @@ def test_zero_asks_for_our_limits() -> None:
 def test_the_peer_closes() -> None:
     """close, close-ok, and no reason to log."""
     book = Playbook().running()
-    assert book.client(0, commands.Connection.Close(200, "bye", 0, 0)) == [Close(0)]
+    close = book.asks(0, commands.Connection.Close(200, "bye", 0, 0))
+    assert close == Close(0)
+    assert book.client(1, commands.Channel.Open()) == []
+    assert book.raw() == b""
+    book.engine.succeed(close)
     [(_, close_ok)] = book.sent()
     assert isinstance(close_ok, commands.Connection.CloseOk)
     assert book.client(1, commands.Channel.Open()) == []
 
 
-def test_late_answers_after_the_peer_closed() -> None:
+def test_late_answers_after_close_ok() -> None:
     """Nothing is sent, nothing is asked."""
     book = Playbook().running()
-    asked, _ = book.client(1, commands.Queue.Declare(queue="q")) + book.client(
+    asked, close = book.client(1, commands.Queue.Declare(queue="q")) + book.client(
         0, commands.Connection.Close(200, "", 0, 0)
     )
+    book.engine.succeed(close)
     book.raw()
     book.engine.fail(asked, NotFound("late"))
     assert book.engine.pending_requests() == []
@@ -234,7 +239,9 @@ def test_both_close() -> None:
     book.engine.close(ConnectionForced("shutdown"))
     book.engine.pending_requests()
     book.raw()
-    assert [type(request) for request in book.client(0, commands.Connection.Close(200, "", 0, 0))] == [Close]
+    close = book.asks(0, commands.Connection.Close(200, "", 0, 0))
+    assert isinstance(close, Close)
+    book.engine.succeed(close)
     assert isinstance(book.sent()[0][1], commands.Connection.CloseOk)
 
 
