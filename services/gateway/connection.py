@@ -19,6 +19,7 @@ from services.common.containment import contained, for_each
 from services.common.errors import BrokerError, ConnectionForced, InternalError
 from services.common.runtime import Tasks
 from services.gateway import vocabulary as v
+from services.gateway.draining import Draining
 from services.gateway.events import closed
 from services.gateway.farewell import Farewell
 from services.gateway.login import Login
@@ -349,11 +350,11 @@ class Connection(asyncio.Protocol):
             self.part()
 
     def part(self) -> None:
-        """Everything has been said: ends the socket."""
+        """Everything has been said: ends the socket, once the client has had the time to read it."""
         if self._transport and not self.lost:
             self.lost = self.closing = True
             self._drained.set()
-            self._transport.close()
+            Draining(self._transport, self.connection_lost).begin()
 
     def cut_off(self) -> None:
         """Closes the socket without another word; the log knows why."""

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
+import socket
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import pytest_asyncio
-from pamqp import commands
+from pamqp import commands, frame
 
 from tests.contract.gateway.test_settling import ready
-from tests.support.amqp_playbook import content, written
+from tests.support.amqp_playbook import HEADER, content, written
 from tests.support.broker_house import BrokerHouse
 
 Basic, Channel, Connection, Queue = commands.Basic, commands.Channel, commands.Connection, commands.Queue
+
+_START_OK = Connection.StartOk({}, "PLAIN", "\0guest\0guest", "en_US")
 
 
 @pytest_asyncio.fixture(loop_scope="session")
@@ -56,6 +60,32 @@ async def test_who_closes_at_once_hears_what_became_of_it(broker: BrokerHouse, n
     assert isinstance(declared, Queue.DeclareOk)
     assert isinstance(refused, Channel.Close)
     assert refused.reply_code == 404
+
+
+@pytest.mark.parametrize(
+    ("end", "last"),
+    [(written(0, Connection.Close(200, "", 0, 0)), Connection.CloseOk), (b"\xff" * 8, Connection.Close)],
+    ids=["close", "no frame"],
+)
+async def test_the_last_word_reaches_who_still_publishes(broker: BrokerHouse, end: bytes, last: type[Any]) -> None:
+    """With megabytes in flight behind the end, the client reads close-ok, or what was wrong, and the end of stream."""
+
+    def talk() -> bytes:
+        with socket.create_connection(("127.0.0.1", broker.ports[0]), 20) as client:
+            heard = b""
+            client.sendall(HEADER + written(0, _START_OK, Connection.TuneOk(0, 0, 0), Connection.Open("/")))
+            while not heard.endswith(written(0, Connection.OpenOk())):
+                heard += client.recv(4096)
+            client.sendall(end)
+            client.sendall(content(1, b"x" * 4000) * 1000)
+            heard = b""
+            while data := client.recv(4096):
+                heard += data
+            return heard
+
+    _, channel, value = frame.unmarshal(await asyncio.to_thread(talk))
+    assert channel == 0
+    assert isinstance(value, last)
 
 
 async def test_exclusive_queues_are_their_connections_own(broker: BrokerHouse, name: str) -> None:

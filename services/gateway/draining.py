@@ -1,0 +1,51 @@
+"""The end of a socket whose peer may still be sending: what was written to it must not be lost by that.
+
+A kernel that closes a socket with input unread resets it, and a reset takes from the peer what it has not read yet:
+close-ok, or the connection.close that says what was wrong. So only the writing half is closed, and what comes is read
+and dropped until the peer ends too, for a while and up to a limit.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+_SECONDS = 3.0
+_BYTES = 64 << 20
+
+
+class Draining(asyncio.Protocol):
+    """Takes the place of a connection's protocol, which is told of nothing but the socket's end."""
+
+    def __init__(self, transport: asyncio.Transport, ended: Callable[[Exception | None], None]) -> None:
+        self._transport = transport
+        self._ended = ended
+        self._room = _BYTES
+        self._timer: asyncio.TimerHandle | None = None
+
+    def begin(self) -> None:
+        """What was written goes out, then the end of the stream; returns at once."""
+        transport = self._transport
+        if transport.is_closing():
+            return
+        transport.set_protocol(self)
+        self._timer = asyncio.get_running_loop().call_later(_SECONDS, transport.abort)
+        if transport.can_write_eof():
+            transport.write_eof()
+            transport.resume_reading()
+        else:
+            # TLS has no half-close: uvloop says close_notify, and drops what comes until the peer says it too.
+            transport.close()
+
+    def data_received(self, data: bytes) -> None:
+        self._room -= len(data)
+        if self._room < 0:
+            self._transport.abort()
+
+    def eof_received(self) -> bool:
+        return False
+
+    def connection_lost(self, failure: Exception | None) -> None:
+        if self._timer:
+            self._timer.cancel()
+        self._ended(failure)

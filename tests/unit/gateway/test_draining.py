@@ -1,0 +1,111 @@
+from __future__ import annotations
+
+import asyncio
+import socket
+import ssl
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+import uvloop
+
+from services.gateway import draining
+from services.gateway.draining import Draining
+
+_GOODBYE = b"goodbye"
+_MUCH = b"x" * (4 << 20)  # more than is read before the end
+_SECONDS = 20
+
+
+class _Ends(asyncio.Protocol):
+    """Says goodbye to the first word, and is done."""
+
+    def __init__(self) -> None:
+        self.ended = asyncio.get_running_loop().create_future()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport: Any = transport
+
+    def data_received(self, _data: bytes) -> None:
+        self._transport.write(_GOODBYE)
+        Draining(self._transport, self.ended.set_result).begin()
+
+
+def _context(side: int) -> ssl.SSLContext:
+    """Without certificates, which are not what this is about."""
+    context = ssl.SSLContext(side)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    context.maximum_version = ssl.TLSVersion.TLSv1_2
+    context.set_ciphers("AECDH:@SECLEVEL=0")
+    return context
+
+
+def _connect(port: int, tls: bool) -> socket.socket:
+    opened = socket.create_connection(("127.0.0.1", port), _SECONDS)
+    return _context(ssl.PROTOCOL_TLS_CLIENT).wrap_socket(opened) if tls else opened
+
+
+def _serve(tls: bool, use: Callable[[int, _Ends], Awaitable[None]]) -> None:
+    """On the loop that services run on."""
+
+    async def serve() -> None:
+        protocol, context = _Ends(), _context(ssl.PROTOCOL_TLS_SERVER) if tls else None
+        loop = asyncio.get_running_loop()
+        server = await loop.create_server(lambda: protocol, "127.0.0.1", 0, ssl=context)
+        async with server, asyncio.timeout(_SECONDS):
+            await use(server.sockets[0].getsockname()[1], protocol)
+            await protocol.ended
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(serve())
+
+
+@pytest.mark.parametrize("tls", [False, True], ids=["tcp", "tls"])
+def test_last_words_reach_a_peer_that_still_sends(tls: bool) -> None:
+    """It reads the goodbye and the end of the stream, not a reset, though it sent megabytes that nobody wants."""
+
+    def talk(port: int) -> bytes:
+        with _connect(port, tls) as client:
+            client.sendall(b"x")
+            client.sendall(_MUCH)
+            heard = b""
+            while data := client.recv(1000):
+                heard += data
+            return heard
+
+    async def use(port: int, _protocol: _Ends) -> None:
+        assert await asyncio.to_thread(talk, port) == _GOODBYE
+
+    _serve(tls, use)
+
+
+@pytest.mark.parametrize("tls", [False, True], ids=["tcp", "tls"])
+def test_it_does_not_wait_for_ever(tls: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A peer that does not end is cut off when the time is up."""
+    monkeypatch.setattr(draining, "_SECONDS", 0.05)
+
+    async def use(port: int, protocol: _Ends) -> None:
+        client = await asyncio.to_thread(_connect, port, tls)
+        client.sendall(b"x")
+        await protocol.ended
+        client.close()
+
+    _serve(tls, use)
+
+
+def test_it_does_not_read_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A peer that goes on sending is cut off when it has sent more than the limit."""
+    monkeypatch.setattr(draining, "_BYTES", 1 << 20)
+    monkeypatch.setattr(draining, "_SECONDS", 10 * _SECONDS)
+
+    def flood(port: int) -> None:
+        with _connect(port, tls=False) as client:
+            while True:
+                client.sendall(_MUCH)
+
+    async def use(port: int, _protocol: _Ends) -> None:
+        with pytest.raises(ConnectionError):
+            await asyncio.to_thread(flood, port)
+
+    _serve(False, use)
