@@ -142,6 +142,16 @@ async def test_consumers_are_told_that_their_queue_is_gone(broker: BrokerHouse, 
     await client.consume(name)
 
 
+async def test_who_deletes_the_queue_of_its_consumer_hears_that_first(broker: BrokerHouse, name: str) -> None:
+    """queue.delete-ok, then basic.cancel."""
+    client = await broker.connect()
+    await client.declare(name)
+    await client.consume(name)
+    client.send(1, Queue.Delete(queue=name))
+    await client.until(lambda: client.of(Queue.DeleteOk) and client.of(Basic.Cancel))
+    assert [type(value) for _, value in client.frames[-2:]] == [Queue.DeleteOk, Basic.Cancel]
+
+
 async def test_an_auto_delete_queue_goes_with_its_last_consumer(broker: BrokerHouse, name: str) -> None:
     """After the last basic.cancel the queue is deleted."""
     client, other = await broker.connect(0), await broker.connect(1)

@@ -70,12 +70,13 @@ class Content:
 class Channel:
     """A channel from channel.open to its end; its number may be opened again, as another one."""
 
-    __slots__ = ("content", "number", "state")
+    __slots__ = ("cancelled", "content", "number", "state")
 
     def __init__(self, number: int) -> None:
         self.number = number
         self.state = State.OPENING
         self.content: Content | None = None
+        self.cancelled: list[str] = []  # tags of consumers whose end the client hears after delete-ok
 
     @property
     def takes_methods(self) -> bool:

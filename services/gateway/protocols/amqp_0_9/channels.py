@@ -10,7 +10,7 @@ from services.common.errors import BrokerError, CommandInvalid, NotAllowed, NotI
 from services.gateway.protocols.amqp_0_9.answers import answer_to
 from services.gateway.protocols.amqp_0_9.channel import Channel, Content, State
 from services.gateway.protocols.amqp_0_9.method import Method, decode
-from services.gateway.protocols.amqp_0_9.methods import basic, channel
+from services.gateway.protocols.amqp_0_9.methods import basic, channel, queue
 from services.gateway.protocols.amqp_0_9.outgoing import content
 from services.gateway.protocols.amqp_0_9.peer import Peer
 from services.gateway.protocols.amqp_0_9.publications import Publications
@@ -158,6 +158,24 @@ class Channels:
             )
         elif answer:
             self._peer.send(request.session, answer)
+        if its.cancelled and isinstance(asked.method, queue.Delete):
+            tags, its.cancelled = its.cancelled, []
+            self._tell_cancelled(its, tags)
+
+    def cancelled(self, number: int, tag: str) -> None:
+        """The broker ended a consumer. A channel that deletes a queue hears of that first, as from RabbitMQ."""
+        its = self._channels.get(number)
+        if its is None or "consumer_cancel_notify" not in self._peer.capabilities:
+            return
+        if any(asked.channel is its and isinstance(asked.method, queue.Delete) for asked in self._asked.values()):
+            its.cancelled.append(tag)
+        else:
+            self._tell_cancelled(its, [tag])
+
+    def _tell_cancelled(self, its: Channel, tags: list[str]) -> None:
+        if its.state is State.OPEN:
+            for tag in tags:
+                self._peer.send(its.number, basic.Cancel(tag, True))
 
     def code_of(self, request: Request) -> int | None:
         """The code of the method that `request`, which failed, came from; None when nobody waits for it any more."""

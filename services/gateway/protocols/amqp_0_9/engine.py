@@ -242,8 +242,7 @@ class AmqpEngine:
 
     def cancelled(self, session: int, tag: str) -> None:
         """As Engine says."""
-        if self._channels.is_open(session) and "consumer_cancel_notify" in self._peer.capabilities:
-            self._peer.send(session, basic.Cancel(tag, True))
+        self._channels.cancelled(session, tag)
 
     def blocked(self, reason: str | None) -> None:
         """As Engine says."""
