@@ -369,6 +369,7 @@ class Connection(asyncio.Protocol):
 
 _SPECIAL: dict[type[v.Request], Any] = {
     v.Authenticate: lambda connection, request: connection.login.authenticate(request),
+    v.UpdateSecret: lambda connection, request: connection.login.update(request),
     v.Open: open_connection,
     v.OpenSession: Connection._open_session,  # noqa: SLF001 - the class's own table
     v.Close: lambda connection, request: connection.closes(request),

@@ -1,23 +1,25 @@
-"""Who a client is: SASL, from its first response to the engine's answer."""
+"""Who a client is: SASL, from its first response to the engine's answer, and secrets that it changes later."""
 
 from __future__ import annotations
 
+from collections import deque
 from typing import TYPE_CHECKING
 
 import structlog
 
-from services.common.errors import BrokerError
+from services.common.errors import AccessRefused, BrokerError
 from services.common.login import TooManyFailures
 from services.gateway.record import client_name
-from services.gateway.sasl import mechanism_named
+from services.gateway.sasl import Credentials, mechanism_named
 
 if TYPE_CHECKING:
     from services.gateway import vocabulary as v
     from services.gateway.connection import Connection
     from services.gateway.sasl import Mechanism
 
-
 log = structlog.get_logger()
+
+_DO = "give the client its user's password, or set it: hopline users add"
 
 
 class Login:
@@ -27,6 +29,8 @@ class Login:
         self._connection = connection
         self._mechanism: Mechanism | None = None
         self._begun = False
+        self._secrets: deque[bytes] = deque(maxlen=1)  # the new one that is not compared yet
+        self._comparing = False
 
     def authenticate(self, request: v.Authenticate) -> None:
         """Answers when the credentials have been checked, or with a challenge; nothing is read until then."""
@@ -38,6 +42,35 @@ class Login:
         """Logs that the client did, and why. One that never began to log in is a probe: they come every second."""
         say = log.info if self._begun else log.debug
         say("client went away", connection=self._connection.name, peer=self._connection.peer, reason=reason)
+
+    def update(self, request: v.UpdateSecret) -> None:
+        """Answers at once, as RabbitMQ does where secrets are passwords: a login does not end when they change.
+
+        One that is wrong would be found at the next login only, so it is compared, and the log says it today.
+        """
+        connection = self._connection
+        connection.engine.succeed(request)
+        log.info("client has a new secret", connection=connection.name, user=connection.user, reason=request.reason)
+        self._secrets.append(request.secret)
+        if not self._comparing:  # one at a time, and then the last: passwords are slow to verify
+            self._comparing = True
+            connection.tasks.start(self._compare(), name="compare a new secret")
+
+    async def _compare(self) -> None:
+        try:
+            while self._secrets:
+                await self._is_right(self._secrets.pop())
+        finally:
+            self._comparing = False
+
+    async def _is_right(self, secret: bytes) -> None:
+        connection = self._connection
+        credentials = Credentials(connection.user, secret.decode(errors="replace"))
+        try:
+            await connection.listener.authenticator.check(credentials, connection.peer_host)
+        except AccessRefused:
+            concerns = {"connection": connection.name, "peer": connection.peer, "user": connection.user}
+            log.warning("a client's new secret is wrong: its next login will be refused", **concerns, do=_DO)
 
     async def _answer(self, request: v.Authenticate) -> None:
         connection = self._connection

@@ -56,6 +56,14 @@ class Open(Request):
 
 
 @dataclass(slots=True)
+class UpdateSecret(Request):
+    """What proves from now on who the peer is (0-9-1: RabbitMQ's connection.update-secret). → succeed."""
+
+    secret: bytes
+    reason: str
+
+
+@dataclass(slots=True)
 class Close(Request):
     """The peer is done, or the engine ended the connection: nothing more is read. → succeed when all sessions have done
     what was asked of them and are closed; then what is to be sent is flushed, and the socket closed.

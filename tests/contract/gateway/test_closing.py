@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable, MutableMapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 import pytest_asyncio
 from pamqp import commands, frame
+from structlog.testing import capture_logs
 
 from tests.contract.gateway.test_settling import ready
 from tests.support.amqp_playbook import HEADER, content, written
 from tests.support.broker_house import BrokerHouse
+from tests.support.programs import until
 
 Basic, Channel, Connection, Queue = commands.Basic, commands.Channel, commands.Connection, commands.Queue
 
@@ -184,6 +186,22 @@ async def test_who_may_not_come_in(broker: BrokerHouse, options: dict[str, Any],
     """Wrong credentials are refused with 403, an unknown virtual host with 530."""
     client = await broker.connect(**options)
     assert client.of(Connection.Close)[0].reply_code == code
+
+
+async def test_a_new_secret_ends_nothing(broker: BrokerHouse) -> None:
+    """connection.update-secret is answered and the connection goes on; the log says if the secret is wrong."""
+    client = await broker.connect()
+    with capture_logs() as told:
+        for secret in ("guest", "wrong"):
+            await client.call(0, Connection.UpdateSecret(secret, "rotated"), Connection.UpdateSecretOk)
+            await client.declare("", exclusive=True)
+        await until(lambda: _warnings(told))
+    [warning] = _warnings(told)
+    assert (warning["user"], warning["peer"][:10]) == ("guest", "127.0.0.1:")
+
+
+def _warnings(told: Iterable[MutableMapping[str, Any]]) -> list[MutableMapping[str, Any]]:
+    return [each for each in told if each["log_level"] == "warning" and "secret" in each["event"]]
 
 
 async def test_confirms_go_out_before_channel_close_ok(broker: BrokerHouse, name: str) -> None:

@@ -154,8 +154,8 @@ class Connection:
         self.state = State.OPENING
         self._peer.ask(to_broker.Open(0, method.virtual_host))
 
-    def _update_secret(self, _method: connection.UpdateSecret) -> None:
-        raise NotImplementedHere("connection.update-secret: the credentials of this connection do not expire")
+    def _update_secret(self, method: connection.UpdateSecret) -> None:
+        self._peer.ask(to_broker.UpdateSecret(0, method.new_secret, method.reason))
 
     def _close(self, _method: connection.Close) -> None:
         self.state = State.ENDING
@@ -195,6 +195,11 @@ class Connection:
         if self.state is State.OPENING:
             self._peer.send(0, connection.OpenOk())
             self.state = State.RUNNING
+
+    def secret_updated(self) -> None:
+        """The broker knows the new secret."""
+        if self.state in (State.RUNNING, State.ENDING):
+            self._peer.send(0, connection.UpdateSecretOk())
 
     def refuse(self, request: to_broker.Request, error: BrokerError) -> None:
         """The broker's no to Authenticate or Open."""

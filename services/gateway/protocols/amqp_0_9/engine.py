@@ -28,7 +28,7 @@ from services.gateway.protocols.amqp_0_9.reply_codes import (
 from services.gateway.protocols.amqp_0_9.settlements import CODES as SETTLING
 from services.gateway.protocols.amqp_0_9.version import AMQP_0_9_1, Version
 from services.gateway.protocols.limits import Limits
-from services.gateway.vocabulary import Close, Deliveries, Open, Request, Returned
+from services.gateway.vocabulary import Close, Deliveries, Open, Request, Returned, UpdateSecret
 
 HEADER = AMQP_0_9_1.header
 
@@ -191,6 +191,8 @@ class AmqpEngine:
         if isinstance(request, Open):
             self._connection.opened()
             self._resume()
+        elif isinstance(request, UpdateSecret):
+            self._connection.secret_updated()
         elif isinstance(request, Close):
             self._channels.forget()
             self._connection.closed()

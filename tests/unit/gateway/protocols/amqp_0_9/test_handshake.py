@@ -7,7 +7,7 @@ from pamqp import commands
 
 from services.common.errors import AccessRefused, ConnectionForced, NotFound, Unavailable
 from services.gateway.protocols.limits import Limits
-from services.gateway.vocabulary import Authenticate, Close, CloseSession, Open, OpenSession
+from services.gateway.vocabulary import Authenticate, Close, CloseSession, Open, OpenSession, UpdateSecret
 from tests.support.amqp_playbook import CAPABILITIES, HEADER, Playbook, content, written
 
 _START_OK = commands.Connection.StartOk({"capabilities": CAPABILITIES}, "PLAIN", "\0guest\0guest", "en_US")
@@ -253,8 +253,23 @@ def test_beats() -> None:
     assert book.engine.receive(b"\x08\0\0\0\0\0\0\xce") == []
 
 
-def test_update_secret_is_refused() -> None:
-    """Credentials here do not expire: 540."""
+def test_update_secret() -> None:
+    """update-secret-ok when the broker has it, also behind a close, and nothing else changes."""
     book = Playbook().running()
-    book.client(0, commands.Connection.UpdateSecret("new", "expired"))
-    assert book.closed_connection() == (540, 10, 70)
+    update = commands.Connection.UpdateSecret("new", "expired")
+    asked = book.asks(0, update)
+    assert asked == UpdateSecret(0, b"new", "expired")
+    book.engine.succeed(asked)
+    [(channel, answer)] = book.sent()
+    assert (channel, type(answer)) == (0, commands.Connection.UpdateSecretOk)
+    asked, close = book.client(0, update, commands.Connection.Close(200, "", 0, 0))
+    book.engine.succeed(asked)
+    book.engine.succeed(close)
+    assert [value.name for _, value in book.sent()] == ["Connection.UpdateSecretOk", "Connection.CloseOk"]
+
+
+def test_a_secret_before_the_connection_is_open() -> None:
+    """503: there is nothing to update."""
+    book = Playbook().authenticated()
+    assert book.client(0, commands.Connection.UpdateSecret("new", "early")) == []
+    assert book.closed_connection() == (503, 10, 70)
