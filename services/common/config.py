@@ -62,6 +62,9 @@ class Settings(BaseSettings):
     password_file: Path | None = Field(None, description="file with the first user's password, in place of `password`")
 
     store_provider: str = "sqlite"
+    disk_reserve: Annotated[int, Field(ge=0)] = Field(
+        0, description="bytes of the disk that messages leave free; 0: a tenth of it, and 64 MiB at most"
+    )
     partitions: Annotated[int, Field(ge=1, le=65536)] = 64
     queue_processes: Annotated[int, Field(ge=1, le=64)] = 2
     placement: str = Field("fair", description="of partitions: fair, or load, which keeps the busiest apart")

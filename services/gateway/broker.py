@@ -29,6 +29,7 @@ from services.gateway.tracing.publishing import Publishing
 from services.gateway.tracing.sampler import Sampler
 from services.gateway.tracing.sending import OUTCOMES, Sending
 from services.gateway.transaction import Coordinator
+from services.gateway.unwritable import Unwritable
 from services.rpc import queue_pb2 as pb
 
 if TYPE_CHECKING:
@@ -72,6 +73,7 @@ class Broker:
         self.recorder = recorder
         self.routes = RouteCache(topology)
         self.publisher = Publisher(name, uids, table, self._partition_of, self)
+        self.unwritable = Unwritable(table, self.publisher, topology.queues)
         self.sessions: dict[Session, None] = {}
         self._consumers: dict[int, Consumer] = {}
         self._windows = available() // 16

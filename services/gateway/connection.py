@@ -19,6 +19,7 @@ from services.common.containment import contained, for_each
 from services.common.errors import BrokerError, ConnectionForced, InternalError
 from services.common.runtime import Tasks
 from services.gateway import vocabulary as v
+from services.gateway.blocked import LOW_ON_MEMORY, Blocked
 from services.gateway.draining import Draining
 from services.gateway.events import closed
 from services.gateway.farewell import Farewell
@@ -40,7 +41,6 @@ log = structlog.get_logger()
 _MUCH = 200_000  # bytes of one read, after which others have their turn: the loop would read on, for megabytes
 _WRITE_HIGH = 1 << 20
 _WRITE_LOW = 256 << 10
-_BLOCKED = "low on memory: consumers must take messages first"
 
 
 class Connection(asyncio.Protocol):
@@ -72,6 +72,7 @@ class Connection(asyncio.Protocol):
         self._to_confirm: dict[Session, None] = {}
         self.closing = False  # its end is known, and in the log where it has to be
         self._broken = False  # by a fault of ours
+        self.blocked = Blocked(self)
         self.parting = False  # the client has said goodbye: it is sent no deliveries any more
         self.last_read = self.last_write = 0.0
         self.timers: list[asyncio.TimerHandle] = []
@@ -256,18 +257,11 @@ class Connection(asyncio.Protocol):
         state = pressure.state
         if state in self._holds:
             return
-        self.hold(state)
         if state is Congestion.BLOCKED:
-            self.engine.blocked(_BLOCKED)
-        self.broker.publisher.when_relieved(pressure, lambda: self._relieved(state))
-
-    def _relieved(self, state: Congestion) -> None:
-        if self.lost:
-            return
-        if state is Congestion.BLOCKED:
-            self.engine.blocked(None)
-            self.flush_soon()
-        self.release(state)
+            self.blocked.block(state, LOW_ON_MEMORY)
+        else:
+            self.hold(state)
+        self.broker.publisher.when_relieved(pressure, lambda: self.blocked.unblock(state))
 
     # -------------------------------------------------------------- requests
 

@@ -69,6 +69,8 @@ class StackHealth:
         answers = await asyncio.gather(*(self._check(address, _DEADLINE) for address in addresses))
         serving = {address for address, answer in zip(addresses, answers, strict=True) if answer}
         states = {name: OK if address in serving else "not serving" for name, address in self._singles.items()}
+        if states["store"] == OK and self._table.unwritable:
+            states["store"] = self._table.unwritable
         states["router"] = OK if routers & serving else "not serving"
         states["queue"] = queue_state(self._table, self._partitions, serving)
         away = sorted(routers - serving) if routers & serving else []

@@ -10,18 +10,15 @@ from __future__ import annotations
 import asyncio
 from typing import Protocol
 
-import structlog
-
 from services.common.clock import epoch_ns
 from services.store.commit_spans import CommitSpans
+from services.store.disk import Disk
 from services.store.draft import Draft
 from services.store.live import Live
 from services.store.provider import Changes, Provider
 from services.store.running import RunningTime
 
 RETRY_SECONDS = 0.25
-
-log = structlog.get_logger()
 
 
 class Work(Protocol):
@@ -37,8 +34,11 @@ class Work(Protocol):
 class Committer:
     """Takes work from everywhere in the store, gives it to the provider group by group."""
 
-    def __init__(self, provider: Provider, live: Live, running: RunningTime, spans: CommitSpans | None = None) -> None:
+    def __init__(
+        self, provider: Provider, disk: Disk, live: Live, running: RunningTime, spans: CommitSpans | None = None
+    ) -> None:
         self._provider = provider
+        self._disk = disk
         self._live = live
         self._running = running
         self._spans = spans or CommitSpans()
@@ -79,17 +79,12 @@ class Committer:
             work.written()
 
     async def _write(self, changes: Changes) -> None:
-        failing = False
         while True:
             try:
                 await self._provider.commit(changes)
             except Exception as failure:  # noqa: BLE001 - whatever it is, an answer now would be a lie
-                if not failing:
-                    # A line, no stack: it is the disk, and the reason says what of it.
-                    log.error("cannot write, will try until it works; confirms wait", reason=repr(failure))  # noqa: TRY400
-                failing = True
+                self._disk.failed(failure)
                 await asyncio.sleep(RETRY_SECONDS)
             else:
-                if failing:
-                    log.info("writing works again")
+                self._disk.wrote()
                 return

@@ -9,6 +9,7 @@ from services.common.clock import Clock
 from services.common.runtime import Tasks
 from services.store.commit_spans import CommitSpans
 from services.store.committer import Committer
+from services.store.disk import Disk
 from services.store.fencing import Epochs
 from services.store.housekeeping import Housekeeping
 from services.store.journal import Journal
@@ -32,21 +33,28 @@ class Engine:
         on_failure: Callable[[BaseException], None],
         events: Events = UNHEARD,
         spans: CommitSpans | None = None,
+        disk_reserve: int = 0,
     ) -> None:
-        """`on_failure` is told when one of the loops ends, which is a bug: nothing would be answered any more."""
+        """`on_failure` is told when one of the loops ends, which is a bug: nothing would be answered any more.
+
+        `disk_reserve` as HOPLINE_DISK_RESERVE.
+        """
         self.provider = provider
         self.incarnation = 0
         self.epochs = Epochs()
         self._live = Live()
         self._tasks = Tasks(on_failure)
         self._running = RunningTime(clock)
-        self._committer = Committer(provider, self._live, self._running, spans)
+        self._disk = Disk(provider.room, disk_reserve, self._tell_unwritable)
+        self._committer = Committer(provider, self._disk, self._live, self._running, spans)
         self.leases = Leases(self._committer, self.epochs, clock, lease_ttl_ms, events)
         self.records = Records(self._committer, self.epochs)
         self.origins = Origins(self._committer)
         self.transactions = Transactions(self._committer, self.epochs)
         self.journal = Journal(self._committer, self.epochs, self.transactions)
-        self._housekeeping = Housekeeping(provider, self._committer, self._live, self.transactions, self._running)
+        self._housekeeping = Housekeeping(
+            provider, self._disk, self._committer, self._live, self.transactions, self._running
+        )
 
     async def start(self) -> None:
         """Reads back what the provider holds and begins to commit. Raises InternalError when that cannot be used."""
@@ -59,9 +67,13 @@ class Engine:
         self.origins.restore(await self.provider.last_origin())
         self.records.restore(await self.provider.records(), self.incarnation)
         self.leases.restore(await self.provider.leases(), self.incarnation)
+        self._disk.look()
         self._tasks.start(self._committer.run(), "commit")
         self._tasks.start(self.leases.run(), "lease expiry")
         self._tasks.start(self._housekeeping.run(), "housekeeping")
+
+    def _tell_unwritable(self, why: str) -> None:
+        self.leases.unwritable(why)
 
     async def stop(self) -> None:
         """Ends; what was not acknowledged may be there or not."""

@@ -8,6 +8,7 @@ import structlog
 
 from services.store.committer import Committer
 from services.store.compaction import compact
+from services.store.disk import Disk
 from services.store.live import Live
 from services.store.provider import Provider
 from services.store.running import RunningTime
@@ -27,12 +28,14 @@ class Housekeeping:
     def __init__(
         self,
         provider: Provider,
+        disk: Disk,
         committer: Committer,
         live: Live,
         transactions: Transactions,
         running: RunningTime,
     ) -> None:
         self._provider = provider
+        self._disk = disk
         self._committer = committer
         self._live = live
         self._transactions = transactions
@@ -45,6 +48,7 @@ class Housekeeping:
         while True:
             await asyncio.sleep(_PERIOD_SECONDS)
             turn += 1
+            self._disk.look()
             try:
                 await self._step(tidy=turn % _TIDY_EVERY == 0)
             except Exception as failure:  # noqa: BLE001 - the disk may be full for a while; commits go on trying too
@@ -55,6 +59,8 @@ class Housekeeping:
                 failed = False
 
     async def _step(self, *, tidy: bool) -> None:
+        if self._disk.low:
+            await self._provider.make_room()
         now = self._running.look()
         for work in await compact(self._provider, self._live, now):
             self._committer.submit(work)

@@ -36,6 +36,7 @@ class Table:
         self._rows: dict[str, LeaseRow] = {}
         self._members: dict[str, Alive] = {}
         self._loads: dict[str, LeaseLoad] = {}
+        self._unwritable = ""
 
     def restore(self, rows: Iterable[LeaseRow], version: int, now: float, ttl: float) -> None:
         """Believes every holder from before the start alive for one time to live."""
@@ -98,6 +99,11 @@ class Table:
     def _late(self, now: float) -> list[tuple[str, Alive]]:
         return [(name, alive) for name, alive in self._members.items() if alive.deadline <= now]
 
+    def unwritable(self, why: str) -> None:
+        """Nothing can be kept for now, and why; "" when it can."""
+        self._unwritable = why
+        self.version += 1
+
     def put(self, row: LeaseRow) -> None:
         """A lease changed hands, or was let go."""
         self._rows[row.name] = row
@@ -129,7 +135,9 @@ class Table:
 
     def published(self, role: str) -> LeaseTable:
         """What those who watch `role` are told."""
-        return LeaseTable(leases=self._leases(role), members=self._alive(role), version=self.version)
+        return LeaseTable(
+            leases=self._leases(role), members=self._alive(role), version=self.version, unwritable=self._unwritable
+        )
 
     def _leases(self, role: str) -> list[Lease]:
         leases = []

@@ -116,6 +116,11 @@ class Leases:
             log.warning("no member was heard for a while, nobody's leases have run out", members=late)
         self._heard = now
 
+    def unwritable(self, why: str) -> None:
+        """Whoever watches is told that nothing can be kept for now, and why; "" when it can again."""
+        self._table.unwritable(why)
+        self._publish()
+
     def taken(self, rows: list[LeaseRow]) -> None:
         """Acquisitions are on disk."""
         for row in rows:

@@ -10,6 +10,8 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
+from services.common.disk import Room
+
 
 class EntryRow(NamedTuple):
     """A batch of entries of one partition, as it is kept."""
@@ -200,3 +202,9 @@ class Provider(Entries, Transactions, Leases, Origins, Records, Protocol):
 
         Gives back some space.
         """
+
+    def room(self) -> Room | None:
+        """How much there is where it writes, asked for at once and often; None where that is no disk."""
+
+    async def make_room(self) -> None:
+        """Gives back what it can do without. Called now and then while there is little; may raise."""

@@ -55,6 +55,7 @@ class Service:
             _end_process,
             self._bus,
             CommitSpans(self._tracer, settings.store_provider),
+            settings.disk_reserve,
         )
         self._server = Server(self._address, [NAME], self._tracer)
         self._tasks = Tasks()

@@ -51,6 +51,7 @@ class Channel:
         self.recover_asked = 0  # when everything unsettled was asked to be sent again, until the answer
         self._unbound: list[Sent] = []
         self._unknown: list[Delivered] = []
+        self._before = (0, 0)  # of these, when the request under way was sent
         self._part: list[Any] = []
 
     @property
@@ -70,6 +71,7 @@ class Channel:
             raise GoneError(self.opened.code, self.opened.text)
         assert self.answer is None, "one request at a time"
         self.answer = asyncio.get_running_loop().create_future()
+        self._before = len(self._unbound), len(self._unknown)
         self.wire.send(self.number, request)
         try:
             return await self.answer
@@ -148,11 +150,13 @@ class Channel:
     def answered(self, value: Any) -> None:
         """What was sent before the request has been carried out by the gateway."""
         now = self.wire.history.tick()
-        for sent in self._unbound:
+        # Deliveries come, and are settled, while a request is under way; when the connection ends none is.
+        unbound, unknown = self._before if self.answer else (len(self._unbound), len(self._unknown))
+        for sent in self._unbound[:unbound]:
             sent.bound = now
-        for delivered in self._unknown:
+        for delivered in self._unknown[:unknown]:
             delivered.known = now
-        self._unbound, self._unknown = [], []
+        del self._unbound[:unbound], self._unknown[:unknown]
         if self.answer and not self.answer.done():
             self.answer.set_result(value)
 

@@ -54,6 +54,11 @@ class BrokerHouse:
         return self._inner.topology
 
     @property
+    def store(self) -> Any:
+        """The store's service."""
+        return self._inner.store
+
+    @property
     def queues(self) -> dict[str, Any]:
         """The queue processes by name."""
         return self._inner.queues
@@ -92,10 +97,11 @@ class BrokerHouse:
         """One more queue process; returns when it serves its share."""
         await self._inner.start_queue(name)
 
-    async def start_gateway(self, port: int) -> None:
-        """One more; returns when clients can log in."""
-        self.ports.append(port)
-        await self._start_gateway(len(self.ports), port)
+    async def start_gateway(self, port: int = 0) -> int:
+        """One more, at a free port for 0; returns when clients can log in, and gives its number for `connect`."""
+        self.ports.append(port or free_port())
+        await self._start_gateway(len(self.ports), self.ports[-1])
+        return len(self.ports) - 1
 
     async def _start_gateway(self, number: int, port: int) -> None:
         run = self._inner.settings.run_folder

@@ -31,6 +31,7 @@ class PartitionTable:
 
     owners: dict[int, Owner] = field(default_factory=dict)
     members: dict[str, str] = field(default_factory=dict)  # member → address, of the processes believed alive
+    unwritable: str = ""  # why the store cannot keep anything for now
     listeners: list[Callable[[], None]] = field(default_factory=list)
 
     async def follow(self, tables: AsyncIterator[pb.LeaseTable]) -> None:
@@ -47,4 +48,5 @@ class PartitionTable:
             for lease in table.leases
             if (partition := partition_in(lease.name)) is not None
         }
+        self.unwritable = table.unwritable
         for_each("hearing of the partitions' owners", self.listeners, call)

@@ -152,6 +152,10 @@ class Publisher:
                 pressure = Pressure(Congestion.FULL, link)
         return pressure
 
+    def under_way(self) -> Iterator[Attempt]:
+        """What was sent to queue processes and is not done."""
+        return chain.from_iterable(link.under_way() for link in self._links.values())
+
     def when_relieved(self, pressure: Pressure, callback: Callable[[], None]) -> None:
         """Calls back once, when a publisher that was told so may try again."""
         self._held.append((pressure, callback))

@@ -304,6 +304,10 @@ class QueueLink:
             self._frame.publishes.append(self._batch())
         self._cut.append(self._take_frame())
 
+    def under_way(self) -> list[Attempt]:
+        """What is not done."""
+        return [attempt for sent in self._sent.values() for attempt in sent.attempts] + self._waiting
+
     def _numbered(self, frame: pb.LinkFrame, settled: list[Settlement]) -> pb.LinkFrame:
         if frame.settles:
             self._settling += 1
@@ -373,7 +377,7 @@ class QueueLink:
         if not self.up:
             return
         self.up, self.full_everywhere, self.full = False, False, frozenset()
-        attempts = [attempt for sent in self._sent.values() for attempt in sent.attempts] + self._waiting
+        attempts = self.under_way()
         self._sent, self._waiting, self._waiting_size, self.outstanding = {}, [], 0, 0
         self._unanswered = {0: self.take_unsettled(lambda _: True)}
         self._take_frame()

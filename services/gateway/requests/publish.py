@@ -113,6 +113,8 @@ def _publish_run(session: Session, request: v.Publish, queue_ids: tuple[int, ...
         if traced:
             traced.unroutable(returned=request.mandatory)
         _give_up(session, request, uids)
+    if session.broker.unwritable.now and attributes.persistent:
+        session.broker.unwritable.published(session.connection, queue_ids)
 
 
 def _send(session: Session, request: v.Publish, run: Run, uids: range, traced: Reception | None) -> None:

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 from services.common.clock import epoch_ms
+from services.common.disk import Room
 from services.store.origins import LAST_ORIGIN
 from services.store.provider import (
     Changes,
@@ -47,6 +48,11 @@ class MemoryProvider:
     async def open(self) -> None: ...
 
     async def close(self) -> None: ...
+
+    def room(self) -> Room | None:
+        return None
+
+    async def make_room(self) -> None: ...
 
     async def commit(self, changes: Changes) -> None:
         """Cannot fail."""

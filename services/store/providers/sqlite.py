@@ -8,6 +8,8 @@ from pathlib import Path
 
 import structlog
 
+from services.common import disk
+from services.common.disk import Room
 from services.common.errors import InternalError
 from services.common.runtime import Tasks
 from services.store.provider import (
@@ -25,14 +27,20 @@ from services.store.providers import sqlite_read, sqlite_write
 from services.store.providers.sqlite_database import Database
 from services.store.providers.sqlite_schema import migrate
 
-# Log written since the last checkpoint, roughly, at which the next one starts.
+# Log written since the last checkpoint, roughly, at which the next one starts. What is folded in may make the file grow
+# by as much, so the less room there is the sooner that must be.
 _CHECKPOINT_BYTES = 64 << 20
+_CHECKPOINT_AT_LEAST = 1 << 20
+_CHECKPOINT_SHARE = 8  # an eighth of what is free
 _CHECKPOINT_ROUNDS = 3
 # What a commit writes besides blobs: the pages of rows and indexes that it touches.
 _COMMIT_BYTES = 96 << 10
 # Pages given back to the file system at once, and free pages that are kept for the next peak.
 _VACUUM_PAGES = 512
 _KEEP_FREE_PAGES = 4096
+# While there is little room: few at once, since they go through the log, and none are kept.
+_VACUUM_PAGES_WHEN_LOW = 64
+_VACUUM_ROUNDS_WHEN_LOW = 16
 
 log = structlog.get_logger()
 
@@ -48,6 +56,7 @@ class SQLiteProvider:
         self._checkpointer = Database(path)
         self._tasks = Tasks()
         self._unchecked = 0
+        self._checkpoint_at = _CHECKPOINT_BYTES
         self._checkpointing = False
 
     async def open(self) -> None:
@@ -78,7 +87,7 @@ class SQLiteProvider:
     async def commit(self, changes: Changes) -> None:
         await self._writer.run(sqlite_write.write, changes)
         self._unchecked += _COMMIT_BYTES + sum(map(len, changes.contents.values()))
-        if self._unchecked >= _CHECKPOINT_BYTES and not self._checkpointing:
+        if self._unchecked >= self._checkpoint_at and not self._checkpointing:
             self._checkpointing = True
             self._unchecked = 0
             self._tasks.start(self._checkpoint(), "checkpoint")
@@ -96,12 +105,27 @@ class SQLiteProvider:
         finally:
             self._checkpointing = False
 
+    def room(self) -> Room | None:
+        found = disk.room(self._path.parent)
+        if found is not None:
+            self._checkpoint_at = max(_CHECKPOINT_AT_LEAST, min(_CHECKPOINT_BYTES, found.free // _CHECKPOINT_SHARE))
+        return found
+
+    async def make_room(self) -> None:
+        """The log is cut to nothing, and the file by pages that are free."""
+        for _ in range(_VACUUM_ROUNDS_WHEN_LOW):
+            await self._writer.rows("PRAGMA wal_checkpoint(TRUNCATE)")
+            ((free,),) = await self._reader.rows("PRAGMA freelist_count")
+            if not free:
+                return
+            await self._writer.run(sqlite_write.vacuum, _VACUUM_PAGES_WHEN_LOW)
+
     async def tidy(self, outcomes_before: int, marks_before: int) -> None:
         await self._writer.rows("DELETE FROM outcome WHERE at < ?", (outcomes_before,))
         await self._writer.run(sqlite_write.forget, marks_before)
         ((free,),) = await self._reader.rows("PRAGMA freelist_count")
         if free > _KEEP_FREE_PAGES:
-            await self._writer.rows(f"PRAGMA incremental_vacuum({_VACUUM_PAGES})")
+            await self._writer.run(sqlite_write.vacuum, _VACUUM_PAGES)
 
     async def live(self) -> list[LiveRow]:
         return await self._reader.run(sqlite_read.live)

@@ -56,6 +56,12 @@ def forget(connection: sqlite3.Connection, before: int) -> None:
         raise
 
 
+def vacuum(connection: sqlite3.Connection, pages: int) -> None:
+    """Gives so many free pages back to the file system, once the log is folded in."""
+    # It takes one step for each page, and has no column: `execute` would take one step alone.
+    connection.executescript(f"PRAGMA incremental_vacuum({pages})")
+
+
 def blob_of(transaction: int) -> bytes:
     """A transaction's id has all of 64 bits; SQLite's integers have one less."""
     return transaction.to_bytes(8, "big")

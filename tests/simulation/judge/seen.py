@@ -141,12 +141,17 @@ def held_by_two(facts: Facts) -> Iterator[Violation]:
             gateway = before.channel.connection.gateway
             if facts.troubled(gateway) or facts.may_be_deaf(gateway):
                 continue
-            if before.channel.held_until > after.at:
+            if before.channel.held_until > after.at and not _may_be_taken_back(after):
                 yield Violation(
                     "what one holds is nobody else's",
                     f"{told(sent)} was delivered from {queue} to {after.channel.connection.client} (tag {after.tag})"
                     f" while {before.channel.connection.client} held it (tag {before.tag})",
                 )
+
+
+def _may_be_taken_back(delivered: Delivered) -> bool:
+    """Whether the broker may have given it to somebody else while it was on its way: it ended the channel first."""
+    return not delivered.channel.held_until and delivered.known is None
 
 
 def twice(facts: Facts) -> Iterator[Violation]:

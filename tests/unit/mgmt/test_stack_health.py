@@ -27,8 +27,8 @@ class Stack:
         self.asked = 0
         self.now = 0.0
         self.routers: list[str] = []  # that the store knows
-        table = table_of(dict.fromkeys(range(4), "q1"), {"q1"})
-        self.health = StackHealth(settings, table, lambda: self.routers, self._check, lambda: self.now)
+        self.table = table_of(dict.fromkeys(range(4), "q1"), {"q1"})
+        self.health = StackHealth(settings, self.table, lambda: self.routers, self._check, lambda: self.now)
 
     async def _check(self, address: str, seconds: float) -> bool:
         self.asked += 1
@@ -77,6 +77,14 @@ async def test_queue_process_down(stack: Stack) -> None:
     """An owner that does not answer is missed before its lease runs out."""
     stack.down.add("q1")
     assert (await stack.health.report()).services["queue"] == "not serving: q1"
+
+
+async def test_full_disk(stack: Stack) -> None:
+    """A store that answers and cannot keep anything is not well, and the report says why."""
+    stack.table.unwritable = "low on disk: 0 KiB free, 64 MiB must be"
+    report = await stack.health.report()
+    assert not report.ok
+    assert report.services["store"] == "low on disk: 0 KiB free, 64 MiB must be"
 
 
 async def test_good_report_is_kept(stack: Stack, settings: Settings) -> None:

@@ -1,0 +1,42 @@
+"""Room on a disk: how much there is, how much messages keep for themselves, and whether the rest has to give way."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import NamedTuple
+
+_MOST = 64 << 20
+_SHARE = 10  # a tenth of a small disk
+_GIVES_WAY = 2  # times what messages keep: what is not messages stops before they have to
+
+
+class Room(NamedTuple):
+    """Bytes of a disk: what this process may still write, and all that there is."""
+
+    free: int
+    total: int
+
+
+def room(folder: Path) -> Room | None:
+    """Of the disk that has `folder`; None where that cannot be found out."""
+    try:
+        found = os.statvfs(folder)
+    except OSError:
+        return None
+    return Room(found.f_bavail * found.f_frsize, found.f_blocks * found.f_frsize)
+
+
+def reserve(configured: int, total: int) -> int:
+    """Bytes that stay free of messages; `configured` as HOPLINE_DISK_RESERVE, `total` the size of the disk."""
+    return configured or min(_MOST, total // _SHARE)
+
+
+def must_give_way(configured: int, found: Room | None) -> bool:
+    """Whether what is no message (the record, spans) may not be written any more."""
+    return found is not None and found.free < _GIVES_WAY * reserve(configured, found.total)
+
+
+def mebibytes(size: int) -> str:
+    """For people."""
+    return f"{size / (1 << 20):.0f} MiB" if size >= 1 << 20 else f"{size // 1024} KiB"

@@ -1,0 +1,58 @@
+"""Publishers of what must be kept wait while the store cannot keep it: they are told why, and are read no further.
+
+As RabbitMQ's disk alarm, but for those alone who publish persistent messages to durable queues, or wait to hear that
+such are safe: whatever is not to be kept goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+from weakref import WeakSet
+
+from services.common.containment import for_each
+from services.gateway.requests.publish import PublishTicket
+from services.gateway.tracing.publishing import TracedTicket
+
+if TYPE_CHECKING:
+    from services.common.clients.outbound import Attempt
+    from services.common.clients.partition_table import PartitionTable
+    from services.common.clients.publisher import Publisher
+    from services.gateway.connection import Connection
+    from services.rpc.router_pb2 import QueueDefinition
+
+
+class Unwritable:
+    """Follows what the store says of its disk with its leases."""
+
+    def __init__(self, table: PartitionTable, publisher: Publisher, queues: Mapping[int, QueueDefinition]) -> None:
+        self.now = False
+        """Whether the store can keep nothing more at the moment."""
+        self._table = table
+        self._publisher = publisher
+        self._queues = queues
+        self._held: WeakSet[Connection] = WeakSet()
+        table.listeners.append(self._heard)
+
+    def published(self, connection: Connection, queue_ids: Sequence[int]) -> None:
+        """A connection has published persistent messages meanwhile: it waits, if any of the queues is kept."""
+        if connection.lost or connection in self._held:
+            return
+        if any((queue := self._queues.get(queue_id)) and queue.durable for queue_id in queue_ids):
+            self._held.add(connection)
+            connection.blocked.block(self, self._table.unwritable)
+
+    def _heard(self) -> None:
+        before, self.now = self.now, bool(self._table.unwritable)
+        if self.now and not before:
+            for_each("telling who waits for the store", list(self._publisher.under_way()), self._waits)
+        elif before and not self.now:
+            held, self._held = list(self._held), WeakSet()
+            for_each("letting a publisher go on", held, lambda connection: connection.blocked.unblock(self))
+
+    def _waits(self, attempt: Attempt) -> None:
+        ticket = attempt.delivery.ticket
+        if isinstance(ticket, TracedTicket):
+            ticket = ticket.ticket
+        if attempt.run.persistent and isinstance(ticket, PublishTicket):
+            self.published(ticket.session.connection, attempt.queue_ids)

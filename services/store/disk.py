@@ -1,0 +1,81 @@
+"""Whether the store can go on writing. What it cannot, and why, is said in its log and to everybody who follows leases.
+
+Publishers wait from when the disk has less room than is kept in reserve. In that, leases, acknowledgements and the
+folding in of the log go on, so consumers can make room. A disk that others fill to the last byte makes all wait.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import structlog
+
+from services.common.disk import Room, mebibytes, reserve
+
+_ENOUGH = 1.25  # times the reserve: publishers go on
+
+log = structlog.get_logger()
+
+
+class Disk:
+    """`room` tells how much there is, None where nothing is written to a disk; `tell` is called with every change."""
+
+    def __init__(self, room: Callable[[], Room | None], configured: int, tell: Callable[[str], None]) -> None:
+        """`configured` as HOPLINE_DISK_RESERVE."""
+        self._room = room
+        self._configured = configured
+        self._tell = tell
+        self._failure = ""
+        self._shortage = ""
+        self._told = ""
+
+    @property
+    def low(self) -> bool:
+        """Whether there is less room than has to be."""
+        return bool(self._shortage)
+
+    def look(self) -> None:
+        """Finds out how much room there is; cheap enough for every commit."""
+        found = self._room()
+        if found is None:
+            return
+        kept = reserve(self._configured, found.total)
+        low = found.free < (kept * _ENOUGH if self.low else kept)
+        if low and not self.low:
+            self._shortage = f"low on disk: {mebibytes(found.free)} free, {mebibytes(kept)} must be"
+            log.warning(
+                "low on disk, publishers of persistent messages wait",
+                free=mebibytes(found.free),
+                reserve=mebibytes(kept),
+                do="make room on the disk of the data folder, or let consumers empty queues; it goes on by itself",
+            )
+        elif self.low and not low:
+            self._shortage = ""
+            log.info("there is room on the disk again", free=mebibytes(found.free))
+        self._say()
+
+    def failed(self, failure: Exception) -> None:
+        """A commit could not be written, and is tried again."""
+        if not self._failure:
+            # A line, no stack: it is the disk, and the reason says what of it.
+            log.error(
+                "cannot write, will try until it works; confirms wait",
+                reason=repr(failure),
+                do="make room on the disk of the data folder, or mend it; the store goes on by itself",
+            )
+            self._failure = f"cannot write: {str(failure) or type(failure).__name__}"
+        self._say()
+
+    def wrote(self) -> None:
+        """A commit is on disk."""
+        if self._failure:
+            self._failure = ""
+            log.info("writing works again")
+        self.look()
+        self._say()
+
+    def _say(self) -> None:
+        trouble = self._failure or self._shortage
+        if trouble != self._told:
+            self._told = trouble
+            self._tell(trouble)

@@ -1,0 +1,117 @@
+"""What the store says of its disk, and to whom."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import structlog
+
+from services.common import disk as rooms
+from services.common.disk import Room, must_give_way, reserve
+from services.store.disk import Disk
+from services.store.providers.sqlite import SQLiteProvider
+from tests.support.store_house import House, content, dequeue, enqueue
+
+_MIB = 1 << 20
+
+
+def size(folder: Path, pattern: str = "*") -> int:
+    """Bytes of the files."""
+    return sum(path.stat().st_size for path in folder.glob(pattern))
+
+
+class Desk:
+    """A disk with as much room as the test says, of 1000 MiB."""
+
+    def __init__(self, configured: int = 0) -> None:
+        self.free = 1000
+        self.told: list[str] = []
+        self.disk = Disk(lambda: Room(self.free * _MIB, 1000 * _MIB), configured, self.told.append)
+
+    def has(self, free: int) -> list[str]:
+        """So many MiB are free; gives everything that was told so far."""
+        self.free = free
+        self.disk.look()
+        return self.told
+
+
+def test_low_and_enough_again() -> None:
+    """Said once below the reserve, taken back a quarter above it; each is one line in the log, with what to do."""
+    desk = Desk()
+    low = "low on disk: 63 MiB free, 64 MiB must be"
+    with structlog.testing.capture_logs() as logs:
+        assert desk.has(64) == []
+        assert desk.has(63) == [low]
+        assert desk.has(10) == [low]
+        assert desk.has(79) == [low]
+        assert desk.has(80) == [low, ""]
+    assert [line["log_level"] for line in logs] == ["warning", "info"]
+    assert "make room" in logs[0]["do"]
+
+
+def test_a_failing_commit() -> None:
+    """Its reason is told until one is written, once for all attempts, and what is short besides is told after it."""
+    desk = Desk()
+    desk.free = 0
+    for _ in range(3):
+        desk.disk.failed(OSError(28, "No space left on device"))
+    assert desk.told == ["cannot write: [Errno 28] No space left on device"]
+    desk.disk.wrote()
+    assert desk.told[1:] == ["low on disk: 0 KiB free, 64 MiB must be"]
+    desk.free = 500
+    desk.disk.wrote()
+    assert desk.told[2:] == [""]
+
+
+@pytest.mark.parametrize(
+    ("configured", "total", "kept"), [(0, 10_000 * _MIB, 64 * _MIB), (0, 100 * _MIB, 10 * _MIB), (7, 100, 7)]
+)
+def test_reserve(configured: int, total: int, kept: int) -> None:
+    """What is said, or else a tenth of a small disk and 64 MiB of a large one."""
+    assert reserve(configured, total) == kept
+
+
+def test_others_give_way_first() -> None:
+    """What is no message is not written any more before messages have to wait."""
+    assert not must_give_way(0, Room(128 * _MIB, 1000 * _MIB))
+    assert must_give_way(0, Room(127 * _MIB, 1000 * _MIB))
+    assert not must_give_way(0, None)
+
+
+async def test_the_log_is_folded_in_early_where_there_is_little(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With 16 MiB free the log is folded in after 2 MiB, so that both it and what it becomes find room."""
+    provider = SQLiteProvider(tmp_path)
+    house = House("small", tmp_path, lambda _: provider)
+    monkeypatch.setattr(rooms, "room", lambda _: Room(16 * _MIB, 160 * _MIB))
+    await house.start()
+    for number in range(0, 12_000, 100):
+        frame = enqueue(number, 100)
+        frame.contents[0].columns = content(number, 100, size=1000).columns
+        await house.append(frame)
+    log, file = size(tmp_path, "*-wal"), size(tmp_path, "*.db")
+    await house.stop()
+    assert file > 6 * _MIB
+    assert log < 8 * _MIB
+
+
+async def test_what_is_given_back_when_room_is_short(tmp_path: Path) -> None:
+    """The log and the pages of messages that are gone are the file system's again."""
+    provider = SQLiteProvider(tmp_path)
+    house = House("small", tmp_path, lambda _: provider)
+    await house.start()
+    for number in range(0, 3000, 100):
+        frame = enqueue(number, 100)
+        frame.contents[0].columns = content(number, 100, size=1000).columns
+        await house.append(frame)
+    await provider.make_room()
+    for number in range(0, 3000, 100):
+        await house.append(dequeue(number, *range(100)))
+    full = size(tmp_path)
+    await provider.make_room()
+    left = size(tmp_path)
+    await house.stop()
+    assert full > 3 * _MIB
+    assert left < _MIB
