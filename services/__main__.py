@@ -17,6 +17,7 @@ from services.common.bus.address import bus_address
 from services.common.bus.subject import ALL
 from services.common.cli import messages
 from services.common.cli.asking import fail, read_settings, run
+from services.common.cli.health import health_lines
 from services.common.cli.password import read_password
 from services.common.cli.printable import printable
 from services.common.cli.tracing import commands as tracing_commands
@@ -210,12 +211,11 @@ def list_virtual_hosts() -> None:
 
 @app.command()
 def health() -> None:
-    """Says how each part of the running stack is; exit status 0 when all are well."""
+    """Says how each part of the running stack is, and each of its members; exit status 0 when all parts are well."""
     settings = read_settings()
     status, body = run(healthz.ask(settings.http_host, settings.http_port), f"HTTP port {settings.http_port}")
-    for name, state in body.get("services", {}).items():
-        away = body.get("away", {}).get(name)
-        typer.echo(f"{name:<8} {state}" + (f", away: {', '.join(away)}" if away else ""))
+    for line in health_lines(body):
+        typer.echo(line)
     raise typer.Exit(0 if status == 200 else 1)
 
 

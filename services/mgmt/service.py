@@ -8,12 +8,14 @@ import structlog
 
 from services.common.clients.dry_run import DryRunOfAny
 from services.common.clients.partition_table import ROLE, PartitionTable
+from services.common.clients.routers import ROLE as ROUTER
 from services.common.clients.routers import Routers
 from services.common.clients.store import StoreClient
 from services.common.config import Settings
 from services.common.errors import Unavailable
 from services.common.grpc_channel import Server
 from services.common.runtime import Tasks
+from services.common.watchers import RECORD_KIND
 from services.mgmt.first_user import FirstUser, first_user
 from services.mgmt.handler import Handler
 from services.mgmt.http import HttpServer, application
@@ -21,6 +23,7 @@ from services.mgmt.ledger.filer import Filer
 from services.mgmt.lookup.lookup import LookUp
 from services.mgmt.rest.route import dry_run_routes
 from services.mgmt.rest.trace import trace_routes
+from services.mgmt.roll import Roll
 from services.mgmt.stack_health import StackHealth
 from services.mgmt.users import Users
 from services.rpc.mgmt_pb2_grpc import add_MgmtServicer_to_server
@@ -54,12 +57,20 @@ class Service:
         self._tasks.start(table.follow(self._store.watch_leases(ROLE)), name="follow leases")
         self._routers = Routers(self._store, NAME)
         self._routers.start()
+        roll = self._roll_of(table)
         routers = [trace_routes(self._look_up), dry_run_routes(DryRunOfAny(self._routers))]
-        health = StackHealth(settings, table, self._routers.addresses)
+        health = StackHealth(settings, table, roll)
         self._http.start(application(health, users, routers))
         await _seed(users, first)
         await self._server.ready()
         log.info("mgmt ready", http_port=self.http_port)
+
+    def _roll_of(self, table: PartitionTable) -> Roll:
+        roll, routers = Roll(), self._routers
+        table.listeners.append(lambda: roll.update(ROLE, table.members))
+        routers.listeners.append(lambda: roll.update(ROUTER, routers.members()))
+        self._tasks.start(roll.follow_gateways(self._store.watch_records([RECORD_KIND])), name="follow gateways")
+        return roll
 
     async def stop(self) -> None:
         """Ends what is under way, then leaves the store."""

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from services.common.clients.partition_table import PartitionTable
 from services.common.clock import Clock, monotonic
 from services.common.config import Settings
 from services.common.grpc_channel import is_serving
+from services.mgmt.roll import OK, ROLES, SILENT, Roll, expected, supervised
 
-OK = "ok"
 _DEADLINE = 0.5  # seconds for one health check
 _GOOD_FOR = 0.5  # seconds that a report is given again: whoever polls costs no more than that
 _BAD_FOR = 0.05  # a stack that comes up is noticed at once
@@ -21,10 +21,14 @@ HealthCheck = Callable[[str, float], Awaitable[bool]]
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Each part of the stack, "ok" or what is wrong with it; and who is away though others stand in, by part."""
+    """Each part of the stack, "ok" or what is wrong with it; who is away though others stand in, by part.
+
+    `members` says the same of each member of the parts that may have several.
+    """
 
     services: dict[str, str]
     away: dict[str, list[str]] = field(default_factory=dict)
+    members: dict[str, dict[str, str]] = field(default_factory=dict)
 
     @property
     def ok(self) -> bool:
@@ -38,14 +42,14 @@ class StackHealth:
         self,
         settings: Settings,
         table: PartitionTable,
-        routers: Callable[[], Collection[str]],
+        roll: Roll,
         check: HealthCheck = is_serving,
         clock: Clock = monotonic,
     ) -> None:
-        """`routers` gives the addresses of those believed alive: of any of them one is enough."""
+        """`roll` has the members that are believed alive: of several routers one is enough."""
+        self._settings = settings
         self._singles = {name: settings.address_of(name) for name in ("store", "gateway", "mgmt")}
-        self._configured_routers = {settings.address_of(name) for name in settings.router_names}
-        self._routers = routers
+        self._roll = roll
         self._partitions = settings.partitions
         self._table = table
         self._check = check
@@ -64,17 +68,20 @@ class StackHealth:
 
     async def _ask(self) -> Report:
         owners = {owner.address for owner in self._table.owners.values() if owner.member in self._table.members}
-        routers = self._configured_routers.union(self._routers())
-        addresses = sorted({*self._singles.values(), *routers, *owners})
+        planned = expected(self._settings, supervised)
+        members = {role: {*self._roll.there(role).values(), *planned[role].values()} - {""} for role in ROLES}
+        routers = members["router"]
+        addresses = sorted({*self._singles.values(), *owners}.union(*members.values()))
         answers = await asyncio.gather(*(self._check(address, _DEADLINE) for address in addresses))
         serving = {address for address, answer in zip(addresses, answers, strict=True) if answer}
-        states = {name: OK if address in serving else "not serving" for name, address in self._singles.items()}
+        states = {name: OK if address in serving else SILENT for name, address in self._singles.items()}
         if states["store"] == OK and self._table.unwritable:
             states["store"] = self._table.unwritable
-        states["router"] = OK if routers & serving else "not serving"
+        states["router"] = OK if routers & serving else SILENT
         states["queue"] = queue_state(self._table, self._partitions, serving)
         away = sorted(routers - serving) if routers & serving else []
-        return Report(states, {"router": away} if away else {})
+        each = {role: self._roll.states(role, serving, planned[role]) for role in ROLES}
+        return Report(states, {"router": away} if away else {}, {role: found for role, found in each.items() if found})
 
 
 def queue_state(table: PartitionTable, partitions: int, serving: set[str]) -> str:

@@ -14,9 +14,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from services.common.clock import Clock
+from services.common.watchers import RECORD_KIND
 from services.router.topology.effects import News, Record, RecordKey
-
-WATCHER = "watcher"
 
 
 @dataclass(slots=True, eq=False)
@@ -48,7 +47,7 @@ class Place:
 
 
 def place_key(place: Place) -> RecordKey:
-    return RecordKey(WATCHER, place.member)
+    return RecordKey(RECORD_KIND, place.member)
 
 
 def place_record(place: Place) -> Record:

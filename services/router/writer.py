@@ -9,6 +9,7 @@ from services.common.clock import monotonic
 from services.common.containment import for_each
 from services.common.errors import Unavailable
 from services.common.runtime import Tasks
+from services.common.watchers import RECORD_KIND as WATCHER_KIND
 from services.router.changes import Changes
 from services.router.evaluate import evaluate
 from services.router.explaining import explained
@@ -19,7 +20,7 @@ from services.router.topology.effects import Effects
 from services.router.topology.outcome import Outcome
 from services.router.topology.topology import Topology
 from services.router.watch import Watch
-from services.router.watchers import WATCHER, Watchers, read_place
+from services.router.watchers import Watchers, read_place
 from services.router.wire import description, queue_message
 from services.rpc import router_pb2
 
@@ -55,7 +56,7 @@ class Writer:
     async def start(self, member: str) -> None:
         """Reads the topology; from then on everything can be asked. `member` is this router: it is no watcher now."""
         await self._changes.restore()
-        places = await self._store.list([WATCHER])
+        places = await self._store.list([WATCHER_KIND])
         for_each("reading a watcher's place", places, lambda record: self._watchers.expect(read_place(record.value)))
         # Only from here on can a watcher of the former router come back.
         self._watchers.renew_all()

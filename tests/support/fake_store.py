@@ -47,6 +47,7 @@ class FakeStore(store_pb2_grpc.StoreServicer):
             self.records[record.kind, record.key] = record
         for record in request.deletes:
             self.records.pop((record.kind, record.key), None)
+        self._tell(self.table)
         return store_pb2.PutRecordsReply(version=1)
 
     async def ListRecords(
@@ -54,6 +55,15 @@ class FakeStore(store_pb2_grpc.StoreServicer):
     ) -> AsyncIterator[store_pb2.Records]:
         found = [record for record in self.records.values() if record.kind in request.kinds]
         yield store_pb2.Records(records=found, snapshot=True, last=True)
+
+    async def WatchRecords(
+        self, request: store_pb2.WatchRecordsRequest, context: Any
+    ) -> AsyncIterator[store_pb2.Records]:
+        while True:
+            changed = self._changed
+            found = [record for record in self.records.values() if record.kind in request.kinds]
+            yield store_pb2.Records(records=found, snapshot=True, last=True)
+            await changed.wait()
 
     async def WatchLeases(
         self, request: store_pb2.WatchLeasesRequest, context: Any

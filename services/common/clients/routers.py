@@ -76,9 +76,9 @@ class Routers:
         for peer in self._peers.values():
             await peer.close()
 
-    def addresses(self) -> list[str]:
-        """Where those are that are believed alive."""
-        return [router.address for router in self._serving]
+    def members(self) -> dict[str, str]:
+        """Those that are believed alive, with their addresses."""
+        return {router.member: router.address for router in self._serving}
 
     async def known(self) -> Router:
         """The router that writes, when there is one."""

@@ -6,6 +6,7 @@ import pytest
 
 from services.common.clients.partition_table import PartitionTable
 from services.common.config import Settings
+from services.mgmt.roll import Roll
 from services.mgmt.stack_health import Report, StackHealth, queue_state
 from services.rpc.store_pb2 import Lease, LeaseTable, Member
 
@@ -26,9 +27,10 @@ class Stack:
         self.down: set[str] = set()
         self.asked = 0
         self.now = 0.0
-        self.routers: list[str] = []  # that the store knows
+        self.roll = Roll(lambda: self.now)
         self.table = table_of(dict.fromkeys(range(4), "q1"), {"q1"})
-        self.health = StackHealth(settings, self.table, lambda: self.routers, self._check, lambda: self.now)
+        self.health = StackHealth(settings, self.table, self.roll, self._check, lambda: self.now)
+        self.roll.update("queue", self.table.members)
 
     async def _check(self, address: str, seconds: float) -> bool:
         self.asked += 1
@@ -44,7 +46,9 @@ def stack(settings: Settings) -> Stack:
 async def test_all_well(stack: Stack) -> None:
     """When everyone serves and every partition has an owner, the stack is ready."""
     report = await stack.health.report()
-    assert report == Report(dict.fromkeys(["store", "router", "gateway", "mgmt", "queue"], "ok"))
+    assert report == Report(
+        dict.fromkeys(["store", "router", "gateway", "mgmt", "queue"], "ok"), members={"queue": {"q1": "ok"}}
+    )
     assert report.ok
 
 
@@ -60,7 +64,7 @@ async def test_one_down(stack: Stack, settings: Settings, name: str) -> None:
 async def test_one_of_several_routers_down(settings: Settings) -> None:
     """One router is enough, whichever; the report names those that are away, whether started here or elsewhere."""
     stack = Stack(settings.model_copy(update={"routers": 2}))
-    stack.routers = ["r3", "r4"]
+    stack.roll.update("router", {"r3-x": "r3", "r4-x": "r4"})
     first, second = (settings.address_of(name) for name in ("router", "router-2"))
     stack.down = {first, "r3"}
     report = await stack.health.report()
@@ -127,3 +131,32 @@ async def test_callers_share_one_answer(stack: Stack) -> None:
 def test_queue_state(owners: dict[int, str], alive: set[str], serving: set[str], state: str) -> None:
     """Every partition needs an owner that is a live member and answers."""
     assert queue_state(table_of(owners, alive), 2, serving) == state
+
+
+async def test_every_member(stack: Stack) -> None:
+    """Each queue process, router and gateway has its state, also one that owns nothing, or does not answer."""
+    stack.roll.update("queue", {"q1": "q1", "q2": "q2"})
+    stack.roll.update("router", {"router-ab": "r1", "router-2-cd": "r2"})
+    stack.roll.update("gateway", {"gateway-7": "", "gateway-9": ""})
+    stack.down = {"q2", "r2"}
+    report = await stack.health.report()
+    assert report.ok
+    assert report.members == {
+        "router": {"router-ab": "ok", "router-2-cd": "not serving"},
+        "queue": {"q1": "ok", "q2": "not serving"},
+        "gateway": {"gateway-7": "ok", "gateway-9": "ok"},
+    }
+
+
+async def test_what_a_supervisor_runs(stack: Stack, settings: Settings) -> None:
+    """A program of `hopline up` that does not answer is told of by its name though it never was a member."""
+    settings.run_folder.mkdir(parents=True)
+    for name in ("supervisor", "nats", "store", "router", "queue-1", "queue-2", "gateway"):
+        (settings.run_folder / f"{name}.pid").touch()
+    stack.roll.update("queue", {"q1": "q1", "queue-1-ab": settings.address_of("queue-1")})
+    stack.down = {settings.address_of("queue-2"), settings.address_of("gateway")}
+    members = (await stack.health.report()).members
+    assert members == {
+        "queue": {"q1": "ok", "queue-1-ab": "ok", "queue-2": "not serving"},
+        "gateway": {"gateway": "not serving"},
+    }
