@@ -61,7 +61,7 @@ class Service:
         routers = [trace_routes(self._look_up), dry_run_routes(DryRunOfAny(self._routers))]
         health = StackHealth(settings, table, roll)
         self._http.start(application(health, users, routers))
-        await _seed(users, first)
+        await _seed(users, first, settings.address_of("store"))
         await self._server.ready()
         log.info("mgmt ready", http_port=self.http_port)
 
@@ -88,9 +88,13 @@ class Service:
         return self._http.port
 
 
-async def _seed(users: Users, first: FirstUser) -> None:
+async def _seed(users: Users, first: FirstUser, address: str) -> None:
     while True:
         try:
             return await users.seed(first)
         except Unavailable as error:
-            log.warning("waiting for the store", reason=error.text)
+            log.warning(
+                "the first user is not made yet",
+                reason=error.text,
+                do=f"see that the store runs, and is at {address} (HOPLINE_STORE_ADDRESS)",
+            )

@@ -127,13 +127,18 @@ class Partitions:
     def validity_changed(self, *, valid: bool) -> None:
         """As LeaseListener says."""
         if not valid:
-            log.warning("leases may have run out, everything waits until they are renewed")
+            log.warning(
+                "leases may have run out, everything waits until they are renewed",
+                do="see that the store answers, and that this process gets its share of the machine",
+            )
             self._host.resume(valid=False)
 
     def fenced(self, partition: Partition) -> None:
         """The store refused a write: somebody else has the partition."""
         if partition.state is not State.GONE:
-            log.warning("partition was fenced", partition=partition.number, epoch=partition.epoch)
+            log.warning(
+                "another process has the partition, which is let go", partition=partition.number, epoch=partition.epoch
+            )
             self._lose(partition)
 
     # -------------------------------------------------------------- moves

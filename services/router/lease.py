@@ -84,7 +84,10 @@ class Lease:
         if valid:
             self.on_regained()
         else:
-            log.warning("lease not renewed, topology changes wait")
+            log.warning(
+                "the lease may have run out, declarations and bindings wait until it is renewed",
+                do="see that the store answers, and that this process gets its share of the machine",
+            )
 
     def _lose(self) -> None:
         if not self._lost:

@@ -53,7 +53,11 @@ class Housekeeping:
                 await self._step(tidy=turn % _TIDY_EVERY == 0)
             except Exception as failure:  # noqa: BLE001 - the disk may be full for a while; commits go on trying too
                 if not failed:
-                    log.warning("housekeeping failed, will try again", reason=repr(failure))
+                    log.warning(
+                        "what is not needed any more stays on disk, until this works again",
+                        reason=repr(failure),
+                        do="see that the disk of HOPLINE_DATA has room, and takes writes",
+                    )
                 failed = True
             else:
                 failed = False

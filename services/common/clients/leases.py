@@ -79,6 +79,7 @@ class Leases:
         self._granted = ttl_ms / 1000  # the store may give less than was asked for
         self._valid_until = 0.0
         self._valid = False
+        self._told_of = True  # that the store does not answer: until it has once, `start` says so
         self.loads: Callable[[], list[pb.LeaseLoad]] = list
         """Asked before each renewal for loads that have changed."""
         self._now = asyncio.Event()
@@ -87,8 +88,11 @@ class Leases:
 
     async def start(self) -> None:
         """Returns when the store knows this member; waits for the store as long as it takes."""
+        waiting = False
         while not await self._beat():
-            log.info("waiting for the store", role=self._role)
+            if not waiting:
+                log.info("waiting for the store", role=self._role, address=self._store_address)
+            waiting = True
         self._tasks.start(self._run(), "leases")
 
     async def stop(self) -> None:
@@ -151,6 +155,7 @@ class Leases:
             await self._failed(failure)
             await asyncio.sleep(_RETRY_SECONDS)
             return False
+        self._told_of = False
         self._granted = reply.ttl_ms / 1000
         self._believe(sent + self._granted)
         if not self._valid:
@@ -168,8 +173,14 @@ class Leases:
         if await self._is_gone(self._store_address):
             if self.check():
                 self._believe(asked + self._granted)
-        else:
-            log.warning("leases not renewed", role=self._role, reason=failure.text)
+        elif not self._told_of:
+            self._told_of = True
+            log.warning(
+                "leases are not renewed, what needs them waits once they have run out",
+                role=self._role,
+                reason=failure.text,
+                do="see that the store runs, and is not held up by its disk",
+            )
 
     def _believe(self, until: float) -> None:
         # What had run out has to be told, also when nobody noticed: others may have acted on it.

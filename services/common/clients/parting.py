@@ -47,7 +47,7 @@ class Partings:
                 "lost queue process; what it had not confirmed goes to its successor",
                 address=link.address,
                 member=link.member,
-                partitions=left,
+                partitions=len(left),
                 unconfirmed=sum(len(attempt.bodies) for attempt in attempts),
             )
         else:

@@ -178,13 +178,22 @@ class _Session:
         self._messages.append(message)
         if read is None:
             service, instance = message.subject.split(".")[-2:]
-            log.error("a batch of the ledger cannot be read", instance=instance)
+            log.error(
+                "a batch of the ledger cannot be read, its rows are missing",
+                instance=instance,
+                do="run one release of Hopline everywhere: mgmt may be older than who tells",
+            )
             self._drawer.put_gap(Gap(service, instance, 0, 0, -1, "unreadable"), _now_us())
             return
         batch, rows = read
         is_new, gap = self.instances.heard(batch, monotonic(), self._now() / 1000)
         if gap:
-            log.warning("rows of the ledger are missing", instance=gap.instance, rows=gap.rows)
+            log.warning(
+                "rows of the ledger are missing, look-ups say where",
+                instance=gap.instance,
+                rows=gap.rows,
+                do="if NATS was away for long, give processes a larger HOPLINE_LEDGER_BUFFER",
+            )
             self._drawer.put_gap(gap, _now_us())
         if is_new and rows.stages.num_rows:
             self._drawer.put(rows)
@@ -192,7 +201,7 @@ class _Session:
     def listen(self) -> None:
         """Nothing else is on its way: who says nothing now has nothing to say."""
         for gap in self.instances.silent(monotonic(), self._now() / 1000):
-            log.warning("an instance ended without a word to the ledger", instance=gap.instance)
+            log.warning("an instance was killed; what it did last may not be on record", instance=gap.instance)
             self._drawer.put_gap(gap, _now_us())
 
     def take_messages(self) -> list[Msg]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+from structlog.testing import capture_logs
+
 from services.common.clients.leases import Leases
 from services.common.errors import Unavailable
 from services.rpc import store_pb2 as pb
@@ -16,7 +18,7 @@ class FakeStore:
     def __init__(self) -> None:
         self.away = False
         self.delay: asyncio.Event | None = None  # what is asked now is answered then
-        self.delayed = 0
+        self.delayed = self.asked = 0
         self.most_ms = 600_000
         self.held: dict[str, int] = {}
         self.version = 0  # 0: of a store that tells everything again and again
@@ -24,6 +26,7 @@ class FakeStore:
 
     async def keep_alive(self, request: pb.KeepAliveRequest, timeout: float = 1.0) -> pb.KeepAliveReply:  # noqa: ASYNC109
         await asyncio.sleep(0)
+        self.asked += 1
         if delay := self.delay:
             self.delayed += 1
             await delay.wait()
@@ -115,6 +118,24 @@ async def test_runs_out() -> None:
     assert not house.leases.check()
     house.store.away = False
     await until(lambda: house.listener.valid == [True, False, True])
+    await house.leases.stop()
+
+
+async def test_what_is_logged() -> None:
+    """Who waits for the store at first says so once; later it is one warning for each time that it does not answer."""
+    house = House()
+    house.store.away = True
+    with capture_logs() as told:
+        starting = asyncio.create_task(house.leases.start())
+        await until(lambda: house.store.asked > 2)
+        house.store.away = False
+        await starting
+        assert [line["log_level"] for line in told] == ["info"]
+        house.store.away, asked = True, house.store.asked
+        await until(lambda: house.store.asked > asked + 2)
+    assert [line["log_level"] for line in told] == ["info", "warning"]
+    assert "store" in told[-1]["do"]
+    house.store.away = False
     await house.leases.stop()
 
 
