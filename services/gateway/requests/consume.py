@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import secrets
+
 from services.common.errors import AccessRefused, NotAllowed, NotFound, PreconditionFailed
 from services.gateway import vocabulary as v
 from services.gateway.consumer import WINDOW_BYTES, Consumer, GetHolder
@@ -10,6 +12,7 @@ from services.gateway.session import Session
 from services.rpc import queue_pb2, router_pb2
 
 _LEAST_WINDOW = 64 << 10
+_TOKEN = 16  # bytes
 
 
 async def consume(session: Session, request: v.Consume) -> str:
@@ -61,7 +64,8 @@ async def _consume_replies(session: Session, request: v.Consume) -> str:
         raise PreconditionFailed("reply consumer cannot acknowledge")
     if session.reply_queue:
         raise PreconditionFailed("reply consumer already set")
-    name = f"{DIRECT_REPLY}.{session.connection.name}.{session.number}.{session.broker.new_handle()}"
+    # Who knows the name may answer, as with RabbitMQ: it is not to be guessed.
+    name = f"{DIRECT_REPLY}.{session.connection.name}.{session.number}.{secrets.token_urlsafe(_TOKEN)}"
     declare = router_pb2.DeclareQueue(name=name, exclusive=True, auto_delete=True)
     session.connection.owns_queues = True
     await change(session, declare_queue=declare)

@@ -6,7 +6,7 @@ import asyncio
 
 from pamqp import commands
 
-from tests.support.amqp_client import AmqpClient
+from tests.support.amqp_client import AmqpClient, Message
 from tests.support.broker_house import BrokerHouse
 
 Queue, Exchange = commands.Queue, commands.Exchange
@@ -79,6 +79,20 @@ async def test_replies_go_from_one_gateway_to_another(broker: BrokerHouse, name:
     assert passive.consumer_count == 1
     responder.publish(b"answer", request.properties.reply_to, correlation_id="7")
     assert await requester.bodies(1) == [b"answer"]
+
+
+async def test_addresses_of_replies_cannot_be_guessed(broker: BrokerHouse, name: str) -> None:
+    """Who has had one address for replies knows nothing of the next, of the same channel even."""
+    client, tokens = await broker.connect(), []
+    await client.declare(name)
+    for _ in range(2):
+        await client.consume("amq.rabbitmq.reply-to", "a", no_ack=True)
+        client.publish(b"question", name, reply_to="amq.rabbitmq.reply-to")
+        request = await client.call(1, commands.Basic.Get(queue=name, no_ack=True), Message)
+        tokens.append(request.properties.reply_to.rpartition(".")[2])
+        await client.call(1, commands.Basic.Cancel("a"), commands.Basic.CancelOk)
+    assert all(len(token) >= 22 for token in tokens)  # 128 bits in base64
+    assert tokens[0] != tokens[1]
 
 
 async def test_a_reply_consumer_can_be_cancelled_and_made_again(broker: BrokerHouse) -> None:
