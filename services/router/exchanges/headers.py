@@ -5,7 +5,7 @@ conditions, unless it says `all-with-x` or `any-with-x`. An argument without a v
 
 `any` is a look-up per header. For `all`, the conditions of each binding, sorted by header name, are a path in a trie;
 a message follows every path that its own sorted headers allow. It visits only what matches so far, and headers that no
-binding mentions are not even looked at.
+binding mentions are not even looked at. However many headers there are, it looks no oftener than there are conditions.
 """
 
 from __future__ import annotations
@@ -80,16 +80,13 @@ class HeadersExchange:
 
     def _walk(self, held: list[tuple[_Condition, _Condition]]) -> Iterator[_Node]:
         """Every node below the root whose conditions all hold."""
+        places = {condition: index for index, pair in enumerate(held) for condition in pair}
         pending = [(self._all, 0)]
         while pending:
             node, position = pending.pop()
-            if not (children := node.children):
-                continue
-            for index in range(position, len(held)):
-                for condition in held[index]:
-                    if child := children.get(condition):
-                        yield child
-                        pending.append((child, index + 1))
+            for child, index in _reached(node.children, held, position, places):
+                yield child
+                pending.append((child, index + 1))
 
     def _grow(self, conditions: list[_Condition]) -> _Node:
         node = self._all
@@ -114,6 +111,27 @@ class HeadersExchange:
                 return
             del parent.children[condition]
             node = parent
+
+
+def _reached(
+    children: Mapping[_Condition, _Node],
+    held: list[tuple[_Condition, _Condition]],
+    position: int,
+    places: Mapping[_Condition, int],
+) -> Iterator[tuple[_Node, int]]:
+    """The children whose condition holds, and where. Asks for the fewer: what there is, or what is held from here on.
+
+    Children's names come behind those of the path, as what is held behind `position` does, so both ways find the same.
+    """
+    if len(children) < len(held) - position:
+        for condition, child in children.items():
+            if (place := places.get(condition)) is not None:
+                yield child, place
+        return
+    for index in range(position, len(held)) if children else ():
+        for condition in held[index]:
+            if found := children.get(condition):
+                yield found, index
 
 
 def _read(binding: Binding) -> tuple[bool, list[_Condition]]:

@@ -91,3 +91,49 @@ def test_index_agrees_with_looking_at_each(tables: Any, data: Any, headers: Any)
     for number in data.draw(st.sets(st.sampled_from(sorted(bound)))) if bound else ():
         exchange.unbind(Binding(number, "", arguments.dump(bound.pop(number))))
     assert exchange.route("", headers) == {number for number, table in bound.items() if _naive(table, headers)}
+
+
+class _Counted(dict[Any, Any]):
+    """Headers, or children of a node, that count how often something is looked up in all of them."""
+
+    looks = 0
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        _Counted.looks += 1
+        return super().get(key, default)
+
+    def items(self) -> Any:
+        _Counted.looks += len(self)
+        return super().items()
+
+
+@pytest.mark.parametrize("size", [10, 26_000])
+def test_many_headers_are_looked_at_once(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+    """A binding of 26,000 conditions takes as many looks, where the message has all of them and where one is wrong."""
+    exchange, table = HeadersExchange(), {f"h{number:05}": number for number in range(size)}
+    exchange.bind(Binding(1, "", arguments.dump(table)))
+    node = exchange._all
+    while node.children:
+        (node.children,) = (_Counted(node.children),)
+        [node] = node.children.values()
+    for headers, found in ((table, {1}), (table | {f"h{size - 2:05}": "wrong"}, set())):
+        monkeypatch.setattr(_Counted, "looks", 0)
+        assert exchange.route("", headers) == found
+        assert _Counted.looks <= 3 * size
+
+
+@given(
+    st.lists(st.dictionaries(st.sampled_from("abcdefgh"), st.sampled_from([1, 2, None]), max_size=8), max_size=12),
+    st.dictionaries(st.sampled_from("abcdefgh"), st.sampled_from([1, 2]), max_size=8),
+)
+def test_both_ways_through_the_trie_find_what_matches(tables: list[dict[str, Any]], headers: dict[str, Any]) -> None:
+    """Whether a message has more headers than a node has children or fewer, the bindings that hold are found."""
+    exchange = HeadersExchange()
+    for number, table in enumerate(tables):
+        exchange.bind(Binding(number, "", arguments.dump(table)))
+    expected = {
+        number
+        for number, table in enumerate(tables)
+        if all(name in headers and value in (None, headers[name]) for name, value in table.items())
+    }
+    assert exchange.route("", headers) == expected
