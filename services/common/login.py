@@ -23,6 +23,8 @@ from services.common.users import User, verify_password
 
 log = structlog.get_logger()
 
+REFUSED = "login was refused; check user name and password"
+
 _REMEMBERED = 1000
 _PLACES = 10_000
 _HASHES = 2  # at a time
@@ -52,7 +54,7 @@ class Login:
         user = users.get(name)
         if not await self._fits(user, name, password, peer) or user is None:
             self._failed(name, peer)
-            raise AccessRefused("login was refused; check user name and password")
+            raise AccessRefused(REFUSED)
         self._came_in(name, peer)
         if user.loopback_only and not _is_loopback(peer):
             raise AccessRefused(f"user '{user.name}' can only connect from this machine")

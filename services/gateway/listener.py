@@ -54,6 +54,7 @@ class Listener:
         self._server: asyncio.Server | None = None
         self._empty = asyncio.Event()
         broker.close_virtual_host = self._close_virtual_host
+        authenticator.close_user = self._close_user
 
     async def start(self) -> None:
         """Listens; raises OSError when the port is taken."""
@@ -87,6 +88,11 @@ class Listener:
     def _close_virtual_host(self, name: str) -> None:
         concerned = [connection for connection in self._connections if connection.virtual_host == name]
         for_each("ending a connection", concerned, lambda each: each.shut_down(f"vhost '{name}' is deleted"))
+
+    def _close_user(self, name: str) -> None:
+        concerned = [connection for connection in self._connections if connection.user == name]
+        log.info("user is deleted", user=name, connections=len(concerned))
+        for_each("ending a connection", concerned, lambda each: each.shut_down(f"user '{name}' is deleted"))
 
     def _accept(self) -> Connection:
         connection = Connection(self, self._create_engine(), f"{self._prefix}{next(self._numbers)}")

@@ -9,8 +9,11 @@ from pamqp import commands
 from structlog.testing import capture_logs
 
 from services.common.attempts import OF_USER_THERE
+from services.common.clients.store import StoreClient
+from services.mgmt.users import Users
 from tests.support.amqp_playbook import written
 from tests.support.broker_house import BrokerHouse
+from tests.support.programs import until
 
 _EVIL = "127.0.0.66"
 
@@ -77,3 +80,20 @@ async def test_who_reads_no_answers_is_read_no_further(broker: BrokerHouse) -> N
     client.read_on()
     await client.until(lambda: len(client.frames) == before + asked, 30)
     assert len(client.of(commands.Basic.CancelOk)) == asked
+
+
+async def test_a_deleted_user_is_disconnected(broker: BrokerHouse) -> None:
+    """On every gateway, with 320; others stay."""
+    store = StoreClient(broker.address_of("store"))
+    users = Users(store)
+    await users.put("leaving", "secret", (), loopback_only=False)
+    stays = await broker.connect()
+    for gateway in broker.gateways:
+        await until(lambda gateway=gateway: "leaving" in gateway._listener.authenticator._users)
+    clients = [await broker.connect(number, user="leaving", password="secret") for number in range(2)]
+    await users.delete("leaving")
+    for client in clients:
+        close = await client.expect(commands.Connection.Close)
+        assert (close.reply_code, close.reply_text) == (320, "CONNECTION_FORCED - user 'leaving' is deleted")
+    await stays.prefetch(1)
+    await store.close()

@@ -72,3 +72,31 @@ async def test_changes_of_users_count_at_once(authenticator: Authenticator) -> N
     await authenticator.follow(watch(store_pb2.Records(records=[record(changed, deleted=True)])))
     with pytest.raises(AccessRefused):
         await authenticator.check(Credentials("alice", "new"), "127.0.0.1")
+
+
+async def test_who_was_deleted_is_told_of(authenticator: Authenticator) -> None:
+    """Also when it was while the store was away: a new whole says who is left. A changed password ends nothing."""
+    gone: list[str] = []
+    authenticator.close_user = gone.append
+    await authenticator.follow(watch(store_pb2.Records(records=[record(ALICE), record(GUEST, deleted=True)])))
+    assert gone == ["guest"]
+    unknown = User(name="nobody", password_hash="")
+    await authenticator.follow(watch(store_pb2.Records(records=[record(unknown, deleted=True)])))
+    assert gone == ["guest"]
+    parts = [store_pb2.Records(snapshot=True, records=[record(GUEST)]), store_pb2.Records(snapshot=True, last=True)]
+    await authenticator.follow(watch(*parts))
+    assert gone == ["guest", "alice"]
+
+
+async def test_who_is_deleted_while_the_password_is_checked_stays_outside(
+    authenticator: Authenticator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody knows of that connection yet, so nobody would end it."""
+
+    async def check(*_: object) -> User:
+        await authenticator.follow(watch(store_pb2.Records(snapshot=True, last=True)))
+        return ALICE
+
+    monkeypatch.setattr(authenticator._login, "check", check)
+    with pytest.raises(AccessRefused):
+        await authenticator.check(Credentials("alice", "secret"), "127.0.0.1")
