@@ -11,6 +11,7 @@ from services.common.ledger.place import Place
 from services.common.ledger.recorder import OFF, Recorder
 from services.common.message import format_named
 from services.common.message.weight import weight
+from services.gateway.memo import Memo
 from services.rpc import ledger_pb2 as ledger
 
 if TYPE_CHECKING:
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from services.rpc.router_pb2 import QueueDefinition
 
 _REMEMBERED = 4096  # places of one connection; beyond, it begins again
+_NAMES = 256 << 10  # bytes of their names
+_ROUTED = 4 << 20  # bytes of the places that messages are routed to
+_PLACE = 150  # bytes, about
 
 
 def client_name(properties: Mapping[str, Any], user: str) -> str:
@@ -36,8 +40,8 @@ class ClientRecord:
         self._recorder = recorder
         self._here = here
         self._queues = queues
-        self._published: dict[tuple[str, str], Place] = {}
-        self._routed: dict[tuple[str, str, tuple[int, ...]], list[Place]] = {}
+        self._published: Memo[tuple[str, str], Place] = Memo(_REMEMBERED, _NAMES)
+        self._routed: Memo[tuple[str, str, tuple[int, ...]], list[Place]] = Memo(_REMEMBERED, _ROUTED)
 
     # -------------------------------------------------------------- publishes
 
@@ -53,9 +57,8 @@ class ClientRecord:
         key = (publish.exchange, publish.routing_key, queue_ids)
         places = self._routed.get(key)
         if places is None:
-            if len(self._routed) >= _REMEMBERED:
-                self._routed.clear()
-            places = self._routed[key] = self._targets(self._place(publish), queue_ids)
+            places = self._targets(self._place(publish), queue_ids)
+            self._routed.put(key, places, len(publish.routing_key) + _PLACE * (1 + len(places)))
         for place in places:
             self._recorder.record(ledger.ROUTED, place, uids)
 
@@ -103,10 +106,9 @@ class ClientRecord:
         key = (publish.exchange, publish.routing_key)
         place = self._published.get(key)
         if place is None:
-            if len(self._published) >= _REMEMBERED:
-                self._published.clear()
             exchange, routing_key = key
-            place = self._published[key] = self._here._replace(exchange=exchange, routing_key=routing_key)
+            place = self._here._replace(exchange=exchange, routing_key=routing_key)
+            self._published.put(key, place, len(exchange) + len(routing_key))
         return place
 
     def _targets(self, place: Place, queue_ids: Iterable[int]) -> list[Place]:

@@ -7,14 +7,18 @@ gateway has its place in the topology (design, section 6); otherwise it waits.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from services.common.clients.topology import Metadata, TopologyClient
 from services.common.errors import AccessRefused, NotFound
+from services.common.memory import available
 from services.gateway.vocabulary import Publish
 from services.rpc import router_pb2
 
 _REMEMBERED = 100_000  # routes of one exchange; beyond, it begins again
+_MOST = 128 << 20  # bytes of all routes, or a sixteenth of what there is; beyond, the exchange that has most of it does
+_ROUTE = 250  # bytes of a route, about, besides its key and queues
 _LONGEST = 1024  # bytes of properties that are remembered
 
 
@@ -24,6 +28,7 @@ class Route:
 
     queue_ids: tuple[int, ...] = ()
     by_properties: dict[bytes, tuple[int, ...]] | None = None
+    size: int = 0  # bytes of memory, about, when it is remembered
 
 
 class RouteCache:
@@ -32,6 +37,9 @@ class RouteCache:
     def __init__(self, topology: TopologyClient) -> None:
         self._topology = topology
         self._exchanges: dict[tuple[str, str], dict[str, Route]] = defaultdict(dict)
+        self._sizes: dict[tuple[str, str], int] = defaultdict(int)
+        self._limit = min(_MOST, available() // 16)
+        self.size = 0  # bytes of memory, about
         self._forgotten = 0  # grows with every forget: an answer that was asked for before one is not kept
 
     def find(self, virtual_host: str, publish: Publish) -> Route | None:
@@ -90,28 +98,73 @@ class RouteCache:
             # Long properties hardly ever come twice, and would be kept here when their message is gone.
             kept = {properties: ids for properties, ids in route.by_properties.items() if len(properties) <= _LONGEST}
             route = Route(route.queue_ids, kept)
-        routes = self._exchanges[virtual_host, publish.exchange]
-        old = routes.get(publish.routing_key)
+        exchange = virtual_host, publish.exchange
+        old = self._exchanges[exchange].get(publish.routing_key)
         if old and old.by_properties is not None and route.by_properties is not None:
-            if len(old.by_properties) >= _REMEMBERED:
-                old.by_properties.clear()
-            old.by_properties.update(route.by_properties)
-            return
-        if len(routes) >= _REMEMBERED:
-            routes.clear()
-        routes[publish.routing_key] = route
+            self._add(exchange, old, route.by_properties)
+        else:
+            self._put(exchange, publish.routing_key, route)
+        if self.size > self._limit:
+            self._make_room()
+
+    def _put(self, exchange: tuple[str, str], routing_key: str, route: Route) -> None:
+        self._forget_key(exchange, routing_key)
+        if len(self._exchanges[exchange]) >= _REMEMBERED:
+            self._forget_exchange(exchange)
+        self._exchanges[exchange][routing_key] = route
+        known = (route.by_properties or {}).items()
+        size = len(routing_key) + _weight(route.queue_ids) + sum(len(each) + _weight(ids) for each, ids in known)
+        self._grow(exchange, route, size)
+
+    def _add(self, exchange: tuple[str, str], route: Route, more: Mapping[bytes, tuple[int, ...]]) -> None:
+        known = route.by_properties
+        assert known is not None, "the headers decide"
+        if len(known) >= _REMEMBERED:
+            known.clear()
+            self._grow(exchange, route, -route.size)
+        size = sum(len(each) + _weight(ids) for each, ids in more.items() if each not in known)
+        known.update(more)
+        self._grow(exchange, route, size)
+
+    def _grow(self, exchange: tuple[str, str], route: Route, size: int) -> None:
+        route.size += size
+        self._sizes[exchange] += size
+        self.size += size
+
+    def _make_room(self) -> None:
+        """What has most of it begins again; not one route at a time, since this looks at all exchanges."""
+        for exchange in sorted(self._sizes, key=self._sizes.__getitem__, reverse=True):
+            self._forget_exchange(exchange)
+            if self.size <= self._limit // 8 * 7:
+                return
+
+    def _forget_exchange(self, exchange: tuple[str, str]) -> None:
+        self._exchanges.pop(exchange, None)
+        self.size -= self._sizes.pop(exchange, 0)
+
+    def _forget_key(self, exchange: tuple[str, str], routing_key: str) -> None:
+        routes = self._exchanges.get(exchange)
+        if routes and (route := routes.pop(routing_key, None)):
+            self._grow(exchange, route, -route.size)
 
     # -------------------------------------------------------------- the topology says
 
     def forget(self, what: router_pb2.Forget) -> None:
         """A change of bindings reaches these routes."""
         self._forgotten += 1
+        exchange = what.virtual_host, what.exchange
         if what.all_keys:
-            self._exchanges.pop((what.virtual_host, what.exchange), None)
+            self._forget_exchange(exchange)
         else:
-            self._exchanges[what.virtual_host, what.exchange].pop(what.routing_key, None)
+            self._forget_key(exchange, what.routing_key)
 
     def forget_all(self) -> None:
         """This gateway lost its place: nothing of what it knew is to be trusted."""
         self._forgotten += 1
         self._exchanges.clear()
+        self._sizes.clear()
+        self.size = 0
+
+
+def _weight(queue_ids: tuple[int, ...]) -> int:
+    return _ROUTE + 8 * len(queue_ids)

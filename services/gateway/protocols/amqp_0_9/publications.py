@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from services.common.errors import BrokerError
 from services.common.message import Attributes
 from services.common.message.amqp_0_9 import FORMAT, NAME
+from services.gateway.memo import Memo
 from services.gateway.protocols.amqp_0_9 import frames
 from services.gateway.protocols.amqp_0_9.channel import BASIC_WITHOUT_WEIGHT, Channel, Target
 from services.gateway.protocols.amqp_0_9.method import decode
@@ -25,6 +26,7 @@ _METHOD_HEAD = struct.Struct(">BHII")  # frame head, class and method id
 _HEADER_HEAD = struct.Struct(">BBHIIQ")  # end of the frame before, frame head, class and weight, body size
 _BODY_HEAD = struct.Struct(">BBHI")  # end of the frame before, frame head
 _TARGETS = 4096
+_TARGET_BYTES = 256 << 10  # of all that are remembered; usual ones have 64 and less
 
 
 # Publishes that are alike in everything but the bytes of their bodies: everything from the method frame to the head of
@@ -38,7 +40,7 @@ class Publications:
     def __init__(self, peer: Peer, channels: Mapping[int, Channel]) -> None:
         self._peer = peer
         self._channels = channels
-        self._targets: dict[bytes, Target] = {}
+        self._targets: Memo[bytes, Target] = Memo(_TARGETS, _TARGET_BYTES)
         self._shape: _Shape | None = None
         self._run: Publish | None = None
         self._run_target: Target | None = None
@@ -49,9 +51,7 @@ class Publications:
         if target is None:
             method = decode(basic.Publish, payload)
             target = (method.exchange, method.routing_key, method.mandatory, method.immediate)
-            if len(self._targets) >= _TARGETS:
-                self._targets.clear()
-            self._targets[payload] = target
+            self._targets.put(payload, target, len(payload))
         return target
 
     def add(
