@@ -11,6 +11,7 @@ from pathlib import Path
 import structlog
 
 from services.common.clock import Clock, monotonic
+from services.common.supervisor.notes import note
 from services.common.supervisor.output import Frame, forward
 from services.common.supervisor.parent import PARENT_VARIABLE
 from services.common.supervisor.program import Program
@@ -106,7 +107,7 @@ class Child:
             # Ctrl-C goes to a terminal's whole process group, and the order of stopping is the supervisor's affair.
             start_new_session=True,
         )
-        self._pid_file.write_text(f"{process.pid}\n")
+        note(self._pid_file, str(process.pid))
         return process
 
     async def _watch_health(self) -> None:

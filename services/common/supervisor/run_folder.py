@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Self
 
 from services.common.runtime import CannotStart
+from services.common.supervisor.notes import note
 
 _LONGEST_SOCKET = 107  # bytes, sockaddr_un.sun_path without its final zero
 _LAST_GASP = 3.0  # seconds in which the children of a killed supervisor are surely gone
@@ -27,7 +28,7 @@ class RunFolder:
         for folder in sorted({data.absolute(), self._run}):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._lock(folder)
-        self.pid_file("supervisor").write_text(f"{os.getpid()}\n")
+        note(self.pid_file("supervisor"), str(os.getpid()))
 
     def __enter__(self) -> Self:
         return self

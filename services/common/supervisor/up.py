@@ -17,6 +17,7 @@ from services.common.memory import available, for_messages
 from services.common.supervisor import nats
 from services.common.supervisor.child import Child
 from services.common.supervisor.healthz import ask, reachable
+from services.common.supervisor.notes import note
 from services.common.supervisor.output import frame_for
 from services.common.supervisor.program import Program, stages
 from services.common.supervisor.run_folder import RunFolder
@@ -57,7 +58,7 @@ async def _plan_nats(settings: Settings, after: contextlib.ExitStack) -> Program
     os.environ["HOPLINE_NATS_URL"] = program.address
     after.callback(os.environ.pop, "HOPLINE_NATS_URL", None)
     file = address_file(settings)
-    file.write_text(f"{program.address}\n")
+    note(file, program.address)
     after.callback(file.unlink, missing_ok=True)
     return program
 

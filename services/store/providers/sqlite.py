@@ -26,6 +26,7 @@ from services.store.provider import (
 from services.store.providers import sqlite_read, sqlite_write
 from services.store.providers.sqlite_database import Database
 from services.store.providers.sqlite_schema import migrate
+from services.store.providers.sqlite_spare import Spare
 
 # Log written since the last checkpoint, roughly, at which the next one starts. What is folded in may make the file grow
 # by as much, so the less room there is the sooner that must be.
@@ -51,6 +52,7 @@ class SQLiteProvider:
     def __init__(self, folder: Path) -> None:
         path = folder / "hopline.db"
         self._path = path
+        self._spare = Spare(folder)
         self._writer = Database(path)
         self._reader = Database(path)
         self._checkpointer = Database(path)
@@ -60,14 +62,21 @@ class SQLiteProvider:
         self._checkpointing = False
 
     async def open(self) -> None:
+        """On a full disk it waits for room, if there is not even what was set aside."""
+        try:
+            await self._spare.insist(self._open)
+        except sqlite3.Error as failure:
+            raise InternalError(f"cannot use {self._path}: {failure}") from failure
+
+    async def _open(self) -> None:
         try:
             await self._writer.open()
             await self._writer.run(migrate)
             await self._reader.open()
             await self._checkpointer.open()
-        except sqlite3.Error as failure:
+        except sqlite3.Error:
             await self._close_connections()
-            raise InternalError(f"cannot use {self._path}: {failure}") from failure
+            raise
 
     async def close(self) -> None:
         """Leaves one file, without a log."""
@@ -123,6 +132,7 @@ class SQLiteProvider:
     async def tidy(self, outcomes_before: int, marks_before: int) -> None:
         await self._writer.rows("DELETE FROM outcome WHERE at < ?", (outcomes_before,))
         await self._writer.run(sqlite_write.forget, marks_before)
+        self._spare.set_aside()
         ((free,),) = await self._reader.rows("PRAGMA freelist_count")
         if free > _KEEP_FREE_PAGES:
             await self._writer.run(sqlite_write.vacuum, _VACUUM_PAGES)
@@ -173,7 +183,8 @@ class SQLiteProvider:
 
     async def begin_incarnation(self) -> int:
         sql = "UPDATE counter SET value = value + 1 WHERE name = 'incarnation' RETURNING value"
-        ((value,),) = await self._writer.rows(sql)
+        ((value,),) = await self._spare.insist(lambda: self._writer.rows(sql))
+        self._spare.set_aside()
         return int(value)
 
     async def records(self) -> list[RecordRow]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import sqlite3
 from pathlib import Path
 
 import pytest
@@ -9,8 +11,12 @@ import structlog
 
 from services.common import disk as rooms
 from services.common.disk import Room, must_give_way, reserve
+from services.common.errors import InternalError
 from services.store.disk import Disk
+from services.store.providers import sqlite_spare
 from services.store.providers.sqlite import SQLiteProvider
+from services.store.providers.sqlite_database import Database
+from tests.support.programs import until
 from tests.support.store_house import House, content, dequeue, enqueue
 
 _MIB = 1 << 20
@@ -111,7 +117,64 @@ async def test_what_is_given_back_when_room_is_short(tmp_path: Path) -> None:
         await house.append(dequeue(number, *range(100)))
     full = size(tmp_path)
     await provider.make_room()
-    left = size(tmp_path)
+    left = size(tmp_path, "*.db*")
     await house.stop()
     assert full > 3 * _MIB
     assert left < _MIB
+
+
+class Full:
+    """A disk on which SQLite can open nothing while the file `fill` is there, or as long as room is set aside."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.fill = folder / "fill"
+        self.spare = folder / "hopline.spare"
+        opens = Database.open
+
+        async def attempt(database: Database) -> None:
+            if self.fill.exists() or self.spare.exists():
+                failure = sqlite3.OperationalError("database or disk is full")
+                failure.sqlite_errorcode = sqlite3.SQLITE_FULL
+                raise failure
+            await opens(database)
+
+        monkeypatch.setattr(Database, "open", attempt)
+
+
+async def test_a_start_on_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The store starts with the room that was set aside, serves what it has, and sets some aside again."""
+    house = House("sqlite", tmp_path)
+    await house.start()
+    await house.append(enqueue(10, 3))
+    await house.stop()
+    full = Full(tmp_path, monkeypatch)
+    assert size(tmp_path, "*.spare") == sqlite_spare.SIZE
+    with structlog.testing.capture_logs() as logs:
+        await house.start()
+    assert [line["log_level"] for line in logs] == ["warning"]
+    assert await house.alive() == {10: [0, 1, 2]}
+    assert full.spare.exists()
+    await house.stop()
+
+
+async def test_a_start_without_any_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where nothing is left either the start waits, says so once with what to do, and goes on when there is room."""
+    monkeypatch.setattr(sqlite_spare, "_AGAIN_SECONDS", 0.01)
+    full, house = Full(tmp_path, monkeypatch), House("sqlite", tmp_path)
+    full.fill.write_bytes(b"")
+    with structlog.testing.capture_logs() as logs:
+        starting = asyncio.ensure_future(house.start())
+        await until(lambda: logs)
+        await asyncio.sleep(0.05)
+        full.fill.unlink()
+        await asyncio.wait_for(starting, 5)
+    await house.stop()
+    assert [line["log_level"] for line in logs] == ["error"]
+    assert "make room" in logs[0]["do"]
+
+
+async def test_a_file_that_is_none_ends_the_start(tmp_path: Path) -> None:
+    """What is wrong for another reason than room is told at once."""
+    (tmp_path / "hopline.db").write_bytes(b"no database" * 1000)
+    with pytest.raises(InternalError, match="not a database"):
+        await House("sqlite", tmp_path).start()
