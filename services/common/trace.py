@@ -98,3 +98,10 @@ class Trace(_Told):
     id: str
     journeys: list[Journey] = Field(description="the newest first")
     more: bool = Field(description="more messages have the id than are told here")
+    trouble: str = Field("", description="why nothing is put on file at the moment, where that is so")
+
+
+def nothing(asked: str, found: Trace) -> str:
+    """What to say to a person where there are no journeys."""
+    why = f"; the record is not filed at the moment: {found.trouble}" if found.trouble else ""
+    return f"nothing is on record of '{asked}'{why}"

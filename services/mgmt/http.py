@@ -34,7 +34,13 @@ def application(health: StackHealth, users: Users, routers: Iterable[APIRouter])
     async def healthz() -> JSONResponse:
         report = await health.report()
         status = "ok" if report.ok else "unavailable"
-        body = {"status": status, "services": report.services, "away": report.away, "members": report.members}
+        body = {
+            "status": status,
+            "services": report.services,
+            "away": report.away,
+            "members": report.members,
+            "notes": report.notes,
+        }
         return JSONResponse(body, 200 if report.ok else 503)
 
     return app

@@ -51,7 +51,7 @@ class Service:
         users = Users(self._store)
         self._filer = Filer(settings, self._store, f"mgmt-{uuid.uuid4().hex[:12]}")
         self._filer.start()
-        self._look_up = LookUp(settings.data / "ledger", self._filer.pending)
+        self._look_up = LookUp(settings.data / "ledger", self._filer.pending, trouble=lambda: self._filer.trouble)
         add_MgmtServicer_to_server(Handler(users, self._look_up), self._server.grpc)
         await self._server.listen()
         self._tasks.start(table.follow(self._store.watch_leases(ROLE)), name="follow leases")
@@ -59,7 +59,7 @@ class Service:
         self._routers.start()
         roll = self._roll_of(table)
         routers = [trace_routes(self._look_up), dry_run_routes(DryRunOfAny(self._routers))]
-        health = StackHealth(settings, table, roll)
+        health = StackHealth(settings, table, roll, notes=self._notes)
         self._http.start(application(health, users, routers))
         await _seed(users, first, settings.address_of("store"))
         await self._server.ready()
@@ -81,6 +81,9 @@ class Service:
         await self._look_up.stop()
         await self._filer.stop()
         await self._store.close()
+
+    def _notes(self) -> dict[str, str]:
+        return {"ledger": f"not filed: {self._filer.trouble}"} if self._filer.trouble else {}
 
     @property
     def http_port(self) -> int:

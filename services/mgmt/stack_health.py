@@ -29,6 +29,7 @@ class Report:
     services: dict[str, str]
     away: dict[str, list[str]] = field(default_factory=dict)
     members: dict[str, dict[str, str]] = field(default_factory=dict)
+    notes: dict[str, str] = field(default_factory=dict)  # what is amiss with a part that no message waits for
 
     @property
     def ok(self) -> bool:
@@ -45,11 +46,13 @@ class StackHealth:
         roll: Roll,
         check: HealthCheck = is_serving,
         clock: Clock = monotonic,
+        notes: Callable[[], dict[str, str]] = dict,
     ) -> None:
         """`roll` has the members that are believed alive: of several routers one is enough."""
         self._settings = settings
         self._singles = {name: settings.address_of(name) for name in ("store", "gateway", "mgmt")}
         self._roll = roll
+        self._notes = notes
         self._partitions = settings.partitions
         self._table = table
         self._check = check
@@ -81,7 +84,8 @@ class StackHealth:
         states["queue"] = queue_state(self._table, self._partitions, serving)
         away = sorted(routers - serving) if routers & serving else []
         each = {role: self._roll.states(role, serving, planned[role]) for role in ROLES}
-        return Report(states, {"router": away} if away else {}, {role: found for role, found in each.items() if found})
+        found = {role: its for role, its in each.items() if its}
+        return Report(states, {"router": away} if away else {}, found, self._notes())
 
 
 def queue_state(table: PartitionTable, partitions: int, serving: set[str]) -> str:

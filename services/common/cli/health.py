@@ -16,3 +16,5 @@ def health_lines(body: Mapping[str, Any]) -> Iterator[str]:
         yield printable(f"{name:<8} {state}")
         for member, its in members.get(name, {}).items():
             yield printable(f"  {member:<{width}}  {its}")
+    for name, note in body.get("notes", {}).items():
+        yield printable(f"{name:<8} {note}")

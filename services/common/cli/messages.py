@@ -14,7 +14,7 @@ from services.common.clients.dry_run import DryRunClient
 from services.common.clients.mgmt import MgmtClient
 from services.common.dry_run import DryRun, parse_headers
 from services.common.errors import SyntaxFault
-from services.common.trace import MOST_JOURNEYS, Trace
+from services.common.trace import MOST_JOURNEYS, Trace, nothing
 
 # ruff: noqa: PLC0415 - what shows something is imported by the command that shows it: it takes time and memory
 
@@ -94,7 +94,7 @@ def _trace(asked: str, limit: int, *, every: bool, as_json: bool) -> None:
     elif found.journeys:
         show(found, stdout_console(), every=every)
     if not found.journeys:
-        fail(f"nothing is on record of '{asked}'")
+        fail(nothing(asked, found))
 
 
 def _follow(virtual_host: str, queue: str, *, as_json: bool) -> None:

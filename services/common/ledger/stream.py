@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+
+import structlog
 from nats.js import JetStreamContext
 from nats.js.api import DiscardPolicy, RetentionPolicy, StorageType, StreamConfig
-from nats.js.errors import BadRequestError, NotFoundError
+from nats.js.errors import APIError, BadRequestError, NotFoundError
 
+from services.common.bus.nats_link import Away
 from services.common.config import Settings
 
 NAME = "HOPLINE_LEDGER"
@@ -13,6 +17,11 @@ SUBJECTS = "hopline.ledger.>"
 MESSAGE_ID = "Nats-Msg-Id"
 _DUPLICATES = 120.0  # seconds in which NATS itself drops what is sent twice; the filer does so at any time
 _EXISTS = 10058  # JetStream: the name is in use with another configuration
+_NO_ROOM = 10047  # JetStream: it has promised less, or its disk has less (three quarters of what was free at its start)
+_SMALLER = 4
+_SMALLEST = 1 << 20
+
+log = structlog.get_logger()
 
 
 def subject_of(service: str, instance: str) -> str:
@@ -20,7 +29,7 @@ def subject_of(service: str, instance: str) -> str:
     return f"hopline.ledger.{service}.{instance.replace('.', '_')}"
 
 
-def config(settings: Settings) -> StreamConfig:
+def config(settings: Settings, max_bytes: int) -> StreamConfig:
     """What is filed leaves it; of what is not, the newest are kept."""
     return StreamConfig(
         name=NAME,
@@ -29,23 +38,43 @@ def config(settings: Settings) -> StreamConfig:
         storage=StorageType.FILE,
         discard=DiscardPolicy.OLD,
         max_age=settings.ledger_days * 86400,
-        max_bytes=settings.ledger_stream_bytes,
+        max_bytes=max_bytes,
         duplicate_window=min(_DUPLICATES, settings.ledger_days * 86400),
     )
 
 
 async def ensure(context: JetStreamContext, settings: Settings) -> None:
-    """There is a stream afterwards; raises what nats-py raises."""
+    """There is a stream afterwards; raises what nats-py raises, and Away where NATS has no room."""
     try:
-        await context.add_stream(config(settings))
+        await _as_large_as_can_be(settings, context.add_stream)
     except BadRequestError as failure:
         if failure.err_code != _EXISTS:
             raise
 
 
 async def configure(context: JetStreamContext, settings: Settings) -> None:
-    """There is a stream, with the limits of the settings; raises what nats-py raises."""
+    """There is a stream, with the limits of the settings, or as large as can be; raises as `ensure`."""
     try:
-        await context.update_stream(config(settings))
+        await _as_large_as_can_be(settings, context.update_stream)
     except NotFoundError:
         await ensure(context, settings)
+
+
+async def _as_large_as_can_be(settings: Settings, put: Callable[[StreamConfig], Awaitable[object]]) -> None:
+    """A stream for which NATS has no room is asked for again, smaller."""
+    size = settings.ledger_stream_bytes
+    while True:
+        try:
+            await put(config(settings, size))
+        except APIError as failure:
+            if failure.err_code != _NO_ROOM:
+                raise
+            if size == _SMALLEST:
+                raise Away(
+                    "NATS has no room for the record of messages: make room on its disk, then start it again"
+                ) from failure
+            size = max(_SMALLEST, size // _SMALLER)
+        else:
+            if size < settings.ledger_stream_bytes:
+                log.info("NATS keeps less of the record", bytes=size, wanted=settings.ledger_stream_bytes)
+            return

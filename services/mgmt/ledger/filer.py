@@ -66,6 +66,9 @@ class Filer:
         self._tidying = Tidying(self._cabinet, limits, self._pace.rest)
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="ledger")
         self._drawer = Drawer()
+        self.trouble = ""
+        """Why nothing is filed at the moment, where that is so."""
+        self._said = ""
         self._filed: dict[str, Any] = {}  # what was known of the instances at the last filing
         self._stopping = asyncio.Event()
         self._tasks = Tasks()
@@ -90,16 +93,16 @@ class Filer:
 
     async def _run(self) -> None:
         await self._lease.start()
-        said = ""
         while not self._stopping.is_set():
             await self._lease.held()
             try:
                 await self._session()
-                said = ""
             except (Away, LeaseEnded, OSError, ValueError, pa.ArrowException) as failure:
-                if said != str(failure):
-                    said = str(failure)
-                    log.warning("the ledger is not filed at the moment", reason=said)
+                if self._said != str(failure):
+                    self._said = str(failure)
+                    log.warning("the ledger is not filed at the moment", reason=self._said)
+                # Whoever has the lease now says itself what is amiss.
+                self.trouble = "" if isinstance(failure, LeaseEnded) else self._said
                 await asyncio.sleep(_AGAIN)
             finally:
                 self._drawer = Drawer()
@@ -145,6 +148,7 @@ class Filer:
             self._filed = state
         self._drawer.done()
         await session.feed.acknowledge(messages)
+        self.trouble = self._said = ""
 
     async def _tidy(self) -> bool:
         """Does one thing; False when there was nothing to do."""

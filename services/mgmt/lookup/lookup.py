@@ -32,10 +32,18 @@ def nothing_unfiled() -> Mapping[str, pa.Table]:
 class LookUp:
     """Answers from the ledger in `folder`, and from what `unfiled` gives."""
 
-    def __init__(self, folder: Path, unfiled: Unfiled = nothing_unfiled, clock: Clock = monotonic) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        unfiled: Unfiled = nothing_unfiled,
+        clock: Clock = monotonic,
+        trouble: Callable[[], str] = str,
+    ) -> None:
+        """`trouble` tells why nothing is filed at the moment; "" where all is."""
         self._folder = folder
         self._unfiled = unfiled
         self._clock = clock
+        self._trouble = trouble
         self._answers: Answers | None = None
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="look-up")
         self._turn = asyncio.Lock()
@@ -54,9 +62,10 @@ class LookUp:
         self._waiting += 1
         try:
             async with self._turn:
-                return await self._bounded(asked, journeys, everything)
+                trace = await self._bounded(asked, journeys, everything)
         finally:
             self._waiting -= 1
+        return trace.model_copy(update={"trouble": self._trouble()})
 
     async def stop(self) -> None:
         """Breaks off what is under way."""

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query
 from fastapi import Path as InPath
 
 from services.common.errors import NotFound
-from services.common.trace import LONGEST_ID, MOST_JOURNEYS, Trace
+from services.common.trace import LONGEST_ID, MOST_JOURNEYS, Trace, nothing
 from services.mgmt.lookup.lookup import LookUp
 from services.mgmt.rest.failures import documented
 
@@ -35,5 +35,5 @@ async def found(look_up: LookUp, asked: str, journeys: int, *, everything: bool)
     """As `LookUp.trace`; raises NotFound when nothing is on record."""
     trace = await look_up.trace(asked, journeys, everything=everything)
     if not trace.journeys:
-        raise NotFound(f"nothing is on record of '{asked}'")
+        raise NotFound(nothing(asked, trace))
     return trace

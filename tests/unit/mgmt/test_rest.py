@@ -8,7 +8,8 @@ import pytest
 from services.common.clients.mgmt import MgmtClient
 from services.common.config import Settings
 from services.common.errors import SyntaxFault
-from services.common.trace import Trace
+from services.common.trace import Trace, nothing
+from services.mgmt.service import Service
 from tests.support.ledger_files import MS, LedgerFiles, uid
 from tests.support.rest import Get
 
@@ -92,6 +93,18 @@ async def test_described(get: Get) -> None:
     assert operation["security"] == [{"user": []}]
     assert document["components"]["securitySchemes"]["user"] == {"type": "http", "scheme": "basic"}
     assert document["components"]["schemas"]["Step"]["properties"]["wait_us"]["description"]
+
+
+async def test_why_nothing_is_on_record(get: Get, client: MgmtClient, ledger: LedgerFiles, mgmt: Service) -> None:
+    """While nothing is filed look-ups and health say why; the stack is no worse for that."""
+    mgmt._filer.trouble = "NATS has no room"
+    status, body, _ = await get("/api/trace/none")
+    why = "nothing is on record of 'none'; the record is not filed at the moment: NATS has no room"
+    assert (status, body["reason"]) == (404, why)
+    assert nothing("none", await client.trace("none", 1)) == why
+    _, body, _ = await get("/healthz")
+    assert body["notes"] == {"ledger": "not filed: NATS has no room"}
+    assert "ledger" not in body["services"]
 
 
 async def test_over_grpc(client: MgmtClient, ledger: LedgerFiles) -> None:

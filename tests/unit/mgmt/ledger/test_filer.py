@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from services.common.config import Settings
 from services.common.ledger.ledger import Ledger
 from services.common.ledger.place import Place
 from services.mgmt.ledger import instances
-from services.mgmt.ledger.cabinet import seen
+from services.mgmt.ledger.cabinet import Cabinet, seen
 from services.mgmt.ledger.filer import Filer
 from services.rpc.ledger_pb2 import ENQUEUED
 from services.store.service import Service as StoreService
@@ -100,6 +101,23 @@ async def test_rows_are_offered_at_once_and_filed_soon(office: Office) -> None:
     await until(office.uids)
     await until(lambda: not filer.pending())
     assert office.uids() == [7]
+
+
+async def test_why_nothing_is_filed(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever asks is told what keeps the rows from being filed, until they are."""
+    full = OSError(errno.ENOSPC, "No space left on device")
+
+    def write(*_: object) -> None:
+        raise full
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Cabinet, "write", write)
+        filer = office.join()
+        office.tell("a", 7)
+        await until(lambda: filer.trouble)
+        assert filer.trouble == str(full)
+    await until(office.uids)
+    await until(lambda: not filer.trouble)
 
 
 async def test_what_was_told_while_nobody_filed_is_filed(office: Office) -> None:
