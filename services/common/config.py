@@ -21,9 +21,10 @@ class Settings(BaseSettings):
     log_format: Literal["console", "json"] = "console"
     log_level: Literal["debug", "info", "warning", "error"] = "info"
 
-    amqp_host: str = "0.0.0.0"  # noqa: S104 - a broker serves its network; guest is confined to loopback
+    # A broker serves its network; guest is confined to loopback.
+    amqp_host: str = Field("", description="address, or name, to listen on; empty: all of IPv4 and of IPv6")
     amqp_port: Port = 5672
-    http_host: str = "0.0.0.0"  # noqa: S104 - as above
+    http_host: str = "0.0.0.0"  # noqa: S104 - as for clients
     http_port: Port = 8080
 
     store_address: str = Field("", description="gRPC target; empty: unix socket in the run folder")

@@ -84,7 +84,7 @@ class Connection(asyncio.Protocol):
         self._transport = cast("asyncio.Transport", transport)  # uvloop's is one in all but name
         self._transport.set_write_buffer_limits(_WRITE_HIGH, _WRITE_LOW)
         peer = transport.get_extra_info("peername")
-        self.peer, self.peer_host = (f"{peer[0]}:{peer[1]}", peer[0]) if peer else ("local", "")
+        self.peer, self.peer_host = (_written(peer), peer[0]) if peer else ("local", "")
         self.listener.doors.come(self)
         self.loop = asyncio.get_running_loop()
         self.last_read = self.last_write = self.loop.time()
@@ -359,6 +359,11 @@ class Connection(asyncio.Protocol):
         """Closes the socket without another word."""
         if self._transport:
             self._transport.abort()
+
+
+def _written(address: tuple[str, int]) -> str:
+    host, port = address[:2]  # IPv6 has more
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 _SPECIAL: dict[type[v.Request], Any] = {

@@ -1,4 +1,4 @@
-"""The socket that clients connect to."""
+"""The sockets that clients connect to."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from services.common.runtime import Tasks
 from services.gateway.connection import Connection
 from services.gateway.doors import Doors, files
 from services.gateway.incoming import Incoming
+from services.gateway.listening import listen_at
 
 if TYPE_CHECKING:
     from services.common.config import Settings
@@ -51,22 +52,24 @@ class Listener:
         self._prefix = prefix
         self._numbers = itertools.count(1)
         self._connections: dict[Connection, None] = {}
-        self._server: asyncio.Server | None = None
+        self._servers: list[asyncio.Server] = []
         self._empty = asyncio.Event()
         broker.close_virtual_host = self._close_virtual_host
         authenticator.close_user = self._close_user
 
     async def start(self) -> None:
         """Listens; raises OSError when the port is taken."""
-        loop = asyncio.get_running_loop()
-        host, port = self.settings.amqp_host, self.settings.amqp_port
-        self._server = await loop.create_server(self._accept, host, port, backlog=_BACKLOG)
-        log.info("listening for AMQP", host=host, port=port)
+        self._servers = await listen_at(self.settings.amqp_host, self.settings.amqp_port, self._listen)
+        names = [each.getsockname()[:2] for server in self._servers for each in server.sockets]
+        log.info("listening for AMQP", hosts=[host for host, _ in names], port=names[0][1])
+
+    async def _listen(self, host: str, port: int) -> asyncio.Server:
+        return await asyncio.get_running_loop().create_server(self._accept, host, port, backlog=_BACKLOG)
 
     async def stop(self) -> None:
         """Tells every client, waits a moment for their farewell, closes."""
-        if self._server:
-            self._server.close()
+        for server in self._servers:
+            server.close()
         for_each("ending a connection", list(self._connections), lambda each: each.shut_down("broker is shutting down"))
         if self._connections:
             self._empty.clear()

@@ -13,7 +13,9 @@ import pytest_asyncio
 from pamqp import commands, frame
 from structlog.testing import capture_logs
 
+from services.gateway.listening import listen_at
 from tests.contract.gateway.test_settling import ready
+from tests.support.amqp_client import AmqpClient
 from tests.support.amqp_playbook import HEADER, content, written
 from tests.support.broker_house import BrokerHouse
 from tests.support.programs import until
@@ -202,6 +204,24 @@ async def test_a_new_secret_ends_nothing(broker: BrokerHouse) -> None:
 
 def _warnings(told: Iterable[MutableMapping[str, Any]]) -> list[MutableMapping[str, Any]]:
     return [each for each in told if each["log_level"] == "warning" and "secret" in each["event"]]
+
+
+async def test_this_machine_has_two_loopback_addresses(broker: BrokerHouse, name: str) -> None:
+    """guest may come from both, where there is IPv6, and each is written so that its port can be told."""
+    listener = broker.gateways[0]._listener
+    servers = await listen_at("", 0, listener._listen)
+    opened = []
+    for server in servers:
+        host, port = server.sockets[0].getsockname()[:2]
+        client = AmqpClient()
+        await client.open(port, host={"0.0.0.0": "127.0.0.1", "::": "::1"}[host])
+        await client.declare("", exclusive=True)
+        opened.append(client)
+    peers = {connection.peer.rpartition(":")[0] for connection in list(listener._connections)[-len(opened) :]}
+    assert peers == {"127.0.0.1", "[::1]"} if len(servers) > 1 else {"127.0.0.1"}
+    for client, server in zip(opened, servers, strict=True):
+        await client.close()
+        server.close()
 
 
 async def test_confirms_go_out_before_channel_close_ok(broker: BrokerHouse, name: str) -> None:

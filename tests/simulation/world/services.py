@@ -46,6 +46,7 @@ def settings(shape: Shape, folder: Path) -> Settings:
         queue_address=f"0.0.0.0:{RPC_PORT}",
         gateway_address=f"0.0.0.0:{RPC_PORT}",
         nats_url=f"nats://nats-1:{NATS_PORT}",
+        amqp_host="0.0.0.0",  # the network has no families
         amqp_port=AMQP_PORT,
         partitions=shape.partitions,
         queue_processes=shape.queue_processes,

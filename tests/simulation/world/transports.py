@@ -35,6 +35,9 @@ class FakeSocket:
     def setsockopt(self, *_options: object) -> None:
         """As if."""
 
+    def getsockname(self) -> tuple[str, int]:
+        return "0.0.0.0", 0
+
 
 class SimTransport(asyncio.Transport):
     """One end of a connection of bytes."""
