@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import Field, SecretStr
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic import BeforeValidator, Field, SecretStr
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 Port = Annotated[int, Field(ge=0, le=65535)]
+Network = IPv4Network | IPv6Network
+
+
+def _networks(value: object) -> object:
+    """Of a list parted by commas; raises ValueError with the one that is none."""
+    return (
+        tuple(ip_network(each.strip()) for each in value.split(",") if each.strip())
+        if isinstance(value, str)
+        else value
+    )
 
 
 class Settings(BaseSettings):
@@ -105,6 +116,9 @@ class Settings(BaseSettings):
     )
     max_connections: Annotated[int, Field(ge=0)] = Field(
         0, description="clients of one gateway; further ones are refused. 0: as many as it may have files open"
+    )
+    proxy_sources: Annotated[tuple[Network, ...], NoDecode, BeforeValidator(_networks)] = Field(
+        (), description="addresses and networks of balancers, parted by commas, which send PROXY protocol version 2"
     )
     handshake_timeout: Annotated[float, Field(gt=0)] = Field(10.0, description="seconds until connection.open")
 

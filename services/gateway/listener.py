@@ -17,6 +17,7 @@ from services.gateway.connection import Connection
 from services.gateway.doors import Doors, files
 from services.gateway.incoming import Incoming
 from services.gateway.listening import listen_at
+from services.gateway.proxied import Proxied
 
 if TYPE_CHECKING:
     from services.common.config import Settings
@@ -97,7 +98,8 @@ class Listener:
         log.info("user is deleted", user=name, connections=len(concerned))
         for_each("ending a connection", concerned, lambda each: each.shut_down(f"user '{name}' is deleted"))
 
-    def _accept(self) -> Connection:
+    def _accept(self) -> asyncio.Protocol:
         connection = Connection(self, self._create_engine(), f"{self._prefix}{next(self._numbers)}")
         self._connections[connection] = None
-        return connection
+        sources = self.settings.proxy_sources
+        return Proxied(connection, sources) if sources else connection

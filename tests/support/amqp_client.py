@@ -43,11 +43,12 @@ class AmqpClient:
     async def open(
         self, port: int, *, host: str = "127.0.0.1", user: str = "guest", password: str = "guest",
         virtual_host: str = "/", heartbeat: int = 0, channels: int = 1, buffer: int = 2**16, source: str = "",
+        before: bytes = b"",
     ) -> None:  # fmt: skip
         self.reader, self.writer = await asyncio.open_connection(
             host, port, limit=buffer, local_addr=(source, 0) if source else None
         )
-        self.writer.write(HEADER)
+        self.writer.write(before + HEADER)
         self._reading.set()
         self._task = asyncio.get_running_loop().create_task(self._read())
         await self.expect(commands.Connection.Start)
