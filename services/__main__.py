@@ -19,7 +19,6 @@ from services.common.cli import messages
 from services.common.cli.asking import fail, read_settings, run
 from services.common.cli.health import health_lines
 from services.common.cli.password import read_password
-from services.common.cli.printable import printable
 from services.common.cli.tracing import commands as tracing_commands
 from services.common.clients.mgmt import MgmtClient
 from services.common.clients.placement import Placed, PlacementClient
@@ -27,6 +26,7 @@ from services.common.clients.tracing import TracingClient
 from services.common.clients.virtual_hosts import VirtualHostsClient
 from services.common.config import Settings
 from services.common.errors import BrokerError
+from services.common.printable import printable
 from services.common.supervisor import healthz
 from services.common.supervisor.parent import die_with_parent
 from services.common.supervisor.up import up as run_stack

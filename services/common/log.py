@@ -7,6 +7,8 @@ import sys
 
 import structlog
 
+from services.common.printable import printable, printable_lines
+
 _LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 
 
@@ -18,16 +20,26 @@ def configure(service: str, style: str, level: str) -> None:
         structlog.processors.TimeStamper(fmt="iso", utc=True),
         structlog.processors.format_exc_info,
     ]
-    last: structlog.typing.Processor = (
-        structlog.processors.JSONRenderer()
+    last: list[structlog.typing.Processor] = (
+        [structlog.processors.JSONRenderer()]
         if style == "json"
-        else structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
+        else [show_plainly, structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())]
     )
     structlog.configure(
-        processors=[*shared, last],
+        processors=[*shared, *last],
         wrapper_class=structlog.make_filtering_bound_logger(_LEVELS[level]),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
         cache_logger_on_first_use=True,
     )
     logging.basicConfig(level=max(_LEVELS[level], logging.WARNING), stream=sys.stderr, format="%(name)s: %(message)s")
     structlog.contextvars.bind_contextvars(service=service)
+
+
+def show_plainly(
+    _logger: structlog.typing.WrappedLogger, _method: str, line: structlog.typing.EventDict
+) -> structlog.typing.EventDict:
+    """Escapes what a terminal would obey: lines have names and texts that clients chose. JSON does so by itself."""
+    for key, value in line.items():
+        if isinstance(value, str) and not value.isprintable():
+            line[key] = printable_lines(value) if key == "exception" else printable(value)
+    return line

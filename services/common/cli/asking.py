@@ -10,9 +10,9 @@ import uvloop
 from pydantic import ValidationError
 
 from services.common import secret
-from services.common.cli.printable import printable_lines
 from services.common.config import Settings
 from services.common.errors import BrokerError, Unavailable
+from services.common.printable import printable_lines
 from services.common.runtime import CannotStart
 
 _Result = TypeVar("_Result")

@@ -7,7 +7,7 @@ import sys
 from rich.console import Console
 from rich.text import Text
 
-from services.common.cli.printable import printable
+from services.common.printable import printable
 
 _NEVER_FOLDED = 10_000  # columns
 

@@ -11,7 +11,7 @@ from services.common.bus.event import Event
 from services.common.bus.facts import Gap
 from services.common.bus.follow import Sequences, follow
 from services.common.bus.subject import ALL
-from services.common.cli.printable import printable, printable_json
+from services.common.printable import printable, printable_json
 
 _COLOURS = {
     "created": "green", "attached": "green", "opened": "green", "acquired": "green",

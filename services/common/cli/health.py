@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from services.common.cli.printable import printable
+from services.common.printable import printable
 
 
 def health_lines(body: Mapping[str, Any]) -> Iterator[str]:

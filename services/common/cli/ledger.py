@@ -18,13 +18,13 @@ from rich.text import Text
 
 from services.common.bus.follow import follow
 from services.common.cli.durations import moment
-from services.common.cli.printable import printable
 from services.common.cli.steps import COLOURS
 from services.common.clock import monotonic
 from services.common.errors import BrokerError
 from services.common.ledger.stages import NAMES
 from services.common.ledger.stream import SUBJECTS
 from services.common.message import format_named
+from services.common.printable import printable
 from services.rpc.ledger_pb2 import Identified, LedgerBatch
 
 _REMEMBERED = 10_000  # ids of messages, some of which are told of later

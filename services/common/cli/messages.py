@@ -9,11 +9,11 @@ import typer
 from services.common import log
 from services.common.bus.address import bus_address
 from services.common.cli.asking import fail, read_settings, run
-from services.common.cli.printable import printable_json
 from services.common.clients.dry_run import DryRunClient
 from services.common.clients.mgmt import MgmtClient
 from services.common.dry_run import DryRun, parse_headers
 from services.common.errors import SyntaxFault
+from services.common.printable import printable_json
 from services.common.trace import MOST_JOURNEYS, Trace, nothing
 
 # ruff: noqa: PLC0415 - what shows something is imported by the command that shows it: it takes time and memory

@@ -7,8 +7,8 @@ import json
 from rich.console import Console
 from rich.text import Text
 
-from services.common.cli.printable import all_printable
 from services.common.dry_run import DryRun, Hop, Visit
+from services.common.printable import all_printable
 
 
 def show(run: DryRun, console: Console) -> None:

@@ -10,8 +10,8 @@ from rich.text import Text
 
 from services.common.cli.console import cell
 from services.common.cli.durations import duration, moment
-from services.common.cli.printable import all_printable
 from services.common.cli.steps import COLOURS, detail, place
+from services.common.printable import all_printable
 from services.common.trace import Copy, Gap, Journey, Message, Step, Trace
 
 _BAR = 24  # columns

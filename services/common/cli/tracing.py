@@ -11,8 +11,8 @@ from rich.console import Console
 from rich.table import Table
 
 from services.common.cli.console import cell, stdout_console
-from services.common.cli.printable import printable_json
 from services.common.clients.tracing import TracingClient
+from services.common.printable import printable_json
 from services.common.telemetry.rules import Rule
 from services.common.telemetry.status import Status
 

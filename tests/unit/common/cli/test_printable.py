@@ -10,10 +10,10 @@ from rich.console import Console
 from services.common.bus.event import Event
 from services.common.bus.facts import LeaseAcquired
 from services.common.cli import events, ledger, partitions, route, trace, tracing
-from services.common.cli.printable import printable, printable_json, printable_lines
 from services.common.clients.partition_table import Owner
 from services.common.clients.placement import Placed
 from services.common.dry_run import DryRun, Hop, Visit
+from services.common.printable import printable, printable_json, printable_lines
 from services.common.telemetry.rules import Rule
 from services.common.telemetry.status import Status
 from services.common.trace import Copy, Gap, Journey, Match, Message, Step, Trace
