@@ -5,6 +5,7 @@ A file keeps its name from its first line on; whoever reads along only ever sees
 
 from __future__ import annotations
 
+import errno
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -32,9 +33,13 @@ class SpanFiles:
         largest: int,
         keep_bytes: int,
         keep_days: int,
+        must_give_way: Callable[[], bool] = lambda: False,
         now: Callable[[], datetime] = lambda: datetime.fromtimestamp(epoch_ms() / 1000, UTC),
     ) -> None:
-        """`name` is the writer's own; `keep_bytes` of all writers together are kept, for `keep_days`."""
+        """`name` is the writer's own; `keep_bytes` of all writers together are kept, for `keep_days`.
+
+        Nothing is written while `must_give_way`.
+        """
         self._folder = folder
         self._name = name
         self._resource = resource
@@ -42,6 +47,7 @@ class SpanFiles:
         self._largest = largest
         self._keep_bytes = keep_bytes
         self._keep_days = keep_days
+        self._must_give_way = must_give_way
         self._now = now
         self._numbers = count(1)
         self._file: BinaryIO | None = None
@@ -49,7 +55,9 @@ class SpanFiles:
         self._size = 0
 
     def export(self, spans: Sequence[Span]) -> None:
-        """Appends one line; raises OSError."""
+        """Appends one line; raises OSError, also where room is for messages."""
+        if self._must_give_way():
+            raise OSError(errno.ENOSPC, "low on disk, spans give way to messages")
         written = line(self._resource, self._version, spans) + b"\n"
         day = f"{self._now():%Y-%m-%d}"
         if self._file is None or day != self._day or self._size + len(written) > self._largest:

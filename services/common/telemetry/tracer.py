@@ -18,6 +18,7 @@ import structlog
 
 from services.common.clock import epoch_ns
 from services.common.config import Settings
+from services.common.disk import must_give_way, room
 from services.common.telemetry import conventions as c
 from services.common.telemetry.export import Exporter, ExportQueue
 from services.common.telemetry.span import Span, Value
@@ -116,6 +117,7 @@ def _files(settings: Settings, resource: Mapping[str, Value], instance: str, ver
         largest=settings.spans_file_size,
         keep_bytes=settings.spans_keep_bytes,
         keep_days=settings.spans_keep_days,
+        must_give_way=lambda: must_give_way(settings.disk_reserve, room(settings.spans_folder)),
     )
 
 

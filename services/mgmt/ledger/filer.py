@@ -8,6 +8,7 @@ the same is known by its row numbers.
 from __future__ import annotations
 
 import asyncio
+import errno
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
@@ -17,6 +18,7 @@ import structlog
 from google.protobuf.message import DecodeError
 from nats.aio.msg import Msg
 
+from services.common import disk
 from services.common.bus.address import bus_address
 from services.common.bus.nats_link import Away
 from services.common.clients.store import StoreClient
@@ -24,7 +26,7 @@ from services.common.clock import Epoch, epoch_ns, monotonic
 from services.common.config import Settings
 from services.common.plugins import UnknownPlugin
 from services.common.runtime import Tasks
-from services.mgmt.ledger.cabinet import Cabinet
+from services.mgmt.ledger.cabinet import Cabinet, Change
 from services.mgmt.ledger.decode import Rows, decode
 from services.mgmt.ledger.drawer import Drawer, Tables
 from services.mgmt.ledger.feed import AT_ONCE, Feed
@@ -43,6 +45,8 @@ _WAIT = 2.0  # seconds for batches
 _GATHER = 1.0  # seconds in which batches come together
 _AGAIN = 1.0
 _TIDY_SECONDS = 60.0
+_LOW_SECONDS = 5.0  # between looks whether there is room again
+_LEAST_STREAM = 1 << 20  # bytes of rows that NATS keeps meanwhile, where it shares the disk
 # Seconds of rests at most, so that nothing is kept waiting for long: the commit by its lease, batches by a merge.
 _RESTS = 1.0
 _RESTS_TO_TIDY = 5.0
@@ -103,18 +107,22 @@ class Filer:
                     log.warning("the ledger is not filed at the moment", reason=self._said)
                 # Whoever has the lease now says itself what is amiss.
                 self.trouble = "" if isinstance(failure, LeaseEnded) else self._said
-                await asyncio.sleep(_AGAIN)
+                await asyncio.sleep(_LOW_SECONDS if self._low() else _AGAIN)
             finally:
                 self._drawer = Drawer()
 
     async def _session(self) -> None:
         instances = Instances(await self._in_thread(self._cabinet.open))
         self._filed = instances.state
-        async with await Feed.open(self._address, self._settings) as feed:
+        while self._low() and await self._carry_out(self._tidying.give_way):
+            log.warning("low on disk: the oldest hour of the ledger gives way to messages")
+        async with await Feed.open(self._address, self._bounds()) as feed:
+            self._require_room()
             session = _Session(feed, self._drawer, instances, self._now)
             instances.listen_again(monotonic())
             began = tidied = monotonic()
             while self._lease.holds():
+                self._require_room()
                 last = self._stopping.is_set()
                 await self._receive(session, 0.1 if last else _WAIT)
                 due = last or session.is_due(monotonic() - began, self._settings.ledger_seconds)
@@ -125,6 +133,19 @@ class Filer:
                     return
                 if monotonic() - tidied >= _TIDY_SECONDS:
                     tidied = tidied if await self._tidy() else monotonic()
+
+    def _low(self) -> bool:
+        return disk.must_give_way(self._settings.disk_reserve, disk.room(self._settings.data))
+
+    def _require_room(self) -> None:
+        if self._low():
+            raise OSError(errno.ENOSPC, "low on disk, the record of messages gives way to them")
+
+    def _bounds(self) -> Settings:
+        shares = (self._settings.data / "nats").is_dir()  # the server of `hopline up`
+        return self._settings.model_copy(
+            update={"ledger_stream_bytes": _LEAST_STREAM} if self._low() and shares else {}
+        )
 
     async def _receive(self, session: _Session, seconds: float) -> None:
         messages = await session.feed.next(seconds)
@@ -153,7 +174,10 @@ class Filer:
     async def _tidy(self) -> bool:
         """Does one thing; False when there was nothing to do."""
         self._pace.allow(0 if self._behind else _RESTS_TO_TIDY)
-        change = await self._in_thread(self._tidying.prepare, self._now() / 1000)
+        return await self._carry_out(self._tidying.prepare, self._now() / 1000)
+
+    async def _carry_out(self, prepare: Callable[..., Change | None], *arguments: object) -> bool:
+        change = await self._in_thread(prepare, *arguments)
         if change:
             self._lease.require()
             await self._in_thread(self._tidying.carry_out, change)

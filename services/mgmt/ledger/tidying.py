@@ -39,6 +39,12 @@ class Tidying:
         """One thing that is to be carried out; `time` is Unix."""
         return self._drop(time) or next(filter(None, (self._merge(table, time) for table in TABLES)), None)
 
+    def give_way(self) -> Change | None:
+        """The oldest hour, to be removed whatever the limits say; the newest stays."""
+        files = [path for table in TABLES for path in self._cabinet.files(table)]
+        old = _oldest(files, max(map(hour_of, files), default=0))
+        return Change(remove=self._cabinet.relative(old)) if old else None
+
     def carry_out(self, change: Change) -> None:
         """Does what was prepared."""
         self._cabinet.commit(change)
@@ -72,11 +78,15 @@ class Tidying:
 
     def _too_much(self, files: list[Path], now: int) -> list[Path]:
         """Those of the oldest hour, when there is more than may be; the hour that runs stays."""
-        hours = {hour_of(path) for path in files} - {now}
-        if not hours or sum(path.stat().st_size for path in files) <= self._limits.bytes:
+        if sum(path.stat().st_size for path in files) <= self._limits.bytes:
             return []
-        oldest = min(hours)
-        return [path for path in files if hour_of(path) == oldest]
+        return _oldest(files, now)
+
+
+def _oldest(files: list[Path], stays: int) -> list[Path]:
+    """Those of the oldest hour, unless that is the one that stays."""
+    oldest = min({hour_of(path) for path in files} - {stays}, default=None)
+    return [path for path in files if hour_of(path) == oldest]
 
 
 def _groups(files: list[Path]) -> Iterator[list[Path]]:

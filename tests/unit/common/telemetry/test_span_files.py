@@ -127,3 +127,18 @@ def test_nowhere_to_write(tmp_path: Path) -> None:
     (tmp_path / "spans").unlink()
     writer.export([span()])
     writer.close()
+
+
+def test_spans_give_way_to_messages(tmp_path: Path) -> None:
+    """Where room is for messages nothing is written, and whoever counts losses is told why."""
+    low = [True]
+    writer = SpanFiles(
+        tmp_path, "a", {}, "0.1", largest=1000, keep_bytes=1000, keep_days=7, must_give_way=lambda: low[0]
+    )
+    with pytest.raises(OSError, match="give way"):
+        writer.export([span()])
+    assert list(tmp_path.iterdir()) == []
+    low[0] = False
+    writer.export([span()])
+    writer.close()
+    assert list(tmp_path.iterdir())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import shutil
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
@@ -11,10 +12,14 @@ from typing import Any
 import nats
 import pytest
 
+from services.common import disk
 from services.common.clients.store import StoreClient
 from services.common.config import Settings
+from services.common.disk import Room
+from services.common.ledger import stream
 from services.common.ledger.ledger import Ledger
 from services.common.ledger.place import Place
+from services.mgmt.ledger import filer as filer_module
 from services.mgmt.ledger import instances
 from services.mgmt.ledger.cabinet import Cabinet, seen
 from services.mgmt.ledger.filer import Filer
@@ -78,6 +83,12 @@ class Office:
         columns = ("instance", "first_row", "last_row", "count", "reason")
         return [tuple(row[column] for column in columns) for row in self.filed.rows("gaps")]
 
+    async def stream_bytes(self) -> int | None:
+        client = await nats.connect(self.settings.nats_url)
+        info = await client.jetstream().stream_info(stream.NAME)
+        await client.close()
+        return info.config.max_bytes
+
 
 async def until(condition: Callable[[], object], seconds: float = 20) -> None:
     async with asyncio.timeout(seconds):
@@ -118,6 +129,32 @@ async def test_why_nothing_is_filed(office: Office, monkeypatch: pytest.MonkeyPa
         assert filer.trouble == str(full)
     await until(office.uids)
     await until(lambda: not filer.trouble)
+
+
+async def test_the_record_gives_way_to_messages(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Short of room the oldest hours go, nothing is filed and NATS beside it keeps little; then all goes on."""
+    monkeypatch.setattr(filer_module, "_LOW_SECONDS", 0.05)
+    filer = office.join()
+    office.tell("a", 1)
+    await until(lambda: office.uids() == [1])
+    (office.settings.data / "nats").mkdir()
+    old = office.settings.data / "ledger/stages/date=2020-01-01/hour=07"
+    old.mkdir(parents=True)
+    (filed,) = (office.settings.data / "ledger").glob("stages/*/*/*.parquet")
+    shutil.copy(filed, old / "hour-1.parquet")
+    with monkeypatch.context() as patched:
+        patched.setattr(disk, "room", lambda _: Room(100 << 20, 1000 << 20))
+        await until(lambda: filer.trouble)
+        assert "gives way" in filer.trouble
+        await until(lambda: not old.exists())
+        assert office.uids() == [1]
+        assert await office.stream_bytes() == 1 << 20
+        office.tell("a", 2)
+        await asyncio.sleep(0.6)
+        assert office.uids() == [1]
+    await until(lambda: office.uids() == [1, 2])
+    assert await office.stream_bytes() == office.settings.ledger_stream_bytes
+    assert not filer.trouble
 
 
 async def test_what_was_told_while_nobody_filed_is_filed(office: Office) -> None:
