@@ -30,6 +30,7 @@ from services.common.printable import printable
 from services.common.supervisor import healthz
 from services.common.supervisor.parent import die_with_parent
 from services.common.supervisor.up import up as run_stack
+from services.store.commands import commands as store_commands
 
 # ruff: noqa: PLC0415 - a service's modules are imported by the command that runs it: they take time and memory
 
@@ -113,10 +114,7 @@ def queue(
     _serve(name, create)
 
 
-@app.command()
-def store() -> None:
-    """Runs the store: what is on disk, and who may write it."""
-
+def _store() -> None:
     def create(settings: Settings) -> runtime.Service:
         from services.store.service import Service
 
@@ -382,6 +380,7 @@ def _partitions(numbers: str) -> list[int]:
 
 
 app.add_typer(tracing_commands(_on_tracing), name="tracing")
+app.add_typer(store_commands(_store), name="store")
 
 
 if __name__ == "__main__":

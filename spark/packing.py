@@ -19,7 +19,9 @@ _PARTITION = _REASON + _REASON_BITS
 _EPOCH = _PARTITION + _PARTITION_BITS
 
 _STEP_BITS = 4  # of a moment's time: 16 µs
-_TIME_BITS = 46  # of a moment: 35 years of such steps
+# Of a moment: 35 years of such steps. Above it are the low 17 bits of an epoch, and its sign: a store that was restored
+# goes on at epochs that are higher by multiples of 2^18 and a little, so that moments still grow.
+_TIME_BITS = 46
 _START = 1_577_836_800_000_000 >> _STEP_BITS  # 2020
 
 

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import fcntl
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from services.common.errors import InternalError
+
+UNFINISHED = "restore.unfinished"
+"""A file that is there while the names of a restored store's files are changed."""
 
 
 class DataFolder:
@@ -16,8 +21,20 @@ class DataFolder:
         self.path = path
         self._lock: int | None = None
 
-    def take(self) -> None:
-        """Makes the folder when there is none, and locks it. Raises InternalError when another store has it."""
+    @contextmanager
+    def held(self, *, unfinished: bool = False) -> Iterator[None]:
+        """Taken, and let go of at the end."""
+        self.take(unfinished=unfinished)
+        try:
+            yield
+        finally:
+            self.release()
+
+    def take(self, *, unfinished: bool = False) -> None:
+        """Makes the folder when there is none, and locks it. Raises InternalError when another store has it.
+
+        Also when a restore has ended half-way in it, unless that is `unfinished` business of the caller.
+        """
         self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
         lock = os.open(self.path / "store.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
@@ -28,6 +45,9 @@ class DataFolder:
                 f"another store runs on {self.path.absolute()}: stop it, or set HOPLINE_DATA to another folder"
             ) from None
         self._lock = lock
+        if not unfinished and (self.path / UNFINISHED).exists():
+            self.release()
+            raise InternalError(f"a restore into {self.path.absolute()} was not finished: do it again")
 
     def release(self) -> None:
         """Lets another store take it."""

@@ -5,13 +5,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable
+from contextlib import aclosing
 from typing import Any, TypeVar
 
 from grpc.aio import ServicerContext
 
-from services.common.errors import BrokerError, CommandInvalid, abort
+from services.common.containment import contained
+from services.common.errors import BrokerError, CommandInvalid, InternalError, ResourceError, abort
 from services.rpc import store_pb2 as pb
 from services.rpc.store_pb2_grpc import StoreServicer
+from services.store.backup.stream import backup
 from services.store.engine import Engine
 from services.store.journal import Stream
 from services.store.origins import LAST_ORIGIN
@@ -19,6 +22,8 @@ from services.store.recovery import recover
 
 T = TypeVar("T")
 Context = ServicerContext[Any, Any]
+
+_PATIENCE = 60.0  # seconds for whoever takes a backup to take the next piece
 
 
 class Handler(StoreServicer):
@@ -82,6 +87,21 @@ class Handler(StoreServicer):
         self, request: pb.ResolveTransactionRequest, context: Context
     ) -> pb.TransactionOutcome:
         return await self._engine.transactions.resolve(request.transaction)
+
+    async def Backup(self, request: pb.BackupRequest, context: Context) -> None:  # type: ignore[override]
+        try:
+            async with aclosing(backup(self._engine.provider, self._engine.records)) as pieces:
+                async for piece in pieces:
+                    async with asyncio.timeout(_PATIENCE):
+                        await context.write(piece)
+        except TimeoutError:
+            # What is read for it is held: the log of a store that writes grows meanwhile.
+            await abort(context, ResourceError(f"a backup that took nothing for {_PATIENCE:.0f} seconds was ended"))
+        except BrokerError as error:
+            await abort(context, error)
+        except Exception as fault:  # noqa: BLE001 - whoever waits for it hears why
+            contained("reading for a backup", fault)
+            await abort(context, InternalError(f"the store cannot be read: {fault}"))
 
 
 async def _answer(context: Context, answer: Awaitable[T]) -> T:

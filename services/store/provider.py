@@ -6,7 +6,7 @@ A provider decides nothing. Fences, live counts, transactions and time are the s
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
@@ -124,6 +124,7 @@ class Changes:
     records: dict[tuple[str, str], RecordRow | None] = field(default_factory=dict)  # None: deleted
     origin: int = 0  # the last one given, when it changed
     running: int = 0  # the store's running time, when it is to be kept; not worth a commit of its own
+    incarnation: int = 0  # starts of the store so far, where another one than it counted has to go on
 
     def replace_taken(self, partition: int, origin: int) -> None:
         """What was written of these before goes, in this very group too."""
@@ -135,7 +136,8 @@ class Changes:
         journal = self.contents or self.entries or self.dequeues or self.dead_batches or self.dead_contents
         known = self.replaced or self.taken or self.floors or self.writers or self.refusals or self.outcomes
         marks = self.blanked or self.delivered
-        return bool(journal or marks or known or self.leases or self.records or self.origin)
+        counters = self.origin or self.incarnation
+        return bool(journal or marks or known or self.leases or self.records or counters)
 
 
 class Entries(Protocol):
@@ -186,7 +188,21 @@ class Records(Protocol):
     async def records(self) -> list[RecordRow]: ...
 
 
-class Provider(Entries, Transactions, Leases, Origins, Records, Protocol):
+class Whole(Protocol):
+    """All that there is, to be carried elsewhere."""
+
+    def snapshot(self) -> AsyncGenerator[Changes, None]:
+        """What there is at the first step, in pieces; committed to an empty provider, they make the same of it.
+
+        Ages are left out: all marks are as old as the running time. Commits go on meanwhile, and one piece at a time is
+        in memory. Who does not want the rest closes it.
+        """
+
+    def files(self) -> tuple[str, ...]:
+        """Names in its folder that come and go together, there or not; none: it keeps nothing in a folder."""
+
+
+class Provider(Entries, Transactions, Leases, Origins, Records, Whole, Protocol):
     """All of it together."""
 
     async def open(self) -> None:

@@ -14,6 +14,7 @@ from services.common.bus.address import bus_address
 from services.common.bus.event_bus import EventBus
 from services.common.config import Settings
 from services.common.grpc_channel import Server
+from services.common.restored import RECORD_KIND, read
 from services.common.runtime import Tasks
 from services.common.telemetry.status import report
 from services.common.telemetry.tracer import Tracer
@@ -74,6 +75,7 @@ class Service:
         self._bus.start()
         self._tasks.start(report(self._tracer, "store", self._instance, self._put_records), "spans status")
         await self._server.ready()
+        self._tell_restored()
         log.info("store ready", provider=self._settings.store_provider, address=self._address)
 
     async def stop(self) -> None:
@@ -85,6 +87,11 @@ class Service:
         await self._bus.stop()
         await asyncio.to_thread(self._tracer.stop)
         self._folder.release()
+
+    def _tell_restored(self) -> None:
+        records = (record for message in self._engine.records.snapshot([RECORD_KIND]) for record in message.records)
+        if restored := read(records):
+            log.warning(str(restored))
 
     async def _put_records(self, puts: Sequence[Record], deletes: Sequence[Record]) -> int:
         return await self._engine.records.put(PutRecordsRequest(puts=puts, deletes=deletes))

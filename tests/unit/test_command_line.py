@@ -53,6 +53,7 @@ def test_queue_needs_a_queue_s_name(hopline: CliRunner) -> None:
         ["vhosts", "delete", "a"],
         ["trace", "order-1"],
         ["route", "--key", "q"],
+        ["store", "backup", "one.backup"],
     ],
 )
 def test_nothing_runs(hopline: CliRunner, command: list[str]) -> None:
@@ -151,3 +152,13 @@ def test_route_with_a_bad_header(hopline: CliRunner) -> None:
     """A header that cannot be read is refused before anybody is asked."""
     result = hopline.invoke(app, ["route", "--header", "size:=big"])
     assert (result.exit_code, result.stderr.count("\n")) == (2, 1)
+
+
+def test_no_backup(hopline: CliRunner, tmp_path: Path) -> None:
+    """A file that is no backup is refused in one line, by what looks at it and by what would restore it."""
+    (tmp_path / "notes.txt").write_text("no backup at all, and longer than the first line of one")
+    for command in (["verify"], ["restore", "--to", str(tmp_path / "new")]):
+        result = hopline.invoke(app, ["store", *command, str(tmp_path / "notes.txt")])
+        assert result.exit_code == 1
+        assert "is no backup of Hopline" in result.stderr
+        assert not (tmp_path / "new").exists()

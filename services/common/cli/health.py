@@ -18,3 +18,5 @@ def health_lines(body: Mapping[str, Any]) -> Iterator[str]:
             yield printable(f"  {member:<{width}}  {its}")
     for name, note in body.get("notes", {}).items():
         yield printable(f"{name:<8} {note}")
+    if restored := body.get("restored"):
+        yield printable(restored)

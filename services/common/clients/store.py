@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Iterable
 from typing import TYPE_CHECKING, TypeVar
 
 import structlog
@@ -123,6 +123,11 @@ class StoreClient:
         """What may come again, then the entry batches of `partition` by id. Raises Fenced or Unavailable."""
         request = pb.RecoverRequest(partition=partition, fence=fence)
         return self._peer.stream(lambda stub: stub.Recover(request, wait_for_ready=True))
+
+    async def backup(self) -> AsyncGenerator[pb.BackupPiece, None]:
+        """All that is on disk at one moment; what does not end with an error is complete. Raises Unavailable."""
+        async for piece in self._peer.stream(lambda stub: stub.Backup(pb.BackupRequest())):
+            yield piece
 
     async def _watch(self, call: Callable[[StoreAsyncStub], AsyncIterable[T]]) -> AsyncIterator[T]:
         while True:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from pathlib import Path
 
 from services.common.clock import epoch_ms
@@ -21,6 +21,7 @@ from services.store.provider import (
     StoredBatch,
     TakenRow,
 )
+from services.store.snapshot import Table, counted, pieces
 
 
 class MemoryProvider:
@@ -66,6 +67,7 @@ class MemoryProvider:
                 self._records[key] = row
         self._origin = changes.origin or self._origin
         self._running = changes.running or self._running
+        self._incarnation = changes.incarnation or self._incarnation
 
     def _commit_journal(self, changes: Changes) -> None:
         for batch in changes.dead_batches:
@@ -168,3 +170,27 @@ class MemoryProvider:
 
     async def records(self) -> list[RecordRow]:
         return list(self._records.values())
+
+    async def snapshot(self) -> AsyncGenerator[Changes, None]:
+        for changes in pieces(self._running, self._tables()):
+            yield changes
+        yield counted(self._running, self._origin, self._incarnation)
+
+    def _tables(self) -> list[Table]:
+        """As they are now: rows are never changed, the dictionaries that have them are."""
+        return [
+            ("contents", [(number, *content) for number, content in self._contents.items()]),
+            ("entries", list(self._entries.values())),
+            ("dequeues", [(batch, *row) for batch, rows in self._dequeues.items() for row in rows.items()]),
+            ("delivered", list(self._delivered.items())),
+            ("taken", list(self._taken.values())),
+            ("floors", [(*key, uid) for key, uid in self._floors.items()]),
+            ("writers", list(self._writers.items())),
+            ("refusals", list(self._refusals.values())),
+            ("outcomes", [(row.transaction, row.committed) for row in self._outcomes.values()]),
+            ("leases", list(self._leases.values())),
+            ("records", list(self._records.values())),
+        ]
+
+    def files(self) -> tuple[str, ...]:
+        return ()

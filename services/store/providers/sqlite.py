@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from pathlib import Path
 
 import structlog
@@ -23,7 +23,7 @@ from services.store.provider import (
     StoredBatch,
     TakenRow,
 )
-from services.store.providers import sqlite_read, sqlite_write
+from services.store.providers import sqlite_read, sqlite_snapshot, sqlite_write
 from services.store.providers.sqlite_database import Database
 from services.store.providers.sqlite_schema import migrate
 from services.store.providers.sqlite_spare import Spare
@@ -190,3 +190,17 @@ class SQLiteProvider:
     async def records(self) -> list[RecordRow]:
         rows = await self._reader.rows("SELECT kind, key, value, version FROM record")
         return [RecordRow(*row) for row in rows]
+
+    async def snapshot(self) -> AsyncGenerator[Changes, None]:
+        """By a connection of its own. The log keeps growing until it ends: it holds what it reads."""
+        database = Database(self._path)
+        try:
+            await database.open()
+            pieces = await database.run(sqlite_snapshot.begin)
+            while changes := await database.run(lambda _: next(pieces, None)):
+                yield changes
+        finally:
+            await database.close()
+
+    def files(self) -> tuple[str, ...]:
+        return self._path.name, f"{self._path.name}-wal", f"{self._path.name}-shm"

@@ -78,10 +78,8 @@ def _statements(changes: Changes) -> Iterable[Statement]:
     yield _LEASE, list(changes.leases.values())
     yield "DELETE FROM record WHERE kind = ? AND key = ?", [key for key, row in changes.records.items() if row is None]
     yield _RECORD, [row for row in changes.records.values() if row is not None]
-    if changes.origin:
-        yield "UPDATE counter SET value = ? WHERE name = 'origin'", [(changes.origin,)]
-    if changes.running:
-        yield "UPDATE counter SET value = ? WHERE name = 'running'", [(changes.running,)]
+    counters = (("origin", changes.origin), ("running", changes.running), ("incarnation", changes.incarnation))
+    yield "UPDATE counter SET value = ? WHERE name = ?", [(value, name) for name, value in counters if value]
 
 
 def _removals(changes: Changes) -> Iterable[Statement]:

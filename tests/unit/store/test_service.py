@@ -131,3 +131,26 @@ async def test_the_folder_is_private_and_has_one_store(service: Service, setting
     with pytest.raises(InternalError, match="another store runs on"):
         await Service(settings).start()
     assert await is_serving(settings.address_of("store"))
+
+
+async def test_backup(service: Service, client: StoreClient, journal: Journal) -> None:
+    """A running store streams all that it has: first of when it is, last how far it has counted."""
+    fence = await acquire(client, "partition/1")
+    await journal.append(enqueue(10, 3, fences=[fence]))
+    head, *pieces = [piece async for piece in client.backup()]
+    assert (head.head.generation, head.HasField("head")) == (1, True)
+    assert [batch.id for piece in pieces for batch in piece.entries] == [10]
+    assert [piece.incarnation > 0 for piece in pieces] == [False] * (len(pieces) - 1) + [True]
+
+
+async def test_backup_of_a_store_that_cannot_be_read(
+    service: Service, client: StoreClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever asked hears why, and what came until then is no backup."""
+
+    def broken(_: object) -> object:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr("services.store.providers.memory.MemoryProvider._tables", broken)
+    with pytest.raises(InternalError, match="Input/output error"):
+        _ = [piece async for piece in client.backup()]

@@ -1,0 +1,1 @@
+"""Backup of a store that runs, and restore of one that does not."""

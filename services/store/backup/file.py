@@ -1,0 +1,199 @@
+"""A backup's file: a line with the format, pieces, and at the end the manifest.
+
+Each part has its kind, its length and, behind it, a checksum of the whole file up to there: no byte can be changed,
+left out, or put elsewhere without a part that says so. The file has its name when it is whole and on disk.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+import struct
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import BinaryIO, Self
+
+from google.protobuf.message import DecodeError
+
+from services.common.errors import PreconditionFailed, ResourceError
+from services.rpc.store_pb2 import BackupPiece
+from services.store.backup.manifest import FORMAT, Count, Manifest
+
+_NAME = b"hopline backup "
+_FIRST = _NAME + b"%d\n" % FORMAT
+_HEAD = struct.Struct(">cI")  # kind, length
+_PIECE, _MANIFEST = b"P", b"M"
+
+
+class BackupWriter:
+    """Takes pieces until `finish`; what was begun and not finished is gone with `discard`."""
+
+    def __init__(self, path: Path) -> None:
+        """Raises PreconditionFailed when there is a file, ResourceError when none can be written."""
+        if path.exists():
+            raise PreconditionFailed(f"{path} is there already: choose another name")
+        self._path = path
+        self._part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+        self._sum = hashlib.sha256()
+        self._count = Count()
+        try:
+            # There are messages in it, and what passwords are checked by.
+            self._file = os.fdopen(
+                os.open(self._part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "wb"
+            )
+        except OSError as failure:
+            raise _cannot_write(path, failure) from failure
+        self._write(_FIRST)
+
+    def add(self, piece: BackupPiece) -> None:
+        """Raises ResourceError when it cannot be written."""
+        self._count.add(piece)
+        self._write_part(_PIECE, piece.SerializeToString())
+
+    def finish(self) -> Manifest:
+        """Gives the file its name when it is on disk. Raises ResourceError."""
+        manifest = self._count.manifest()
+        self._write_part(_MANIFEST, manifest.model_dump_json().encode())
+        try:
+            self._file.flush()
+            os.fsync(self._file.fileno())
+            self._file.close()
+            self._part.rename(self._path)
+            sync_folder(self._path.parent)
+        except OSError as failure:
+            raise _cannot_write(self._path, failure) from failure
+        return manifest
+
+    def discard(self) -> None:
+        """Nothing is left of it, unless it was finished."""
+        with suppress(OSError):
+            self._file.close()
+        self._part.unlink(missing_ok=True)
+
+    def _write_part(self, kind: bytes, body: bytes) -> None:
+        self._write(_HEAD.pack(kind, len(body)))
+        self._write(body)
+        self._write(self._sum.digest(), summed=False)
+
+    def _write(self, data: bytes, *, summed: bool = True) -> None:
+        if summed:
+            self._sum.update(data)
+        try:
+            self._file.write(data)
+        except OSError as failure:
+            raise _cannot_write(self._path, failure) from failure
+
+
+def verify(path: Path) -> Manifest:
+    """What is in a backup all of which is there and as it was written. Raises PreconditionFailed."""
+    with BackupReader(path) as reader:
+        for _ in reader.pieces():
+            pass
+    return reader.manifest
+
+
+class BackupReader:
+    """One reading of a file; all of it raises PreconditionFailed that says what is wrong, and where."""
+
+    manifest: Manifest
+    """Once all pieces were read."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        try:
+            self._file: BinaryIO = path.open("rb")
+        except OSError as failure:
+            raise PreconditionFailed(f"cannot read {path}: {failure.strerror}") from failure
+        self._size = os.fstat(self._file.fileno()).st_size
+        self._sum = hashlib.sha256()
+        self._number = 0  # of the part …
+        self._start = 0  # … and where it begins
+        self._count = Count()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self._file.close()
+
+    def pieces(self) -> Iterator[BackupPiece]:
+        """Each after it was checked."""
+        try:
+            yield from self._pieces()
+        except OSError as failure:
+            raise PreconditionFailed(f"cannot read {self._path}: {failure.strerror}") from failure
+
+    def _pieces(self) -> Iterator[BackupPiece]:
+        self._read_first()
+        while True:
+            self._number += 1
+            self._start = self._file.tell()
+            kind, body = self._read_part()
+            if kind == _MANIFEST:
+                self._check_end(body)
+                return
+            try:
+                piece = BackupPiece.FromString(body)
+            except DecodeError as fault:
+                raise self._wrong("was written so that it cannot be read") from fault
+            self._count.add(piece)
+            yield piece
+
+    def _read_first(self) -> None:
+        first = self._file.read(len(_FIRST))
+        if first == _FIRST:
+            self._sum.update(first)
+            return
+        rest = first.removeprefix(_NAME).rstrip()
+        if first.startswith(_NAME) and rest.isdigit():
+            text = f"{self._path} has format {int(rest)}, and this release reads {FORMAT}: restore it with its own"
+            raise PreconditionFailed(text)
+        raise PreconditionFailed(
+            f"{self._path} is no backup of Hopline, or is damaged in its first {len(_FIRST)} bytes"
+        )
+
+    def _read_part(self) -> tuple[bytes, bytes]:
+        head = self._read(_HEAD.size)
+        kind, length = _HEAD.unpack(head)
+        at = self._file.tell()
+        if kind not in (_PIECE, _MANIFEST):
+            raise self._wrong("is damaged at its beginning")
+        if at + length + self._sum.digest_size > self._size:
+            raise self._wrong("is not whole: the file was cut off, or is damaged there")
+        body = self._read(length)
+        self._sum.update(head + body)
+        if self._read(self._sum.digest_size) != self._sum.digest():
+            raise self._wrong("is damaged: its checksum is another")
+        return kind, body
+
+    def _read(self, length: int) -> bytes:
+        data = self._file.read(length)
+        if len(data) < length:
+            raise self._wrong("is not whole: the file was cut off")
+        return data
+
+    def _check_end(self, manifest: bytes) -> None:
+        self.manifest = Manifest.model_validate_json(manifest)
+        found = self._count.manifest().model_copy(update={"release": self.manifest.release})
+        if found != self.manifest or not self._count.ended:
+            raise self._wrong("tells of another backup than this one")
+        if self._file.read(1):
+            raise PreconditionFailed(f"{self._path} goes on after its end at byte {self._file.tell() - 1}")
+
+    def _wrong(self, what: str) -> PreconditionFailed:
+        return PreconditionFailed(f"{self._path}: part {self._number}, from byte {self._start} on, {what}")
+
+
+def sync_folder(folder: Path) -> None:
+    """Names in it are on disk. Raises OSError."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _cannot_write(path: Path, failure: OSError) -> ResourceError:
+    return ResourceError(f"cannot write {path}: {failure.strerror}")

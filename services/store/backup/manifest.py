@@ -1,0 +1,81 @@
+"""What is in a backup: counted while it is written, and again while it is read."""
+
+from __future__ import annotations
+
+from collections import Counter
+from importlib.metadata import version
+
+from pydantic import BaseModel
+
+from services.common.restored import utc
+from services.rpc.store_pb2 import BackupHead, BackupPiece
+
+FORMAT = 1
+
+
+class Manifest(BaseModel):
+    """The last part of a backup's file. `messages` are entries that are left, a message counts in each queue."""
+
+    format: int = FORMAT
+    release: str
+    time_ms: int
+    generation: int
+    pieces: int
+    partitions: list[int]  # that have messages
+    messages: int
+    batches: int
+    contents: int
+    content_bytes: int
+    leases: int
+    records: dict[str, int]  # by kind: queue, user, …
+
+    def __str__(self) -> str:
+        records = ", ".join(f"{count} {kind}" for kind, count in sorted(self.records.items())) or "none"
+        made = f"format {self.format}, by Hopline {self.release}"
+        return (
+            f"backup of {utc(self.time_ms)}, generation {self.generation}, {made}\n"
+            f"{self.messages} messages in {len(self.partitions)} partitions, {self.content_bytes} bytes\n"
+            f"records: {records}"
+        )
+
+
+class Count:
+    """Takes one piece after the other."""
+
+    def __init__(self) -> None:
+        self._head = BackupHead()
+        self._numbers: Counter[str] = Counter()
+        self._records: Counter[str] = Counter()
+        self._batches: dict[int, tuple[int, int]] = {}  # partition and entries left
+        self.ended = False
+        """Whether the last piece has come."""
+
+    def add(self, piece: BackupPiece) -> None:
+        """The next one."""
+        self._numbers["pieces"] += 1
+        if piece.HasField("head"):
+            self._head = piece.head
+        for batch in piece.entries:
+            self._batches[batch.id] = batch.partition, batch.count
+        for dequeues in piece.dequeues:
+            partition, left = self._batches.get(dequeues.batch, (0, 0))
+            self._batches[dequeues.batch] = partition, min(left, dequeues.left)
+        self._numbers["contents"] += len(piece.contents)
+        self._numbers["content_bytes"] += sum(len(content.columns) for content in piece.contents)
+        self._numbers["leases"] += len(piece.leases)
+        self._records.update(record.kind for record in piece.records)
+        self.ended = self.ended or piece.incarnation > 0
+
+    def manifest(self) -> Manifest:
+        """Of all pieces so far."""
+        numbers = {name: self._numbers[name] for name in ("pieces", "contents", "content_bytes", "leases")}
+        return Manifest(
+            release=version("hopline"),
+            time_ms=self._head.time_ms,
+            generation=self._head.generation,
+            partitions=sorted({partition for partition, _ in self._batches.values()}),
+            messages=sum(left for _, left in self._batches.values()),
+            batches=len(self._batches),
+            records=dict(self._records),
+            **numbers,
+        )

@@ -1,0 +1,175 @@
+"""A backup becomes a data folder: built beside what is there, checked, then put in its place in one go.
+
+Nothing is written before all of the backup was found to be as it was made. What was in the folder is put aside, and
+nothing of it is deleted. The store does not start on a folder in which a restore has ended half-way.
+"""
+
+from __future__ import annotations
+
+import secrets
+import shutil
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import structlog
+
+from services.common.clients.routers import ROLE as ROUTER
+from services.common.errors import BrokerError, InternalError, PreconditionFailed, ResourceError
+from services.common.partition import lease_name
+from services.common.restored import RECORD_KEY, RECORD_KIND, Restored, read, utc
+from services.rpc.store_pb2 import Record
+from services.store.backup.file import BackupReader, sync_folder, verify
+from services.store.backup.generation import Generation, Given, given_of, without_given
+from services.store.backup.manifest import Count, Manifest
+from services.store.backup.wire import from_piece, to_piece
+from services.store.folder import UNFINISHED, DataFolder
+from services.store.provider import Provider, RecordRow
+
+Make = Callable[[Path], Provider]
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What was restored, and where that is which was in the folder before."""
+
+    manifest: Manifest
+    restored: Restored
+    aside: Path | None
+
+
+class Restore:
+    """One backup, to be restored into one folder."""
+
+    def __init__(self, file: Path, folder: Path, make: Make, partitions: int, now_ms: int) -> None:
+        """`make` is the provider's; `partitions` are as many as the stack has; `now_ms` by the machine's clock."""
+        self._file = file
+        self._folder = folder
+        self._make = make
+        self._leases = [ROUTER, *map(lease_name, range(partitions))]
+        self._now_ms = now_ms
+        self._files = make(folder).files()
+
+    async def run(self, *, replace: bool) -> Outcome:
+        """Raises PreconditionFailed, InternalError or ResourceError; then the folder is as it was.
+
+        `replace`: what the folder has of a store is put aside.
+        """
+        manifest = self._verified()
+        with DataFolder(self._folder).held(unfinished=True):
+            present = self._present()
+            if present and not replace:
+                text = f"{self._folder} has a store already ({present[0]}): --replace puts that aside"
+                raise PreconditionFailed(text)
+            before = await self._given_before() if present else Given()
+            return await self._restore(manifest, before)
+
+    def _verified(self) -> Manifest:
+        if not self._files:
+            raise PreconditionFailed("this store provider keeps nothing in a folder: set HOPLINE_STORE_PROVIDER=sqlite")
+        manifest = verify(self._file)
+        if manifest.time_ms > self._now_ms:
+            # By how old it is it is known how much can have been given since.
+            text = f"{self._file} is of {utc(manifest.time_ms)}, and here it is {utc(self._now_ms)}: set the clock"
+            raise PreconditionFailed(text)
+        return manifest
+
+    def _present(self) -> list[str]:
+        return [name for name in self._files if (self._folder / name).exists()]
+
+    async def _given_before(self) -> Given:
+        """By the store that is there, if it can be read: it knows best what it gave."""
+        provider = self._make(self._folder)
+        try:
+            async with _opened(provider):
+                epochs = {row.name: row.epoch for row in await provider.leases()}
+                origin, incarnation = await provider.last_origin(), await provider.begin_incarnation()
+                restored = read(Record(kind=row.kind, key=row.key, value=row.value) for row in await provider.records())
+            return Given(restored.generation if restored else 1, origin, incarnation, epochs)
+        except Exception as fault:  # noqa: BLE001 - it may be the very reason for the restore
+            log.warning("what is there cannot be read, and is put aside as it is", reason=repr(fault))
+            return Given()
+
+    async def _restore(self, manifest: Manifest, before: Given) -> Outcome:
+        given = self._given(manifest).and_of(before)
+        generation = Generation(given, self._leases, (self._now_ms - manifest.time_ms) / 1000)
+        restored = Restored(generation=generation.number, backup_ms=manifest.time_ms, restored_ms=self._now_ms)
+        new = self._folder / f"restoring-{secrets.token_hex(4)}"
+        try:
+            new.mkdir(mode=0o700)
+            await self._build(self._make(new), generation, restored)
+            await _check(self._make(new), manifest)
+            return Outcome(manifest, restored, self._put_in_place(new))
+        except BrokerError:
+            raise
+        except Exception as failure:
+            raise ResourceError(f"cannot restore into {self._folder}: {failure}") from failure
+        finally:
+            shutil.rmtree(new, ignore_errors=True)
+
+    def _given(self, manifest: Manifest) -> Given:
+        with BackupReader(self._file) as reader:
+            return given_of(map(from_piece, reader.pieces()), manifest.generation)
+
+    async def _build(self, provider: Provider, generation: Generation, restored: Restored) -> None:
+        async with _opened(provider):
+            running = 0
+            with BackupReader(self._file) as reader:
+                for piece in reader.pieces():
+                    running = max(running, piece.running)
+                    if changes := without_given(from_piece(piece)):
+                        await provider.commit(changes)
+            last = generation.last(running)
+            row = RecordRow(RECORD_KIND, RECORD_KEY, restored.model_dump_json().encode(), 0)
+            last.records[RECORD_KIND, RECORD_KEY] = row
+            await provider.commit(last)
+
+    def _put_in_place(self, new: Path) -> Path | None:
+        """From the first name to the last a store would find neither the one nor the other: it does not start."""
+        unfinished = self._folder / UNFINISHED
+        unfinished.touch()
+        sync_folder(self._folder)
+        aside = self._put_aside()
+        for name in self._files:
+            if (new / name).exists():
+                (new / name).rename(self._folder / name)
+        sync_folder(self._folder)
+        unfinished.unlink()
+        sync_folder(self._folder)
+        return aside
+
+    def _put_aside(self) -> Path | None:
+        present = self._present()
+        if not present:
+            return None
+        aside = self._folder / f"replaced-{self._now_ms}"
+        aside.mkdir(mode=0o700)
+        for name in present:
+            (self._folder / name).rename(aside / name)
+        sync_folder(aside)
+        return aside
+
+
+async def _check(provider: Provider, manifest: Manifest) -> None:
+    """What was written is there when it is opened again."""
+    count = Count()
+    async with _opened(provider):
+        async for changes in provider.snapshot():
+            count.add(to_piece(changes))
+    found = count.manifest()
+    for name in ("messages", "batches", "contents", "content_bytes", "partitions"):
+        if getattr(found, name) != getattr(manifest, name):
+            text = f"{name}: {getattr(manifest, name)} in the backup, {getattr(found, name)} in what was written"
+            raise InternalError(f"the restored store is not what the backup has ({text}); nothing was changed")
+
+
+@asynccontextmanager
+async def _opened(provider: Provider) -> AsyncIterator[None]:
+    await provider.open()
+    try:
+        yield
+    finally:
+        await provider.close()

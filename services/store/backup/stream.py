@@ -1,0 +1,23 @@
+"""What a running store gives of itself: a head, then all that is on disk at one moment."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+
+from services.common.clock import epoch_ms
+from services.common.restored import RECORD_KIND, read
+from services.rpc.store_pb2 import BackupHead, BackupPiece
+from services.store.backup.wire import to_piece
+from services.store.provider import Provider
+from services.store.records import Records
+
+
+async def backup(provider: Provider, records: Records) -> AsyncGenerator[BackupPiece, None]:
+    """Commits go on; who does not want the rest closes it."""
+    restored = read(record for message in records.snapshot([RECORD_KIND]) for record in message.records)
+    # Before the moment itself: all that was confirmed by then is in it.
+    yield BackupPiece(head=BackupHead(time_ms=epoch_ms(), generation=restored.generation if restored else 1))
+    async with aclosing(provider.snapshot()) as pieces:
+        async for changes in pieces:
+            yield to_piece(changes)

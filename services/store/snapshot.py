@@ -1,0 +1,55 @@
+"""Rows of a provider as pieces of a snapshot: changes that make the same of an empty provider, a little at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from services.store.provider import Changes, DequeueRow, EntryRow, LeaseRow, RecordRow, RefusalRow, TakenRow
+
+# Small enough that making one, and sending it, holds up nobody for longer than a few milliseconds.
+_PIECE_BYTES = 1 << 20
+_ROW_BYTES = 128  # of a row besides its bytes and texts
+
+Row = tuple[Any, ...]
+Table = tuple[str, Iterable[Row]]  # a key of `_PUTS`, and rows as it takes them
+
+
+def _put_content(changes: Changes, row: Row) -> None:
+    number, columns, whole = row
+    (changes.contents if whole else changes.blanked)[number] = columns
+
+
+_PUTS: dict[str, Callable[[Changes, Row], None]] = {
+    "contents": _put_content,
+    "entries": lambda changes, row: changes.entries.update({row[0]: EntryRow(*row)}),
+    "dequeues": lambda changes, row: changes.dequeues.append(DequeueRow(*row)),
+    "delivered": lambda changes, row: changes.delivered.update({row[0]: row[1]}),
+    "taken": lambda changes, row: changes.taken.append(TakenRow(*row)),
+    "floors": lambda changes, row: changes.floors.update({row[:2]: row[2]}),
+    "writers": lambda changes, row: changes.writers.update({row[0]: row[1]}),
+    "refusals": lambda changes, row: changes.refusals.append(RefusalRow(*row)),
+    "outcomes": lambda changes, row: changes.outcomes.update({row[0]: bool(row[1])}),
+    "leases": lambda changes, row: changes.leases.update({row[0]: LeaseRow(*row)}),
+    "records": lambda changes, row: changes.records.update({row[:2]: RecordRow(*row)}),
+}
+
+
+def pieces(running: int, tables: Iterable[Table]) -> Iterator[Changes]:
+    """All rows, in the order given; `running` is how old marks are (the store's running time, ms)."""
+    changes, room = Changes(at=running), _PIECE_BYTES
+    for name, rows in tables:
+        put = _PUTS[name]
+        for row in rows:
+            put(changes, row)
+            room -= _ROW_BYTES + sum(len(value) for value in row if isinstance(value, bytes | str))
+            if room <= 0:
+                yield changes
+                changes, room = Changes(at=running), _PIECE_BYTES
+    if changes:
+        yield changes
+
+
+def counted(running: int, origin: int, incarnation: int) -> Changes:
+    """The last piece: how far the store has counted."""
+    return Changes(at=running, origin=origin, running=running, incarnation=incarnation)
