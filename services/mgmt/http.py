@@ -34,13 +34,15 @@ def application(health: StackHealth, users: Users, routers: Iterable[APIRouter])
     async def healthz() -> JSONResponse:
         report = await health.report()
         status = "ok" if report.ok else "unavailable"
-        body = {
+        body: dict[str, object] = {
             "status": status,
             "services": report.services,
             "away": report.away,
             "members": report.members,
             "notes": report.notes,
         }
+        if report.restored:
+            body["restored"] = report.restored
         return JSONResponse(body, 200 if report.ok else 503)
 
     return app

@@ -14,8 +14,9 @@ from services.common.clients.store import StoreClient
 from services.common.config import Settings
 from services.common.errors import Unavailable
 from services.common.grpc_channel import Server
+from services.common.restored import RECORD_KIND as RESTORED_KIND
 from services.common.runtime import Tasks
-from services.common.watchers import RECORD_KIND
+from services.common.watchers import RECORD_KIND as WATCHER_KIND
 from services.mgmt.first_user import FirstUser, first_user
 from services.mgmt.handler import Handler
 from services.mgmt.http import HttpServer, application
@@ -23,6 +24,7 @@ from services.mgmt.ledger.filer import Filer
 from services.mgmt.lookup.lookup import LookUp
 from services.mgmt.rest.route import dry_run_routes
 from services.mgmt.rest.trace import trace_routes
+from services.mgmt.restored import RestoredNote
 from services.mgmt.roll import Roll
 from services.mgmt.stack_health import StackHealth
 from services.mgmt.users import Users
@@ -59,7 +61,9 @@ class Service:
         self._routers.start()
         roll = self._roll_of(table)
         routers = [trace_routes(self._look_up), dry_run_routes(DryRunOfAny(self._routers))]
-        health = StackHealth(settings, table, roll, notes=self._notes)
+        note = RestoredNote()
+        self._tasks.start(note.follow(self._store.watch_records([RESTORED_KIND])), name="follow restores")
+        health = StackHealth(settings, table, roll, notes=self._notes, restored=lambda: note.text)
         self._http.start(application(health, users, routers))
         await _seed(users, first, settings.address_of("store"))
         await self._server.ready()
@@ -69,7 +73,7 @@ class Service:
         roll, routers = Roll(), self._routers
         table.listeners.append(lambda: roll.update(ROLE, table.members))
         routers.listeners.append(lambda: roll.update(ROUTER, routers.members()))
-        self._tasks.start(roll.follow_gateways(self._store.watch_records([RECORD_KIND])), name="follow gateways")
+        self._tasks.start(roll.follow_gateways(self._store.watch_records([WATCHER_KIND])), name="follow gateways")
         return roll
 
     async def stop(self) -> None:

@@ -23,13 +23,15 @@ HealthCheck = Callable[[str, float], Awaitable[bool]]
 class Report:
     """Each part of the stack, "ok" or what is wrong with it; who is away though others stand in, by part.
 
-    `members` says the same of each member of the parts that may have several.
+    `members` says the same of each member of the parts that may have several. `restored` says what the stack does not
+    know since it was restored from a backup; "" when it never was.
     """
 
     services: dict[str, str]
     away: dict[str, list[str]] = field(default_factory=dict)
     members: dict[str, dict[str, str]] = field(default_factory=dict)
     notes: dict[str, str] = field(default_factory=dict)  # what is amiss with a part that no message waits for
+    restored: str = ""
 
     @property
     def ok(self) -> bool:
@@ -47,8 +49,12 @@ class StackHealth:
         check: HealthCheck = is_serving,
         clock: Clock = monotonic,
         notes: Callable[[], dict[str, str]] = dict,
+        restored: Callable[[], str] = str,
     ) -> None:
-        """`roll` has the members that are believed alive: of several routers one is enough."""
+        """`roll` has the members that are believed alive: of several routers one is enough.
+
+        `notes` and `restored` give what a report says of them.
+        """
         self._settings = settings
         self._singles = {name: settings.address_of(name) for name in ("store", "gateway", "mgmt")}
         self._roll = roll
@@ -57,6 +63,7 @@ class StackHealth:
         self._table = table
         self._check = check
         self._clock = clock
+        self._restored = restored
         self._lock = asyncio.Lock()
         self._report = Report({})
         self._expires = clock()
@@ -85,7 +92,7 @@ class StackHealth:
         away = sorted(routers - serving) if routers & serving else []
         each = {role: self._roll.states(role, serving, planned[role]) for role in ROLES}
         found = {role: its for role, its in each.items() if its}
-        return Report(states, {"router": away} if away else {}, found, self._notes())
+        return Report(states, {"router": away} if away else {}, found, self._notes(), self._restored())
 
 
 def queue_state(table: PartitionTable, partitions: int, serving: set[str]) -> str:

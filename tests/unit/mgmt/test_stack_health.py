@@ -1,14 +1,17 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
 
 import pytest
 
 from services.common.clients.partition_table import PartitionTable
 from services.common.config import Settings
+from services.common.restored import Restored
+from services.mgmt.restored import RestoredNote
 from services.mgmt.roll import Roll
 from services.mgmt.stack_health import Report, StackHealth, queue_state
-from services.rpc.store_pb2 import Lease, LeaseTable, Member
+from services.rpc.store_pb2 import Lease, LeaseTable, Member, Record, Records
 
 
 def table_of(owners: dict[int, str], alive: set[str]) -> PartitionTable:
@@ -160,3 +163,27 @@ async def test_what_a_supervisor_runs(stack: Stack, settings: Settings) -> None:
         "queue": {"q1": "ok", "queue-1-ab": "ok", "queue-2": "not serving"},
         "gateway": {"gateway": "not serving"},
     }
+
+
+async def test_restored(settings: Settings) -> None:
+    """A stack that was restored is well, and says what it does not know."""
+    note = RestoredNote()
+    restored = Restored(generation=2, backup_ms=1_700_000_000_000, restored_ms=1_700_000_600_000)
+    record = Record(kind="store", key="restored", value=restored.model_dump_json().encode())
+
+    async def messages() -> AsyncIterator[Records]:
+        yield Records(snapshot=True, last=True)
+        assert note.text == ""
+        yield Records(snapshot=True, last=True, records=[record])
+
+    await note.follow(messages())
+    table = table_of(dict.fromkeys(range(4), "q1"), {"q1"})
+    health = StackHealth(settings, table, Roll(), _serving, restored=lambda: note.text)
+    report = await health.report()
+    assert report.ok
+    told = "restored at 2023-11-14 22:23:20 UTC from the backup of 2023-11-14 22:13:20 UTC, generation 2: messages"
+    assert report.restored.startswith(told)
+
+
+async def _serving(_address: str, _seconds: float) -> bool:
+    return True
