@@ -52,6 +52,18 @@ def test_schema(manifest: dict[str, Any], version: str) -> None:
     kubernetes_validate.validate(manifest, version, strict=True)
 
 
+@pytest.mark.parametrize("version", VERSIONS)
+def test_restore_has_the_store_s_disk(version: str) -> None:
+    """The pod that restores a backup is one that the API server takes, on the disk and by the user of the store."""
+    pod = yaml.safe_load((FOLDER / "restore/pod.yaml").read_text())
+    kubernetes_validate.validate(pod, version, strict=True)
+    [store] = [each for each in WORKLOADS if _component(each) == "store"]
+    [claim] = store["spec"]["volumeClaimTemplates"]
+    volume = {"name": "data", "persistentVolumeClaim": {"claimName": f"{claim['metadata']['name']}-hopline-store-0"}}
+    assert pod["spec"]["volumes"] == [volume]
+    assert pod["spec"]["securityContext"] == _pod(store)["securityContext"]
+
+
 def test_kustomization_names_all() -> None:
     """`kubectl apply -k` applies every manifest that there is."""
     [kustomization] = SOURCES[KUSTOMIZATION]

@@ -1,0 +1,145 @@
+"""The store's disk is lost under a running stack, and comes back as it was in a backup."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pika
+import pytest
+
+from tests.support.interop_pika import connected
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pika.adapters.blocking_connection import BlockingChannel
+
+    from tests.support.stack import Stack
+
+BEFORE = 100
+ACKNOWLEDGED = range(1, 11)
+
+
+class Publisher(threading.Thread):
+    """Publishes one message after the other to a queue; `confirmed` are those that it was told of."""
+
+    def __init__(self, stack: Stack, queue: str) -> None:
+        super().__init__()
+        self._stack = stack
+        self._queue = queue
+        self._ended = threading.Event()
+        self._new = threading.Condition()
+        self.confirmed: list[bytes] = []
+        self.failure: Exception | None = None
+
+    def run(self) -> None:
+        try:
+            with connected(self._stack.address) as connection:
+                channel = connection.channel()
+                channel.confirm_delivery()
+                while not self._ended.is_set():
+                    body = b"load-%d" % len(self.confirmed)
+                    publish(channel, self._queue, body)
+                    with self._new:
+                        self.confirmed.append(body)
+                        self._new.notify()
+        except Exception as failure:  # noqa: BLE001 - the test asks what it was
+            self.failure = failure
+
+    def wait_for(self, more: int) -> None:
+        """Returns when so many more are confirmed."""
+        wanted = len(self.confirmed) + more
+        with self._new:
+            assert self._new.wait_for(lambda: len(self.confirmed) >= wanted, 60), self.failure
+
+    def stop(self) -> None:
+        self._ended.set()
+        self.join()
+
+
+def publish(channel: BlockingChannel, queue: str, body: bytes) -> None:
+    """A persistent message; returns when it is confirmed, raises when it is not."""
+    channel.basic_publish("", queue, body, pika.BasicProperties(delivery_mode=2), mandatory=True)
+
+
+def drain(channel: BlockingChannel, queue: str) -> list[bytes]:
+    """All that is in the queue."""
+    bodies = []
+    while (got := channel.basic_get(queue, auto_ack=True))[0]:
+        bodies.append(got[2])
+    return bodies
+
+
+def hopline(stack: Stack, *arguments: str) -> str:
+    command = [Path(sys.executable).with_name("hopline"), *arguments]
+    environment = stack.command_environment()
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=60)
+    assert ended.returncode == 0, ended.stderr
+    return ended.stdout
+
+
+@contextmanager
+def store_away(stack: Stack) -> Iterator[None]:
+    """The store dies, and nobody starts another before the end."""
+    supervisor, store = stack.pids()[0], stack.pid("store")
+    os.kill(supervisor, signal.SIGSTOP)
+    try:
+        stack.kill("store")
+        yield
+    finally:
+        os.kill(supervisor, signal.SIGCONT)
+    stack.wait_until_replaced("store", store)
+
+
+@pytest.mark.timeout(180)
+def test_the_broker_lives_on(stack: Stack, name: str, tmp_path: Path) -> None:
+    """Under load, with clients that stay: all from before the backup is there, once, and nobody sees an error.
+
+    What was confirmed later is gone, what was acknowledged later comes again, and `hopline health` and the log say so.
+    """
+    backup = tmp_path / "one.backup"
+    load = Publisher(stack, name)
+    with connected(stack.address) as connection:
+        channel = connection.channel()
+        channel.confirm_delivery()
+        channel.queue_declare(name, durable=True)
+        before = [b"before-%d" % number for number in range(BEFORE)]
+        for body in before:
+            publish(channel, name, body)
+        held = channel.basic_get(name)
+        load.start()
+        load.wait_for(20)
+        loaded = list(load.confirmed)
+        said = hopline(stack, "store", "backup", str(backup))
+        assert "generation 1" in said
+        for number in ACKNOWLEDGED:
+            method, _, body = channel.basic_get(name)
+            assert body == before[number]
+            channel.basic_ack(method.delivery_tag)
+        load.wait_for(20)
+        publish(channel, name, b"late")
+        lately = load.confirmed[-1]
+        with store_away(stack):
+            hopline(stack, "store", "verify", str(backup))
+            restored = hopline(stack, "store", "restore", str(backup), "--to", str(stack.data), "--replace")
+        assert "messages confirmed in between are not here" in restored
+        load.wait_for(20)
+        load.stop()
+        assert load.failure is None
+        channel.basic_ack(held[0].delivery_tag)
+        publish(channel, name, b"after")
+        found = drain(channel, name)
+    assert [body for body in found if body.startswith(b"before")] == before[1:]
+    assert set(loaded) <= set(found)
+    assert len(found) == len(set(found))
+    assert not {b"late", lately} & set(found)
+    assert set(load.confirmed[-20:]) | {b"after"} <= set(found)
+    assert "generation 2: messages confirmed in between are not here" in hopline(stack, "health")
+    assert "messages acknowledged in between come again" in stack.log.read_text()
