@@ -25,6 +25,8 @@ _NAME = b"hopline backup "
 _FIRST = _NAME + b"%d\n" % FORMAT
 _HEAD = struct.Struct(">cI")  # kind, length
 _PIECE, _MANIFEST = b"P", b"M"
+# Put on disk at once. Of more than that the store would feel it, if it has the same disk: its commits would wait.
+_SYNC_BYTES = 4 << 20
 
 
 class BackupWriter:
@@ -38,6 +40,7 @@ class BackupWriter:
         self._part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
         self._sum = hashlib.sha256()
         self._count = Count()
+        self._unsynced = 0
         try:
             # There are messages in it, and what passwords are checked by.
             self._file = os.fdopen(
@@ -56,9 +59,8 @@ class BackupWriter:
         """Gives the file its name when it is on disk. Raises ResourceError."""
         manifest = self._count.manifest()
         self._write_part(_MANIFEST, manifest.model_dump_json().encode())
+        self._sync()
         try:
-            self._file.flush()
-            os.fsync(self._file.fileno())
             self._file.close()
             self._part.rename(self._path)
             sync_folder(self._path.parent)
@@ -76,6 +78,17 @@ class BackupWriter:
         self._write(_HEAD.pack(kind, len(body)))
         self._write(body)
         self._write(self._sum.digest(), summed=False)
+        self._unsynced += len(body)
+        if self._unsynced >= _SYNC_BYTES:
+            self._sync()
+
+    def _sync(self) -> None:
+        self._unsynced = 0
+        try:
+            self._file.flush()
+            os.fsync(self._file.fileno())
+        except OSError as failure:
+            raise _cannot_write(self._path, failure) from failure
 
     def _write(self, data: bytes, *, summed: bool = True) -> None:
         if summed:

@@ -21,7 +21,7 @@ from services.store.provider import Changes, LeaseRow
 
 _MONTH = 30 * 24 * 3600.0  # seconds
 _EPOCHS = 1 << 18  # changes of one lease's holder in a month, at most
-_EPOCH_CHANCE = 1 << 12
+_EPOCH_CHANCE = 1 << 11
 _LAST_EPOCH = (1 << 24) - _EPOCHS
 _ORIGINS = 1 << 17  # starts of processes, at most, besides …
 _SECONDS_PER_ORIGIN = 8.0  # … one in so many seconds

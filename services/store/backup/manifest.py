@@ -10,6 +10,8 @@ from pydantic import BaseModel
 from services.common.restored import utc
 from services.rpc.store_pb2 import BackupHead, BackupPiece
 
+# Of the file, and of what pieces say: a release that adds what must not be lost counts it up, since a former one would
+# restore the rest and say nothing.
 FORMAT = 1
 
 

@@ -29,6 +29,8 @@ from services.store.provider import Provider, RecordRow
 
 Make = Callable[[Path], Provider]
 
+_CLOCKS_APART_MS = 600_000  # at most, of two machines
+
 log = structlog.get_logger()
 
 
@@ -71,7 +73,7 @@ class Restore:
         if not self._files:
             raise PreconditionFailed("this store provider keeps nothing in a folder: set HOPLINE_STORE_PROVIDER=sqlite")
         manifest = verify(self._file)
-        if manifest.time_ms > self._now_ms:
+        if manifest.time_ms > self._now_ms + _CLOCKS_APART_MS:
             # By how old it is it is known how much can have been given since.
             text = f"{self._file} is of {utc(manifest.time_ms)}, and here it is {utc(self._now_ms)}: set the clock"
             raise PreconditionFailed(text)
@@ -95,7 +97,8 @@ class Restore:
 
     async def _restore(self, manifest: Manifest, before: Given) -> Outcome:
         given = self._given(manifest).and_of(before)
-        generation = Generation(given, self._leases, (self._now_ms - manifest.time_ms) / 1000)
+        seconds = max(self._now_ms - manifest.time_ms, 0) / 1000
+        generation = Generation(given, self._leases, seconds)
         restored = Restored(generation=generation.number, backup_ms=manifest.time_ms, restored_ms=self._now_ms)
         new = self._folder / f"restoring-{secrets.token_hex(4)}"
         try:

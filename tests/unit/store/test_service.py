@@ -4,16 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import stat
+from collections.abc import AsyncGenerator
+from typing import Any
 
 import grpc.aio
 import pytest
 
 from services.common.clients.store import Journal, StoreClient
 from services.common.config import Settings
-from services.common.errors import CommandInvalid, Fenced, InternalError, PreconditionFailed, Unavailable, from_rpc
+from services.common.errors import (
+    CommandInvalid,
+    Fenced,
+    InternalError,
+    PreconditionFailed,
+    Unavailable,
+    from_rpc,
+)
 from services.common.grpc_channel import connect, is_serving
-from services.rpc.store_pb2 import Fence, JournalFrame, KeepAliveRequest, LeaseTable, Record
+from services.rpc.store_pb2 import BackupRequest, Fence, JournalFrame, KeepAliveRequest, LeaseTable, Record
 from services.rpc.store_pb2_grpc import StoreStub
+from services.store.provider import Changes
 from services.store.service import Service
 from tests.support.store_house import dequeue, enqueue, entries
 
@@ -154,3 +164,37 @@ async def test_backup_of_a_store_that_cannot_be_read(
     monkeypatch.setattr("services.store.providers.memory.MemoryProvider._tables", broken)
     with pytest.raises(InternalError, match="Input/output error"):
         _ = [piece async for piece in client.backup()]
+
+
+async def test_backup_that_nobody_takes(
+    service: Service, settings: Settings, journal: Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is read is held for whoever takes a backup, so one that does not go on is ended."""
+    monkeypatch.setattr("services.store.handler._PATIENCE", 0.1)
+    ended = asyncio.Event()
+    snapshot = service._engine.provider.snapshot
+
+    async def watched() -> AsyncGenerator[Changes, None]:
+        try:
+            async for changes in snapshot():
+                yield changes
+        finally:
+            ended.set()
+
+    monkeypatch.setattr(service._engine.provider, "snapshot", watched)
+    for number in range(10, 50):
+        frame = enqueue(number, 1)
+        frame.contents[0].columns += bytes(1 << 20)
+        await journal.append(frame)
+    channel = connect(settings.address_of("store"))
+    call = StoreStub(channel).Backup(BackupRequest())
+    await call.read()
+    await asyncio.wait_for(ended.wait(), 10)
+    with pytest.raises(grpc.aio.AioRpcError, match="took nothing"):
+        await _read_all(call)
+    await channel.close()
+
+
+async def _read_all(call: Any) -> None:
+    while await call.read():
+        pass

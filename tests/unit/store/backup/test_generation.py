@@ -39,7 +39,7 @@ def test_fits_where_epochs_are_packed(days: int, chance: object) -> None:
     for name, row in generation.leases().items():
         before = GIVEN.epochs.get(name, 0)
         assert row.epoch << 40 < 1 << 64
-        assert before <= row.epoch % (1 << 17) <= before + (1 << 12)
+        assert before <= row.epoch % (1 << 17) <= before + (1 << 11)
         assert not row.epoch & 1 << 17
 
 
@@ -51,6 +51,7 @@ def test_many_times(chance: object) -> None:
         generation = Generation(given, [], 3600.0, chance)  # type: ignore[arg-type]
         epochs = {name: row.epoch for name, row in generation.leases().items()}
         assert generation.origin < LAST_ORIGIN
+        assert all(epoch % (1 << 18) < 1 << 17 for epoch in epochs.values())
         assert generation.incarnation << 32 < 1 << 63
         given = Given(generation.number, generation.origin, generation.incarnation, epochs)
 
