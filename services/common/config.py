@@ -120,6 +120,12 @@ class Settings(BaseSettings):
     proxy_sources: Annotated[tuple[Network, ...], NoDecode, BeforeValidator(_networks)] = Field(
         (), description="addresses and networks of balancers, parted by commas, which send PROXY protocol version 2"
     )
+    product: Annotated[str, Field(min_length=1, max_length=255)] = Field(
+        "Hopline", description="what clients are told that they speak to; some test for RabbitMQ"
+    )
+    product_version: Annotated[str, Field(max_length=255)] = Field(
+        "", description="the version that goes with `product`; empty: Hopline's own"
+    )
     handshake_timeout: Annotated[float, Field(gt=0)] = Field(10.0, description="seconds until connection.open")
 
     @property

@@ -87,7 +87,8 @@ class Service:
         largest = min(settings.max_message_size, largest_message(available()))
         if largest < settings.max_message_size:
             log.warning("messages are limited to what memory bears", wanted=settings.max_message_size, largest=largest)
-        limits = Limits(settings.frame_max, settings.channel_max, settings.heartbeat, largest)
+        told = (settings.product, settings.product_version)
+        limits = Limits(settings.frame_max, settings.channel_max, settings.heartbeat, largest, *told)
         mechanisms = list(plugins.names("sasl_mechanisms"))
         return lambda: create(limits, mechanisms)
 

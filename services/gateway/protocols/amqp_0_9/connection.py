@@ -102,8 +102,17 @@ class Connection:
 
     def _start(self) -> None:
         version, mechanisms = self._peer.version, " ".join(self._peer.mechanisms).encode()
-        self._peer.send(0, connection.Start(version.major, version.minor, _server_properties(), mechanisms, _LOCALES))
+        self._peer.send(0, connection.Start(version.major, version.minor, self._properties(), mechanisms, _LOCALES))
         self.state = State.START_OK
+
+    def _properties(self) -> dict[str, Any]:
+        ours = self._peer.limits
+        return {
+            "product": ours.product,
+            "version": ours.version or metadata.version("hopline"),
+            "platform": f"Python {platform.python_version()}",
+            "capabilities": dict.fromkeys(_CAPABILITIES, True),
+        }
 
     def method(self, code: int, payload: bytes) -> None:
         """A method frame on channel 0."""
@@ -242,15 +251,6 @@ class Connection:
         if self.state is not State.CLOSED:
             self.state = State.CLOSED
             self._peer.ask(to_broker.Close(0, reason))
-
-
-def _server_properties() -> dict[str, Any]:
-    return {
-        "product": "Hopline",
-        "version": metadata.version("hopline"),
-        "platform": f"Python {platform.python_version()}",
-        "capabilities": dict.fromkeys(_CAPABILITIES, True),
-    }
 
 
 def _short(text: str) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib import metadata
+
 import pytest
 from pamqp import commands
 
@@ -43,6 +45,19 @@ def test_the_whole_handshake() -> None:
     assert opening == Open(0, "/")
     book.engine.succeed(opening)
     assert isinstance(book.sent()[0][1], commands.Connection.OpenOk)
+
+
+def test_the_product_can_be_another_one() -> None:
+    """Clients that test for a product and its version read what is set; the capabilities stay what they are."""
+    properties = []
+    for limits in (Limits(), Limits(product="RabbitMQ", version="3.10.8")):
+        book = Playbook(limits)
+        book.engine.receive(HEADER)
+        properties.append(book.sent()[0][1].server_properties)
+    ours, told = properties
+    assert (ours["product"], ours["version"]) == ("Hopline", metadata.version("hopline"))
+    assert (told["product"], told["version"]) == ("RabbitMQ", "3.10.8")
+    assert told["capabilities"] == ours["capabilities"]
 
 
 def test_the_header_may_come_in_pieces() -> None:
