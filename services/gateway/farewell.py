@@ -26,7 +26,7 @@ class Farewell:
     def expect(self) -> None:
         """If the engine waits for the peer's farewell: it does not wait for long."""
         if self._connection.engine.closing and not self._expected:
-            self._expected = asyncio.get_running_loop().call_later(_PATIENCE, self._connection.part)
+            self._expected = asyncio.get_running_loop().call_later(_PATIENCE, self._connection.abort)
 
     def say(self, request: v.Close) -> None:
         """The peer is done, or the engine has ended the connection."""
