@@ -252,6 +252,10 @@ class Connection(asyncio.Protocol):
         """Whether the socket is not read."""
         return bool(self._holds)
 
+    def held_but(self, reason: object) -> bool:
+        """Whether it would not be read without that reason either."""
+        return bool(self._holds - {reason})
+
     def congested(self, pressure: Pressure) -> None:
         """What the publisher said of the last run."""
         state = pressure.state

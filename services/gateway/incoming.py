@@ -1,8 +1,9 @@
 """What has begun to come in and is not complete, of all connections: bounded, so that many who begin large messages and
 go on slowly, or not at all, do not take a gateway's memory. What peers hold that have not signed in is part of it.
 
-Above the limit who has more than an equal share of it is read no further, and waits for room; who has less goes on. The
-one that began first is always read, so that it can end. Who does not go on while others wait for it is ended.
+Above the limit who has more than a little is read no further, and waits for room; small messages go on. The one that
+began first is always read, so that it can end. When that makes no room, those that did not go on for too long are
+ended, also those that wait: what they have of the memory is what nobody else can have.
 """
 
 from __future__ import annotations
@@ -21,7 +22,10 @@ log = structlog.get_logger()
 
 _READ = 256 << 10  # bytes that one read of a socket gives, at most
 _PROGRESS = 64 << 10  # bytes, in the time that is allowed: a few of them each time are none
+_LITTLE = 64 << 10  # bytes
 _LOOKS = 4  # at who goes on, in that time
+_TURNS = 4  # times as long who is held waits, while others go on
+_ROOM = 8  # one part in so many of all has to be free when some were ended
 _TOLD = "low on memory: others wait for a message that was begun and does not come"
 
 
@@ -44,6 +48,8 @@ class Incoming:
         self._patience = patience
         self._parts: dict[Connection, _Part] = {}  # who began first comes first
         self._held: dict[Connection, None] = {}
+        self._going: set[Connection] = set()  # who has room for a read, and has not read yet
+        self._moved = 0.0  # when much of it came to its end
         self._look: asyncio.TimerHandle | None = None
 
     def note(self, connection: Connection, size: int) -> None:
@@ -52,6 +58,9 @@ class Incoming:
         before = part.size if part else 0
         if size == before == 0:
             return
+        self._going.discard(connection)
+        if size < before and before > self._little:
+            self._moved = _now()
         self.total += size - before
         if not size:
             del self._parts[connection]
@@ -71,6 +80,7 @@ class Incoming:
     def forget(self, connection: Connection) -> None:
         """It is gone."""
         self._held.pop(connection, None)
+        self._going.discard(connection)
         part = self._parts.pop(connection, None)
         self.total -= part.size if part else 0
         if self._held:
@@ -82,7 +92,7 @@ class Incoming:
         if read and read is not first and self._has_too_much(read):
             self._held[read] = None
             read.hold(self)
-        room = max((self.limit - self.total) // _READ, 0)
+        room = max((self.limit - self.total) // _READ - len(self._going), 0)
         going = list(islice(self._held, room))
         if first and first in self._held and first not in going:
             going.append(first)
@@ -92,15 +102,17 @@ class Incoming:
             self._look = asyncio.get_running_loop().call_later(self._patience / _LOOKS, self._look_again)
 
     @property
-    def _share(self) -> int:
-        return self.limit // max(len(self._parts), 1)
+    def _little(self) -> int:
+        """What anybody may have: an equal share, and less while there are few, who may become many."""
+        return min(self.limit // max(len(self._parts), 1), _LITTLE)
 
     def _has_too_much(self, connection: Connection) -> bool:
         part = self._parts.get(connection)
-        return part is not None and self.total > self.limit and part.size > self._share
+        return part is not None and self.total > self.limit and part.size > self._little
 
     def _release(self, connection: Connection) -> None:
         del self._held[connection]
+        self._going.add(connection)
         part = self._parts[connection]
         part.since, part.size_then = _now(), part.size
         connection.release(self)
@@ -110,20 +122,37 @@ class Incoming:
         self._look = None
         if not self._held and self.total <= self.limit:
             return
-        for connection in self._silent():
+        for connection in self._in_the_way():
             log.warning("a connection that others wait for does not go on and ends", connection=connection.name)
             connection.shut_down(_TOLD)
         self._choose(None)
 
-    def _silent(self) -> list[Connection]:
-        """Who is read, and did not go on for too long, of those that hold much, and the first one."""
-        now, first, share, found = _now(), next(iter(self._parts), None), self._share, []
-        for connection, part in self._parts.items():
-            if connection.held:  # that is our doing
+    def _in_the_way(self) -> list[Connection]:
+        """Of those that did not go on for too long as many as make room: first who is read, and who has most.
+
+        Who has little comes last.
+        """
+        now, kept = _now(), self.total
+        found: list[Connection] = []
+        for connection in sorted(self._parts, key=self._rank):
+            part = self._parts[connection]
+            if connection.held_but(self):  # by queues, or by what it has asked for
                 part.since, part.size_then = now, part.size
-            elif part.since <= now - self._patience and (part.size >= share or connection is first):
+            elif kept > self.limit - max(self.limit // _ROOM, _READ) and self._is_too_long(connection, now):
+                kept -= part.size
                 found.append(connection)
         return found
+
+    def _rank(self, connection: Connection) -> tuple[bool, bool, int]:
+        size = self._parts[connection].size
+        return size <= self._little, connection in self._held, -size
+
+    def _is_too_long(self, connection: Connection, now: float) -> bool:
+        """Since it went on. Who is held waits longer while others come to their end."""
+        silence = now - self._parts[connection].since
+        if connection in self._held and now - self._moved < self._patience:
+            return silence >= _TURNS * self._patience
+        return silence >= self._patience
 
 
 def _now() -> float:
