@@ -1,0 +1,28 @@
+"""Settings that are more than a number."""
+
+from __future__ import annotations
+
+from ipaddress import ip_network
+
+import pytest
+from pydantic import ValidationError
+
+from services.common.config import Settings
+
+
+@pytest.mark.parametrize(
+    ("text", "networks"),
+    [("", []), ("192.0.2.7", ["192.0.2.7/32"]), ("10.0.0.0/8, 2001:db8::/32,", ["10.0.0.0/8", "2001:db8::/32"])],
+)
+def test_balancers(monkeypatch: pytest.MonkeyPatch, text: str, networks: list[str]) -> None:
+    """Addresses and networks, parted by commas."""
+    monkeypatch.setenv("HOPLINE_PROXY_SOURCES", text)
+    assert Settings().proxy_sources == tuple(map(ip_network, networks))
+
+
+@pytest.mark.parametrize("text", ["balancer", "10.0.0.1/8", "192.0.2.7;192.0.2.8"])
+def test_what_is_no_balancer(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    """Names, and networks with more than their bits, are refused at the start and named."""
+    monkeypatch.setenv("HOPLINE_PROXY_SOURCES", text)
+    with pytest.raises(ValidationError, match="proxy_sources"):
+        Settings()
