@@ -34,7 +34,7 @@ class _Change:
 class RouteBook:
     """Of one virtual host."""
 
-    def __init__(self, history: History, host: str, *, may_fade: bool) -> None:
+    def __init__(self, history: History, host: str, *, may_fade: bool = False) -> None:
         """`may_fade`: what is not durable may be gone, at any time."""
         self._history = history
         self._host = host

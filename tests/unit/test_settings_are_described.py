@@ -8,15 +8,14 @@ import pytest
 from services.common.config import Settings
 
 ROOT = Path(__file__).parents[2]
-README = (ROOT / "README.md").read_text()
-TABLES = README + "".join(
+TABLES = (ROOT / "docs/settings.md").read_text() + "".join(
     (ROOT / "services/common" / folder / "README.md").read_text() for folder in ("ledger", "telemetry")
 )
 
 
 @pytest.mark.parametrize("setting", [f"HOPLINE_{name.upper()}" for name in Settings.model_fields])
 def test_every_setting_is_described(setting: str) -> None:
-    """A setting is in the README that an operator reads, or in one that it names."""
+    """A setting is in the table that an operator reads, or in one that it names."""
     assert re.search(rf"^\| .*`{setting}`.* \|", TABLES, re.MULTILINE)
 
 

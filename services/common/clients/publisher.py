@@ -240,7 +240,7 @@ class Publisher:
         parked, self._parked, self._parked_bytes = self._parked, {}, 0
         self._groups.clear()
         for partition, waiting in parked.items():
-            attempts = sorted(waiting, key=_first_uid)
+            attempts = sorted(waiting, key=lambda attempt: attempt.uids[0])
             link = self._any_link() if partition < 0 else self._link_to(partition)
             if link:
                 attempts = [attempt for attempt in attempts if not self._suspects.refuses(attempt, link.member)]
@@ -397,7 +397,3 @@ class Publisher:
         task = asyncio.get_running_loop().create_task(link.stop(), name=f"stop link {link.address}")
         self._stopping.add(task)
         task.add_done_callback(self._stopping.discard)
-
-
-def _first_uid(attempt: Attempt) -> int:
-    return attempt.uids[0]

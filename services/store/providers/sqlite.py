@@ -203,4 +203,4 @@ class SQLiteProvider:
             await database.close()
 
     def files(self) -> tuple[str, ...]:
-        return self._path.name, f"{self._path.name}-wal", f"{self._path.name}-shm"
+        return self._path.name, f"{self._path.name}-wal", f"{self._path.name}-shm", self._spare.name

@@ -36,7 +36,8 @@ class Spare:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._path = folder / "hopline.spare"
+        self.name = "hopline.spare"
+        self._path = folder / self.name
 
     def set_aside(self) -> None:
         """Where there is plenty of room, and none was set aside."""

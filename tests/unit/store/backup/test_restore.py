@@ -41,7 +41,7 @@ async def test_everything_is_there(house: House, file: Path, tmp_path: Path) -> 
     records = {(row.kind, row.key): row for row in after["records"]}
     note = Restored.model_validate_json(records.pop(("store", RECORD_KEY)).value)
     assert (note.generation, sorted(records.values())) == (2, before["records"])
-    assert tree(tmp_path / "new") == {"hopline.db", "hopline.db-wal", "hopline.db-shm", "store.lock"}
+    assert tree(tmp_path / "new") == {"hopline.db", "hopline.db-wal", "hopline.db-shm", "hopline.spare", "store.lock"}
     await new.stop()
 
 
