@@ -106,7 +106,7 @@ class Settings(BaseSettings):
         30.0, description="seconds after which who does not go on is ended, while others wait for that memory"
     )
     unread_timeout: Annotated[float, Field(gt=0)] = Field(
-        120.0, description="seconds after which a client that reads nothing of what waits for it is closed"
+        120.0, description="seconds after which a client is closed that asks on, and reads none of its answers"
     )
     heartbeat: Annotated[int, Field(ge=0, le=65535)] = Field(60, description="seconds, proposed to clients; 0 is none")
     frame_max: Annotated[int, Field(ge=4096, le=16 << 20)] = 131072

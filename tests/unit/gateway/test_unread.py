@@ -54,11 +54,22 @@ async def test_who_asks_on_is_read_no_further() -> None:
     assert client.read
 
 
-async def test_who_reads_nothing_is_closed() -> None:
+async def test_who_reads_no_answers_is_closed() -> None:
     """When nothing was taken for the time that is given."""
     client = Client(2 * MIB)
-    unread(client, 0.02)
+    its = unread(client, 0.02)
+    client.waiting += MIB
+    its.read()
     await asyncio.wait_for(client.closed.wait(), 10)
+
+
+async def test_who_is_busy_is_not_closed() -> None:
+    """A consumer that has more deliveries than it reads, and asks for nothing, may take its time."""
+    client = Client(20 * MIB)
+    its = unread(client, 0.02)
+    await asyncio.sleep(0.2)
+    assert not client.closed.is_set()
+    its.stop()
 
 
 @pytest.mark.parametrize("stops", [True, False])
@@ -66,6 +77,8 @@ async def test_who_reads_slowly_is_not_closed(stops: bool) -> None:
     """A byte now and then is enough, and of course all."""
     client = Client(2 * MIB)
     its = unread(client, 0.1)
+    client.waiting += MIB
+    its.read()
     if stops:
         its.stop()
     for _ in range(30):
