@@ -36,13 +36,14 @@ PAIRWISE := --numprocesses 2 --dist loadfile
 test: $(TOOLS)
 	$(BIN)/pytest -q $(TOGETHER) $(FAST)
 	$(BIN)/pytest -q $(PAIRWISE) $(CLIENTS)
-	$(MAKE) --jobs 2 --output-sync=line test-stacks test-compute
+	$(MAKE) --jobs 2 test-stacks test-compute
 
 test-stacks: $(TOOLS)
 	$(BIN)/pytest -q --durations 15 $(addprefix --ignore=,$(FAST) $(CLIENTS) $(COMPUTE))
 
 test-compute: $(TOOLS)
-	nice -n 19 $(BIN)/pytest -q $(PAIRWISE) --timeout 900 $(COMPUTE)
+	@said=$$(mktemp); nice -n 19 $(BIN)/pytest -q $(PAIRWISE) --timeout 900 $(COMPUTE) >$$said 2>&1; \
+	  status=$$?; cat $$said; rm $$said; exit $$status  # at once: the others tell how far they are meanwhile
 
 lint: $(TOOLS)
 	$(BIN)/ruff format --check .
