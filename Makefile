@@ -25,11 +25,13 @@ $(TOOLS): $(BROKER)
 run: $(BROKER)
 	$(BIN)/hopline up
 
-# Those that mostly wait share the machine, and those that kill little of a stack of their own, two by two. The others
-# that run a whole stack have it for themselves, and wait half of the time; what only computes has the rest of it.
+# Those that mostly wait share the machine, and those that kill little of a stack of their own, two by two. Others that
+# run a whole stack wait half of the time: what only computes has the rest of it. Those in containers are by themselves,
+# since nobody can be nice to another control group.
 FAST := tests/unit tests/contract tests/conformance
 CLIENTS := tests/interop tests/tracing
 COMPUTE := tests/spark tests/simulation
+CONTAINERS := tests/compose tests/chaos
 TOGETHER := --numprocesses 4 --dist loadfile
 PAIRWISE := --numprocesses 2 --dist loadfile
 
@@ -37,9 +39,10 @@ test: $(TOOLS)
 	$(BIN)/pytest -q $(TOGETHER) $(FAST)
 	$(BIN)/pytest -q $(PAIRWISE) $(CLIENTS)
 	$(MAKE) --jobs 2 test-stacks test-compute
+	$(BIN)/pytest -q --durations 5 $(CONTAINERS)
 
 test-stacks: $(TOOLS)
-	$(BIN)/pytest -q --durations 15 $(addprefix --ignore=,$(FAST) $(CLIENTS) $(COMPUTE))
+	$(BIN)/pytest -q --durations 15 $(addprefix --ignore=,$(FAST) $(CLIENTS) $(COMPUTE) $(CONTAINERS))
 
 test-compute: $(TOOLS)
 	@said=$$(mktemp); nice -n 19 $(BIN)/pytest -q $(PAIRWISE) --timeout 900 $(COMPUTE) >$$said 2>&1; \

@@ -105,10 +105,10 @@ async def test_a_full_disk(stack: Stack) -> None:
     starting = asyncio.create_task(asyncio.to_thread(stack.start))
     await store_comes_to_say(stack, "low on disk: ")
     filled.unlink()
+    await starting
     async with connected(stack) as consumer:
         await consumer.consume("kept", no_ack=True)
         assert safe <= len(await consumer.bodies(safe, seconds=_SECONDS)) <= sent
-    await starting
     async with connected(stack) as publisher:
         await publisher.call(1, commands.Confirm.Select(), commands.Confirm.SelectOk)
         publisher.publish(_BODY, "kept", delivery_mode=2)

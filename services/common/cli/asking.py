@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Coroutine
 from typing import Any, NoReturn, TypeVar
 
@@ -16,6 +17,8 @@ from services.common.printable import printable_lines
 from services.common.runtime import CannotStart
 
 _Result = TypeVar("_Result")
+
+_CANCEL_AGAIN = 0.5  # seconds, in which it may end what it has begun
 
 
 def read_settings() -> Settings:
@@ -37,12 +40,27 @@ def read_settings() -> Settings:
 def run(work: Coroutine[Any, Any, _Result], peer: str = "") -> _Result:
     """What `work` gives; exits with a line when `peer` does not answer, or answers with an error."""
     try:
-        return uvloop.run(work)
+        return uvloop.run(_interruptible(work))
     except (OSError, Unavailable) as error:
         asked = f"no answer from {peer}; does Hopline run? " if peer else ""
         fail(f"{asked}({str(error) or 'timeout'})")
     except (BrokerError, CannotStart) as error:
         fail(str(error))
+
+
+async def _interruptible(work: Coroutine[Any, Any, _Result]) -> _Result:
+    """What `work` gives. Ctrl-C ends it, also where a library takes a cancellation for one of its own."""
+    task = asyncio.ensure_future(work)
+    try:
+        await asyncio.wait({task})
+    except asyncio.CancelledError:
+        while not task.done():
+            task.cancel()
+            await asyncio.wait({task}, timeout=_CANCEL_AGAIN)
+        if not task.cancelled():
+            task.exception()  # nobody asks for it any more
+        raise
+    return task.result()
 
 
 def fail(text: str, status: int = 1) -> NoReturn:
