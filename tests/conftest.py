@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 
 import structlog
 from hypothesis import HealthCheck, settings
@@ -22,3 +23,7 @@ structlog.configure(
         structlog.dev.ConsoleRenderer(colors=False, exception_formatter=structlog.dev.plain_traceback),
     ]
 )
+
+# A shell has what it starts in the background ignore Ctrl-C, and all that this starts: tests send it.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
