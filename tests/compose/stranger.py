@@ -1,5 +1,5 @@
 """Run in a container on the stack's network that has no secret: tries the ports that it is given as HOST:PORT, and says
-what it got, a line each: address, protocol, answer. The image has what it imports.
+what came of it, a line each: address, protocol, answer. The image has what it imports.
 """
 
 from __future__ import annotations
@@ -32,8 +32,10 @@ async def _grpc(address: str) -> str:
         try:
             answer = await call.read()
         except grpc.aio.AioRpcError as failure:
-            return failure.code().name
-        return str(answer)
+            if failure.code() is grpc.StatusCode.UNAVAILABLE:
+                raise  # nobody who speaks it
+            return "refused"
+        return f"answered {answer}"
 
 
 async def _nats(address: str) -> str:

@@ -143,7 +143,8 @@ class ContainerStack:
         said = self._services[service]
         container = DockerContainer(said["image"], name=f"{self._project}-{name}")
         container.with_command(said["command"])
-        container.with_envs(**{variable: str(value) for variable, value in said.get("environment", {}).items()})
+        environment = said.get("environment", {}).items()
+        container.with_envs(**{variable: "" if value is None else str(value) for variable, value in environment})
         container.with_network(self._network).with_network_aliases(service)
         if port:
             container.ports["5672/tcp"] = (HOST, port)
