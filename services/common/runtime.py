@@ -54,7 +54,7 @@ async def _serve(create: Callable[[], Awaitable[Service]]) -> None:
         await service.stop()
     finally:
         # One that could not start has not stopped what it had begun.
-        await _end(asyncio.all_tasks() - {asyncio.current_task()})
+        await end(asyncio.all_tasks() - {asyncio.current_task()})
 
 
 async def _start(service: Service, stopping: asyncio.Event) -> bool:
@@ -71,7 +71,7 @@ async def _start(service: Service, stopping: asyncio.Event) -> bool:
     return False
 
 
-async def _end(running: Iterable[asyncio.Task[Any]]) -> None:
+async def end(running: Iterable[asyncio.Task[Any]]) -> None:
     """Cancels tasks and waits for them.
 
     More than once if need be: libraries take a cancellation for their own when it comes at the wrong moment.
@@ -104,7 +104,7 @@ class Tasks:
 
     async def stop(self) -> None:
         """Cancels what still runs and waits for it."""
-        await _end(list(self._tasks))
+        await end(list(self._tasks))
 
     def _done(self, task: asyncio.Task[Any]) -> None:
         self._tasks.pop(task, None)

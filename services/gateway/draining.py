@@ -2,7 +2,7 @@
 
 A kernel that closes a socket with input unread resets it, and a reset takes from the peer what it has not read yet:
 close-ok, or the connection.close that says what was wrong. So only the writing half is closed, and what comes is read
-and dropped until the peer ends too, for a while and up to a limit.
+and dropped until the peer ends too, for a while and up to a limit. A peer that reads slowly has the time that it takes.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ class Draining(asyncio.Protocol):
         self._transport = transport
         self._ended = ended
         self._room = _BYTES
+        self._unwritten = transport.get_write_buffer_size()
         self._timer: asyncio.TimerHandle | None = None
 
     def begin(self) -> None:
@@ -29,13 +30,23 @@ class Draining(asyncio.Protocol):
         if transport.is_closing():
             return
         transport.set_protocol(self)
-        self._timer = asyncio.get_running_loop().call_later(_SECONDS, transport.abort)
+        self._look_later()
         if transport.can_write_eof():
             transport.write_eof()
             transport.resume_reading()
         else:
             # TLS has no half-close: uvloop says close_notify, and drops what comes until the peer says it too.
             transport.close()
+
+    def _look_later(self) -> None:
+        self._timer = asyncio.get_running_loop().call_later(_SECONDS, self._look)
+
+    def _look(self) -> None:
+        before, self._unwritten = self._unwritten, self._transport.get_write_buffer_size()
+        if self._unwritten < before:
+            self._look_later()  # it takes what was written, or has just taken the last of it
+        else:
+            self._transport.abort()
 
     def data_received(self, data: bytes) -> None:
         self._room -= len(data)

@@ -14,11 +14,9 @@ from services.common import secret
 from services.common.config import Settings
 from services.common.errors import BrokerError, Unavailable
 from services.common.printable import printable_lines
-from services.common.runtime import CannotStart
+from services.common.runtime import CannotStart, end
 
 _Result = TypeVar("_Result")
-
-_CANCEL_AGAIN = 0.5  # seconds, in which it may end what it has begun
 
 
 def read_settings() -> Settings:
@@ -54,9 +52,7 @@ async def _interruptible(work: Coroutine[Any, Any, _Result]) -> _Result:
     try:
         await asyncio.wait({task})
     except asyncio.CancelledError:
-        while not task.done():
-            task.cancel()
-            await asyncio.wait({task}, timeout=_CANCEL_AGAIN)
+        await end((task,))
         if not task.cancelled():
             task.exception()  # nobody asks for it any more
         raise

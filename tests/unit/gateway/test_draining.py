@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
+import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -22,12 +23,13 @@ class _Ends(asyncio.Protocol):
 
     def __init__(self) -> None:
         self.ended = asyncio.get_running_loop().create_future()
+        self.goodbye = _GOODBYE
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport: Any = transport
 
     def data_received(self, _data: bytes) -> None:
-        self._transport.write(_GOODBYE)
+        self._transport.write(self.goodbye)
         Draining(self._transport, self.ended.set_result).begin()
 
 
@@ -92,6 +94,27 @@ def test_it_does_not_wait_for_ever(tls: bool, monkeypatch: pytest.MonkeyPatch) -
         client.close()
 
     _serve(tls, use)
+
+
+def test_a_peer_that_reads_slowly_reads_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was written before the end is not cut off while it is read, however long that takes."""
+    monkeypatch.setattr(draining, "_SECONDS", 0.3)
+    much = bytes(32 << 20)
+
+    def read_slowly(port: int) -> int:
+        heard = 0
+        with _connect(port, tls=False) as client:
+            client.sendall(b"x")
+            while data := client.recv(256 << 10):
+                heard += len(data)
+                time.sleep(0.01)
+        return heard
+
+    async def use(port: int, protocol: _Ends) -> None:
+        protocol.goodbye = much
+        assert await asyncio.to_thread(read_slowly, port) == len(much)
+
+    _serve(False, use)
 
 
 def test_it_does_not_read_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:

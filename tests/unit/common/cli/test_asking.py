@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+from collections.abc import Iterator
 
 import pytest
 
@@ -26,6 +27,14 @@ async def _fails() -> None:
         await asyncio.sleep(60)
     finally:
         raise OSError("while it ended")
+
+
+@pytest.fixture(autouse=True)
+def ctrl_c() -> Iterator[None]:
+    """As in a process of its own: tests of services leave another handler behind."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before or signal.default_int_handler)
 
 
 @pytest.mark.timeout(20)
