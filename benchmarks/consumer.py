@@ -13,6 +13,8 @@ from benchmarks.failure import BenchmarkError
 from benchmarks.wire import Connection, acknowledge
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from benchmarks.load import Destination
 
 BUFFER_BYTES = 1 << 20
@@ -26,11 +28,16 @@ PAUSE_SECONDS = 0.001
 class Subscriber:
     """One connection and how far its deliveries are."""
 
-    def __init__(self, destination: Destination, queue: str) -> None:
-        self._bodies = destination.load.bodies
-        self._ack_every = destination.load.prefetch // 10
+    def __init__(self, destination: Destination, queues: Sequence[str]) -> None:
+        load = destination.load
+        self._bodies = load.bodies
+        # One producer per queue: its bodies arrive in its order.
+        self._in_order = load.stream.ordered and len(queues) == 1
+        self._known: set[bytes] = set()
+        self._ack_every = load.prefetch // 10
         self._connection = Connection(destination.address)
-        self._connection.consume(queue, prefetch=destination.load.prefetch)
+        for number, queue in enumerate(queues):
+            self._connection.consume(queue, prefetch=load.prefetch, number=number)
         self.socket = self._connection.socket
         self._layout: Layout | None = None
         self._learning = bytearray(self._connection.leftover())
@@ -69,13 +76,24 @@ class Subscriber:
         self.consumed, partial = divmod(self._bytes, layout.length)
         start = len(data) - partial - layout.length
         if start >= 0:
-            # One producer per queue: its bodies arrive in its order.
-            layout.verify(data, start, self.consumed, self._bodies[(self.consumed - 1) % len(self._bodies)])
+            self._verify(layout.verify(data, start, self.consumed))
+
+    def _verify(self, body: bytes) -> None:
+        bodies = self._bodies
+        if self._in_order:
+            known = bodies[(self.consumed - 1) % len(bodies)].startswith(body)
+        else:
+            self._known = self._known or {each[: len(body)] for each in bodies}
+            known = body in self._known
+        if not known:
+            raise BenchmarkError(f"delivery {self.consumed} has another body than was sent")
 
 
 def consume(destination: Destination, counters: Counters) -> None:
     """The consuming process of a load: until everything that was published has arrived, exactly."""
-    subscribers = [Subscriber(destination, queue) for queue in destination.queues]
+    queues = destination.queues
+    shares = [queues] if destination.load.together else [[queue] for queue in queues]
+    subscribers = [Subscriber(destination, share) for share in shares]
     by_descriptor = {subscriber.socket.fileno(): subscriber for subscriber in subscribers}
     buffer = memoryview(bytearray(BUFFER_BYTES))
     poll = select.epoll()

@@ -9,25 +9,33 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from benchmarks.failure import BenchmarkError
-from benchmarks.wire import Address, Connection
+from benchmarks.stream import PLAIN, Stream, durable
+from benchmarks.wire import NO_TABLE, Address, Connection, publication_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 BODY_SIZE = 256
 IN_FLIGHT = 100_000
+IN_FLIGHT_BYTES = 64 << 20
 """Messages published and not consumed yet, above which producers pause: a rate is one that consumers keep up with."""
 UNCONFIRMED = 10_000
 PREFETCH = 10_000
 MOST_PER_CHUNK = 200
+CHUNK_BYTES = MOST_PER_CHUNK * BODY_SIZE
 MOST_CHUNKS = 32
+MOST_BYTES = 16 << 20
+"""Of bodies that a producer sends over and over."""
 LEAST_PER_CONNECTION = 1000
 """Of unconfirmed messages and of prefetch, however many connections share the sums above."""
 
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """How messages are sent and taken. `producers` go to as many queues, or all of one producer's to every queue."""
+    """How messages are sent and taken. `producers` go to as many queues, or all of one producer's to every queue.
+
+    `together`: one connection consumes from all queues. `size`: bytes of each body.
+    """
 
     queues: int = 1
     producers: int = 1
@@ -35,6 +43,14 @@ class Load:
     acks: bool = False
     persistent: bool = False
     fanout: bool = False
+    together: bool = False
+    size: int = BODY_SIZE
+    stream: Stream = PLAIN
+
+    @property
+    def in_flight(self) -> int:
+        """Messages that may be published and not consumed yet."""
+        return min(IN_FLIGHT, IN_FLIGHT_BYTES // self.size)
 
     @property
     def copies(self) -> int:
@@ -44,7 +60,8 @@ class Load:
     @property
     def chunk_messages(self) -> int:
         """Messages that a producer encodes together: about 64 KiB, and never most of what may be open."""
-        return min(MOST_PER_CHUNK, self.unconfirmed // 4, IN_FLIGHT // self.producers // 8)
+        fitting = max(1, CHUNK_BYTES // self.size)
+        return min(MOST_PER_CHUNK, fitting, self.unconfirmed // 4, self.in_flight // self.producers // 8)
 
     @property
     def unconfirmed(self) -> int:
@@ -54,9 +71,9 @@ class Load:
     @property
     def bodies(self) -> list[bytes]:
         """What each producer sends, over and over: all different, so that no broker profits from equal content."""
-        chunks = max(1, MOST_CHUNKS // self.producers)
-        stream = random.Random(self.producers).randbytes(chunks * self.chunk_messages * BODY_SIZE)
-        return [stream[at : at + BODY_SIZE] for at in range(0, len(stream), BODY_SIZE)]
+        chunks = max(1, min(MOST_CHUNKS // self.producers, MOST_BYTES // (self.chunk_messages * self.size)))
+        stream = random.Random(self.producers).randbytes(chunks * self.chunk_messages * self.size)
+        return [stream[at : at + self.size] for at in range(0, len(stream), self.size)]
 
     @property
     def prefetch(self) -> int:
@@ -76,11 +93,23 @@ class Destination:
         return [f"{self.name}-{number}" for number in range(self.load.queues)]
 
     @property
+    def kind(self) -> str:
+        """Of the exchange; "": the default exchange, which is there."""
+        return "fanout" if self.load.fanout else self.load.stream.exchange
+
+    @property
     def exchange(self) -> str:
-        return self.name if self.load.fanout else ""
+        return self.name if self.kind else ""
 
     def routing_key(self, producer: int) -> str:
         return "" if self.load.fanout else self.queues[producer % self.load.queues]
+
+    def message(self, producer: int, number: int, body: bytes) -> bytes:
+        """The frames of a producer's message `number`."""
+        stream = self.load.stream
+        key = stream.key(number) if stream.key else self.routing_key(producer)
+        properties = durable(number) if self.load.persistent else stream.properties(number)
+        return publication_of(self.exchange, key, properties, body)
 
 
 @contextmanager
@@ -99,12 +128,14 @@ def declared(address: Address, load: Load) -> Iterator[Destination]:
 
 
 def _declare(connection: Connection, destination: Destination) -> None:
+    load = destination.load
+    stream = load.stream
     if destination.exchange:
-        connection.declare_fanout(destination.exchange)
-    for queue in destination.queues:
-        connection.declare_queue(queue, durable=destination.load.persistent)
-        if destination.exchange:
-            connection.bind(queue, destination.exchange)
+        connection.declare_exchange(destination.exchange, destination.kind)
+    for number, queue in enumerate(destination.queues):
+        connection.declare_queue(queue, durable=load.persistent or stream.durable, arguments=stream.arguments)
+        for key, arguments in (("", NO_TABLE),) if load.fanout else stream.bindings(number):
+            connection.bind(queue, destination.exchange, key, arguments)
 
 
 def _delete(connection: Connection, destination: Destination) -> None:

@@ -35,7 +35,8 @@ def draw(session: Session, brokers: Sequence[str], path: Path) -> None:
     from matplotlib import pyplot as plt  # noqa: PLC0415 - after the choice of the back end
 
     panels = [panel for panel in _panels(session) if panel.rows]
-    figure, axes = plt.subplots(1, len(panels), figsize=(6.5 * len(panels), 4), squeeze=False)
+    height = max(4, 0.36 * max([len(panel.rows) for panel in panels]))
+    figure, axes = plt.subplots(1, len(panels), figsize=(6.5 * len(panels), height), squeeze=False)
     for place, panel in zip(axes[0], panels, strict=True):
         _bars(place, session, brokers, panel)
     figure.suptitle("256-byte messages, broker and load generator on the same machine")
@@ -47,7 +48,7 @@ def draw(session: Session, brokers: Sequence[str], path: Path) -> None:
 
 
 def _panels(session: Session) -> list[Panel]:
-    rates = [name for name in session.results if SCENARIOS[name].better == "more"]
+    rates = [name for name in session.results if RATE_FIGURE in _figures(session, name)]
     times = [
         (f"{title} {figure}", scenario, figure)
         for scenario, title in (("latency", "under load,"), ("round-trip", "idle,"))

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import select
 import time
-from itertools import cycle
 
+from benchmarks.chunks import chunks
 from benchmarks.confirms import Confirms
 from benchmarks.counters import Counter, Counters
 from benchmarks.failure import BenchmarkError
-from benchmarks.load import IN_FLIGHT, Destination
-from benchmarks.wire import Connection, publication, refusal
+from benchmarks.load import Destination
+from benchmarks.wire import Connection, refusal
 
 CONFIRM_SECONDS = 60.0
 PAUSE_SECONDS = 0.001
@@ -23,12 +23,7 @@ class Publisher:
         load = destination.load
         self._limit = load.unconfirmed
         self.chunk_messages = load.chunk_messages
-        messages = [
-            publication(destination.exchange, destination.routing_key(number), body, persistent=load.persistent)
-            for body in load.bodies
-        ]
-        size = self.chunk_messages
-        self._chunks = cycle([memoryview(b"".join(messages[at : at + size])) for at in range(0, len(messages), size)])
+        self._chunks = chunks(destination, number)
         self._chunk = next(self._chunks)
         self._offset = 0
         self.published = 0
@@ -90,7 +85,7 @@ class Producer:
 
     def __init__(self, destination: Destination, counters: Counters) -> None:
         self._counters = counters
-        self._copies = destination.load.copies
+        self._copies, self._in_flight = destination.load.copies, destination.load.in_flight
         self._publishers = [Publisher(destination, number) for number in range(destination.load.producers)]
         self._by_descriptor = {publisher.socket.fileno(): publisher for publisher in self._publishers}
         self._poll = select.epoll()
@@ -110,7 +105,7 @@ class Producer:
     def _send_round(self) -> bool:
         """Whether there is a reason to come back at once. A full socket is none: in a while it takes more in one go."""
         moved = False
-        room = IN_FLIGHT - (self._counters[Counter.PUBLISHED] - self._counters[Counter.CONSUMED] // self._copies)
+        room = self._in_flight - (self._counters[Counter.PUBLISHED] - self._counters[Counter.CONSUMED] // self._copies)
         for publisher in self._publishers:
             if publisher.mid_chunk or (room > 0 and publisher.may_start):
                 moved |= publisher.send()

@@ -40,6 +40,8 @@ def print_table(
             table.add_row(*row)
         table.add_section()
     console.print(table)
+    if compares(brokers) and (said := _range(session, brokers)):
+        console.print(said)
 
 
 def compares(brokers: Sequence[str]) -> bool:
@@ -97,6 +99,20 @@ def _rows(
         cells = [_number(_noted(measured.get(broker, []), name)) for broker in brokers]
         rows.append(["", f"[dim]{name}[/]", *cells, *([""] if compares(brokers) else [])])
     return rows
+
+
+def _range(session: Session, brokers: Sequence[str]) -> str:
+    """The worst and the best of all ratios: a table shows what one looks for."""
+    ratios = [
+        (value, f"{SCENARIOS[scenario].title}, {figure}")
+        for scenario, measured in session.results.items()
+        for figure in next(iter(measured.values()))[0].figures
+        if (value := ratio(session, scenario, figure, brokers)) is not None
+    ]
+    if not ratios:
+        return ""
+    worst, best = min(ratios), max(ratios)
+    return f"times better than {brokers[1]}: worst {worst[0]:.2f} ({worst[1]}), best {best[0]:.2f} ({best[1]})"
 
 
 def _noted(results: list[Result], name: str) -> float | None:

@@ -60,5 +60,6 @@ def _measure(producer: Connection, consumer: Connection, message: bytes, seconds
             size += received
             layout = layout or learn(buffer[:size])
         times.append(time.perf_counter() - started)
-        layout.verify(buffer[:size], 0, len(times), BODY)
+        if layout.verify(buffer[:size], 0, len(times)) != BODY:
+            raise BenchmarkError(f"delivery {len(times)} has another body than was sent")
     return times

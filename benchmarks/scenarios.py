@@ -6,10 +6,14 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
+from benchmarks.first_pass import first_pass
 from benchmarks.latency import latency
 from benchmarks.load import Load
 from benchmarks.round_trip import round_trip
+from benchmarks.sequential import confirm, get, transaction
+from benchmarks.streams import STREAMS
 from benchmarks.throughput import throughput
+from benchmarks.topology import topology
 from benchmarks.waiting import waiting
 
 if TYPE_CHECKING:
@@ -51,6 +55,10 @@ def _run_throughput(load: Load, context: Context) -> Result:
     return throughput(load, context.broker, context.address, context.seconds)
 
 
+def _sequential(title: str, measure: Callable[[Broker, Address, float], Result]) -> Scenario:
+    return Scenario(title, lambda context: measure(context.broker, context.address, context.seconds))
+
+
 SPREAD = "spread"
 """Measured on Hopline alone, with few and with many queue processes."""
 
@@ -63,6 +71,17 @@ SCENARIOS: dict[str, Scenario] = {
     ),
     "many": _throughput("100 queues, 100 producers, 100 consumers", Load(100, 100, confirms=True, acks=True)),
     SPREAD: _throughput("64 queues, 64 producers, 64 consumers", Load(64, 64, confirms=True, acks=True)),
+    **{name: _throughput(title, load) for name, (title, load) in STREAMS.items()},
+    "first-pass": Scenario(
+        "1,000 keys, first pass, direct exchange", lambda context: first_pass(context.broker, context.address), "more"
+    ),
+    "confirm": _sequential("one confirm after the other, transient", partial(confirm, persistent=False)),
+    "confirm-persistent": _sequential("one confirm after the other, persistent", partial(confirm, persistent=True)),
+    "transaction": _sequential("transactions of one persistent message", transaction),
+    "get": _sequential("basic.get", get),
+    "topology": Scenario(
+        "declare, bind, delete, one at a time", lambda context: topology(context.broker, context.address), "more"
+    ),
     "latency": Scenario(
         "latency at half of the peer's rate",
         lambda context: latency(context.rate, context.broker, context.address, context.seconds),

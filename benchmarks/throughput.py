@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from benchmarks.consumer import consume
 from benchmarks.counters import Counter, shared
-from benchmarks.load import Load, declared
+from benchmarks.load import BODY_SIZE, Load, declared
 from benchmarks.producer import produce
 from benchmarks.result import Meter, Result
 from benchmarks.workers import workers
@@ -35,4 +35,7 @@ def throughput(load: Load, broker: Broker, address: Address, seconds: float) -> 
         generated_cpu, brokered_cpu = generated.per_million(consumed), brokered.per_million(consumed)
         counters[Counter.STOP] = 1
         generator.join()
-    return Result({"messages/s": consumed / elapsed}, generated_cpu, brokered_cpu)
+    figures = {"messages/s": consumed / elapsed}
+    if load.size > BODY_SIZE:
+        figures["MB/s"] = consumed * load.size / elapsed / 1e6
+    return Result(figures, generated_cpu, brokered_cpu)

@@ -14,7 +14,7 @@ from benchmarks.failure import BenchmarkError
 FRAME_END = b"\xce"
 METHOD, HEADER, BODY = 1, 2, 3
 CHANNEL = 1
-CONSUMER_TAG = "c"
+LARGEST_BODY_FRAME = (128 << 10) - 8  # what brokers agree to, by default
 NO_TABLE = b"\0\0\0\0"
 TIMEOUT_SECONDS = 30.0
 _FRAME = struct.Struct(">BHI")
@@ -57,10 +57,21 @@ def long(data: bytes) -> bytes:
 
 
 def publication(exchange: str, routing_key: str, body: bytes, *, persistent: bool) -> bytes:
-    """The three frames of one basic.publish; its only property is the delivery mode."""
+    """The frames of one basic.publish; its only property is the delivery mode."""
+    return publication_of(exchange, routing_key, struct.pack(">HB", 0x1000, 2 if persistent else 1), body)
+
+
+def publication_of(exchange: str, routing_key: str, properties: bytes, body: bytes) -> bytes:
+    """The same with these properties, flags and values."""
     published = method(CHANNEL, 60, 40, b"\0\0" + short(exchange) + short(routing_key) + b"\0")
-    properties = struct.pack(">HHQHB", 60, 0, len(body), 0x1000, 2 if persistent else 1)
-    return published + frame(HEADER, CHANNEL, properties) + frame(BODY, CHANNEL, body)
+    header = frame(HEADER, CHANNEL, struct.pack(">HHQ", 60, 0, len(body)) + properties)
+    chunks = [body[at : at + LARGEST_BODY_FRAME] for at in range(0, len(body), LARGEST_BODY_FRAME)]
+    return published + header + b"".join([frame(BODY, CHANNEL, chunk) for chunk in chunks])
+
+
+def consumer_tag(number: int) -> str:
+    """All have the same length, so that all deliveries have."""
+    return f"c{number:03}"
 
 
 def acknowledge(delivery_tag: int) -> bytes:
@@ -100,37 +111,45 @@ class Connection:
     def call(self, class_id: int, method_id: int, arguments: bytes, channel: int = CHANNEL) -> bytes:
         """Sends a method and gives the arguments of its reply, whose number is the next one for all methods here."""
         self.socket.sendall(method(channel, class_id, method_id, arguments))
-        return self._expect(class_id, method_id + 1)
+        return self.expect(class_id, method_id + 1)
+
+    def skip_content(self) -> None:
+        """Reads a header and one body frame."""
+        for _ in range(2):
+            self._next_frame()
 
     def leftover(self) -> bytes:
         """What arrived after the last reply, once."""
         received, self._received = self._received, b""
         return received
 
-    def declare_queue(self, name: str, *, durable: bool) -> None:
-        self.call(50, 10, b"\0\0" + short(name) + bytes([2 if durable else 0]) + NO_TABLE)
+    def declare_queue(self, name: str, *, durable: bool, arguments: bytes = NO_TABLE) -> None:
+        self.call(50, 10, b"\0\0" + short(name) + bytes([2 if durable else 0]) + arguments)
 
     def delete_queue(self, name: str) -> None:
         self.call(50, 40, b"\0\0" + short(name) + b"\0")
 
-    def declare_fanout(self, name: str) -> None:
-        self.call(40, 10, b"\0\0" + short(name) + short("fanout") + b"\0" + NO_TABLE)
+    def declare_exchange(self, name: str, kind: str) -> None:
+        self.call(40, 10, b"\0\0" + short(name) + short(kind) + b"\0" + NO_TABLE)
 
     def delete_exchange(self, name: str) -> None:
         self.call(40, 20, b"\0\0" + short(name) + b"\0")
 
-    def bind(self, queue: str, exchange: str) -> None:
-        self.call(50, 20, b"\0\0" + short(queue) + short(exchange) + short("") + b"\0" + NO_TABLE)
+    def bind(self, queue: str, exchange: str, routing_key: str = "", arguments: bytes = NO_TABLE) -> None:
+        self.call(50, 20, b"\0\0" + short(queue) + short(exchange) + short(routing_key) + b"\0" + arguments)
 
     def confirm_publishes(self) -> None:
         self.call(85, 10, b"\0")
 
-    def consume(self, queue: str, *, prefetch: int) -> None:
-        """Starts a consumer: with acknowledgements and `prefetch`, or without any when `prefetch` is 0."""
+    def consume(self, queue: str, *, prefetch: int, number: int = 0) -> None:
+        """Starts a consumer: with acknowledgements and `prefetch`, or without any when `prefetch` is 0.
+
+        `number` tells those of one connection apart, up to 999.
+        """
         if prefetch:
             self.call(60, 10, struct.pack(">IHB", 0, prefetch, 0))
         flags = bytes([0 if prefetch else 2])
-        self.call(60, 20, b"\0\0" + short(queue) + short(CONSUMER_TAG) + flags + NO_TABLE)
+        self.call(60, 20, b"\0\0" + short(queue) + short(consumer_tag(number)) + flags + NO_TABLE)
 
     def close_channel(self) -> None:
         """Returns when the broker has handled everything sent before."""
@@ -141,15 +160,16 @@ class Connection:
 
     def _open(self, address: Address) -> None:
         self.socket.sendall(b"AMQP\0\0\x09\x01")
-        self._expect(10, 10)
+        self.expect(10, 10)
         login = b"\0" + address.user.encode() + b"\0" + address.password.encode()
         self.socket.sendall(method(0, 10, 11, NO_TABLE + short("PLAIN") + long(login) + short("en_US")))
-        channel_max, frame_max, _ = struct.unpack(">HIH", self._expect(10, 30))
+        channel_max, frame_max, _ = struct.unpack(">HIH", self.expect(10, 30))
         self.socket.sendall(method(0, 10, 31, struct.pack(">HIH", channel_max, frame_max, 0)))
         self.call(10, 40, short("/") + b"\0\0", channel=0)
         self.call(20, 10, b"\0")
 
-    def _expect(self, class_id: int, method_id: int) -> bytes:
+    def expect(self, class_id: int, method_id: int) -> bytes:
+        """The arguments of the method that comes next. Raises BenchmarkError when it is another one."""
         received = self._next_frame()
         if _METHOD_ID.unpack_from(received, 7) != (class_id, method_id):
             said = refusal(received) or f"method {_METHOD_ID.unpack_from(received, 7)}"

@@ -10,6 +10,8 @@ from pathlib import Path
 from benchmarks.brokers.processes import LOOPBACK, ProcessGroup, descendants, free_port
 from benchmarks.wire import Address
 
+RECORDED = frozenset({"transient", "acked", "ids", "persistence", "keys", "keys-100"})
+
 
 class Hopline:
     """Five services and their supervisor, with durable data in the given folder.
@@ -20,7 +22,7 @@ class Hopline:
     def __init__(self, *, ledger: bool = True, queue_processes: int = 0) -> None:
         self.name = "hopline" if ledger else "no ledger"
         # Enough to see what the record costs.
-        self.measures: frozenset[str] | None = None if ledger else frozenset({"transient", "acked"})
+        self.measures: frozenset[str] | None = None if ledger else RECORDED
         self._settings = {"HOPLINE_LEDGER": str(ledger)}
         if queue_processes:
             self.name = f"{queue_processes} queue process{'es' if queue_processes > 1 else ''}"

@@ -1,0 +1,95 @@
+"""The streams whose messages are not alike, by name: what real traffic does that a stream of equals does not."""
+
+from __future__ import annotations
+
+from benchmarks.load import Load
+from benchmarks.properties import properties, table
+from benchmarks.stream import Stream
+from benchmarks.wire import NO_TABLE
+
+KEYS = 100
+EXPIRATIONS = 50
+PRIORITIES = 10
+HEADER_BINDINGS = 1000
+
+
+def _key(number: int) -> str:
+    return f"key-{number % KEYS:02}"
+
+
+def _topic(number: int) -> str:
+    return f"devices.{number % KEYS:02}.temperature"
+
+
+STREAMS: dict[str, tuple[str, Load]] = {
+    "ids": (
+        "message ids, each another",
+        Load(stream=Stream(fresh=True, properties=lambda n: properties(message_id=f"order-{n:010}"))),
+    ),
+    "headers": (
+        "a header, each another",
+        Load(stream=Stream(fresh=True, properties=lambda n: properties(headers=table({"order": f"{n:010}"})))),
+    ),
+    "traceparent": (
+        "a trace context, each another",
+        Load(
+            stream=Stream(
+                fresh=True, properties=lambda n: properties(headers=table({"traceparent": f"00-{n:032}-{n:016}-01"}))
+            )
+        ),
+    ),
+    "headers-exchange": (
+        f"headers exchange, {HEADER_BINDINGS:,} bindings",
+        Load(
+            stream=Stream(
+                "headers",
+                lambda _: [("", table({"x-match": "all", "order": number})) for number in range(HEADER_BINDINGS)],
+                key=lambda _: "",
+                properties=lambda n: properties(headers=table({"order": n % KEYS})),
+            )
+        ),
+    ),
+    "persistence": (
+        "persistent and transient in turn",
+        Load(stream=Stream(durable=True, properties=lambda n: properties(persistent=n % 2 == 0))),
+    ),
+    "priorities": (
+        "priorities 0 to 9 in turn",
+        Load(
+            stream=Stream(
+                properties=lambda n: properties(priority=n % PRIORITIES),
+                arguments=table({"x-max-priority": PRIORITIES}),
+                ordered=False,
+            )
+        ),
+    ),
+    "expirations": (
+        f"{EXPIRATIONS} expirations in turn",
+        Load(stream=Stream(properties=lambda n: properties(expiration=str(3_600_000 + n % EXPIRATIONS)))),
+    ),
+    "keys": (
+        f"{KEYS} keys in turn, direct exchange, one queue",
+        Load(stream=Stream("direct", lambda _: [(_key(number), NO_TABLE) for number in range(KEYS)], _key)),
+    ),
+    "keys-100": (
+        f"{KEYS} keys in turn, direct exchange, {KEYS} queues",
+        Load(KEYS, together=True, stream=Stream("direct", lambda queue: [(_key(queue), NO_TABLE)], _key)),
+    ),
+    "topics": (
+        f"{KEYS} keys in turn, topic exchange",
+        Load(stream=Stream("topic", lambda _: [("devices.*.temperature", NO_TABLE)], _topic)),
+    ),
+    "topics-new": (
+        "every key new, topic exchange",
+        Load(
+            stream=Stream(
+                "topic", lambda _: [("devices.*.temperature", NO_TABLE)], lambda n: f"devices.{n:010}.temperature",
+                fresh=True,
+            )
+        ),
+    ),
+    "small": ("bodies of 16 bytes", Load(size=16)),
+    "64k": ("bodies of 64 KiB", Load(size=64 << 10)),
+    "1m": ("bodies of 1 MB", Load(size=1_000_000)),
+}  # fmt: skip
+"""As in scenarios: no acknowledgements, one connection that publishes and one that consumes."""
