@@ -125,7 +125,7 @@ class _Content:
     """A publish batch whose messages become objects when an entry needs them."""
 
     def __init__(self, batch: PublishBatch, interned: Interned) -> None:
-        self.uids = batch.uids
+        self.uids = list(batch.uids)  # outlives the batch, whose bodies columns of its own would keep
         self._bodies = batch.bodies
         self._messages: dict[int, Message] = {}
         self._runs: list[Run] = []

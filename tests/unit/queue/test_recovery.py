@@ -1,0 +1,42 @@
+"""What reading a partition back leaves in memory."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from services.queue.message import Interned, MemoryAccount
+from services.queue.recovery import Recovery
+from services.rpc.queue_pb2 import PublishBatch, PublishRun
+from services.rpc.store_pb2 import EntryBatch, EntryColumns, RecoveredBatch
+
+ORIGIN = 5
+UID = (ORIGIN << 39) + 1
+LARGE = 64 << 20  # bytes: more than the allocator keeps for itself when it is given back
+
+
+def recovered() -> Recovery:
+    """One large message, which its publisher may send again."""
+    recovery = Recovery(MemoryAccount(), Interned(), 2, lambda _: None, lambda *_: None)
+    columns = PublishBatch(uids=[UID], bodies=[bytes(LARGE)], properties=[b""], runs=[PublishRun(count=1)])
+    entries = EntryColumns(queue_id=[1], first=[0], count=[1], position=[0])
+    batch = RecoveredBatch(columns=columns.SerializeToString())
+    batch.entries.CopyFrom(EntryBatch(id=1, count=1, entries=entries.SerializeToString()))
+    batch.floors.add(origin=ORIGIN, uid=UID)
+    recovery.add(batch)
+    return recovery
+
+
+def resident() -> int:
+    """Bytes that this process occupies."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def test_what_is_known_of_messages_keeps_no_bodies() -> None:
+    """What may be sent again is remembered by number: the message goes with its entry, and is there once until then."""
+    before = resident()
+    recovery = recovered()
+    assert resident() - before < 1.5 * LARGE
+    recovery.entries.clear()
+    assert resident() - before < LARGE / 2
+    assert list(recovery.known.spans()) == [(1, UID, 1)]
