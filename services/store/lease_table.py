@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from services.rpc.store_pb2 import KeepAliveReply, Lease, LeaseLoad, LeaseTable, Member
 from services.store.provider import LeaseRow
 
-# Members renew at half of their time to live, give or take a moment.
-_DUE = 0.4
+# Members renew after two fifths of their time to live, give or take a moment.
+_DUE = 0.45
 
 
 @dataclass(slots=True)

@@ -3,6 +3,11 @@
 Validity is counted on the monotonic clock from the moment when a successful request was sent. That clock counts a
 suspend of the machine, the event loop's timers do not: whoever acts for a lease asks `check` when it acts.
 
+A store that is busy answers late, and a late answer is as good as another: what it grants ends one time to live after
+its question was sent, so it is waited for until then. Meanwhile it is asked again beside, as the question may be lost.
+What is asked beside only renews. To acquire and to release is asked by one question at a time: of two the store could
+carry out the older one last, and take back what the newer one was granted.
+
 When the store's process is gone for certain (it was on this machine, and nobody listens at its address), nobody else
 can be granted anything either, and a store that comes back honours for one time to live, from when it listens, what
 was on disk: validity goes on from then. A connection that is refused over a network proves nothing.
@@ -20,12 +25,15 @@ import structlog
 from services.common.clients.reachable import is_gone
 from services.common.clock import Clock, monotonic, until_next
 from services.common.containment import by_itself
-from services.common.errors import BrokerError
+from services.common.errors import BrokerError, Unavailable
 from services.common.runtime import Tasks
 from services.rpc import store_pb2 as pb
 
-# Of the time to live that is granted: a renewal that gets no answer leaves enough of it for another one.
-_RENEWAL = 0.5
+# Of the time to live that is granted, after a question: when the next one is asked, so that the larger part is left for
+# the answer; by when it is at the latest, as processes that wake up together may wait a little longer for each other …
+_RENEWAL = 0.4
+_LATEST = 0.44
+# … and how long after one without an answer another one is asked beside it.
 _ANSWER = 1 / 4
 _RETRY_SECONDS = 0.05
 
@@ -76,10 +84,11 @@ class Leases:
         self._release: set[str] = set()
         self._asked: set[str] = set()
         self._told = pb.KeepAliveReply()
+        self._told_at = 0.0
         self._granted = ttl_ms / 1000  # the store may give less than was asked for
         self._valid_until = 0.0
         self._valid = False
-        self._told_of = True  # that the store does not answer: until it has once, `start` says so
+        self._told_of = False  # that the store does not answer
         self.loads: Callable[[], list[pb.LeaseLoad]] = list
         """Asked before each renewal for loads that have changed."""
         self._now = asyncio.Event()
@@ -88,11 +97,8 @@ class Leases:
 
     async def start(self) -> None:
         """Returns when the store knows this member; waits for the store as long as it takes."""
-        waiting = False
         while not await self._beat():
-            if not waiting:
-                log.info("waiting for the store", role=self._role, address=self._store_address)
-            waiting = True
+            pass
         self._tasks.start(self._run(), "leases")
 
     async def stop(self) -> None:
@@ -133,54 +139,101 @@ class Leases:
 
     async def _run(self) -> None:
         while True:
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(until_next(self._granted * _RENEWAL)):
-                    await self._now.wait()
-            self._now.clear()
-            await self._beat()
+            await self._until_due()
+            while not await self._beat():
+                pass
+
+    async def _until_due(self) -> None:
+        latest = self._valid_until - self._granted * (1 - _LATEST) - self._clock()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(min(until_next(self._granted * _RENEWAL), max(latest, 0.0))):
+                await self._now.wait()
+        self._now.clear()
 
     async def _beat(self) -> bool:
+        request = self._question()
+        beside = self._tasks.start(self._renew_beside(request), "renewing leases beside")
+        sent = self._clock()
+        try:
+            # An answer that comes later than what it grants is worth nothing.
+            reply = await self._store.keep_alive(request, timeout=self._granted)
+        except BrokerError as failure:
+            self._release.update(request.release)
+            await self._unanswered(failure)
+            await asyncio.sleep(_RETRY_SECONDS)
+            return False
+        finally:
+            beside.cancel()  # what it has asked is listened to all the same
+        return self._answered(sent, request, reply)
+
+    def _question(self) -> pb.KeepAliveRequest:
         acquire, self._acquire = self._acquire, set()
         release, self._release = self._release, set()
-        request = pb.KeepAliveRequest(
+        self._asked = acquire
+        return pb.KeepAliveRequest(
             member=self.member, role=self._role, address=self._address, acquire=acquire, release=release,
             ttl_ms=self._ttl_ms, loads=self.loads(), known=self._told.version,
         )  # fmt: skip
-        self._asked = acquire
+
+    async def _renew_beside(self, unanswered: pb.KeepAliveRequest) -> None:
+        """As long as there is no answer: asks again and again for no more than to live on."""
+        request = pb.KeepAliveRequest()
+        request.CopyFrom(unanswered)
+        for of_one_question in ("acquire", "release", "loads"):
+            request.ClearField(of_one_question)
+        while True:
+            seconds = self._granted * _ANSWER
+            await asyncio.sleep(seconds)
+            gone = await self._unanswered(Unavailable(f"the store did not answer within {seconds:.2g} s"))
+            # Who is joining has nothing to lose yet. Were it heard late, it would seem to be joining again.
+            if request.address and not gone:
+                self._tasks.start(self._ask_beside(request), "renewing leases beside")
+
+    async def _ask_beside(self, request: pb.KeepAliveRequest) -> None:
         sent = self._clock()
-        try:
-            reply = await self._store.keep_alive(request, timeout=self._granted * _ANSWER)
-        except BrokerError as failure:
-            self._release |= release
-            await self._failed(failure)
-            await asyncio.sleep(_RETRY_SECONDS)
-            return False
+        with contextlib.suppress(BrokerError):
+            self._answered(sent, request, await self._store.keep_alive(request, timeout=self._granted))
+
+    def _answered(self, sent: float, request: pb.KeepAliveRequest, reply: pb.KeepAliveReply) -> bool:
+        """False when the answer comes too late: what it grants has run out, and may be another's by now."""
         self._told_of = False
         self._granted = reply.ttl_ms / 1000
         self._believe(sent + self._granted)
         if not self._valid:
-            # The answer comes too late: what it grants has run out, and may be another's by now.
-            self._now.set()
             return False
-        if not request.known or reply.version != request.known:
-            self._told = reply
+        if self._is_news(sent, request, reply):
+            self._told, self._told_at = reply, self._clock()
         held = {lease.name: lease.epoch for lease in self._told.leases if lease.member == self.member}
         by_itself("acting on renewed leases", lambda: self._listener.renewed(held, self._told))
         return True
 
-    async def _failed(self, failure: BrokerError) -> None:
+    def _is_news(self, sent: float, request: pb.KeepAliveRequest, reply: pb.KeepAliveReply) -> bool:
+        """Not what is known, nor what the store said before that: of questions beside each other any may be first."""
+        if request.known and reply.version == request.known:
+            return False
+        return sent >= self._told_at or reply.version >= self._told.version
+
+    async def _unanswered(self, failure: BrokerError) -> bool:
+        """Says so, once; gives whether the store is gone for certain. Then leases hold on."""
         asked = self._clock()
-        if await self._is_gone(self._store_address):
-            if self.check():
-                self._believe(asked + self._granted)
-        elif not self._told_of:
+        gone = await self._is_gone(self._store_address)
+        if gone and self.check():
+            self._believe(asked + self._granted)
+        if not self._told_of and not (gone and self._valid_until):
             self._told_of = True
-            log.warning(
-                "leases are not renewed, what needs them waits once they have run out",
-                role=self._role,
-                reason=failure.text,
-                do="see that the store runs, and is not held up by its disk",
-            )
+            self._tell(failure)
+        return gone
+
+    def _tell(self, failure: BrokerError) -> None:
+        if not self._valid_until:
+            log.info("waiting for the store", role=self._role, address=self._store_address)
+            return
+        log.warning(
+            "leases are not renewed, what needs them waits once they have run out",
+            role=self._role,
+            reason=failure.text,
+            do="see that the store runs, and is not held up by its disk",
+        )
 
     def _believe(self, until: float) -> None:
         # What had run out has to be told, also when nobody noticed: others may have acted on it.

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Renewals:
-    """For one task at a time. Whatever ends a question without its answer ends the stream; the next one has another."""
+    """Whatever ends a question without its answer ends its stream; the next one has another, as has one beside it."""
 
     def __init__(self, peer: Peer[StoreAsyncStub]) -> None:
         self._peer = peer
@@ -46,5 +46,8 @@ class Renewals:
             raise Unavailable("the store is away") from None
         if not isinstance(reply, pb.KeepAliveReply):
             raise Unavailable("the store is about to stop")
-        self._call = call
+        if self._call is None:
+            self._call = call
+        else:  # of one that was asked beside it
+            call.cancel()
         return reply
