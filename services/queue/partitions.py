@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Container, Mapping
+from collections.abc import Collection, Container, Mapping
 
 import structlog
 
@@ -24,6 +24,7 @@ from services.queue.loads import Loads
 from services.queue.partition import Partition, State
 from services.queue.recovering import Recoveries, read_back, wait_again
 from services.queue.share import Placement, View
+from services.queue.sisters import missing
 from services.rpc import store_pb2
 
 log = structlog.get_logger()
@@ -39,7 +40,7 @@ _FIRST_WORDS = 0.1  # for gateways to hear of this process, and to connect
 
 class Partitions:
     """Listens to the leases. `office` gets the dead letters, `store` is read from; for `patience` seconds after the
-    start a share is left to processes that are joining too.
+    start a share is left to processes that are joining too, and to `sisters`, who will be.
     """
 
     def __init__(
@@ -50,6 +51,7 @@ class Partitions:
         partitions: int,
         patience: float,
         placement: Placement,
+        sisters: Collection[str] = (),
     ) -> None:
         self._host = host
         self._office = office
@@ -64,6 +66,7 @@ class Partitions:
         self._joining = True
         self._leaving = False
         self._patience = patience
+        self._sisters = sisters
         self._patient_until = 0.0
         self._moving: asyncio.Task[None] | None = None
         self._settled = asyncio.Event()  # has what it wants and serves it
@@ -82,6 +85,8 @@ class Partitions:
         assert self._leases is not None
         self._joining = False
         self._patient_until = monotonic() + self._patience
+        # What is left to those who have not come by then is for whoever is here.
+        asyncio.get_running_loop().call_later(self._patience + _LOOK_SECONDS, self._look_again)
         self._host.expected.expect(ANYBODY, _FIRST_WORDS)
         self._leases.serve_at(address)
         await self._settled.wait()
@@ -162,6 +167,7 @@ class Partitions:
         members = {me, *(member.member for member in reply.members if member.address)}
         patient = monotonic() < self._patient_until
         joining = {member.member for member in reply.members if not member.address} - members if patient else set()
+        joining |= missing(self._sisters, members | joining) if patient else set()
         loads = {number: lease.load.rate for lease in reply.leases if (number := partition_in(lease.name)) is not None}
         return View(self._count, owners, members, joining, self._pins, loads)
 

@@ -38,6 +38,7 @@ from services.queue.partition import Partition
 from services.queue.partitions import Partitions
 from services.queue.pins import Pins
 from services.queue.registry import Registry
+from services.queue.sisters import member_of, sisters_of
 from services.queue.timers import Timers
 from services.rpc.queue_pb2 import DESCRIPTOR
 
@@ -57,7 +58,7 @@ class Service:
         self._journal = Journal(settings.address_of("store"), name)
         self._tasks = Tasks()
         # Another one at each start: what the former incarnation held must not be taken for this one's.
-        self._member = f"{name}-{uuid.uuid4().hex[:12]}"
+        self._member = member_of(name, uuid.uuid4().hex[:12])
         self._tracer = Tracer.from_environment(settings, "queue", self._member)
         self._server = StreamServer(self._address, [_QUEUE.full_name])
 
@@ -96,6 +97,7 @@ class Service:
             self._settings.partitions,
             self._settings.lease_ttl_ms / 2000,
             plugins.load("placements", self._settings.placement)(),
+            sisters_of(self._name, self._settings.queue_processes),
         )
         pins = self._store.watch_records([RECORD_KIND])
         self._tasks.start(Pins(self._partitions.pin).follow(pins), "pins")

@@ -26,7 +26,13 @@ class House:
     """What a gateway finds."""
 
     def __init__(self, folder: Path, **settings: Any) -> None:
-        defaults = {"store_provider": "memory", "partitions": 8, "lease_ttl_ms": 1000, "place_ttl_ms": 1000}
+        defaults = {
+            "store_provider": "memory",
+            "partitions": 8,
+            "queue_processes": 1,
+            "lease_ttl_ms": 1000,
+            "place_ttl_ms": 1000,
+        }
         self.settings = Settings(data=folder, **{**defaults, **settings})
         self.store = StoreService(self.settings)
         self.router = RouterService(self.settings)

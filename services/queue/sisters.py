@@ -1,0 +1,21 @@
+"""Queue processes that `hopline up` starts beside this one: expected by name before the store knows of them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+
+def sisters_of(name: str, processes: int) -> list[str]:
+    """Names of the others of so many, or nobody: a container is named after its host, and cannot know how many are."""
+    names = [f"queue-{number}" for number in range(1, processes + 1)]
+    return [each for each in names if each != name] if name in names else []
+
+
+def missing(sisters: Iterable[str], members: Collection[str]) -> set[str]:
+    """Those of which no run is among `members`, which are named as in `member_of`."""
+    return {name for name in sisters if not any(member.startswith(f"{name}-") for member in members)}
+
+
+def member_of(name: str, run: str) -> str:
+    """What one run of a process is called."""
+    return f"{name}-{run}"
