@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 from collections.abc import Callable, Mapping
 from enum import Enum
+from functools import cache
 from importlib import metadata
 from typing import Any, ClassVar
 
@@ -109,7 +110,7 @@ class Connection:
         ours = self._peer.limits
         return {
             "product": ours.product,
-            "version": ours.version or metadata.version("hopline"),
+            "version": ours.version or _own_version(),
             "platform": f"Python {platform.python_version()}",
             "capabilities": dict.fromkeys(_CAPABILITIES, True),
         }
@@ -251,6 +252,12 @@ class Connection:
         if self.state is not State.CLOSED:
             self.state = State.CLOSED
             self._peer.ask(to_broker.Close(0, reason))
+
+
+@cache
+def _own_version() -> str:
+    # It is in a file, whose reading would be most of what a connection costs.
+    return metadata.version("hopline")
 
 
 def _short(text: str) -> str:

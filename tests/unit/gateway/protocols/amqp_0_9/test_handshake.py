@@ -288,3 +288,12 @@ def test_a_secret_before_the_connection_is_open() -> None:
     book = Playbook().authenticated()
     assert book.client(0, commands.Connection.UpdateSecret("new", "early")) == []
     assert book.closed_connection() == (503, 10, 70)
+
+
+def test_our_version_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many connect: it is in a file, which would be most of what a peer costs that says a protocol header."""
+    Playbook().engine.receive(HEADER)
+    monkeypatch.setattr(metadata, "version", lambda _name: pytest.fail("the file is read again"))
+    book = Playbook()
+    book.engine.receive(HEADER)
+    assert book.sent()
