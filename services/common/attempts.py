@@ -43,6 +43,10 @@ class _Buckets:
         bucket = self._buckets.get(key)
         return bucket is not None and self._left(bucket, now) < 1
 
+    def is_full(self, key: bytes, now: float) -> bool:
+        bucket = self._buckets.get(key)
+        return bucket is None or self._left(bucket, now) >= self._allowance.burst
+
     def take(self, key: bytes, now: float) -> bool:
         """One failure; whether that emptied a bucket that was full since it was last told of."""
         bucket = self._buckets.pop(key, None) or _Bucket(self._allowance.burst, now)
@@ -70,6 +74,10 @@ class Attempts:
     def address_is_out(self, address: str, now: float) -> bool:
         """Whether too many logins from there have failed, as whoever."""
         return self._addresses.is_empty(_key(address), now)
+
+    def has_failed_at(self, address: str, now: float) -> bool:
+        """Whether a login from there failed lately, as whoever."""
+        return not self._addresses.is_full(_key(address), now)
 
     def user_is_out(self, user: str, address: str, now: float) -> bool:
         """Whether too many logins of that user from there have failed."""

@@ -1,4 +1,8 @@
-"""So many at a time, and those who wait in turns of whom they wait for: a crowd of one does not keep out the others."""
+"""So many at a time, and those who wait in turns of whom they wait for: a crowd of one does not keep out the others.
+
+Nor does a crowd of many keep out those of whom nothing bad is known: they have every other turn, and slots that the
+doubtful ones do not get.
+"""
 
 from __future__ import annotations
 
@@ -9,36 +13,67 @@ from contextlib import asynccontextmanager
 
 
 class FairSlots:
-    """Of one event loop. Whose turn is next comes first in `_waiting`."""
+    """Of one event loop."""
 
-    def __init__(self, slots: int) -> None:
+    def __init__(self, slots: int, for_doubtful: int) -> None:
+        """`for_doubtful` of the slots at most are for those who are not good."""
         self._free = slots
-        self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
+        self._free_for_doubtful = for_doubtful
+        self._waiting = {good: _Turns() for good in (True, False)}
+        self._next = True  # who is next, where both kinds wait
 
     @asynccontextmanager
-    async def slot(self, whose: str) -> AsyncIterator[None]:
+    async def slot(self, whose: str, *, good: bool) -> AsyncIterator[None]:
         """One of the slots, when it is the turn of `whose`."""
-        await self._take(whose)
+        await self._take(whose, good=good)
         try:
             yield
         finally:
-            self._give()
+            self._give(good=good)
 
-    async def _take(self, whose: str) -> None:
-        if self._free:
-            self._free -= 1
+    async def _take(self, whose: str, *, good: bool) -> None:
+        if self._has_room(good=good):
+            self._count(-1, good=good)
             return
-        turn = asyncio.get_running_loop().create_future()
-        self._waiting.setdefault(whose, deque()).append(turn)
+        turn = self._waiting[good].add(whose)
         try:
             await turn
         except asyncio.CancelledError:
             if turn.done() and not turn.cancelled():
-                self._give()  # it had its turn, and does not use it
+                self._give(good=good)  # it had its turn, and does not use it
             raise
 
-    def _give(self) -> None:
+    def _give(self, *, good: bool) -> None:
         """The next in turn has the slot, or it is free."""
+        self._count(1, good=good)
+        for kind in (self._next, not self._next):
+            if self._has_room(good=kind) and (turn := self._waiting[kind].take()):
+                self._next = not kind
+                self._count(-1, good=kind)
+                turn.set_result(None)
+                return
+
+    def _has_room(self, *, good: bool) -> bool:
+        return self._free > 0 and (good or self._free_for_doubtful > 0)
+
+    def _count(self, more: int, *, good: bool) -> None:
+        self._free += more
+        self._free_for_doubtful += 0 if good else more
+
+
+class _Turns:
+    """Whose turn is next comes first."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
+
+    def add(self, whose: str) -> asyncio.Future[None]:
+        turn = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(whose, deque()).append(turn)
+        return turn
+
+    def take(self) -> asyncio.Future[None] | None:
+        """Passes over who waits no longer."""
         while self._waiting:
             whose = next(iter(self._waiting))
             queue = self._waiting.pop(whose)
@@ -46,6 +81,5 @@ class FairSlots:
             if queue:
                 self._waiting[whose] = queue
             if not turn.done():
-                turn.set_result(None)
-                return
-        self._free += 1
+                return turn
+        return None

@@ -2,6 +2,7 @@
 
 Wrong passwords cost a hash each, which is slow on purpose. Where too many of them come from, they are refused before
 that, and addresses take turns: whoever tries passwords does not keep others out, not even the user whose they are.
+Where many addresses do it, a slot and every other turn are for those from which nothing wrong came lately.
 """
 
 from __future__ import annotations
@@ -10,8 +11,9 @@ import asyncio
 import hashlib
 import secrets
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from ipaddress import ip_address
+from typing import Any
 
 import structlog
 
@@ -28,6 +30,7 @@ REFUSED = "login was refused; check user name and password"
 _REMEMBERED = 1000
 _PLACES = 10_000
 _HASHES = 2  # at a time
+_DOUBTFUL_HASHES = 1  # of these at most for addresses from which a login failed lately
 _DO = "if it is not an attack, correct the password of a client there"
 
 
@@ -43,7 +46,7 @@ class Login:
         self._verified: dict[tuple[str, str], bytes] = {}  # (user, hash) → digest of the password that fits it
         self._places: OrderedDict[tuple[str, str], None] = OrderedDict()  # (user, place) that came in
         self._salt = secrets.token_bytes(16)
-        self._slots = FairSlots(_HASHES)
+        self._slots = FairSlots(_HASHES, _DOUBTFUL_HASHES)
         self._attempts = Attempts()
 
     async def check(self, users: Mapping[str, User], name: str, password: str, peer: str) -> User:
@@ -53,7 +56,6 @@ class Login:
         """
         user = users.get(name)
         if not await self._fits(user, name, password, peer) or user is None:
-            self._failed(name, peer)
             raise AccessRefused(REFUSED)
         self._came_in(name, peer)
         if user.loopback_only and not _is_loopback(peer):
@@ -66,14 +68,21 @@ class Login:
         digest = hashlib.blake2b(password.encode(), key=self._salt).digest()
         if self._is_known(key, digest, name, peer):
             return True
-        async with self._slots.slot(place_of(peer)):
+        good = not self._attempts.has_failed_at(peer, self._clock())
+        async with self._slots.slot(place_of(peer), good=good):
             if self._is_known(key, digest, name, peer):  # others with the same password were before
                 return True
-            fits = await asyncio.to_thread(verify_password, user, password)
+            fits = await _to_its_end(self._try(user, name, password, peer))
         if fits:
             if len(self._verified) >= _REMEMBERED:
                 self._verified.clear()
             self._verified[key] = digest
+        return fits
+
+    async def _try(self, user: User | None, name: str, password: str, peer: str) -> bool:
+        fits = await asyncio.to_thread(verify_password, user, password)
+        if not fits:
+            self._failed(name, peer)
         return fits
 
     def _is_known(self, key: tuple[str, str], digest: bytes, name: str, peer: str) -> bool:
@@ -100,6 +109,16 @@ class Login:
     def _failed(self, name: str, peer: str) -> None:
         if self._attempts.failed(name, peer, self._clock()):
             log.warning("too many wrong passwords: more are refused for a time", address=peer, user=name[:64], do=_DO)
+
+
+async def _to_its_end(work: Coroutine[Any, Any, bool]) -> bool:
+    """A thread cannot be stopped: until it ends, who has left keeps the slot, and a wrong password counts."""
+    task = asyncio.ensure_future(work)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait({task})
+        raise
 
 
 def _too_many() -> TooManyFailures:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from contextlib import suppress
 
 import pytest
 import structlog
@@ -136,25 +135,56 @@ async def test_addresses_take_turns(door: Door, monkeypatch: pytest.MonkeyPatch)
     assert set(answers) == {"refused", "not tried"}
 
 
-async def test_who_stops_waiting_leaves_its_turn_to_others(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Connections that go away while they wait, or while they have a slot, take none with them."""
-    never = asyncio.Event()
+async def test_a_crowd_of_addresses_does_not_keep_out_a_new_one(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where hundreds of addresses try passwords, one that has not is before them: half of the slots are its own."""
+    order: list[str] = []
 
-    async def hang(*_: object) -> bool:
-        await never.wait()
+    async def hash_slowly(_verify: object, user: User | None, password: str) -> bool:
+        await asyncio.sleep(0)
+        order.append(password)
+        return door.verify(user, password)
+
+    evil = [f"192.0.2.{number}" for number in range(200)]
+    for address in evil:
+        await door.knock("nobody", "wrong", address)
+    monkeypatch.setattr(module.asyncio, "to_thread", hash_slowly)
+    crowd = [asyncio.create_task(door.knock("nobody", "wrong", address)) for address in evil]
+    await asyncio.sleep(0)
+    assert door.login._slots._free == 1
+    users = [asyncio.create_task(door.knock(name, f"{name}'s", HOME)) for name in USERS]
+    assert await asyncio.gather(*users) == ["in"] * 3
+    assert order.index("carol's") < 10
+    assert len(order) < 15
+    await asyncio.gather(*crowd)
+    assert order.count("wrong") == len(evil)
+
+
+async def test_who_leaves_has_a_slot_until_its_password_is_hashed(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Connections that go away while they wait take no slot; threads that hash for nobody are no more than the others,
+    and what they find counts."""
+    begun, end = 0, asyncio.Event()
+
+    async def hash_long(*_: object) -> bool:
+        nonlocal begun
+        begun += 1
+        await end.wait()
         return False
 
     with monkeypatch.context() as patched:
-        patched.setattr(module.asyncio, "to_thread", hang)
-        crowd = [asyncio.create_task(door.knock("alice", "wrong", f"192.0.2.{number}")) for number in range(10)]
-        await asyncio.sleep(0)
-        for each in [*crowd[5:], *crowd[:5]]:
-            each.cancel()
+        patched.setattr(module.asyncio, "to_thread", hash_long)
+        crowd = [asyncio.create_task(door.knock("alice", "wrong", EVIL)) for _ in range(100)]
+        for each in crowd:
             await asyncio.sleep(0)
-    for each in crowd:
-        with suppress(asyncio.CancelledError):
-            await each
+            each.cancel()
+        waiting = asyncio.create_task(door.knock("bob", "wrong", WORK))
+        await asyncio.sleep(0)
+        assert begun == 2
+        end.set()
+        assert await waiting == "refused"
+    assert (await asyncio.wait(crowd))[1] == set()
+    assert all(each.cancelled() for each in crowd)
     assert await asyncio.gather(*(door.knock(name, f"{name}'s", HOME) for name in USERS)) == ["in"] * 3
+    assert (await door.attack(20, lambda _: "alice")).count("refused") == OF_USER_THERE.burst - 2
 
 
 async def test_the_log_says_it_once(door: Door) -> None:
