@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+from weakref import proxy
 
 if TYPE_CHECKING:
     from services.gateway.connection import Connection
@@ -14,7 +15,7 @@ class Blocked:
     """Of one connection: blocked is said with the first reason, unblocked when the last one is gone."""
 
     def __init__(self, connection: Connection) -> None:
-        self._connection = connection
+        self._connection = proxy(connection)  # which has this one: a circle would stay when it is gone
         self._by: set[object] = set()
 
     def block(self, by: object, reason: str) -> None:

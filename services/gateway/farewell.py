@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from typing import TYPE_CHECKING
+from weakref import proxy
 
 import structlog
 
@@ -20,7 +21,7 @@ class Farewell:
     """Of one connection."""
 
     def __init__(self, connection: Connection) -> None:
-        self._connection = connection
+        self._connection = proxy(connection)  # which has this one: a circle would stay when it is gone
         self._expected: asyncio.TimerHandle | None = None
 
     def expect(self) -> None:

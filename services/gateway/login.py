@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from typing import TYPE_CHECKING
+from weakref import proxy
 
 import structlog
 
@@ -26,7 +27,7 @@ class Login:
     """Of one connection."""
 
     def __init__(self, connection: Connection) -> None:
-        self._connection = connection
+        self._connection = proxy(connection)  # which has this one: a circle would stay when it is gone
         self._mechanism: Mechanism | None = None
         self._begun = False
         self._secrets: deque[bytes] = deque(maxlen=1)  # the new one that is not compared yet
