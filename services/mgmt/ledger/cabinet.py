@@ -49,6 +49,11 @@ class Cabinet:
         self._last_name = 0
         self._instances: dict[str, Any] = {}
 
+    @property
+    def folder(self) -> Path:
+        """It may be on a disk of its own."""
+        return self._folder
+
     def open(self) -> dict[str, Any]:
         """Finishes what a crash interrupted; gives what is known of the instances."""
         self._folder.mkdir(parents=True, exist_ok=True)

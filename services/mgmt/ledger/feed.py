@@ -63,16 +63,40 @@ class Feed:
     ) -> None:
         await self._link.close()
 
+    async def limit(self, settings: Settings) -> None:
+        """The stream keeps as much as these settings say."""
+        await self._link.set_up(lambda context: stream.configure(context, settings))
+
+    async def takes(self) -> bool:
+        """Whether the stream keeps what it is told."""
+        took: list[bool] = []
+
+        async def ask(context: JetStreamContext) -> None:
+            took.append(await stream.takes(context))
+
+        await self._link.set_up(ask)
+        return took[0]
+
+    async def renew(self, settings: Settings) -> None:
+        """Another stream takes the place of this one, and of what is in it; then this feed is of no use any more."""
+        await self._link.set_up(lambda context: stream.renew(context, settings))
+
     async def next(self, seconds: float) -> list[Msg]:
         """At most AT_ONCE batches, fewer when these are all; none when nobody told any for so long."""
         try:
-            return await self._subscription.fetch(AT_ONCE, timeout=seconds)
+            return await self._batches(await self._subscription.fetch(AT_ONCE, timeout=seconds))
         except TimeoutError:
             if not self._link.up:
                 raise Away("connection lost") from None
             return []
         except (Error, OSError) as failure:
             raise Away(str(failure) or type(failure).__name__) from failure
+
+    async def _batches(self, messages: list[Msg]) -> list[Msg]:
+        for message in messages:
+            if message.subject == stream.PROBE:
+                await message.ack()
+        return [message for message in messages if message.subject != stream.PROBE]
 
     async def acknowledge(self, messages: list[Msg]) -> None:
         """They need not be given again."""

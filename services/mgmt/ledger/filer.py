@@ -11,6 +11,7 @@ import asyncio
 import errno
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any, TypeVar
 
 import pyarrow as pa
@@ -46,6 +47,7 @@ _GATHER = 1.0  # seconds in which batches come together
 _AGAIN = 1.0
 _TIDY_SECONDS = 60.0
 _LOW_SECONDS = 5.0  # between looks whether there is room again
+_QUIET = 15.0  # seconds without a batch, of which services tell one in ten seconds at least: NATS may not take them
 _LEAST_STREAM = 1 << 20  # bytes of rows that NATS keeps meanwhile, where it shares the disk
 # Seconds of rests at most, so that nothing is kept waiting for long: the commit by its lease, batches by a merge.
 _RESTS = 1.0
@@ -73,6 +75,7 @@ class Filer:
         self.trouble = ""
         """Why nothing is filed at the moment, where that is so."""
         self._said = ""
+        self._doubts = False  # whether NATS took nothing when it was asked last
         self._filed: dict[str, Any] = {}  # what was known of the instances at the last filing
         self._stopping = asyncio.Event()
         self._tasks = Tasks()
@@ -102,9 +105,10 @@ class Filer:
             try:
                 await self._session()
             except (Away, LeaseEnded, OSError, ValueError, pa.ArrowException) as failure:
-                if self._said != str(failure):
-                    self._said = str(failure)
-                    log.warning("the ledger is not filed at the moment", reason=self._said)
+                reason = self._told(failure)
+                if self._said != reason:
+                    self._said = reason
+                    log.warning("the ledger is not filed at the moment", reason=reason)
                 # Whoever has the lease now says itself what is amiss.
                 self.trouble = "" if isinstance(failure, LeaseEnded) else self._said
                 await asyncio.sleep(_LOW_SECONDS if self._low() else _AGAIN)
@@ -116,13 +120,18 @@ class Filer:
         self._filed = instances.state
         while self._low() and await self._carry_out(self._tidying.give_way):
             log.warning("low on disk: the oldest hour of the ledger gives way to messages")
-        async with await Feed.open(self._address, self._bounds()) as feed:
+        bounds = self._bounds()
+        async with await Feed.open(self._address, bounds) as feed:
             self._require_room()
             session = _Session(feed, self._drawer, instances, self._now)
             instances.listen_again(monotonic())
+            session.heard_at = monotonic() - (_QUIET if self._doubts else 0)
             began = tidied = monotonic()
             while self._lease.holds():
                 self._require_room()
+                if bounds != self._bounds():
+                    bounds = self._bounds()
+                    await feed.limit(bounds)
                 last = self._stopping.is_set()
                 await self._receive(session, 0.1 if last else _WAIT)
                 due = last or session.is_due(monotonic() - began, self._settings.ledger_seconds)
@@ -131,21 +140,40 @@ class Filer:
                     await self._file(session)
                 if last:
                     return
+                if monotonic() - session.heard_at >= _QUIET:
+                    await self._require_taking(session)
                 if monotonic() - tidied >= _TIDY_SECONDS:
                     tidied = tidied if await self._tidy() else monotonic()
 
     def _low(self) -> bool:
-        return disk.must_give_way(self._settings.disk_reserve, disk.room(self._settings.data))
+        return self._is_low(self._cabinet.folder)
+
+    def _is_low(self, folder: Path) -> bool:
+        return disk.must_give_way(self._settings.disk_reserve, disk.room(folder))
 
     def _require_room(self) -> None:
         if self._low():
             raise OSError(errno.ENOSPC, "low on disk, the record of messages gives way to them")
 
     def _bounds(self) -> Settings:
-        shares = (self._settings.data / "nats").is_dir()  # the server of `hopline up`
-        return self._settings.model_copy(
-            update={"ledger_stream_bytes": _LEAST_STREAM} if self._low() and shares else {}
-        )
+        shares = self._settings.data / "nats"  # the server of `hopline up`
+        low = shares.is_dir() and self._is_low(shares)
+        return self._settings.model_copy(update={"ledger_stream_bytes": _LEAST_STREAM} if low else {})
+
+    async def _require_taking(self, session: _Session) -> None:
+        """A stream whose disk was full takes nothing ever after; what is in it is filed, then there is another one."""
+        self._doubts = not await session.feed.takes()
+        session.heard_at = monotonic()
+        if self._doubts:
+            await self._file(session)
+            self._lease.require()
+            await session.feed.renew(self._bounds())
+            raise Away("NATS could not write the record of messages: make room on its disk, it goes on by itself")
+
+    def _told(self, failure: Exception) -> str:
+        if not isinstance(failure, OSError) or failure.errno != errno.ENOSPC:
+            return str(failure)
+        return f"{failure.strerror}: make room for {self._cabinet.folder} of mgmt, it goes on by itself"
 
     async def _receive(self, session: _Session, seconds: float) -> None:
         messages = await session.feed.next(seconds)
@@ -196,6 +224,7 @@ class _Session:
         self.instances = instances
         self._drawer = drawer
         self._messages: list[Msg] = []
+        self.heard_at = monotonic()
 
     def is_due(self, passed: float, seconds: float) -> bool:
         """Whether there is something to be filed or acknowledged now."""
@@ -204,6 +233,7 @@ class _Session:
     def accept(self, message: Msg, read: tuple[LedgerBatch, Rows] | None) -> None:
         """A batch, or None for one that nobody understands."""
         self._messages.append(message)
+        self.heard_at = monotonic()
         if read is None:
             service, instance = message.subject.split(".")[-2:]
             log.error(

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import nats.errors
+from nats.js.api import StreamConfig, StreamInfo, StreamState
 from nats.js.errors import NotFoundError
 
 from tests.simulation.world.addresses import Network
@@ -79,6 +80,9 @@ class NatsListener:
     def _update(self) -> Any:
         found = self.disk.has_stream
         return "done" if found else NotFoundError(code=404, err_code=10059, description="stream not found")
+
+    def _last(self) -> int:
+        return len(self.disk.told)
 
     def _consumer(self) -> str:
         self.given.clear()
@@ -264,6 +268,10 @@ class JetStream:
     async def update_stream(self, _config: object) -> None:
         await self._ask("update")
 
+    async def stream_info(self, _stream: str) -> StreamInfo:
+        number = await self._ask("last")
+        return StreamInfo(config=StreamConfig(), state=StreamState(0, 0, 0, last_seq=number, consumer_count=1))
+
     async def delete_consumer(self, _stream: str, _name: str) -> None:
         await self._ask("consumer")
 
@@ -273,8 +281,8 @@ class JetStream:
     async def pull_subscribe_bind(self, _name: str, _stream: str) -> Subscription:
         return Subscription(self._client)
 
-    async def _ask(self, name: str, *arguments: Any) -> None:
-        await _within(self._client.connected().ask(name, *arguments), self._timeout)
+    async def _ask(self, name: str, *arguments: Any) -> Any:
+        return await _within(self._client.connected().ask(name, *arguments), self._timeout)
 
 
 class Subscription:

@@ -11,14 +11,18 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from nats import connect
 
 from services.common.bus import server
 from services.common.config import Settings
+from services.common.ledger import stream
 from services.common.runtime import CannotStart
 from services.common.supervisor import nats
 from services.common.supervisor.child import Child
 from services.common.supervisor.output import frame_for
+from tests.support.nats_server import NatsServer
 from tests.support.programs import until
+from tests.support.small_disk import fill, small_disk
 from tests.support.stack import free_port
 
 
@@ -95,3 +99,18 @@ async def test_something_else_listens() -> None:
     assert not await nats.is_serving(f"nats://{nats.HOST}:{server.sockets[0].getsockname()[1]}")
     server.close()
     await server.wait_closed()
+
+
+async def test_started_on_a_disk_that_is_nearly_full(tmp_path: Path) -> None:
+    """Streams may be as large as the disk makes sensible, whatever happened to be free when the server started."""
+    with small_disk(tmp_path / "small", 64) as small:
+        filled = fill(small, leave=8 << 20)
+        bus = NatsServer(small)
+        await bus.start()
+        filled.unlink()
+        client = await connect(bus.address)
+        await stream.configure(client.jetstream(), Settings(ledger_stream_bytes=32 << 20))
+        info = await client.jetstream().stream_info(stream.NAME)
+        await client.close()
+        bus.kill()
+    assert info.config.max_bytes == 32 << 20

@@ -27,13 +27,14 @@ from services.rpc.ledger_pb2 import ENQUEUED
 from services.store.service import Service as StoreService
 from tests.support.filed_ledger import FiledLedger
 from tests.support.nats_server import NatsServer
+from tests.support.small_disk import fill, small_disk
 
 
 class Office:
     """A bus, a store, and filers; `tell` has an instance tell one row."""
 
-    def __init__(self, folder: Path) -> None:
-        self.server = NatsServer(folder)
+    def __init__(self, folder: Path, bus: Path | None = None) -> None:
+        self.server = NatsServer(bus or folder)
         self.settings = Settings(
             data=folder, nats_url=self.server.address, store_provider="memory", ledger_seconds=0.3, run=folder
         )
@@ -75,6 +76,10 @@ class Office:
 
     def tell(self, name: str, uid: int) -> None:
         self.instance(name).recorder.record(ENQUEUED, Place("/", queue="q"), [uid])
+
+    def tell_much(self, name: str) -> None:
+        """More than fits into the last page of a file."""
+        self.instance(name).recorder.record(ENQUEUED, Place("/", queue="q"), range(10_000, 40_000, 2))
 
     def uids(self) -> list[int]:
         return sorted(row["first_uid"] for row in self.filed.rows("stages"))
@@ -131,7 +136,8 @@ async def test_why_nothing_is_filed(office: Office, monkeypatch: pytest.MonkeyPa
         filer = office.join()
         office.tell("a", 7)
         await until(lambda: filer.trouble)
-        assert filer.trouble == str(full)
+        folder = office.settings.data / "ledger"
+        assert filer.trouble == f"{full.strerror}: make room for {folder} of mgmt, it goes on by itself"
     await until(office.uids)
     await until(lambda: not filer.trouble)
 
@@ -158,8 +164,29 @@ async def test_the_record_gives_way_to_messages(office: Office, monkeypatch: pyt
         await asyncio.sleep(0.6)
         assert office.uids() == [1]
     await until(lambda: office.uids() == [1, 2])
-    assert await office.stream_bytes() == office.settings.ledger_stream_bytes
+    await office.until_stream_bytes(office.settings.ledger_stream_bytes)
     assert not filer.trouble
+
+
+async def test_a_full_disk_of_nats(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Why nothing is filed is said; once there is room all goes on, with what was told before and meanwhile."""
+    monkeypatch.setattr(filer_module, "_QUIET", 1.0)
+    with small_disk(tmp_path / "small", 8) as small:
+        office = Office(tmp_path, small)
+        await office.start()
+        filer = office.join()
+        office.tell("a", 1)
+        await until(lambda: office.uids() == [1])
+        filled = fill(small)
+        office.tell_much("a")
+        await until(lambda: "make room on its disk" in filer.trouble)
+        filled.unlink()
+        office.tell("a", 50_001)
+        await until(lambda: 50_001 in office.uids() and not filer.trouble)
+        assert {1, 10_000, 50_001} <= set(office.uids())
+        assert office.filed.doubled() == []
+        assert office.gaps() == []
+        await office.stop()
 
 
 async def test_what_was_told_while_nobody_filed_is_filed(office: Office) -> None:
