@@ -9,9 +9,9 @@ from services.common.errors import AccessRefused, BrokerError, NotFound, Unavail
 from services.common.ledger import stages
 from services.common.ledger.place import Place
 from services.common.ledger.recorder import OFF, Recorder
+from services.common.memo import Memo
 from services.common.message import format_named
 from services.common.message.weight import weight
-from services.gateway.memo import Memo
 from services.rpc import ledger_pb2 as ledger
 
 if TYPE_CHECKING:

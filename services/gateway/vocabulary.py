@@ -157,6 +157,7 @@ class Publish(Request):
     attributes: Attributes
     properties: list[bytes]
     bodies: list[bytes]
+    more_keys: tuple[str, ...] = ()  # that it is routed by too; none that an engine gives
 
 
 @dataclass(slots=True)

@@ -260,15 +260,15 @@ class DeadLetterOffice:
             Message(
                 virtual_host=letter.letter.queue.virtual_host,
                 exchange=letter.letter.queue.dead_letter_exchange or "",
-                routing_key=key,
+                routing_key=letter.keys[0],
+                more_keys=letter.keys[1:],
                 format=letter.letter.entry.message.run.format,
                 properties=letter.properties,
             )
             for letter in letters
-            for key in letter.keys
         ]
-        routed = iter((await self._route(questions)).routed)
-        addressed = [(self._address(letter, [next(routed) for _ in letter.keys]), letter) for letter in letters]
+        routed = (await self._route(questions)).routed
+        addressed = [(self._address(letter, its), letter) for letter, its in zip(letters, routed, strict=True)]
         await self._until_certain()  # asking took its time, and there may be another owner, who sends them
         addressed = [(address, letter) for address, letter in addressed if self._may_send(letter)]
         for address, group in groupby(addressed, key=itemgetter(0)):
@@ -286,10 +286,11 @@ class DeadLetterOffice:
                 log.warning("dead letters wait for the router", reason=failure.text)
                 await asyncio.sleep(_RETRY_SECONDS)
 
-    def _address(self, letter: _Letter, routed: list[Routed]) -> _Address:
-        queue_ids = dict.fromkeys(queue_id for route in routed for queue_id in route.queue_ids)
+    def _address(self, letter: _Letter, routed: Routed) -> _Address:
         targets = tuple(
-            queue_id for queue_id in queue_ids if queue_id not in letter.taken and not self._is_circle(letter, queue_id)
+            queue_id
+            for queue_id in routed.queue_ids
+            if queue_id not in letter.taken and not self._is_circle(letter, queue_id)
         )
         return letter.letter.entry.message.run, letter.letter.queue.dead_letter_exchange or "", letter.keys[0], targets
 

@@ -20,9 +20,11 @@ def evaluate(topology: Topology, messages: Iterable[Message]) -> list[Routed]:
 def _routed(topology: Topology, message: Message) -> Routed:
     @cache
     def headers() -> Mapping[str, Any]:
-        return format_named(message.format).headers(message.properties)
+        return format_named(message.format).headers(message.properties) if message.format else {}
 
-    route = topology.route(message.virtual_host, message.exchange, message.routing_key, headers)
+    route = topology.route(
+        message.virtual_host, message.exchange, message.routing_key, headers, tuple(message.more_keys)
+    )
     return _routed_message(route) if route else Routed(unknown_virtual_host=True)
 
 
@@ -32,4 +34,5 @@ def _routed_message(route: Route) -> Routed:
         internal=route.internal,
         queue_ids=route.queue_ids,
         needs_headers=route.needs_headers,
+        passed_on=route.passed_on,
     )

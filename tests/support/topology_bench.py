@@ -56,8 +56,9 @@ class Bench:
     def bind(self, source: Any, destination: Any, key: Any = "", **fields: Any) -> Outcome:
         return self.do("bind", source=source, destination=destination, routing_key=key, **fields)
 
-    def route(self, exchange: Any, key: Any = "", headers: Any = None) -> Any:
-        return self.topology.route("/", exchange, key, lambda: headers or {})
+    def route(self, exchange: Any, key: Any = "", headers: Any = None, more_keys: Any = ()) -> Any:
+        return self.topology.route("/", exchange, key, lambda: headers or {}, more_keys)
 
-    def names(self, exchange: Any, key: Any = "", headers: Any = None) -> set[str]:
-        return {self.topology.queues[each].name for each in self.route(exchange, key, headers).queue_ids}
+    def names(self, exchange: Any, key: Any = "", headers: Any = None, more_keys: Any = ()) -> set[str]:
+        found = self.route(exchange, key, headers, more_keys).queue_ids
+        return {self.topology.queues[each].name for each in found}

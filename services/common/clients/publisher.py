@@ -25,6 +25,7 @@ from services.common.clients.queue_link import QueueLink
 from services.common.clients.suspects import LARGE, Suspects
 from services.common.clock import Epoch
 from services.common.containment import by_itself, for_each
+from services.common.memo import Memo
 from services.common.uid import UidSource
 from services.rpc import queue_pb2 as pb
 
@@ -34,6 +35,7 @@ _HIGH = 8 << 20  # bytes not done on a link above which its publishers wait …
 _LOW = 4 << 20  # … and below which they go on
 _RETRY_SECONDS = 0.05
 _MOVING_SECONDS = 0.005
+_GROUPS, _GROUPED = 100_000, 1 << 20  # sets of queues whose owners are remembered, and queues in all of them
 
 Groups = list[tuple[QueueLink | None, int, tuple[int, ...]]]  # link (None: nobody now), partition or -1, queue ids
 
@@ -95,7 +97,7 @@ class Publisher:
         self._partition_of = partition_of
         self._listener = listener
         self._links: dict[str, QueueLink] = {}
-        self._groups: dict[tuple[int, ...], Groups] = {}
+        self._groups: Memo[tuple[int, ...], Groups] = Memo(_GROUPS, _GROUPED)
         self._parked: dict[int, list[Attempt]] = {}
         self._last_owners: dict[int, tuple[str, int]] = {}  # partition → member and epoch
         self._moving: dict[int, dict[QueueLink, int]] = {}  # partition → whose answers up to which mark are waited for
@@ -199,9 +201,7 @@ class Publisher:
                 by_partition[-1 if partition is None else partition].append(queue_id)
         groups: Groups = [(link, -1, tuple(ids)) for link, ids in by_link.items()]
         groups += [(None, partition, tuple(ids)) for partition, ids in by_partition.items()]
-        if len(self._groups) > 100_000:
-            self._groups.clear()
-        self._groups[queue_ids] = groups
+        self._groups.put(queue_ids, groups, len(queue_ids))
         return groups
 
     def _link_to(self, partition: int) -> QueueLink | None:

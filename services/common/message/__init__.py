@@ -25,6 +25,7 @@ class Attributes(NamedTuple):
     user_id: str | None = None  # must be the connection's user
     direct_reply: bool = False  # reply-to is the pseudo-queue amq.rabbitmq.reply-to
     sampled: bool = False  # its publisher seems to trace it: worth a look at `trace_context`
+    copied: bool = False  # it seems to go by more keys than one: worth a look at `more_keys`
 
 
 class MessageFormat(Protocol):
@@ -43,6 +44,12 @@ class MessageFormat(Protocol):
 
     def with_reply_to(self, properties: bytes, reply_to: str) -> bytes:
         """The same properties with another reply-to address."""
+
+    def more_keys(self, properties: bytes) -> tuple[tuple[str, ...], bytes]:
+        """The keys by which a message is routed besides its routing key, and the properties as others may see them.
+
+        Raises PreconditionFailed for what cannot be keys.
+        """
 
     def identifying(self, properties: bytes) -> bytes:
         """What of valid properties has to be kept for `identities`: all, or less of long ones, or b"" for nothing."""

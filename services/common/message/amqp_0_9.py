@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any, TypeVar
 
 from services.common.errors import PreconditionFailed, SyntaxFault
-from services.common.message import Attributes, field_table
+from services.common.message import Attributes, field_table, sender_selected
 from services.common.telemetry.context import SpanContext, parse
 
 NAME = "amqp-0-9"
@@ -52,6 +52,7 @@ _ACTED_ON = _DELIVERY_MODE | _PRIORITY | _REPLY_TO | _EXPIRATION | _USER_ID
 _NAMING = {_BITS["message-id"]: "message_id", _BITS["correlation-id"]: "correlation_id"}
 _UNKNOWN_FLAGS = 0x0003  # unused, and the continuation flag: class basic has no second word of flags
 _SAMPLED = 0x0001  # stands for Attributes.sampled among the flags that are acted on
+_COPIED = 0x0002  # likewise for Attributes.copied
 
 _FLAGS = struct.Struct(">H")
 _LENGTH = struct.Struct(">I")
@@ -59,6 +60,7 @@ _NUMBER = re.compile(rb"[+-]?[0-9]{1,19}")
 
 # How a header that carries W3C Trace Context begins; then come the type, a length of four bytes, and the text.
 _TRACEPARENT = b"\x0btraceparent"
+_C, _CC = ord("C"), b"CC"  # how those end that name further routing keys
 _TRACE_NAMES = frozenset((b"traceparent", b"tracestate"))
 _TRACE_FLAGS = len(_TRACEPARENT) + 1 + 4 + 53  # offset of the two hex digits
 _LONGEST_HEADERS = 64 << 10  # bytes that are searched for a context
@@ -122,9 +124,18 @@ def _facts(properties: bytes) -> tuple[int, bytes]:
         raise SyntaxFault("the content properties end early") from error
     if position != len(properties):
         raise SyntaxFault("the content properties have another length than their flags say")
-    if flags & _HEADERS and (at := properties.find(_TRACEPARENT)) > 0 and _is_sampled(properties, at):
-        return flags & _ACTED_ON | _SAMPLED, facts
+    if flags & _HEADERS:
+        at = properties.find(_TRACEPARENT)
+        # One byte is found, or not, in a fifth of the time of two.
+        if at > 0 or (_C in properties and properties.find(_CC) > 0):
+            return flags & _ACTED_ON | _seems(properties, at), facts
     return flags & _ACTED_ON, facts
+
+
+def _seems(properties: bytes, at: int) -> int:
+    """What headers seem to say, by a search for their names: nothing is decoded. `at` is a traceparent, maybe."""
+    sampled = _SAMPLED if at > 0 and _is_sampled(properties, at) else 0
+    return sampled | _COPIED if sender_selected.seems(properties) else sampled
 
 
 def _is_sampled(properties: bytes, at: int) -> bool:
@@ -155,7 +166,7 @@ def _short_string(text: str) -> bytes:
     return bytes((len(raw),)) + raw
 
 
-def _read(properties: bytes, *, sampled: bool) -> Attributes:
+def _read(properties: bytes, seems: int) -> Attributes:
     spans = _spans(properties)
     get = spans.get
     mode, priority, expiration = get(_DELIVERY_MODE), get(_PRIORITY), get(_EXPIRATION)
@@ -166,7 +177,8 @@ def _read(properties: bytes, *, sampled: bool) -> Attributes:
         None if expiration is None else _expiration(properties[expiration[0] + 1 : expiration[1]]),
         None if user is None else _text(properties, user),
         reply_to is not None and _text(properties, reply_to) == DIRECT_REPLY_TO,
-        sampled,
+        bool(seems & _SAMPLED),
+        bool(seems & _COPIED),
     )
 
 
@@ -208,7 +220,7 @@ class Amqp09Format:
         facts = _facts(properties)
         attributes = self._known.get(facts)
         if attributes is None:
-            read = _read(properties, sampled=bool(facts[0] & _SAMPLED))
+            read = _read(properties, facts[0])
             attributes = _put(self._interned, read, read)
             _put(self._known, facts, attributes)
         if len(properties) <= _MEMO_BYTES:
@@ -230,6 +242,15 @@ class Amqp09Format:
     def with_reply_to(self, properties: bytes, reply_to: str) -> bytes:
         """As MessageFormat says."""
         return _assemble(properties, _spans(properties), {_REPLY_TO: _short_string(reply_to)})
+
+    def more_keys(self, properties: bytes) -> tuple[tuple[str, ...], bytes]:
+        """As MessageFormat says: those of the headers `CC` and `BCC`, of which nobody else sees the latter."""
+        spans = _spans(properties)
+        if _HEADERS not in spans:
+            return (), properties
+        table = properties[slice(*spans[_HEADERS])]
+        keys, told = sender_selected.read(table)
+        return keys, properties if told is table else _assemble(properties, spans, {_HEADERS: told})
 
     def identifying(self, properties: bytes) -> bytes:
         """As MessageFormat says."""

@@ -7,11 +7,11 @@ decode to bytes, timestamps that no calendar has to integers, so that no table o
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from datetime import UTC, datetime
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
 
 from services.common.errors import SyntaxFault
 
@@ -39,15 +39,46 @@ def decode_at(data: bytes, position: int) -> tuple[dict[str, Any], int]:
         raise SyntaxFault("a field table ends early") from error
 
 
-def find(data: bytes, names: AbstractSet[bytes]) -> list[tuple[bytes, Any]]:
+class Entry(NamedTuple):
+    """Where an entry of a table begins and ends, and where its value does, with its type."""
+
+    name: bytes
+    start: int
+    value: int
+    end: int
+
+
+def entries(data: bytes, names: AbstractSet[bytes]) -> list[Entry]:
     """The entries of the table in `data` that have one of `names`, in their order and repeated ones too.
 
-    Other values are passed over, not decoded. Raises SyntaxFault on bytes that are no table.
+    Values are passed over, not decoded. Raises SyntaxFault on bytes that are no table.
     """
     try:
-        return _find(data, names)
+        return _entries(data, names)
     except (struct.error, IndexError) as error:
         raise SyntaxFault("a field table ends early") from error
+
+
+def value(data: bytes, entry: Entry) -> Any:  # noqa: ANN401 - as its type says
+    """The value of an entry of the table in `data`; raises SyntaxFault on bytes that are none."""
+    try:
+        return _value(data, entry.value, MAX_DEPTH)[0]
+    except (struct.error, IndexError) as error:
+        raise SyntaxFault("a field table ends early") from error
+
+
+def find(data: bytes, names: AbstractSet[bytes]) -> list[tuple[bytes, Any]]:
+    """Names and values of the `entries`; raises SyntaxFault on bytes that are no table."""
+    return [(entry.name, value(data, entry)) for entry in entries(data, names)]
+
+
+def without(data: bytes, hidden: Iterable[Entry]) -> bytes:
+    """The table in `data` but for some entries, in their order; the rest stays as it is, byte for byte."""
+    parts, at = [], _LENGTH.size
+    for entry in hidden:
+        parts.append(data[at : entry.start])
+        at = entry.end
+    return _with_length(b"".join([*parts, data[at:]]))
 
 
 def encode(table: Mapping[str, Any]) -> bytes:
@@ -83,18 +114,16 @@ def _table(data: bytes, position: int, depth: int) -> tuple[dict[str, Any], int]
     return table, end
 
 
-def _find(data: bytes, names: AbstractSet[bytes]) -> list[tuple[bytes, Any]]:
+def _entries(data: bytes, names: AbstractSet[bytes]) -> list[Entry]:
     position, end = _sized(data, 0)
-    found: list[tuple[bytes, Any]] = []
+    found: list[Entry] = []
     while position < end:
-        start = position + 1
-        position = start + data[position]
-        name = data[start:position]
+        start = position
+        value_at = start + 1 + data[start]
+        name = data[start + 1 : value_at]
+        position = _after_value(data, value_at)
         if name in names:
-            value, position = _value(data, position, MAX_DEPTH)
-            found.append((name, value))
-        else:
-            position = _after_value(data, position)
+            found.append(Entry(name, start, value_at, position))
     if position != end:
         raise SyntaxFault("a field reaches over the end of its table")
     return found

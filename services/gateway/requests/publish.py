@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterator
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
@@ -35,6 +35,33 @@ def publish(session: Session, request: v.Publish) -> Coroutine[Any, Any, None] |
     except PreconditionFailed as error:
         _failed(session, request, error)
         raise
+    return _publish_each(session, request) if request.attributes.copied else _route(session, request)
+
+
+async def _publish_each(session: Session, request: v.Publish) -> None:
+    """Those of a run that seem to have more keys than one, in their order: with keys of their own they part."""
+    for first, end in _alike(request.properties):
+        part = _part(request, first, end)
+        try:
+            part.more_keys, told = format_named(part.format).more_keys(part.properties[0])
+        except BrokerError as error:
+            _failed(session, part, error)
+            raise
+        part.properties = [told] * (end - first)
+        if asking := _route(session, part):
+            await asking
+
+
+def _alike(properties: list[bytes]) -> Iterator[tuple[int, int]]:
+    """Ranges of messages with equal properties."""
+    first = 0
+    for _, group in groupby(properties):
+        end = first + len(list(group))
+        yield first, end
+        first = end
+
+
+def _route(session: Session, request: v.Publish) -> Coroutine[Any, Any, None] | None:
     route = session.broker.routes.find(session.connection.virtual_host, request)
     if route is None:
         return _ask_and_publish(session, request)

@@ -17,6 +17,7 @@ import structlog
 from pydantic import ValidationError
 
 from services.common.errors import BrokerError
+from services.common.memo import Memo
 from services.common.message import MessageFormat, format_named
 from services.common.telemetry.context import SpanContext
 from services.common.telemetry.rules import Rule, matches
@@ -25,7 +26,7 @@ from services.rpc import router_pb2, store_pb2
 
 log = structlog.get_logger()
 
-_PLANS = 10_000
+_PLANS, _PLANNED = 10_000, 1 << 20  # that are remembered, and queues in all of them
 
 PARENT, RULE, RATIO = "parent", "rule", "ratio"
 
@@ -86,7 +87,7 @@ class Sampler:
         self._chance = Chance(ratio)
         self._queues = queues
         self._rules: dict[str, Rule] = {}
-        self._plans: dict[tuple[Publisher, str, tuple[int, ...]], _Plan] = {}
+        self._plans: Memo[tuple[Publisher, str, tuple[int, ...]], _Plan] = Memo(_PLANS, _PLANNED)
 
     async def follow(self, records: AsyncIterator[store_pb2.Records]) -> None:
         """Applies a watch of the records of kind `tracing_rule`; ends with it."""
@@ -152,9 +153,7 @@ class Sampler:
         # Those that forbid come last, so that they have the last word.
         inside = sorted((rule for rule in fitting if rule.looks_inside), key=lambda rule: -rule.ratio)
         plan.inside = [(rule, Chance(rule.ratio)) for rule in inside]
-        if len(self._plans) >= _PLANS:
-            self._plans.clear()
-        self._plans[key] = plan
+        self._plans.put(key, plan, len(queue_ids))
         return plan
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from services.router.exchanges.destinations import Destinations
@@ -26,8 +26,8 @@ class DirectExchange:
         if not destinations:
             del self._by_key[binding.routing_key]
 
-    def route(self, routing_key: str, headers: Mapping[str, Any]) -> set[Destination]:  # noqa: ARG002 - the protocol's
-        return set(self._by_key.get(routing_key, ()))
+    def route(self, keys: Collection[str], headers: Mapping[str, Any]) -> set[Destination]:  # noqa: ARG002 - the protocol's
+        return set().union(*(self._by_key.get(key, ()) for key in keys))
 
     def only_key(self, binding: Binding) -> str | None:
         return binding.routing_key

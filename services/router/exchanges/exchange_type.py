@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple, Protocol
 
 Destination = int | str
@@ -29,8 +29,11 @@ class ExchangeType(Protocol):
     def unbind(self, binding: Binding) -> None:
         """Removes one that is bound."""
 
-    def route(self, routing_key: str, headers: Mapping[str, Any]) -> set[Destination]:
-        """Each destination that at least one binding matches; the caller owns the set."""
+    def route(self, keys: Collection[str], headers: Mapping[str, Any]) -> set[Destination]:
+        """Each destination that at least one binding matches by one of the keys; the caller owns the set.
+
+        Most messages have one key. There may be ten thousand: linear, and not each times what it matches.
+        """
 
     def only_key(self, binding: Binding) -> str | None:
         """The one routing key whose messages the binding can match, or None when there may be more."""

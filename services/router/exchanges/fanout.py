@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from services.router.exchanges.destinations import Destinations
@@ -23,7 +23,7 @@ class FanoutExchange:
     def unbind(self, binding: Binding) -> None:
         self._destinations.drop(binding.destination)
 
-    def route(self, routing_key: str, headers: Mapping[str, Any]) -> set[Destination]:  # noqa: ARG002 - the protocol's
+    def route(self, keys: Collection[str], headers: Mapping[str, Any]) -> set[Destination]:  # noqa: ARG002 - the protocol's
         return set(self._destinations)
 
     def only_key(self, binding: Binding) -> str | None:  # noqa: ARG002 - the protocol's

@@ -11,7 +11,7 @@ binding mentions are not even looked at. However many headers there are, it look
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Collection, Hashable, Iterator, Mapping
 from typing import Any
 
 from services.common.errors import PreconditionFailed
@@ -65,7 +65,7 @@ class HeadersExchange:
         else:
             self._drop_all(conditions, binding.destination)
 
-    def route(self, routing_key: str, headers: Mapping[str, Any]) -> set[Destination]:  # noqa: ARG002 - the protocol's
+    def route(self, keys: Collection[str], headers: Mapping[str, Any]) -> set[Destination]:  # noqa: ARG002 - the protocol's
         mentions = self._mentions
         held = [_held(name, headers[name]) for name in sorted(headers) if name in mentions]
         found: set[Destination] = set(self._all.destinations)

@@ -6,7 +6,7 @@ on together, so the cost is words times live nodes, without backtracking, howeve
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from services.router.exchanges.destinations import Destinations
@@ -77,17 +77,24 @@ class TopicExchange:
                 return
             parent.prune(word)
 
-    def route(self, routing_key: str, headers: Mapping[str, Any]) -> set[Destination]:  # noqa: ARG002 - the protocol's
-        live: dict[_Node, None] = {}
-        _enter(live, self._root)
-        for word in _words(routing_key):
-            live = _step(live, word)
-            if not live:
-                return set()
+    def route(self, keys: Collection[str], headers: Mapping[str, Any]) -> set[Destination]:  # noqa: ARG002 - the protocol's
+        reached: dict[_Node, None] = {}
+        for key in keys:
+            reached |= self._walk(key)
         found: set[Destination] = set()
-        for node in live:
+        for node in reached:
             found.update(node.destinations)
         return found
+
+    def _walk(self, key: str) -> dict[_Node, None]:
+        """The nodes of all patterns that match."""
+        live: dict[_Node, None] = {}
+        _enter(live, self._root)
+        for word in _words(key):
+            if not live:
+                break
+            live = _step(live, word)
+        return live
 
     def only_key(self, binding: Binding) -> str | None:
         words = _words(binding.routing_key)

@@ -74,7 +74,7 @@ def explain(host: VirtualHost, exchange: str, key: str, headers: Mapping[str, An
 def _visit(host: VirtualHost, name: str, key: str, headers: Mapping[str, Any]) -> Visit:
     if (source := host.sources.get(name)) is None:
         return Visit(name, None)
-    found = source.matcher.route(key, headers)
+    found = source.matcher.route((key,), headers)
     if found:
         return Visit(name, source.definition, tuple(_hops(source, found, key, headers)))
     if source.alternate is None:
@@ -97,4 +97,4 @@ def _matches(source: Source, binding: Binding, key: str, headers: Mapping[str, A
     """Whether the message would take the binding if there were no other: that holds for every exchange type."""
     alone = type(source.matcher)()
     alone.bind(binding)
-    return bool(alone.route(key, headers))
+    return bool(alone.route((key,), headers))

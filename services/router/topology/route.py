@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,21 +20,24 @@ class Route:
     needs_headers: bool = False  # other headers could lead elsewhere
     unknown_exchange: bool = False
     internal: bool = False  # clients may not publish to it
+    passed_on: bool = False  # another exchange had a say: with more keys it could have another one
 
 
 _UNKNOWN = Route(unknown_exchange=True)
 _NO_HEADERS: Mapping[str, Any] = {}
 
 
-def route(host: VirtualHost, exchange: str, key: str, headers: Headers) -> Route:
+def route(host: VirtualHost, exchange: str, key: str, headers: Headers, more_keys: Sequence[str] = ()) -> Route:
     """Each queue once, each exchange once: cycles end by themselves.
 
-    An exchange that matches nothing hands on to its alternate. `needs_headers` is exact: whatever lies behind an
+    With more keys every exchange on the way looks at all of them, whichever led there. One where none of them matches
+    anything hands on to its alternate. `needs_headers` is exact: whatever lies behind an
     exchange that was not reached by this key is not reached by any other message with the key either, unless an
     exchange that was reached looks at headers.
     """
     if exchange not in host.sources:
         return _UNKNOWN
+    keys = (key, *more_keys)
     queues: set[int] = set()
     needs_headers = False
     seen = {exchange}
@@ -45,7 +48,7 @@ def route(host: VirtualHost, exchange: str, key: str, headers: Headers) -> Route
             continue  # an alternate that does not exist (any more)
         looks = source.matcher.needs_headers
         needs_headers = needs_headers or looks
-        found = source.matcher.route(key, headers() if looks else _NO_HEADERS)
+        found = source.matcher.route(keys, headers() if looks else _NO_HEADERS)
         if not found and source.alternate is not None:
             found.add(source.alternate)
         for destination in found:
@@ -54,4 +57,5 @@ def route(host: VirtualHost, exchange: str, key: str, headers: Headers) -> Route
             elif destination not in seen:
                 seen.add(destination)
                 pending.append(destination)
-    return Route(queues, needs_headers, internal=host.sources[exchange].definition.internal)
+    internal = host.sources[exchange].definition.internal
+    return Route(queues, needs_headers, internal=internal, passed_on=len(seen) > 1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
 from services.common.errors import SyntaxFault
@@ -69,10 +69,12 @@ class Topology:
         for connection in list(connections):
             delete_exclusive(self._state, connection, effects)
 
-    def route(self, virtual_host: str, exchange: str, key: str, headers: Headers) -> Route | None:
+    def route(
+        self, virtual_host: str, exchange: str, key: str, headers: Headers, more_keys: Sequence[str] = ()
+    ) -> Route | None:
         """Where a message goes; None when there is no such virtual host."""
         host = self._state.virtual_hosts.get(virtual_host)
-        return route(host, exchange, key, headers) if host else None
+        return route(host, exchange, key, headers, more_keys) if host else None
 
     def restore(self, stored: Iterable[Stored]) -> list[Unreadable]:
         """Is what the records that `records.KINDS` names say, and nothing else; gives those that are left out."""

@@ -28,7 +28,7 @@ class Subject:
         return Binding(destination, self.key, arguments.dump(self._arguments | extra))
 
     def route(self) -> set[Any]:
-        return self.exchange.route(self.key, self.headers)
+        return self.exchange.route([self.key], self.headers)
 
 
 @pytest.fixture(params=plugins.names("exchange_types"))

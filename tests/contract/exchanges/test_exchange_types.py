@@ -44,14 +44,23 @@ def test_result_belongs_to_the_caller(subject: Any) -> None:
     assert subject.route() == {1}
 
 
+def test_many_keys(subject: Any) -> None:
+    """A binding that one of many keys matches is enough, and where none does there is nothing."""
+    binding = subject.binding(1)
+    subject.exchange.bind(binding)
+    others = [f"other{number}.key" for number in range(10_000)]
+    assert subject.exchange.route([*others, subject.key, *others], subject.headers) == {1}
+    assert subject.exchange.route(others, subject.headers) == (set() if subject.exchange.only_key(binding) else {1})
+
+
 def test_only_key_is_true(subject: Any) -> None:
     """When a binding says that it concerns one key only, another key does not match it."""
     binding = subject.binding(1)
     subject.exchange.bind(binding)
     only = subject.exchange.only_key(binding)
     if only is not None:
-        assert subject.exchange.route(only, subject.headers) == {1}
-        assert subject.exchange.route(f"{only}.other", subject.headers) == set()
+        assert subject.exchange.route([only], subject.headers) == {1}
+        assert subject.exchange.route([f"{only}.other"], subject.headers) == set()
 
 
 def test_unbinding_everything_leaves_no_trace(subject: Any) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any, cast
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -15,7 +16,10 @@ from services.rpc import router_pb2
 
 
 class Router:
-    """Answers with `queues`; needs headers for exchanges whose name begins with h."""
+    """Answers with `queues`; needs headers for exchanges whose name begins with h, hands on from those with e.
+
+    Queues of keys that are numbers have that number, and begin with it.
+    """
 
     version = 1
 
@@ -28,16 +32,26 @@ class Router:
 
     async def route(self, messages: list[Any], _metadata: object) -> router_pb2.RouteReply:
         self.asked += len(messages)
-        routed = [
-            router_pb2.Routed(queue_ids=range(self.queues), needs_headers=message.exchange.startswith("h"))
-            for message in messages
-        ]
-        return router_pb2.RouteReply(routed=routed, version=1)
+        return router_pb2.RouteReply(routed=map(self._routed, messages), version=1)
+
+    def _routed(self, message: Any) -> router_pb2.Routed:
+        keys = (message.routing_key, *message.more_keys)
+        ids = {int(key) + at for key in keys if key.isdecimal() for at in range(self.queues)} or range(self.queues)
+        return router_pb2.Routed(
+            queue_ids=ids,
+            needs_headers=message.exchange.startswith("h"),
+            passed_on=message.exchange.startswith("e"),
+        )
 
 
-def publish(exchange: str, key: str, *properties: bytes) -> Publish:
+def publish(exchange: str, key: str, *properties: bytes, more: tuple[str, ...] = ()) -> Publish:
     its = list(properties) or [b""]
-    return Publish(1, exchange, key, False, False, "amqp-0-9", Attributes(), its, [b""] * len(its))
+    return Publish(1, exchange, key, False, False, "amqp-0-9", Attributes(), its, [b""] * len(its), more)
+
+
+def found(routes: RouteCache, run: Publish) -> set[int] | None:
+    route = routes.find("/", run)
+    return None if route is None else set(route.queue_ids)
 
 
 async def ask(routes: RouteCache, run: Publish) -> None:
@@ -73,11 +87,54 @@ async def test_headers_of_many_keys_are_bounded() -> None:
         assert counted(routes) == routes.size <= routes._limit
 
 
-_NAMES = st.sampled_from(["a", "b", "h1", "h2"])
+async def test_many_keys_go_where_each_goes() -> None:
+    """One question teaches where the keys lead alone; others of them need none, and a forgotten key does."""
+    router = Router()
+    routes = RouteCache(cast("Any", router))
+    assert set((await routes.ask("/", publish("x", "1", more=("2", "3")))).queue_ids) == {1, 2, 3}
+    assert router.asked == 4
+    assert found(routes, publish("x", "3", more=("1",))) == {1, 3}
+    assert found(routes, publish("x", "2")) == {2}
+    assert found(routes, publish("x", "2", more=("4",))) is None
+    assert set((await routes.ask("/", publish("x", "2", more=("4",)))).queue_ids) == {2, 4}
+    assert router.asked == 6
+    routes.forget(router_pb2.Forget(virtual_host="/", exchange="x", routing_key="3"))
+    assert found(routes, publish("x", "1", more=("3",))) is None
+    assert found(routes, publish("x", "1", more=("2",))) == {1, 2}
+
+
+@pytest.mark.parametrize("exchange", ["e", "h"])
+async def test_many_keys_that_do_not_add_up(exchange: str) -> None:
+    """Where another exchange or headers have a say the router is asked each time, and for nothing else."""
+    router = Router()
+    routes = RouteCache(cast("Any", router))
+    run = publish(exchange, "1", more=("2",))
+    await ask(routes, run)
+    router.asked = 0
+    for _ in range(3):
+        assert routes.find("/", run) is None
+        assert set((await routes.ask("/", run)).queue_ids) == {1, 2}
+    assert router.asked == 3
+    assert found(routes, publish(exchange, "1")) == ({1} if exchange == "e" else None)
+
+
+async def test_very_many_keys_are_bounded() -> None:
+    """What one message teaches is, so that the rest of a question is no longer than the message itself."""
+    router = Router()
+    routes = RouteCache(cast("Any", router))
+    run = publish("x", "0", more=tuple(map(str, range(1, 10_000))))
+    for times in range(1, 4):
+        assert len((await routes.ask("/", run)).queue_ids) == 10_000
+        assert router.asked <= times * 65
+    assert counted(routes) == routes.size == sum(routes._sizes.values())
+
+
+_NAMES = st.sampled_from(["a", "b", "e", "h1", "h2"])
 _KEYS = st.sampled_from(["", "k", "l"])
 _PROPERTIES = st.lists(st.sampled_from([b"", b"p", b"q", b"r"]), min_size=1, max_size=3)
 _STEPS = st.one_of(
     st.tuples(st.just("ask"), _NAMES, _KEYS, _PROPERTIES),
+    st.tuples(st.just("ask many"), _NAMES, _KEYS, st.lists(_KEYS, min_size=1).map(tuple)),
     st.tuples(st.just("forget"), _NAMES, _KEYS, st.booleans()),
     st.tuples(st.just("forget all"), _NAMES, _KEYS, st.booleans()),
 )
@@ -91,6 +148,8 @@ def test_the_count_is_right(steps: list[Any]) -> None:
     for what, exchange, key, more in steps:
         if what == "ask":
             asyncio.run(ask(routes, publish(exchange, key, *more)))
+        elif what == "ask many":
+            asyncio.run(ask(routes, publish(exchange, key, more=more)))
         elif what == "forget":
             routes.forget(router_pb2.Forget(virtual_host="/", exchange=exchange, routing_key=key, all_keys=more))
         else:

@@ -12,9 +12,9 @@ import struct
 from collections.abc import Mapping
 
 from services.common.errors import BrokerError
+from services.common.memo import Memo
 from services.common.message import Attributes
 from services.common.message.amqp_0_9 import FORMAT, NAME
-from services.gateway.memo import Memo
 from services.gateway.protocols.amqp_0_9 import frames
 from services.gateway.protocols.amqp_0_9.channel import BASIC_WITHOUT_WEIGHT, Channel, Target
 from services.gateway.protocols.amqp_0_9.method import decode

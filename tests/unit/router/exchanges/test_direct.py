@@ -12,6 +12,6 @@ def test_key_must_be_equal() -> None:
     exchange = DirectExchange()
     exchange.bind(Binding(1, "a.b"))
     exchange.bind(Binding(2, "a.*"))
-    assert exchange.route("a.b", {}) == {1}
-    assert exchange.route("a.*", {}) == {2}
-    assert exchange.route("a", {}) == set()
+    assert exchange.route(["a.b"], {}) == {1}
+    assert exchange.route(["a.*"], {}) == {2}
+    assert exchange.route(["a"], {}) == set()

@@ -12,4 +12,4 @@ def test_key_does_not_matter() -> None:
     exchange = FanoutExchange()
     exchange.bind(Binding(1, "a"))
     exchange.bind(Binding("e", "b"))
-    assert exchange.route("c", {}) == {1, "e"}
+    assert exchange.route(["c"], {}) == {1, "e"}

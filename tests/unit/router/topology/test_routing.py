@@ -3,6 +3,8 @@ from __future__ import annotations
 from typing import Never
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from services.common.errors import NotFound, PreconditionFailed
 from tests.support.topology_bench import Bench
@@ -92,6 +94,64 @@ def test_needs_headers_only_where_they_are_looked_at(bench: Bench) -> None:
     assert decided.needs_headers
     assert decided.queue_ids == plain.queue_ids
     assert bench.route("amq.direct", "h", {"a": 2}).needs_headers
+
+
+def test_many_keys(bench: Bench) -> None:
+    """A message with many keys goes wherever one of them leads, each queue once."""
+    for name in ("q", "r", "s"):
+        bench.queue(name)
+        bench.bind("amq.direct", name, name)
+    bench.bind("amq.topic", "q", "a.*")
+    bench.bind("amq.topic", "q", "*.b")
+    assert bench.names("", "q", more_keys=["r", "none", "r"]) == {"q", "r"}
+    assert bench.names("amq.direct", "none", more_keys=["s", "q"]) == {"q", "s"}
+    assert bench.names("amq.topic", "a.c", more_keys=["a.b", "c.b"]) == {"q"}
+
+
+def test_many_keys_and_an_alternate(bench: Bench) -> None:
+    """The alternate exchange has what none of the keys leads anywhere with, also of an exchange on the way."""
+    bench.queue("q")
+    bench.queue("rest")
+    bench.exchange("first", arguments={"alternate-exchange": "amq.fanout"})
+    bench.bind("amq.fanout", "rest")
+    bench.bind("first", "q", "k")
+    bench.bind("amq.direct", "first", "up", to_exchange=True)
+    for exchange, key in (("first", "none"), ("amq.direct", "up")):
+        assert bench.names(exchange, key, more_keys=["k"]) == {"q"}
+        assert bench.names(exchange, key, more_keys=["other"]) == {"rest"}
+
+
+def test_an_exchange_looks_at_all_keys_whichever_led_there(bench: Bench) -> None:
+    """As in RabbitMQ: the second exchange matches by a key that the first one has no binding for."""
+    bench.queue("q")
+    bench.exchange("second")
+    bench.bind("amq.direct", "second", "to-second", to_exchange=True)
+    bench.bind("second", "q", "k")
+    assert bench.names("amq.direct", "to-second", more_keys=["k"]) == {"q"}
+    assert bench.names("amq.direct", "to-second") == bench.names("amq.direct", "k") == set()
+
+
+_STEPS = st.lists(
+    st.tuples(st.sampled_from("abcd"), st.sampled_from(["a", "b", "q", "r"]), st.sampled_from(["k", "l", "*", "#"])),
+    max_size=8,
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(_STEPS, st.lists(st.sampled_from("klmn"), max_size=3))
+def test_routes_that_add_up(bindings: list[tuple[str, str, str]], more: list[str]) -> None:
+    """Where no other exchange has a say in any key, a message with many goes where each goes alone."""
+    bench = Bench()
+    for queue in "qr":
+        bench.queue(queue)
+    for name, kind in (("a", "direct"), ("b", "topic"), ("c", "fanout"), ("d", "topic")):
+        bench.exchange(name, kind, arguments={"alternate-exchange": "c"} if name == "d" else {})
+    for source, destination, key in bindings:
+        bench.bind(source, destination, key, to_exchange=destination in "ab")
+    for exchange in "abcd":
+        alone = [bench.route(exchange, key) for key in ("k", *more)]
+        if not any(route.passed_on for route in alone):
+            assert bench.route(exchange, "k", None, more).queue_ids == set().union(*(each.queue_ids for each in alone))
 
 
 def test_unknown_and_internal(bench: Bench) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from services.gateway.memo import Memo
+from services.common.memo import Memo
 
 
 def test_it_begins_again_when_it_is_full() -> None:
@@ -19,3 +19,5 @@ def test_it_begins_again_when_it_is_full() -> None:
     assert (dict(memo), memo.size) == ({5: "x"}, 1)
     memo.put(6, "x", 101)
     assert dict(memo) == {5: "x"}
+    memo.clear()
+    assert (dict(memo), memo.size) == ({}, 0)

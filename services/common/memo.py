@@ -9,7 +9,7 @@ V = TypeVar("V")
 
 
 class Memo(dict[K, V]):
-    """Looked up as any dictionary; `put` is the only way in."""
+    """Looked up as any dictionary; `put` is the only way in, `clear` the only way out."""
 
     __slots__ = ("_bytes", "_entries", "size")
 
@@ -26,6 +26,10 @@ class Memo(dict[K, V]):
             return
         if len(self) >= self._entries or self.size + size > self._bytes:
             self.clear()
-            self.size = 0
         self[key] = value
         self.size += size
+
+    def clear(self) -> None:
+        """Begins again."""
+        super().clear()
+        self.size = 0

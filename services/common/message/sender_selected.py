@@ -1,0 +1,49 @@
+"""RabbitMQ's sender-selected distribution: the headers CC and BCC are arrays of further routing keys.
+
+All that a message is routed by CC its receivers see; BCC they do not.
+"""
+
+from __future__ import annotations
+
+from services.common.errors import PreconditionFailed
+from services.common.message import field_table
+from services.common.message.field_table import Entry
+
+_SHOWN, _HIDDEN = b"CC", b"BCC"
+_NAMES = frozenset((_SHOWN, _HIDDEN))
+_SHOWN_FIELD, _HIDDEN_FIELD = b"\x02CC", b"\x03BCC"  # as they stand in a table
+
+# What RabbitMQ's errors call the types.
+_TYPES = {
+    "S": "longstr", "x": "binary", "F": "table", "t": "bool", "b": "byte", "B": "unsignedbyte", "s": "short",
+    "U": "short", "u": "unsignedshort", "I": "signedint", "i": "unsignedint", "l": "long", "L": "long", "f": "float",
+    "d": "double", "D": "decimal", "T": "timestamp", "V": "void",
+}  # fmt: skip
+
+
+def seems(properties: bytes) -> bool:
+    """Whether there may be such a header in some properties: right when it says no, and cheap."""
+    return properties.find(_SHOWN_FIELD) > 0 or properties.find(_HIDDEN_FIELD) > 0
+
+
+def read(table: bytes) -> tuple[tuple[str, ...], bytes]:
+    """The keys in the headers of a field table, and the table without BCC: the same object when there is none.
+
+    As in RabbitMQ a header counts when it comes first, and what is no text in it is passed over. Raises
+    PreconditionFailed, in RabbitMQ's words, for a header that is no array, SyntaxFault for bytes that are no table.
+    """
+    found = field_table.entries(table, _NAMES)
+    keys: dict[str, None] = {}
+    for name in (_SHOWN, _HIDDEN):
+        first = next((entry for entry in found if entry.name == name), None)
+        keys.update(dict.fromkeys(_keys(table, first) if first else ()))
+    hidden = [entry for entry in found if entry.name == _HIDDEN]
+    return tuple(keys), field_table.without(table, hidden) if hidden else table
+
+
+def _keys(table: bytes, entry: Entry) -> list[str]:
+    letter = chr(table[entry.value])
+    if letter != "A":
+        reason = f'{{unacceptable_type_in_header,"{entry.name.decode()}",{_TYPES[letter]}}}'
+        raise PreconditionFailed(f"invalid message: {reason}")
+    return [key for key in field_table.value(table, entry) if isinstance(key, str)]
