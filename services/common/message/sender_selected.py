@@ -5,6 +5,9 @@ All that a message is routed by CC its receivers see; BCC they do not.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from services.common.errors import PreconditionFailed
 from services.common.message import field_table
 from services.common.message.field_table import Entry
@@ -39,6 +42,17 @@ def read(table: bytes) -> tuple[tuple[str, ...], bytes]:
         keys.update(dict.fromkeys(_keys(table, first) if first else ()))
     hidden = [entry for entry in found if entry.name == _HIDDEN]
     return tuple(keys), field_table.without(table, hidden) if hidden else table
+
+
+def keys_in(headers: Mapping[str, Any]) -> list[str]:
+    """The keys in headers that are decoded; what is no array of text is passed over."""
+    named = [headers.get(name.decode()) for name in (_SHOWN, _HIDDEN)]
+    return [key for keys in named if isinstance(keys, list) for key in keys if isinstance(key, str)]
+
+
+def seen(headers: Mapping[str, Any]) -> dict[str, Any]:
+    """The headers that others see, of those that are decoded."""
+    return {name: value for name, value in headers.items() if name != _HIDDEN.decode()}
 
 
 def _keys(table: bytes, entry: Entry) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,10 +48,10 @@ class Explanation:
     queue_ids: tuple[int, ...]
 
 
-def explain(host: VirtualHost, exchange: str, key: str, headers: Mapping[str, Any]) -> Explanation:
+def explain(host: VirtualHost, exchange: str, keys: Collection[str], headers: Mapping[str, Any]) -> Explanation:
     """The way that `route` takes, with the reasons; raises NotFound for an exchange that is not there.
 
-    Much slower than `route`: it tries the bindings one by one.
+    No key comes twice. Much slower than `route`: it tries the bindings one by one.
     """
     if exchange not in host.sources:
         raise NotFound(f"no {names.called('exchange', exchange, host.name)}")
@@ -60,7 +60,7 @@ def explain(host: VirtualHost, exchange: str, key: str, headers: Mapping[str, An
     seen = {exchange}
     pending = deque([exchange])
     while pending:
-        visit = _visit(host, pending.popleft(), key, headers)
+        visit = _visit(host, pending.popleft(), keys, headers)
         visits.append(visit)
         for destination in (hop.binding.destination for hop in visit.hops):
             if isinstance(destination, int):
@@ -71,30 +71,31 @@ def explain(host: VirtualHost, exchange: str, key: str, headers: Mapping[str, An
     return Explanation(tuple(visits), tuple(queues))
 
 
-def _visit(host: VirtualHost, name: str, key: str, headers: Mapping[str, Any]) -> Visit:
+def _visit(host: VirtualHost, name: str, keys: Collection[str], headers: Mapping[str, Any]) -> Visit:
     if (source := host.sources.get(name)) is None:
         return Visit(name, None)
-    found = source.matcher.route((key,), headers)
+    found = source.matcher.route(keys, headers)
     if found:
-        return Visit(name, source.definition, tuple(_hops(source, found, key, headers)))
+        return Visit(name, source.definition, tuple(_hops(source, found, keys, headers)))
     if source.alternate is None:
         return Visit(name, source.definition)
     return Visit(name, source.definition, (Hop(Binding(source.alternate), Via.ALTERNATE),))
 
 
-def _hops(source: Source, found: set[Destination], key: str, headers: Mapping[str, Any]) -> Iterator[Hop]:
+def _hops(source: Source, found: set[Destination], keys: Collection[str], headers: Mapping[str, Any]) -> Iterator[Hop]:
     if source.definition.name == names.DEFAULT_EXCHANGE:
-        for destination in sorted(found, key=str):
-            yield Hop(Binding(destination, key), Via.IMPLIED)
+        for key in keys:
+            for destination in source.matcher.route((key,), headers):
+                yield Hop(Binding(destination, key), Via.IMPLIED)
         return
     for binding in source.bindings:
         # A type may choose among bindings that match, so the destination must be one that it chose.
-        if binding.destination in found and _matches(source, binding, key, headers):
+        if binding.destination in found and _matches(source, binding, keys, headers):
             yield Hop(binding, Via.BINDING)
 
 
-def _matches(source: Source, binding: Binding, key: str, headers: Mapping[str, Any]) -> bool:
+def _matches(source: Source, binding: Binding, keys: Collection[str], headers: Mapping[str, Any]) -> bool:
     """Whether the message would take the binding if there were no other: that holds for every exchange type."""
     alone = type(source.matcher)()
     alone.bind(binding)
-    return bool(alone.route((key,), headers))
+    return bool(alone.route(keys, headers))

@@ -59,6 +59,13 @@ async def test_by_name(client: DryRunClient) -> None:
     assert [(hop.to, hop.via) for hop in run.visits[0].hops] == [("eu", "implied")]
 
 
+async def test_by_further_keys(client: DryRunClient) -> None:
+    """The headers CC and BCC lead on, as they would lead the message; what cannot be keys leads nowhere."""
+    for header in ('CC:=["eu"]', 'BCC:=["none", 1, "eu"]'):
+        assert (await client.route("/", "", "none", parse_headers([header]))).queues == ["eu"]
+    assert (await client.route("/", "", "none", parse_headers(["CC=eu"]))).queues == []
+
+
 async def test_by_headers(client: DryRunClient) -> None:
     """Headers travel with their types, and what JSON lacks is told as it is kept."""
     run = await client.route("/", "amq.headers", "", parse_headers(["size:=3", 'at:={"!time": 1767225600}']))

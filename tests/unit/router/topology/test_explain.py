@@ -11,8 +11,10 @@ from services.router.topology.explain import Explanation, Via, explain
 from tests.support.topology_bench import Bench
 
 
-def _explain(bench: Bench, exchange: str, key: str = "", headers: dict[str, Any] | None = None) -> Explanation:
-    return explain(bench.topology.virtual_hosts["/"], exchange, key, headers or {})
+def _explain(
+    bench: Bench, exchange: str, key: str = "", headers: dict[str, Any] | None = None, *more: str
+) -> Explanation:
+    return explain(bench.topology.virtual_hosts["/"], exchange, (key, *more), headers or {})
 
 
 def _named(bench: Bench, destination: int | str) -> str:
@@ -40,6 +42,20 @@ def test_direct(bench: Bench) -> None:
         ("amq.direct", Via.BINDING, "k", "b"),
     ]
     assert [_named(bench, queue) for queue in explanation.queue_ids] == ["a", "b"]
+
+
+def test_many_keys(bench: Bench) -> None:
+    """Each binding that one of the keys matches is told; a queue that goes by its name with that one."""
+    for name in ("a", "b", "c"):
+        bench.queue(name)
+        bench.bind("amq.direct", name, f"to-{name}")
+    explanation = _explain(bench, "amq.direct", "to-c", {}, "none", "to-a")
+    assert _hops(bench, explanation) == [
+        ("amq.direct", Via.BINDING, "to-a", "a"),
+        ("amq.direct", Via.BINDING, "to-c", "c"),
+    ]
+    implied = _hops(bench, _explain(bench, "", "b", {}, "none", "a"))
+    assert implied == [("", Via.IMPLIED, "b", "b"), ("", Via.IMPLIED, "a", "a")]
 
 
 def test_fanout(bench: Bench) -> None:
