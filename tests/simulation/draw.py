@@ -15,6 +15,7 @@ from tests.simulation.plan import Plan, Step
 
 HOST = "/"
 _TWO_HOSTS = 0.1  # share of histories: queues of the same names in another virtual host
+_COPIED = 0.2  # share of histories with messages that go by more keys than one, and of their publishes
 _COPIES = 600  # of messages, in queues, that a history may come to
 
 # What each step weighs, by the kind of history.
@@ -53,7 +54,7 @@ def draw(seed: int, steps: int = 200, kind: str = "") -> Plan:
             {"name": f"c{number + len(clients)}", "host": host, "gateway": number % shape["gateways"]}
             for number in range(rng.choice([2, 3, 3, 4, 6]))
         ]
-        load = _Load(rng, kind, drawn, [client["name"] for client in mine])
+        load = _Load(rng, kind, drawn, [client["name"] for client in mine], Random(f"copies {seed} {host}"))
         done += load.steps(steps // len(hosts))
         topology += [{**step, "host": host} for step in drawn.steps]
         clients += mine
@@ -81,8 +82,10 @@ def _shape(rng: Random, kind: str) -> dict[str, Any]:
 class _Load:
     """Steps that fit the topology."""
 
-    def __init__(self, rng: Random, kind: str, drawn: Drawn, clients: list[str]) -> None:
+    def __init__(self, rng: Random, kind: str, drawn: Drawn, clients: list[str], copies: Random) -> None:
         self.rng, self.kind, self.drawn, self.clients = rng, kind, drawn, clients
+        # Apart, so that all else of a seed is as it was before there were any.
+        self.copies, self.copied = copies, copies.random() < _COPIED
         self.seconds = 0.0
         self.weights = {name: weight for name, weight in KINDS[kind][1].items() if rng.random() < 0.85}
         self.weights["publish"] = KINDS[kind][1]["publish"]
@@ -134,6 +137,8 @@ class _Load:
     def _publish(self, client: str) -> Step:
         rng, step = self.rng, self._channel(client)
         step |= self.drawn.destination(rng)
+        if self.copied and self.copies.random() < _COPIED:
+            step["headers"] = {**step.get("headers", {}), **self.drawn.more_keys(self.copies, step["exchange"])}
         step |= {
             "count": rng.randint(1, self.most),
             "size": self.size,

@@ -55,6 +55,14 @@ class Drawn:
             step["headers"] = rng.choice(_HEADERS)
         return step
 
+    def more_keys(self, rng: Random, exchange: str) -> dict[str, Any]:
+        """Headers that name further keys of a publish: shown, hidden, or both."""
+        names = rng.choice([["CC"], ["BCC"], ["CC", "BCC"]])
+        return {
+            name: [rng.choice(_KEYS) if exchange else self.queue(rng) for _ in range(rng.choice([1, 1, 3]))]
+            for name in names
+        }
+
     def change(self, rng: Random) -> Step | None:
         """A change while messages flow: something is deleted, declared again, bound or unbound."""
         roll = rng.random()

@@ -9,7 +9,7 @@ from functools import cached_property
 from itertools import product
 
 from tests.simulation.history import NEVER, Asked, History, Sent
-from tests.simulation.routing import Topology
+from tests.simulation.routing import Topology, keys_of
 
 _CHANGES = {"queue", "exchange", "delete_queue", "delete_exchange", "bind", "unbind"}
 _MOST = 5  # changes at once whose every combination is looked at; beyond, nothing is certain
@@ -143,7 +143,7 @@ class RouteBook:
         may: set[str] = set()
         must: set[str] = set()
         if not exchange:
-            may = {each.arguments["queue"] for each in self._own if each.arguments["queue"] == key}
+            may = {each.arguments["queue"] for each in self._own if each.arguments["queue"] in keys_of(key, headers)}
             return may & there, may
         if not bindings:
             return must, may

@@ -96,11 +96,12 @@ class Topology:
         """The queues; None when there is no such exchange."""
         if exchange not in self.exchanges:
             return None
+        keys = keys_of(key, headers)
         queues: set[str] = set()
         seen, pending = {exchange}, [exchange]
         while pending:
             name = pending.pop()
-            for destination, to_exchange in self._step(name, key, headers):
+            for destination, to_exchange in self._step(name, keys, headers):
                 if not to_exchange:
                     queues.add(destination)
                 elif destination in self.exchanges and destination not in seen:
@@ -108,18 +109,23 @@ class Topology:
                     pending.append(destination)
         return queues
 
-    def _step(self, name: str, key: str, headers: Mapping[str, Any]) -> list[tuple[str, bool]]:
+    def _step(self, name: str, keys: list[str], headers: Mapping[str, Any]) -> list[tuple[str, bool]]:
         if not name:
-            return [(key, False)] if key in self.queues else []
+            return [(key, False) for key in keys if key in self.queues]
         exchange = self.exchanges[name]
         found = [
             (destination, to_exchange)
             for destination, to_exchange, pattern, arguments in exchange.bindings
-            if _MATCHES[exchange.type](pattern, arguments, key, headers)
+            if any(_MATCHES[exchange.type](pattern, arguments, key, headers) for key in keys)
         ]
         if not found and exchange.alternate is not None:
             return [(exchange.alternate, True)]
         return found
+
+
+def keys_of(key: str, headers: Mapping[str, Any]) -> list[str]:
+    """All that a message is routed by."""
+    return [key, *headers.get("CC", ()), *headers.get("BCC", ())]
 
 
 def _binding(step: Step) -> tuple[str, bool, str, dict[str, Any]]:

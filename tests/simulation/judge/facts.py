@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tests.simulation.history import NEVER, Asked, Consuming, Delivered, Fault, History, Sent
 from tests.simulation.plan import Plan, Step
@@ -82,7 +82,7 @@ class Facts:
             return None
         key = queue.arguments.get("x-dead-letter-routing-key", sent.key)
         # An attempt to send it on may be any time until the end.
-        return self.book(sent.host).between(str(exchange), str(key), sent.headers, sent.at, NEVER)
+        return self.book(sent.host).between(str(exchange), str(key), headers_left(sent, queue), sent.at, NEVER)
 
     @cached_property
     def deliveries(self) -> dict[tuple[str, str, str], list[Delivered]]:
@@ -161,6 +161,14 @@ class Facts:
             self.faults("kill", "stop", of="store")
             and (self.faults("suspend") or self.faults("kill", "stop", "pause", "cut", of="router"))
         )
+
+
+def headers_left(sent: Sent, letter_of: Queue | None = None) -> dict[str, Any]:
+    """Those that its receivers see; of a dead letter of a queue those that go on with it."""
+    hidden = {"BCC"}
+    if letter_of and "x-dead-letter-routing-key" in letter_of.arguments:
+        hidden.add("CC")
+    return {name: value for name, value in sent.headers.items() if name not in hidden}
 
 
 def _deafens(fault: Fault, gateway: str) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from tests.simulation.history import Delivered, Sent
-from tests.simulation.judge.facts import Facts, Violation, told
+from tests.simulation.judge.facts import Facts, Violation, headers_left, told
 
 _HOW = {"ack": "and its channel answered later", "none": "as it was delivered"}
 
@@ -17,14 +17,15 @@ def invented(facts: Facts) -> Iterator[Violation]:
         sent = facts.history.sent.get(each.id)
         if sent is None:
             yield Violation("nothing is invented", f"{each.id!r} was delivered from {each.queue}, and never published")
-        elif wrong := _changed(sent, each):
+        elif wrong := _changed(facts, sent, each):
             yield Violation("nothing is changed", f"{told(sent)} was delivered from {each.queue} with another {wrong}")
         elif wrong := _out_of_place(facts, sent, each):
             yield Violation("nothing is delivered but where it was routed", f"{told(sent)}: {wrong}")
 
 
-def _changed(sent: Sent, delivered: Delivered) -> str:
+def _changed(facts: Facts, sent: Sent, delivered: Delivered) -> str:
     properties = delivered.properties
+    letter_of = facts.queues.get((sent.host, delivered.deaths[0][0])) if delivered.deaths else None
     headers = {
         name: value
         for name, value in (properties.headers or {}).items()
@@ -37,7 +38,7 @@ def _changed(sent: Sent, delivered: Delivered) -> str:
         "delivery mode": properties.delivery_mode == (2 if sent.persistent else 1),
         "priority": (properties.priority or 0) == sent.priority,
         "expiration": properties.expiration == ttl,
-        "headers": headers == sent.headers,
+        "headers": headers == headers_left(sent, letter_of),
         "exchange": bool(delivered.deaths) or delivered.exchange == sent.exchange,
         "routing key": bool(delivered.deaths) or delivered.key == sent.key,
     }

@@ -85,6 +85,24 @@ def test_alternate() -> None:
     assert topology.route("x", "b", {}) == {"rest"}
 
 
+def test_many_keys() -> None:
+    """Each exchange looks at all keys in CC and BCC; its alternate has what none of them leads anywhere with."""
+    topology = _topology(
+        {"do": "queue", "queue": "q"},
+        {"do": "queue", "queue": "rest"},
+        _exchange("other", "fanout"),
+        _exchange("x", "direct", arguments={"alternate-exchange": "other"}),
+        {"do": "bind", "source": "other", "to": "rest"},
+        {"do": "bind", "source": "x", "to": "q", "key": "a"},
+        {"do": "bind", "source": "amq.direct", "to": "x", "to_exchange": True, "key": "up"},
+    )
+    assert topology.route("", "none", {"CC": ["q", "b"], "BCC": ["rest", "q"]}) == {"q", "rest"}
+    assert topology.route("x", "b", {"CC": ["a"]}) == {"q"}
+    assert topology.route("x", "b", {"BCC": ["c"]}) == {"rest"}
+    assert topology.route("amq.direct", "up", {"CC": ["a"]}) == {"q"}
+    assert topology.route("amq.direct", "a", {}) == set()
+
+
 def test_deleting() -> None:
     """Bindings go with their queue, an auto-delete exchange with its last binding; then it is unknown."""
     topology = _topology(
