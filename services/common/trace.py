@@ -98,6 +98,7 @@ class Trace(_Told):
     id: str
     journeys: list[Journey] = Field(description="the newest first")
     more: bool = Field(description="more messages have the id than are told here")
+    restored: str = Field("", description="what the broker does not know of it since a restore, where that is so")
     trouble: str = Field("", description="why nothing is put on file at the moment, where that is so")
 
 

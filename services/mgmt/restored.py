@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 
 from services.common.containment import contained
-from services.common.restored import read
+from services.common.restored import Restored, read
 from services.rpc.store_pb2 import Records
 
 
 class RestoredNote:
-    """`text` is a sentence for people; "" when the store never was restored."""
+    """`last` is the last restore, None when there never was one; `text` is a sentence for people, or "" then."""
 
     def __init__(self) -> None:
-        self.text = ""
+        self.last: Restored | None = None
+
+    @property
+    def text(self) -> str:
+        return str(self.last) if self.last else ""
 
     async def follow(self, messages: AsyncIterator[Records]) -> None:
         """Applies a watch of the records of kind `store`; ends with the watch."""
@@ -24,4 +28,4 @@ class RestoredNote:
                 contained("reading that the store was restored", fault)
                 continue
             if restored or message.snapshot:
-                self.text = str(restored) if restored else ""
+                self.last = restored

@@ -53,7 +53,13 @@ class Service:
         users = Users(self._store)
         self._filer = Filer(settings, self._store, f"mgmt-{uuid.uuid4().hex[:12]}")
         self._filer.start()
-        self._look_up = LookUp(settings.data / "ledger", self._filer.pending, trouble=lambda: self._filer.trouble)
+        note = RestoredNote()
+        self._look_up = LookUp(
+            settings.data / "ledger",
+            self._filer.pending,
+            trouble=lambda: self._filer.trouble,
+            restored=lambda: note.last,
+        )
         add_MgmtServicer_to_server(Handler(users, self._look_up), self._server.grpc)
         await self._server.listen()
         self._tasks.start(table.follow(self._store.watch_leases(ROLE)), name="follow leases")
@@ -61,7 +67,6 @@ class Service:
         self._routers.start()
         roll = self._roll_of(table)
         routers = [trace_routes(self._look_up), dry_run_routes(DryRunOfAny(self._routers))]
-        note = RestoredNote()
         self._tasks.start(note.follow(self._store.watch_records([RESTORED_KIND])), name="follow restores")
         health = StackHealth(settings, table, roll, notes=self._notes, restored=lambda: note.text)
         self._http.start(application(health, users, routers))

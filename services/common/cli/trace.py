@@ -25,7 +25,15 @@ def show(trace: Trace, console: Console, *, every: bool) -> None:
     trace = all_printable(trace)
     if len(trace.journeys) > 1 and not every:
         _list(trace, console)
-        return
+    else:
+        _all(trace, console, every=every)
+    if trace.restored:
+        _say(console, f"some of it happened between a backup and its restore: {trace.restored}", "yellow")
+    if trace.trouble:
+        _say(console, f"the record is not filed at the moment: {trace.trouble}", "yellow")
+
+
+def _all(trace: Trace, console: Console, *, every: bool) -> None:
     for number, journey in enumerate(trace.journeys):
         if number:
             console.print()

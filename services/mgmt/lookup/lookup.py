@@ -12,7 +12,9 @@ import pyarrow as pa
 
 from services.common.clock import Clock, monotonic
 from services.common.errors import ResourceError, SyntaxFault
+from services.common.restored import Restored
 from services.common.trace import LONGEST_ID, MOST_JOURNEYS, Trace
+from services.mgmt.lookup.undone import undone
 
 if TYPE_CHECKING:
     from services.mgmt.lookup.answers import Answers
@@ -38,12 +40,14 @@ class LookUp:
         unfiled: Unfiled = nothing_unfiled,
         clock: Clock = monotonic,
         trouble: Callable[[], str] = str,
+        restored: Callable[[], Restored | None] = lambda: None,
     ) -> None:
-        """`trouble` tells why nothing is filed at the moment; "" where all is."""
+        """`trouble` tells why nothing is filed at the moment; "" where all is. `restored` is the last restore."""
         self._folder = folder
         self._unfiled = unfiled
         self._clock = clock
         self._trouble = trouble
+        self._restored = restored
         self._answers: Answers | None = None
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="look-up")
         self._turn = asyncio.Lock()
@@ -65,7 +69,9 @@ class LookUp:
                 trace = await self._bounded(asked, journeys, everything)
         finally:
             self._waiting -= 1
-        return trace.model_copy(update={"trouble": self._trouble()})
+        restored = self._restored()
+        told = str(restored) if undone(trace.journeys, restored) else ""
+        return trace.model_copy(update={"trouble": self._trouble(), "restored": told})
 
     async def stop(self) -> None:
         """Breaks off what is under way."""

@@ -179,3 +179,14 @@ def test_markup_is_text() -> None:
 def test_durations(microseconds: int, text: str) -> None:
     """Spans of time are told in the units in which they are read."""
     assert duration(microseconds) == text
+
+
+def test_what_a_restore_has_undone_and_what_is_not_filed() -> None:
+    """What the record cannot show of a message is said below its way."""
+    console = Console(width=160, file=io.StringIO(), record=True)
+    trace = Trace(id="x", journeys=[_journey(REJECTED)], more=False, restored="restored at noon", trouble="a full disk")
+    show(trace, console, every=False)
+    assert console.export_text().splitlines()[-2:] == [
+        "some of it happened between a backup and its restore: restored at noon",
+        "the record is not filed at the moment: a full disk",
+    ]

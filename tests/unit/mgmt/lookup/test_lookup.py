@@ -3,10 +3,11 @@ from __future__ import annotations
 import pytest
 
 from services.common.errors import ResourceError, SyntaxFault
+from services.common.restored import Restored
 from services.common.trace import Message, Trace
 from services.mgmt.lookup import lookup
 from services.mgmt.lookup.lookup import LookUp
-from tests.support.ledger_files import HOUR, MS, LedgerFiles, uid
+from tests.support.ledger_files import HOUR, MS, NOON, LedgerFiles, uid
 
 
 def _stages(message: Message) -> list[str]:
@@ -291,3 +292,16 @@ async def test_takes_too_long(ledger: LedgerFiles, look_up: LookUp, monkeypatch:
         with pytest.raises(ResourceError):
             await look_up.trace(str(uid(1)))
     assert (await look_up.trace(str(uid(1)))).journeys
+
+
+async def test_what_a_restore_has_undone(ledger: LedgerFiles) -> None:
+    """What happened between a backup and its restore is told with that; what happened before or after, without."""
+    _whole_way(ledger, uid(1), at=-20 * MS)
+    _whole_way(ledger, uid(2))
+    _whole_way(ledger, uid(3), at=20 * MS)
+    ledger.file()
+    restored = Restored(generation=2, backup_ms=NOON // 1000 - 10, restored_ms=NOON // 1000 + 10)
+    opened = LookUp(ledger.folder, restored=lambda: restored)
+    told = [(await opened.trace(str(uid(number)))).restored for number in (1, 2, 3)]
+    await opened.stop()
+    assert told == ["", str(restored), ""]
