@@ -26,6 +26,7 @@ from services.mgmt.rest.route import dry_run_routes
 from services.mgmt.rest.trace import trace_routes
 from services.mgmt.restored import RestoredNote
 from services.mgmt.roll import Roll
+from services.mgmt.spans_note import spans_note
 from services.mgmt.stack_health import StackHealth
 from services.mgmt.users import Users
 from services.rpc.mgmt_pb2_grpc import add_MgmtServicer_to_server
@@ -92,7 +93,8 @@ class Service:
         await self._store.close()
 
     def _notes(self) -> dict[str, str]:
-        return {"ledger": f"not filed: {self._filer.trouble}"} if self._filer.trouble else {}
+        notes = {"ledger": f"not filed: {self._filer.trouble}"} if self._filer.trouble else {}
+        return notes | spans_note(self._settings)
 
     @property
     def http_port(self) -> int:

@@ -6,12 +6,12 @@ A file keeps its name from its first line on; whoever reads along only ever sees
 from __future__ import annotations
 
 import errno
+import io
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from pathlib import Path
-from typing import BinaryIO
 
 from services.common.clock import epoch_ms
 from services.common.telemetry.otlp_json import line
@@ -50,22 +50,19 @@ class SpanFiles:
         self._must_give_way = must_give_way
         self._now = now
         self._numbers = count(1)
-        self._file: BinaryIO | None = None
+        self._file: io.FileIO | None = None
         self._day = ""
         self._size = 0
 
     def export(self, spans: Sequence[Span]) -> None:
         """Appends one line; raises OSError, also where room is for messages."""
         if self._must_give_way():
-            raise OSError(errno.ENOSPC, "low on disk, spans give way to messages")
+            raise self._no_room("low on disk, spans give way to messages")
         written = line(self._resource, self._version, spans) + b"\n"
         day = f"{self._now():%Y-%m-%d}"
         if self._file is None or day != self._day or self._size + len(written) > self._largest:
             self._open(day)
-        assert self._file
-        self._file.write(written)
-        self._file.flush()
-        self._size += len(written)
+        self._append(written)
 
     def close(self) -> None:
         """Ends the file."""
@@ -73,11 +70,25 @@ class SpanFiles:
             self._file.close()
             self._file = None
 
+    def _append(self, written: bytes) -> None:
+        """All of it or nothing: what did not fit must not begin the line that comes when there is room."""
+        assert self._file
+        try:
+            if self._file.write(written) < len(written):
+                raise self._no_room("the disk is full")
+        except OSError:
+            self._file.truncate(self._size)
+            raise
+        self._size += len(written)
+
+    def _no_room(self, why: str) -> OSError:
+        return OSError(errno.ENOSPC, f"{why}: make room for {self._folder}, it goes on by itself")
+
     def _open(self, day: str) -> None:
         self.close()
         folder = self._folder / f"{_DAY}{day}"
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._file = (folder / f"{self._name}-{next(self._numbers):04}.jsonl").open("ab")
+        self._file = (folder / f"{self._name}-{next(self._numbers):04}.jsonl").open("ab", buffering=0)
         self._day, self._size = day, self._file.tell()
         self._tidy()
 

@@ -11,6 +11,7 @@ from services.common.telemetry.context import SpanContext
 from services.common.telemetry.conventions import SCHEMA_URL, Kind
 from services.common.telemetry.span import Event, Link, Span
 from services.common.telemetry.span_files import SpanFiles
+from tests.support.small_disk import fill, small_disk
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
@@ -142,3 +143,19 @@ def test_spans_give_way_to_messages(tmp_path: Path) -> None:
     writer.export([span()])
     writer.close()
     assert list(tmp_path.iterdir())
+
+
+def test_a_full_disk(tmp_path: Path) -> None:
+    """What does not fit is refused with the folder's name, and leaves no part of a line behind for what fits later."""
+    with small_disk(tmp_path / "small", 1) as folder:
+        writer = files(folder, Clock(), largest=1 << 20)
+        writer.export([span(end_ns=1)])
+        filled = fill(folder)
+        long = span(end_ns=2, attributes={"text": "x" * 10_000})
+        with pytest.raises(OSError, match=f"the disk is full: make room for {folder}"):
+            writer.export([long])
+        filled.unlink()
+        writer.export([span(end_ns=3)])
+        writer.close()
+        [path] = folder.glob("*/*.jsonl")
+        assert [json.loads(line)["resourceSpans"] != [] for line in path.read_bytes().splitlines()] == [True, True]

@@ -168,6 +168,26 @@ async def test_the_record_gives_way_to_messages(office: Office, monkeypatch: pyt
     assert not filer.trouble
 
 
+async def test_a_full_disk_of_the_ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may have one of its own: why nothing is filed is said, with the folder; rows wait until there is room."""
+    monkeypatch.setattr(filer_module, "_LOW_SECONDS", 0.05)
+    with small_disk(tmp_path / "ledger", 8) as small:
+        office = Office(tmp_path)
+        await office.start()
+        filer = office.join()
+        office.tell("a", 1)
+        await until(lambda: office.uids() == [1])
+        filled = fill(small)
+        office.tell("a", 2)
+        await until(lambda: f"make room for {small} of mgmt" in filer.trouble)
+        filled.unlink()
+        office.tell("a", 3)
+        await until(lambda: office.uids() == [1, 2, 3] and not filer.trouble)
+        assert office.filed.doubled() == []
+        assert office.gaps() == []
+        await office.stop()
+
+
 async def test_a_full_disk_of_nats(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Why nothing is filed is said; once there is room all goes on, with what was told before and meanwhile."""
     monkeypatch.setattr(filer_module, "_QUIET", 1.0)
