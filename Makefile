@@ -7,7 +7,7 @@ TOOLS := $(VENV)/.tools
 SOURCES := pyproject.toml hatch_build.py $(wildcard proto/*.proto)
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check
 
-.PHONY: run test test-stacks test-compute lint check bench fuzz chaos simulate simulate-mutants format images compose-up clean
+.PHONY: run test test-stacks test-compute lint check bench suites fuzz chaos simulate simulate-mutants format images compose-up clean
 
 # What the broker itself needs.
 $(BROKER): $(SOURCES)
@@ -63,6 +63,11 @@ format: $(TOOLS)
 
 bench: $(TOOLS)
 	$(BIN)/python -m benchmarks
+
+# The own test suites of client libraries at Hopline and at RabbitMQ; SUITES='--only pika' and others of
+# `python -m suites --help` choose.
+suites: $(TOOLS)
+	$(BIN)/python -m suites $(SUITES)
 
 fuzz: $(TOOLS)
 	HYPOTHESIS_PROFILE=long $(BIN)/pytest -q --timeout=0 -m fuzz tests

@@ -16,10 +16,10 @@ RECORDED = frozenset({"transient", "acked", "ids", "persistence", "keys", "keys-
 class Hopline:
     """Five services and their supervisor, with durable data in the given folder.
 
-    Messages are on record or not; there are as many queue processes as by default, or so many.
+    Messages are on record or not; there are as many queue processes as by default, or so many. Port 0 is a free one.
     """
 
-    def __init__(self, *, ledger: bool = True, queue_processes: int = 0) -> None:
+    def __init__(self, *, ledger: bool = True, queue_processes: int = 0, port: int = 0) -> None:
         self.name = "hopline" if ledger else "no ledger"
         # Enough to see what the record costs.
         self.measures: frozenset[str] | None = None if ledger else RECORDED
@@ -27,6 +27,7 @@ class Hopline:
         if queue_processes:
             self.name = f"{queue_processes} queue process{'es' if queue_processes > 1 else ''}"
             self._settings["HOPLINE_QUEUE_PROCESSES"] = str(queue_processes)
+        self._port = port
         self._command = Path(sys.executable).with_name("hopline")
         self._group: ProcessGroup | None = None
 
@@ -34,7 +35,7 @@ class Hopline:
         return None if self._command.exists() else f"{self._command} is not installed"
 
     def start(self, folder: Path) -> Address:
-        amqp_port, http_port = free_port(), free_port()
+        amqp_port, http_port = self._port or free_port(), free_port()
         environment = {
             "HOPLINE_AMQP_HOST": LOOPBACK,
             "HOPLINE_HTTP_HOST": LOOPBACK,

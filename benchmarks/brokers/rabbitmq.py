@@ -19,12 +19,16 @@ _SCRIPTS = (
 
 
 class RabbitMQ:
-    """RabbitMQ without plug-ins and with its default settings."""
+    """RabbitMQ without plug-ins and with its default settings, but for a `rabbitmq.conf` that lies in its folder.
+
+    Port 0 is a free one.
+    """
 
     name = "rabbitmq"
     measures: frozenset[str] | None = None
 
-    def __init__(self) -> None:
+    def __init__(self, *, port: int = 0) -> None:
+        self._port = port
         self._groups: list[ProcessGroup] = []
 
     def missing(self) -> str | None:
@@ -36,7 +40,7 @@ class RabbitMQ:
         script = _script()
         if not script:
             raise BenchmarkError(str(self.missing()))
-        port, mapper_port = free_port(), free_port()
+        port, mapper_port = self._port or free_port(), free_port()
         environment = _environment(folder, port, mapper_port)
         # Erlang would start the port mapper as a daemon, which outlives the node.
         mapper = ["epmd", "-port", str(mapper_port), "-address", LOOPBACK]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-OURS = ("examples", "services", "spark", "tests", "benchmarks")
+OURS = ("examples", "services", "spark", "tests", "benchmarks", "suites")
 LONGEST_FILE = 400
 LONGEST_FUNCTION = 50
 WITH_README = [
@@ -19,6 +19,7 @@ WITH_README = [
     "examples",
     "examples/tracing",
     "spark",
+    "suites",
     *(f"services/{name}" for name in ("gateway", "router", "queue", "store", "mgmt", "common")),
 ]
 

@@ -1,0 +1,1 @@
+"""The own test suites of client libraries, at Hopline and at RabbitMQ."""
