@@ -92,9 +92,11 @@ def _tell_hopline(folder: Path, suite: Suite) -> None:
     orders = [(["vhosts", "add", host], "") for host in suite.virtual_hosts]
     orders += [(["users", "add", name, "--password-file", "-"], word) for name, word in suite.users.items()]
     for words, standard_input in orders:
-        subprocess.run(
-            [command, *words], env=environment, input=standard_input, text=True, check=True, capture_output=True
+        done = subprocess.run(
+            [command, *words], env=environment, input=standard_input, text=True, check=False, capture_output=True
         )
+        if done.returncode:
+            raise NotRun(f"hopline {' '.join(words)} failed: {done.stderr.strip() or done.stdout.strip()}")
 
 
 def _keep_logs(folder: Path, log: Path) -> None:

@@ -84,11 +84,12 @@ class Session:
 
     def _results(self, played: Played, place: Place, broker: str, again: str = "") -> Results:
         suite = played.suite
-        self.say(f"{suite.name}: {again or 'running'} at {broker}, up to {suite.seconds:.0f} s")
-        log, report = place.home / f"{broker}.log", place.home / f"{broker}.report"
+        stem = f"{broker}-{again}" if again else broker
+        self.say(f"{suite.name}: at {broker} {again or 'now'}, up to {suite.seconds:.0f} s")
+        log, report = place.home / f"{stem}.log", place.home / f"{stem}.report"
         for old in (log, report):
             old.unlink(missing_ok=True)
-        with serving(broker, suite, place.home / f"{broker}.broker.log") as address:
+        with serving(broker, suite, place.home / f"{stem}.broker.log") as address:
             command = KINDS[suite.kind].command(suite, place, report)
             environment = {**command.environment, **_told(suite, address)}
             if not run(command.words, place.source, log, suite.seconds, environment):
@@ -101,7 +102,10 @@ class Session:
         runs, there, differences = [played.results[HOPLINE]], played.results[RABBITMQ], listed()
         played.comparison = compare(played.suite.name, runs, there, differences)
         if played.comparison.unlisted:
-            runs.append(self._results(played, place, HOPLINE, "what failed may be chance, so once more"))
+            try:
+                runs.append(self._results(played, place, HOPLINE, "again"))
+            except NotRun as failure:
+                self.say(f"{played.suite.name} was not run again: {failure}")
             played.comparison = compare(played.suite.name, runs, there, differences)
 
 

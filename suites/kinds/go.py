@@ -46,10 +46,12 @@ class Go:
         for line in report.read_text().splitlines() if report.exists() else ():
             event = json.loads(line) if line.startswith("{") else {}
             test = event.get("Test")
-            if test and event["Action"] == "output":
-                said.setdefault(test, []).append(event["Output"])
-            elif test and event["Action"] in OUTCOMES:
+            if test and event["Action"] in OUTCOMES:
                 add(results, test, Told(OUTCOMES[event["Action"]], "".join(said.get(test, ())).strip()))
+            elif test:
+                said.setdefault(test, []).append(event.get("Output", ""))
+        for test in said.keys() - results.keys():  # what panics has no end
+            add(results, test, Told(Outcome.failed, "".join(said[test]).strip()))
         if not results:
             raise NotRun("go test ran nothing")
         return results

@@ -63,15 +63,18 @@ def test_rspec(tmp_path: Path) -> None:
 
 
 def test_go(tmp_path: Path) -> None:
-    """Events of tests count, with what a test printed; those of the package and other lines do not."""
+    """Events of tests count, with what a test printed; a test without an end has panicked; other lines do not count."""
     events = [
         {"Action": "output", "Test": "TestDial", "Output": "refused\n"},
         {"Action": "fail", "Test": "TestDial"},
         {"Action": "pass", "Test": "TestParse"},
+        {"Action": "run", "Test": "TestFlow"},
+        {"Action": "output", "Test": "TestFlow", "Output": "panic: no error\n"},
         {"Action": "fail"},
     ]
     (tmp_path / "report").write_text("\n".join(["# a warning", *map(json.dumps, events)]))
     told = Go().read(tmp_path / "report")
     assert told["TestDial"].outcome is Outcome.failed
     assert told["TestDial"].text == "refused"
-    assert set(told) == {"TestDial", "TestParse"}
+    assert told["TestFlow"].outcome is Outcome.failed
+    assert set(told) == {"TestDial", "TestFlow", "TestParse"}
