@@ -39,7 +39,7 @@ def main(
 ) -> None:
     """Runs the suites; exit status 1 when a test passes at RabbitMQ and not at Hopline, unless that is on purpose.
 
-    Also when Hopline takes no connections any more after a suite.
+    Also when Hopline takes no connections any more after a suite, or a suite can be run at RabbitMQ only.
     """
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _end)
@@ -71,7 +71,7 @@ def _prepare(session: Session, suites: list[Suite]) -> None:
         try:
             session.prepare(suite)
         except NotRun as failure:
-            console.print(f"[yellow]{suite.name} cannot be run:[/] {failure}", highlight=False)
+            console.print(f"[yellow]{suite.name} cannot be run:[/] {failure}", highlight=False, soft_wrap=True)
 
 
 def _end(number: int, _: object) -> NoReturn:

@@ -52,15 +52,19 @@ def _counts(played: Played) -> tuple[str, str]:
 def _print_reasons(played: Played, console: Console) -> None:
     for reason in dict.fromkeys(played.not_run.values()):
         brokers = " and ".join(broker for broker, why in played.not_run.items() if why == reason)
-        console.print(f"[yellow]{played.suite.name} not run at {brokers}:[/] {escape(reason)}", highlight=False)
+        console.print(
+            f"[yellow]{played.suite.name} not run at {brokers}:[/] {escape(reason)}", highlight=False, soft_wrap=True
+        )
 
 
 def _print_differences(played: Played, console: Console) -> None:
     name = played.suite.name
     for test, reason in played.comparison.listed.items():
-        console.print(f"{name}: {escape(test)}\n  on purpose: {escape(reason)}", highlight=False)
+        console.print(f"{name}: {escape(test)}\n  on purpose: {escape(reason)}", highlight=False, soft_wrap=True)
     for test in played.comparison.unsteady:
-        console.print(f"{name}: {escape(test)}\n  failed at first, passed when run again", highlight=False)
+        console.print(
+            f"{name}: {escape(test)}\n  failed at first, passed when run again", highlight=False, soft_wrap=True
+        )
     for test, text in played.comparison.unlisted.items():
         said = text if len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT]} …"
-        console.print(f"[red]{name}: {escape(test)}[/]\n  {escape(said)}", highlight=False)
+        console.print(f"[red]{name}: {escape(test)}[/]\n  {escape(said)}", highlight=False, soft_wrap=True)

@@ -42,7 +42,8 @@ class Played:
     @property
     def well(self) -> bool:
         """Whether Hopline did all that RabbitMQ does, as far as was tried."""
-        return HOPLINE not in self.gone and not self.comparison.unlisted
+        only_there = RABBITMQ in self.results and HOPLINE in self.not_run
+        return not (only_there or HOPLINE in self.gone or self.comparison.unlisted)
 
 
 @dataclass(frozen=True, slots=True)

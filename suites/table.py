@@ -37,7 +37,7 @@ SUITES = (
         install=("pytest>=8.4,<9", "aiomisc-pytest>=2,<3", "aiomisc>=18,<19", "shortuuid", "timeout-decorator"),
         arguments=("tests",),
         environment=CONTAINERLESS,
-        seconds=600,
+        seconds=1200,
         replaced={"tests/docker_client.py": "docker_client.py"},
     ),
     Suite(
