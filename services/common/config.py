@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Annotated, Literal
@@ -12,14 +13,15 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 Port = Annotated[int, Field(ge=0, le=65535)]
 Network = IPv4Network | IPv6Network
 
+_NAME = re.compile(r"(?=[a-z])[a-z0-9-]+(\.[a-z0-9-]+)*", re.IGNORECASE)  # of a machine; no address begins so
 
-def _networks(value: object) -> object:
-    """Of a list parted by commas; raises ValueError with the one that is none."""
-    return (
-        tuple(ip_network(each.strip()) for each in value.split(",") if each.strip())
-        if isinstance(value, str)
-        else value
-    )
+
+def _sources(value: object) -> object:
+    """Of a list parted by commas; raises ValueError with the one that is neither a network nor a name."""
+    if not isinstance(value, str):
+        return value
+    written = [each.strip() for each in value.split(",") if each.strip()]
+    return tuple(each if _NAME.fullmatch(each) else ip_network(each) for each in written)
 
 
 class Settings(BaseSettings):
@@ -117,8 +119,8 @@ class Settings(BaseSettings):
     max_connections: Annotated[int, Field(ge=0)] = Field(
         0, description="clients of one gateway; further ones are refused. 0: as many as it may have files open"
     )
-    proxy_sources: Annotated[tuple[Network, ...], NoDecode, BeforeValidator(_networks)] = Field(
-        (), description="addresses and networks of balancers, parted by commas, which send PROXY protocol version 2"
+    proxy_sources: Annotated[tuple[Network | str, ...], NoDecode, BeforeValidator(_sources)] = Field(
+        (), description="addresses, networks, names of balancers, parted by commas, which send PROXY protocol version 2"
     )
     product: Annotated[str, Field(min_length=1, max_length=255)] = Field(
         "Hopline", description="what clients are told that they speak to; some test for RabbitMQ"

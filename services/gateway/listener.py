@@ -13,6 +13,7 @@ import structlog
 from services.common.containment import for_each
 from services.common.memory import available
 from services.common.runtime import Tasks
+from services.gateway.balancers import Balancers
 from services.gateway.connection import Connection
 from services.gateway.doors import Doors, files
 from services.gateway.incoming import Incoming
@@ -49,6 +50,7 @@ class Listener:
         self.incoming = Incoming(min(available() // 8, settings.incoming_memory), settings.incoming_timeout)
         self.doors = Doors(settings.max_connections, files())
         self.tasks = Tasks()
+        self.balancers = Balancers(settings.proxy_sources, self.tasks)
         self._create_engine = create_engine
         self._prefix = prefix
         self._numbers = itertools.count(1)
@@ -101,5 +103,4 @@ class Listener:
     def _accept(self) -> asyncio.Protocol:
         connection = Connection(self, self._create_engine(), f"{self._prefix}{next(self._numbers)}")
         self._connections[connection] = None
-        sources = self.settings.proxy_sources
-        return Proxied(connection, sources) if sources else connection
+        return Proxied(connection, self.balancers) if self.balancers else connection

@@ -7,14 +7,13 @@ specification demands: who could leave it out could let a client write its own.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from typing import TYPE_CHECKING, cast
 
 import structlog
 
 from services.common.errors import SyntaxFault
 from services.gateway import proxy_header
+from services.gateway.balancers import Balancers, address_of
 
 if TYPE_CHECKING:
     from services.gateway.connection import Connection
@@ -27,16 +26,15 @@ _DO = "HOPLINE_PROXY_SOURCES names balancers only, and those send PROXY protocol
 class Proxied(asyncio.Protocol):
     """In front of a `Connection` until it is known where its client is."""
 
-    def __init__(self, connection: Connection, sources: Sequence[IPv4Network | IPv6Network]) -> None:
+    def __init__(self, connection: Connection, balancers: Balancers) -> None:
         self._connection = connection
-        self._sources = sources
+        self._balancers = balancers
         self._data = b""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
         self._connection.connection_made(transport)
-        peer = _address(self._connection.peer_host)
-        if peer is None or not any(peer in network for network in self._sources):
+        if not self._balancers.has(self._connection.peer_host):
             self._transport.set_protocol(self._connection)
 
     def data_received(self, data: bytes) -> None:
@@ -51,7 +49,7 @@ class Proxied(asyncio.Protocol):
             self._go_on(origin)
 
     def _go_on(self, origin: proxy_header.Origin) -> None:
-        client, balancer = _address(origin.host), _address(self._connection.peer_host)
+        client, balancer = address_of(origin.host), address_of(self._connection.peer_host)
         # Another machine's loopback is none of ours: users who may come from here only do not come from there.
         if client and balancer and (balancer.is_loopback or not client.is_loopback):
             self._connection.peer_host = str(client)
@@ -71,12 +69,3 @@ class Proxied(asyncio.Protocol):
 
     def resume_writing(self) -> None:
         self._connection.resume_writing()
-
-
-def _address(host: str) -> IPv4Address | IPv6Address | None:
-    """None where there is none (a unix socket). An IPv4 address that a dual-stack socket wraps is itself."""
-    try:
-        address = ip_address(host)
-    except ValueError:
-        return None
-    return getattr(address, "ipv4_mapped", None) or address

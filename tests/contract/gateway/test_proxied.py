@@ -10,6 +10,7 @@ import pytest
 from pamqp import commands
 from structlog.testing import capture_logs
 
+from services.gateway.balancers import Balancers
 from tests.support.amqp_playbook import HEADER
 from tests.support.broker_house import BrokerHouse
 from tests.unit.gateway.test_proxy_header import IPV4, addresses, header
@@ -22,8 +23,7 @@ _HERE = header(0x21, 0x11, addresses("127.0.0.5", 50_000))
 def listener(broker: BrokerHouse, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Of the first gateway, which believes one balancer for this test."""
     listener = broker.gateways[0]._listener
-    sources = {"proxy_sources": (ip_network(_BALANCER),)}
-    monkeypatch.setattr(listener, "settings", listener.settings.model_copy(update=sources))
+    monkeypatch.setattr(listener, "balancers", Balancers([ip_network(_BALANCER)], listener.tasks))
     return listener
 
 

@@ -166,8 +166,8 @@ class ContainerStack:
 
 
 def _interpolated(text: str) -> str:
-    """`${NAME:-default}` as compose reads it in an empty environment; `$$` is `$`."""
-    return re.sub(r"\$\{\w+:-([^}]*)\}", r"\1", text).replace("$$", "$")
+    """`${NAME:-default}` and `${NAME-default}` as compose reads it in an empty environment; `$$` is `$`."""
+    return re.sub(r"\$\{\w+:?-([^}]*)\}", r"\1", text).replace("$$", "$")
 
 
 def _network() -> Network:

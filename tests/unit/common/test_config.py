@@ -20,9 +20,15 @@ def test_balancers(monkeypatch: pytest.MonkeyPatch, text: str, networks: list[st
     assert Settings().proxy_sources == tuple(map(ip_network, networks))
 
 
-@pytest.mark.parametrize("text", ["balancer", "10.0.0.1/8", "192.0.2.7;192.0.2.8"])
+def test_balancers_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Names beside them; what begins as an address is none, nor is what begins as an address of IPv6 does."""
+    monkeypatch.setenv("HOPLINE_PROXY_SOURCES", "balancer.example, 10.0.0.0/8, lb-2, fd00::/8")
+    assert Settings().proxy_sources == ("balancer.example", ip_network("10.0.0.0/8"), "lb-2", ip_network("fd00::/8"))
+
+
+@pytest.mark.parametrize("text", ["a balancer", "lb:5672", "10.0.0.1/8", "192.0.2.7;192.0.2.8", "fd00::1/8", "-lb"])
 def test_what_is_no_balancer(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
-    """Names, and networks with more than their bits, are refused at the start and named."""
+    """What is no name, and networks with more than their bits, are refused at the start and named."""
     monkeypatch.setenv("HOPLINE_PROXY_SOURCES", text)
     with pytest.raises(ValidationError, match="proxy_sources"):
         Settings()

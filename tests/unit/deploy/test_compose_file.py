@@ -81,6 +81,23 @@ def test_spans() -> None:
     assert all(re.fullmatch(r"\$\{HOPLINE_\w+_IMAGE:-[\w./-]+:[\w.]+\}", image) for image in images)
 
 
+def test_the_balancer_is_believed() -> None:
+    """Gateways believe the balancer by a name that is its alone, and it says where clients are, by default."""
+    said = {
+        name: SERVICES[name]["environment"]["HOPLINE_PROXY_SOURCES"] for name in ("gateway", "gateway-2", "balancer")
+    }
+    [default] = set(said.values())
+    name = default.removeprefix("${HOPLINE_PROXY_SOURCES-").removesuffix("}")
+    [aliases] = [each["aliases"] for each in SERVICES["balancer"]["networks"].values()]
+    assert aliases == [name]
+    assert TEXT.count(name) == 2
+    assert _settings(name).proxy_sources == (name,)
+
+
+def _settings(sources: str) -> Settings:
+    return Settings.model_validate({"proxy_sources": sources})
+
+
 def test_common_subset() -> None:
     """The file says nothing that one of the tools does not understand."""
     assert [word for word in TOO_NEW if re.search(rf"^\s*{word}:", TEXT, re.MULTILINE)] == []

@@ -1,0 +1,74 @@
+"""Who is believed when it says where a client is: addresses, networks, and names of balancers (HOPLINE_PROXY_SOURCES).
+
+A name is looked up as connections come, once a second at most: a balancer in a container has another address whenever
+it is made anew. Until that is known its connections are as anybody's, so its header is refused as a wrong beginning.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Sequence
+from ipaddress import IPv4Address, IPv6Address, ip_address
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from services.common.config import Network
+    from services.common.runtime import Tasks
+
+_EVERY = 1.0  # seconds
+
+Address = IPv4Address | IPv6Address
+
+
+def address_of(host: str) -> Address | None:
+    """None where there is none (a unix socket). An IPv4 address that a dual-stack socket wraps is itself."""
+    try:
+        address = ip_address(host)
+    except ValueError:
+        return None
+    return getattr(address, "ipv4_mapped", None) or address
+
+
+class Balancers:
+    """Of one gateway; false where there are none."""
+
+    def __init__(self, sources: Sequence[Network | str], tasks: Tasks) -> None:
+        self._networks = [each for each in sources if not isinstance(each, str)]
+        self._names = [each for each in sources if isinstance(each, str)]
+        self._tasks = tasks
+        self._found: frozenset[Address] = frozenset()
+        self._looked: float | None = None
+
+    def __bool__(self) -> bool:
+        return bool(self._networks or self._names)
+
+    def has(self, host: str) -> bool:
+        """Whether a connection from there has to begin with a header."""
+        address = address_of(host)
+        if self._names:
+            self._look_soon()
+        return address is not None and (address in self._found or any(address in network for network in self._networks))
+
+    def _look_soon(self) -> None:
+        now = asyncio.get_running_loop().time()
+        if self._looked is None or now - self._looked >= _EVERY:
+            self._looked = now
+            self._tasks.start(self._look(), name="look balancers up")
+
+    async def _look(self) -> None:
+        found = await asyncio.gather(*map(_addresses_of, self._names))
+        self._found = frozenset(address for addresses in found for address in addresses)
+
+
+async def _addresses_of(name: str) -> list[Address]:
+    """None where nobody has that name: it is not running."""
+    try:
+        found = await _getaddrinfo(name)
+    except OSError:
+        return []
+    return [address for *_, place in found if (address := address_of(str(place[0])))]
+
+
+async def _getaddrinfo(name: str) -> list[Any]:
+    return await asyncio.get_running_loop().getaddrinfo(name, None, type=socket.SOCK_STREAM)
