@@ -1,0 +1,200 @@
+"""No secret where it does not belong: a stack over TCP is used in every way that needs one, then all is searched."""
+
+from __future__ import annotations
+
+import base64
+import os
+import socket
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+import uuid
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+import grpc
+import pika
+import pytest
+from pika.exceptions import AMQPError
+
+from services.common import secret
+from services.common.attempts import OF_USER_THERE
+from services.rpc import store_pb2
+from services.rpc.store_pb2_grpc import StoreStub
+from tests.support.amqp_playbook import HEADER
+from tests.support.filed_ledger import FiledLedger
+from tests.support.interop_pika import connected, fetch
+from tests.support.raw_amqp import EMPTY, method, short
+from tests.support.secrecy import forms, in_files, in_processes, in_text
+from tests.support.stack import HOST, Stack, free_port, running_stack, wait_until
+
+HOPLINE = Path(sys.executable).with_name("hopline")
+_RUN = uuid.uuid4().hex
+PASSWORDS = {
+    who: f"{who}-keeps-this-{_RUN}"
+    for who in ("first", "by-file", "by-input", "changed", "wrong", "stranger", "malformed", "renewed")
+}
+SECRETS = {**{who: forms(who, password) for who, password in PASSWORDS.items()}, "stack": [], "nats": []}
+# Who has to have one: what `hopline up` was started with, and what makes the first user.
+PROCESSES = {("first", "hopline up", "environ"), ("first", "services mgmt", "environ")}
+# NATS reads from a file of its own what it wants to hear.
+FILES = {("stack", "run/secret"), ("nats", "nats/auth.conf")}
+# What the log says of all that was tried.
+EVENTS = ("login was refused", "too many wrong passwords", "new secret is wrong", "a call was refused")
+
+
+@pytest.fixture(scope="module")
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+    folder = tmp_path_factory.mktemp("secrets")
+    addresses = {
+        f"HOPLINE_{name}_ADDRESS": f"{HOST}:{free_port()}" for name in ("STORE", "ROUTER", "QUEUE", "GATEWAY", "MGMT")
+    }
+    environment = {
+        **addresses,
+        "HOPLINE_QUEUE_PROCESSES": "1",
+        "HOPLINE_USER": "first",
+        "HOPLINE_PASSWORD": PASSWORDS["first"],
+        "HOPLINE_LOG_LEVEL": "debug",
+        "HOPLINE_LOG_FORMAT": "json",
+        "HOPLINE_LEDGER_SECONDS": "1",
+    }
+    with running_stack(folder / "data", environment) as started:
+        stacks = secret.read_or_make(started.data / "run" / "secret")
+        secret.use(stacks)
+        SECRETS["stack"], SECRETS["nats"] = [stacks.encode()], [secret.nats_token().encode()]
+        secret.use("")
+        yield started
+
+
+class Used:
+    """A stack, and what commands and HTTP have said of it."""
+
+    def __init__(self, stack: Stack) -> None:
+        self.stack = stack
+        self.said = ""
+        self._environment = stack.command_environment()
+        del self._environment["HOPLINE_PASSWORD"]
+
+    def hopline(self, *arguments: str, given: str = "") -> None:
+        """A command; what it is given is nowhere to be seen while it waits for it."""
+        with subprocess.Popen(
+            [HOPLINE, *arguments], env=self._environment, text=True,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        ) as command:  # fmt: skip
+            assert in_processes(SECRETS) <= PROCESSES
+            said = command.communicate(given, timeout=60)[0]
+        assert command.returncode == 0, said
+        self.said += said
+
+    def add(self, name: str, password: str, *arguments: str) -> None:
+        self.hopline("users", "add", name, "--password-file", "-", *arguments, given=f"{password}\n")
+
+    def sign_in(self, user: str) -> None:
+        """A traced message goes through; then the client says that it has another password."""
+        address = replace(self.stack.address, user=user, password=PASSWORDS[user])
+        with connected(address, client_properties={"connection_name": "a client"}) as connection:
+            channel = connection.channel()
+            channel.confirm_delivery()
+            channel.queue_declare("work", durable=True)
+            properties = pika.BasicProperties(message_id="one", delivery_mode=2)
+            channel.basic_publish("", "work", b"a message", properties)
+            fetch(channel, "work")
+            connection.update_secret(PASSWORDS["renewed"], "it is time")
+            wait_until(lambda: "new secret is wrong" in self.stack.log.read_text(errors="replace"), 20, "comparison")
+
+    def ask(self, user: str, password: str) -> None:
+        """Over HTTP."""
+        request = urllib.request.Request(f"http://{HOST}:{self.stack.http_port}/api/trace/one")
+        request.add_header("Authorization", f"Basic {base64.b64encode(f'{user}:{password}'.encode()).decode()}")
+        try:
+            with urllib.request.urlopen(request, timeout=10) as answer:
+                self.said += answer.read().decode()
+        except urllib.error.HTTPError as failure:
+            with failure:
+                self.said += failure.read().decode() + str(failure.headers)
+
+    def stumble(self, mechanism: str, response: bytes) -> None:
+        """A client whose response is not as its mechanism wants it."""
+        address = self.stack.address
+        with socket.create_connection((address.host, address.port), 10) as made:
+            arguments = (EMPTY, short(mechanism), len(response).to_bytes(4, "big"), response, short("en_US"))
+            made.sendall(HEADER + method(10, 11, *arguments, channel=0))
+            while data := made.recv(65536):
+                self.said += data.decode("latin-1")
+
+    def call(self, address: str, said: str) -> None:
+        """Somebody who does not know the stack's secret calls the store."""
+        with grpc.insecure_channel(address) as channel, pytest.raises(grpc.RpcError) as failure:
+            StoreStub(channel).AllocateOrigin(
+                store_pb2.AllocateOriginRequest(), metadata=[(secret.FIELD, f"Bearer {said}")], timeout=10
+            )
+        self.said += str(failure.value)
+
+
+@pytest.fixture(scope="module")
+def used(stack: Stack, tmp_path_factory: pytest.TempPathFactory) -> Used:
+    """After all that needs a secret was done with the stack, some of it wrongly."""
+    used = Used(stack)
+    file = tmp_path_factory.mktemp("password") / "file"
+    file.write_text(PASSWORDS["by-file"])
+    used.hopline("tracing", "rules", "add", "all")
+    used.hopline("users", "add", "by-file", "--password-file", str(file), "--tag", "monitoring")
+    for password in ("changed", "by-input"):
+        used.add("by-input", PASSWORDS[password])
+    for user in ("first", "by-file", "by-input"):
+        wait_until(lambda user=user: _comes_in(used, user), 20, "sign-in")
+        used.ask(user, PASSWORDS[user])
+        used.ask(user, PASSWORDS["wrong"])
+        for _ in range(OF_USER_THERE.burst + 2):
+            used.stumble("PLAIN", f"\0{user}\0{PASSWORDS['wrong']}".encode())
+    for mechanism in ("PLAIN", "AMQPLAIN"):
+        used.stumble(mechanism, PASSWORDS["malformed"].encode())
+    used.call(stack.command_environment()["HOPLINE_STORE_ADDRESS"], PASSWORDS["stranger"])
+    for command in ("users list", "health", "partitions --json", "tracing --json"):
+        used.hopline(*command.split())
+    wait_until(lambda: FiledLedger(stack.data).ways(), 30, "filed rows")
+    used.hopline("trace", "one", "--json")
+    return used
+
+
+def _comes_in(used: Used, user: str) -> bool:
+    with suppress(AMQPError):
+        used.sign_in(user)
+        return True
+    return False
+
+
+def test_processes(used: Used) -> None:
+    """Who has to have a secret was given it; nobody else on this machine has it in a command or an environment."""
+    assert in_processes(SECRETS) == PROCESSES
+
+
+def test_files(used: Used) -> None:
+    """The ledger's files, NATS's, spans, configuration records: of users there are hashes, secrets have their files."""
+    assert in_files(SECRETS, used.stack.data) == FILES
+    hashed = in_files({"a hash": [b"$argon2id$"]}, used.stack.data)
+    assert {path.partition("-")[0] for _, path in hashed} == {"hopline.db"}
+
+
+def test_what_is_said(used: Used) -> None:
+    """Logs at their most talkative, answers of commands, of HTTP and to clients that stumble."""
+    log = used.stack.log.read_text(errors="replace")
+    missing = [event for event in EVENTS if event not in log]
+    assert missing == []
+    assert in_text(SECRETS, log) == []
+    assert in_text(SECRETS, used.said) == []
+
+
+def test_it_would_be_found(used: Used, tmp_path: Path) -> None:
+    """The search finds what is there: in a command, an environment, a file, a text, as clients write it."""
+    [password, plain, basic] = SECRETS["wrong"]
+    command = [sys.executable, "-c", "input()", password]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, env={**os.environ, "X": plain.decode()}) as process:
+        found = {where for name, _, where in in_processes(SECRETS) - PROCESSES if name == "wrong"}
+        process.communicate(b"\n")
+    assert found == {"cmdline", "environ"}
+    (tmp_path / "file").write_bytes(basic)
+    assert in_files(SECRETS, tmp_path) == {("wrong", "file")}
