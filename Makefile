@@ -7,7 +7,7 @@ TOOLS := $(VENV)/.tools
 SOURCES := pyproject.toml hatch_build.py $(wildcard proto/*.proto)
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check
 
-.PHONY: run test test-stacks test-compute lint check bench suites fuzz chaos simulate simulate-mutants format images compose-up clean
+.PHONY: run test test-stacks test-compute lint check bench doors suites fuzz chaos simulate simulate-mutants format images compose-up clean
 
 # What the broker itself needs.
 $(BROKER): $(SOURCES)
@@ -68,6 +68,10 @@ bench: $(TOOLS)
 # `python -m suites --help` choose.
 suites: $(TOOLS)
 	$(BIN)/python -m suites $(SUITES)
+
+# Wrong passwords at 200 a second, ten thousand half-open peers and others, beside a client that behaves: ten minutes.
+doors: $(TOOLS)
+	$(BIN)/python -m benchmarks.doors
 
 fuzz: $(TOOLS)
 	HYPOTHESIS_PROFILE=long $(BIN)/pytest -q --timeout=0 -m fuzz tests

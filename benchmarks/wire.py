@@ -56,14 +56,17 @@ def long(data: bytes) -> bytes:
     return struct.pack(">I", len(data)) + data
 
 
-def publication(exchange: str, routing_key: str, body: bytes, *, persistent: bool) -> bytes:
+def publication(exchange: str, routing_key: str, body: bytes, *, persistent: bool, mandatory: bool = False) -> bytes:
     """The frames of one basic.publish; its only property is the delivery mode."""
-    return publication_of(exchange, routing_key, struct.pack(">HB", 0x1000, 2 if persistent else 1), body)
+    properties = struct.pack(">HB", 0x1000, 2 if persistent else 1)
+    return publication_of(exchange, routing_key, properties, body, mandatory=mandatory)
 
 
-def publication_of(exchange: str, routing_key: str, properties: bytes, body: bytes) -> bytes:
+def publication_of(
+    exchange: str, routing_key: str, properties: bytes, body: bytes, *, mandatory: bool = False
+) -> bytes:
     """The same with these properties, flags and values."""
-    published = method(CHANNEL, 60, 40, b"\0\0" + short(exchange) + short(routing_key) + b"\0")
+    published = method(CHANNEL, 60, 40, b"\0\0" + short(exchange) + short(routing_key) + bytes([mandatory]))
     header = frame(HEADER, CHANNEL, struct.pack(">HHQ", 60, 0, len(body)) + properties)
     chunks = [body[at : at + LARGEST_BODY_FRAME] for at in range(0, len(body), LARGEST_BODY_FRAME)]
     return published + header + b"".join([frame(BODY, CHANNEL, chunk) for chunk in chunks])
@@ -150,6 +153,13 @@ class Connection:
             self.call(60, 10, struct.pack(">IHB", 0, prefetch, 0))
         flags = bytes([0 if prefetch else 2])
         self.call(60, 20, b"\0\0" + short(queue) + short(consumer_tag(number)) + flags + NO_TABLE)
+
+    def publish_and_get(self, message: bytes, queue: str) -> None:
+        """Publishes an encoded message, waits for its confirm, and gets one from the queue, without acknowledgement."""
+        self.socket.sendall(message)
+        self.expect(60, 80)
+        self.call(60, 70, b"\0\0" + short(queue) + b"\1")
+        self.skip_content()
 
     def close_channel(self) -> None:
         """Returns when the broker has handled everything sent before."""
