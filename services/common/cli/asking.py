@@ -19,8 +19,11 @@ from services.common.runtime import CannotStart, end
 _Result = TypeVar("_Result")
 
 
-def read_settings() -> Settings:
-    """With the secret that goes with them. Exits with status 2 and a line for each variable that has no meaning."""
+def read_settings(*, calls: bool = True) -> Settings:
+    """With the secret that goes with them, unless the command `calls` no service.
+
+    Exits with status 2 and a line for each variable that has no meaning.
+    """
     try:
         settings = Settings()
     except ValidationError as error:
@@ -29,7 +32,8 @@ def read_settings() -> Settings:
             typer.echo(f"{variable}={fault['input']}: {fault['msg']}", err=True)
         raise typer.Exit(2) from None
     try:
-        secret.use_that_of(settings)
+        if calls:
+            secret.use_that_of(settings)
     except CannotStart as error:
         fail(str(error), status=2)
     return settings
