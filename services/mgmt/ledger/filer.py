@@ -53,6 +53,8 @@ _LEAST_STREAM = 1 << 20  # bytes of rows that NATS keeps meanwhile, where it sha
 _RESTS = 1.0
 _RESTS_TO_TIDY = 5.0
 _LAST_WORDS = 5.0
+_NO_SPACE = "no space left"  # JetStream has no code for it
+_BUS_FULL = "NATS cannot write the record of messages: make room on its disk, it goes on by itself"
 _UNREADABLE = (DecodeError, ValueError, LookupError, UnknownPlugin, pa.ArrowException)
 
 
@@ -168,9 +170,11 @@ class Filer:
             await self._file(session)
             self._lease.require()
             await session.feed.renew(self._bounds())
-            raise Away("NATS could not write the record of messages: make room on its disk, it goes on by itself")
+            raise Away(_BUS_FULL)
 
     def _told(self, failure: Exception) -> str:
+        if isinstance(failure, Away) and _NO_SPACE in str(failure):
+            return _BUS_FULL
         if not isinstance(failure, OSError) or failure.errno != errno.ENOSPC:
             return str(failure)
         return f"{failure.strerror}: make room for {self._cabinet.folder} of mgmt, it goes on by itself"

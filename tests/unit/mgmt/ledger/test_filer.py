@@ -13,6 +13,7 @@ import nats
 import pytest
 
 from services.common import disk
+from services.common.bus.nats_link import Away
 from services.common.clients.store import StoreClient
 from services.common.config import Settings
 from services.common.disk import Room
@@ -207,6 +208,18 @@ async def test_a_full_disk_of_nats(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         assert office.filed.doubled() == []
         assert office.gaps() == []
         await office.stop()
+
+
+async def test_nats_says_that_its_disk_is_full(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has words for that and no code: whoever asks is told whose disk it is, and what to do."""
+
+    async def refuse(*_: object) -> None:
+        raise Away("nats: ServerError: code=500 err_code=10069 description='write meta.inf: no space left on device'")
+
+    monkeypatch.setattr(stream, "configure", refuse)
+    filer = office.join()
+    await until(lambda: filer.trouble)
+    assert filer.trouble == "NATS cannot write the record of messages: make room on its disk, it goes on by itself"
 
 
 async def test_what_was_told_while_nobody_filed_is_filed(office: Office) -> None:
