@@ -6,6 +6,7 @@ import asyncio
 import errno
 import shutil
 from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -107,12 +108,20 @@ async def until(condition: Callable[[], object], seconds: float = 20) -> None:
             await asyncio.sleep(0.05)
 
 
+@asynccontextmanager
+async def opened(folder: Path, bus: Path | None = None) -> AsyncIterator[Office]:
+    office = Office(folder, bus)
+    await office.start()
+    try:
+        yield office
+    finally:
+        await office.stop()
+
+
 @pytest.fixture
 async def office(tmp_path: Path) -> AsyncIterator[Office]:
-    office = Office(tmp_path)
-    await office.start()
-    yield office
-    await office.stop()
+    async with opened(tmp_path) as office:
+        yield office
 
 
 async def test_rows_are_offered_at_once_and_filed_soon(office: Office) -> None:
@@ -173,41 +182,37 @@ async def test_a_full_disk_of_the_ledger(tmp_path: Path, monkeypatch: pytest.Mon
     """It may have one of its own: why nothing is filed is said, with the folder; rows wait until there is room."""
     monkeypatch.setattr(filer_module, "_LOW_SECONDS", 0.05)
     with small_disk(tmp_path / "ledger", 8) as small:
-        office = Office(tmp_path)
-        await office.start()
-        filer = office.join()
-        office.tell("a", 1)
-        await until(lambda: office.uids() == [1])
-        filled = fill(small)
-        office.tell("a", 2)
-        await until(lambda: f"make room for {small} of mgmt" in filer.trouble)
-        filled.unlink()
-        office.tell("a", 3)
-        await until(lambda: office.uids() == [1, 2, 3] and not filer.trouble)
-        assert office.filed.doubled() == []
-        assert office.gaps() == []
-        await office.stop()
+        async with opened(tmp_path) as office:
+            filer = office.join()
+            office.tell("a", 1)
+            await until(lambda: office.uids() == [1])
+            filled = fill(small)
+            office.tell("a", 2)
+            await until(lambda: f"make room for {small} of mgmt" in filer.trouble)
+            filled.unlink()
+            office.tell("a", 3)
+            await until(lambda: office.uids() == [1, 2, 3] and not filer.trouble)
+            assert office.filed.doubled() == []
+            assert office.gaps() == []
 
 
 async def test_a_full_disk_of_nats(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Why nothing is filed is said; once there is room all goes on, with what was told before and meanwhile."""
     monkeypatch.setattr(filer_module, "_QUIET", 1.0)
     with small_disk(tmp_path / "small", 8) as small:
-        office = Office(tmp_path, small)
-        await office.start()
-        filer = office.join()
-        office.tell("a", 1)
-        await until(lambda: office.uids() == [1])
-        filled = fill(small)
-        office.tell_much("a")
-        await until(lambda: "make room on its disk" in filer.trouble)
-        filled.unlink()
-        office.tell("a", 50_001)
-        await until(lambda: 50_001 in office.uids() and not filer.trouble)
-        assert {1, 10_000, 50_001} <= set(office.uids())
-        assert office.filed.doubled() == []
-        assert office.gaps() == []
-        await office.stop()
+        async with opened(tmp_path, small) as office:
+            filer = office.join()
+            office.tell("a", 1)
+            await until(lambda: office.uids() == [1])
+            filled = fill(small)
+            office.tell_much("a")
+            await until(lambda: "make room on its disk" in filer.trouble)
+            filled.unlink()
+            office.tell("a", 50_001)
+            await until(lambda: 50_001 in office.uids() and not filer.trouble)
+            assert {1, 10_000, 50_001} <= set(office.uids())
+            assert office.filed.doubled() == []
+            assert office.gaps() == []
 
 
 async def test_nats_says_that_its_disk_is_full(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
