@@ -28,6 +28,7 @@ from services.gateway.opening import open_connection
 from services.gateway.record import NO_RECORD
 from services.gateway.requests import HANDLERS
 from services.gateway.requests.topology import delete_exclusive_queues
+from services.gateway.rest import Rest
 from services.gateway.session import Session
 from services.gateway.unread import Unread
 
@@ -77,6 +78,7 @@ class Connection(asyncio.Protocol):
         self.last_read = self.last_write = 0.0
         self.timers: list[asyncio.TimerHandle] = []
         self._farewell = Farewell(self)
+        self._rest = Rest(self)
 
     # -------------------------------------------------------------- the socket
 
@@ -92,6 +94,13 @@ class Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         self.last_read = self.loop.time()
+        self.carry_on(data)
+        if len(data) >= _MUCH and not self.lost:
+            self.hold(_MUCH)
+            self.loop.call_soon(self.release, _MUCH)
+
+    def carry_on(self, data: bytes) -> None:
+        """Carries out what `data` asks for, or a portion of what was read before."""
         try:
             for request in self.engine.receive(data):
                 self._handle(request)
@@ -102,9 +111,7 @@ class Connection(asyncio.Protocol):
         self.flush()
         if self._unread:
             self._unread.read()
-        if len(data) >= _MUCH and not self.lost:
-            self.hold(_MUCH)
-            self.loop.call_soon(self.release, _MUCH)
+        self._rest.look()
 
     def eof_received(self) -> bool:
         return False
@@ -246,6 +253,8 @@ class Connection(asyncio.Protocol):
             if not self._holds and self._transport and not self.lost:
                 self.last_read = self.loop.time()
                 self._transport.resume_reading()
+            elif self._holds == {self._rest}:
+                self._rest.look()
 
     @property
     def held(self) -> bool:
@@ -311,6 +320,7 @@ class Connection(asyncio.Protocol):
         for request in self.engine.pending_requests():
             self._handle(request)
         self._farewell.expect()
+        self._rest.look()
 
     def _open_session(self, request: v.OpenSession) -> None:
         self.sessions[request.session] = Session(request.session, self)

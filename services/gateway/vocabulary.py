@@ -288,7 +288,9 @@ class Engine(Protocol):
     name: str  # "AMQP 0-9-1"
 
     def receive(self, data: bytes) -> list[Request]:
-        """What the bytes ask for; may be called with any split of the stream."""
+        """What the bytes ask for; may be called with any split of the stream. Not all at once when it is much: then
+        `unread` says so, and the next call goes on, also with no bytes.
+        """
 
     def data_to_send(self) -> list[bytes]:
         """Takes what is to be written, in order."""
@@ -298,6 +300,10 @@ class Engine(Protocol):
         """Seconds between beats as negotiated, 0 for none. The connection calls `beat` when it has written nothing for
         half of it, and ends the peer after two without a byte from it.
         """
+
+    @property
+    def unread(self) -> bool:
+        """Whether more came than the last `receive` has looked at."""
 
     @property
     def incomplete(self) -> int:

@@ -35,6 +35,7 @@ HEADER = AMQP_0_9_1.header
 _CODE = struct.Struct(">I")
 _HELD_MAX = 16 << 10  # bytes from a peer that does not wait for the answers of the handshake
 _NEVER = 1 << 62
+_PORTION = 100  # requests, after which others have their turn; publishes that lie together are read together
 
 
 def create(limits: Limits, mechanisms: Sequence[str]) -> AmqpEngine:
@@ -52,11 +53,13 @@ class AmqpEngine:
         self._channels = Channels(self._peer)
         self._inbox = Inbox()
         self._code = 0  # of the method that is to blame when the frame at hand fails
+        self.unread = False  # as Engine says
 
     # -------------------------------------------------------------- from the peer
 
     def receive(self, data: bytes) -> list[Request]:
         """As Engine says."""
+        self.unread = False
         if self._connection.reads:
             waiting = self._inbox.add(data)
             if waiting is not None:
@@ -76,7 +79,7 @@ class AmqpEngine:
 
     def _parse_frames(self, data: bytes, position: int) -> tuple[int, int]:
         """Handles whole frames; gives where it stopped and how many bytes are needed from there to go on."""
-        end, connection = len(data), self._connection
+        end, connection, requests = len(data), self._connection, self._peer.requests
         while end - position >= frames.HEAD.size:
             if connection.waits_for_broker or not connection.reads:
                 break
@@ -87,6 +90,9 @@ class AmqpEngine:
             after = position + size + frames.OVERHEAD
             if after > end:
                 return position, size + frames.OVERHEAD
+            if len(requests) >= _PORTION:
+                self.unread = True
+                return position, 0
             hot = self._hot(kind, size, data, position)
             if hot > position:
                 position = hot
@@ -257,6 +263,7 @@ class AmqpEngine:
 
     def _resume(self) -> None:
         """Reads what was held back while the broker had to answer first."""
+        self.unread = False
         if self._connection.reads and self._inbox.size:
             self._parse(self._inbox.take())
         elif not self._connection.waits_for_broker:

@@ -1,0 +1,60 @@
+"""Many requests in one read are given in portions, so that one peer's do not hold up everybody's."""
+
+from __future__ import annotations
+
+from pamqp import commands
+
+from services.gateway.vocabulary import DeclareQueue, Publish
+from tests.support.amqp_playbook import Playbook, content, written
+
+_MOST = 100
+
+
+def test_a_read_full_of_requests_comes_in_portions() -> None:
+    """All of them, in their order, however many lie in one read; `unread` says that there are more."""
+    book = Playbook().running()
+    data = b"".join([written(1, commands.Queue.Declare(queue=f"q{number}")) for number in range(1000)])
+    requests = book.engine.receive(data[:-5])
+    portions = [len(requests)]
+    while book.engine.unread:
+        requests += (portion := book.engine.receive(b""))
+        portions.append(len(portion))
+    requests += book.engine.receive(data[-5:])
+    assert max(portions) <= _MOST
+    assert not book.engine.unread
+    assert [each.name for each in requests if isinstance(each, DeclareQueue)] == [
+        f"q{number}" for number in range(1000)
+    ]
+
+
+def test_more_bytes_come_behind_what_is_unread() -> None:
+    """What is read meanwhile does not overtake it."""
+    book = Playbook().running()
+    declares = b"".join([written(1, commands.Queue.Declare(queue="q")) for _ in range(2 * _MOST)])
+    requests = book.engine.receive(declares)
+    assert book.engine.unread
+    requests += book.engine.receive(content(1, b"last"))
+    while book.engine.unread:
+        requests += book.engine.receive(b"")
+    assert len(requests) == 2 * _MOST + 1
+    assert isinstance(requests[-1], Publish)
+
+
+def test_publishes_that_lie_together_are_one_portion() -> None:
+    """They cost little, each, and are handed on together."""
+    book = Playbook().running()
+    data = b"".join([content(1, b"x", routing_key=f"q{number}") for number in range(5 * _MOST)])
+    assert sum(len(each.bodies) for each in book.engine.receive(data) if isinstance(each, Publish)) == 5 * _MOST
+    assert not book.engine.unread
+
+
+def test_a_close_behind_unread_requests_is_heard() -> None:
+    """After the broker has ended the connection, what is unread asks for nothing, and close-ok is found behind it."""
+    book = Playbook().running()
+    declares = b"".join([written(1, commands.Queue.Declare(queue="q")) for _ in range(5 * _MOST)])
+    book.engine.receive(declares + written(0, commands.Connection.Close(200, "", 0, 0)))
+    assert book.engine.unread
+    requests = []
+    while book.engine.unread:
+        requests += book.engine.receive(b"")
+    assert type(requests[-1]).__name__ == "Close"
