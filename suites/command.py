@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-LAST_WORDS_SECONDS = 20.0
+INTERRUPTS = 4
+LAST_WORDS_SECONDS = 5.0
+"""After each interrupt: the first one may only reach the test that hangs."""
 
 
 def run(
@@ -62,9 +64,11 @@ def _wait(process: subprocess.Popen[bytes], seconds: float) -> bool:
     try:
         process.wait(seconds)
     except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGINT)
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(LAST_WORDS_SECONDS)
+        for _ in range(INTERRUPTS):
+            os.killpg(process.pid, signal.SIGINT)
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(LAST_WORDS_SECONDS)
+                break
         return False
     return True
 

@@ -35,7 +35,8 @@ SUITES = (
         "pytest",
         Repository("mosquito/aio-pika", "9.6.0"),
         install=("pytest>=8.4,<9", "aiomisc-pytest>=2,<3", "aiomisc>=18,<19", "shortuuid", "timeout-decorator"),
-        arguments=("tests",),
+        # Those left out keep the client busy for most of the half minute that they allow, at any broker.
+        arguments=("tests", "-k", "not stairway"),
         environment=CONTAINERLESS,
         seconds=1200,
         replaced={"tests/docker_client.py": "docker_client.py"},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import TYPE_CHECKING
 
@@ -33,9 +34,11 @@ class Pytest:
         stamp.write_text("\n".join(wanted))
 
     def command(self, suite: Suite, place: Place, report: Path) -> Command:
-        python = str(place.home / "venv/bin/python")
+        programs = place.home / "venv/bin"
         options = ["-p", "no:cacheprovider", "--timeout", str(TEST_SECONDS), "-ra", f"--junitxml={report}"]
-        return Command([python, "-m", "pytest", *options, *suite.arguments])
+        # Tests start programs of the library by their names.
+        path = {"PATH": f"{programs}{os.pathsep}{os.environ.get('PATH', os.defpath)}"}
+        return Command([str(programs / "python"), "-m", "pytest", *options, *suite.arguments], path)
 
     def read(self, report: Path) -> Results:
         return read_junit(report)
