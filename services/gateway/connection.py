@@ -78,7 +78,7 @@ class Connection(asyncio.Protocol):
         self.last_read = self.last_write = 0.0
         self.timers: list[asyncio.TimerHandle] = []
         self._farewell = Farewell(self)
-        self._rest = Rest(self)
+        self.rest = Rest(listener.turns)
 
     # -------------------------------------------------------------- the socket
 
@@ -94,15 +94,17 @@ class Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         self.last_read = self.loop.time()
-        self.carry_on(data)
+        self.rest.read(self, data)
         if len(data) >= _MUCH and not self.lost:
             self.hold(_MUCH)
             self.loop.call_soon(self.release, _MUCH)
 
-    def carry_on(self, data: bytes) -> None:
-        """Carries out what `data` asks for, or a portion of what was read before."""
+    def carry_out_all(self, data: bytes) -> int:
+        """Carries out what `data` asks for, or more of what came before; gives how many requests there were."""
+        requests: list[v.Request] = []
         try:
-            for request in self.engine.receive(data):
+            requests = self.engine.receive(data)
+            for request in requests:
                 self._handle(request)
             self.listener.incoming.note(self, self.engine.incomplete)
             self._farewell.expect()
@@ -111,7 +113,7 @@ class Connection(asyncio.Protocol):
         self.flush()
         if self._unread:
             self._unread.read()
-        self._rest.look()
+        return len(requests)
 
     def eof_received(self) -> bool:
         return False
@@ -253,8 +255,8 @@ class Connection(asyncio.Protocol):
             if not self._holds and self._transport and not self.lost:
                 self.last_read = self.loop.time()
                 self._transport.resume_reading()
-            elif self._holds == {self._rest}:
-                self._rest.look()
+            elif self._holds == {self.rest}:
+                self.rest.look(self)
 
     @property
     def held(self) -> bool:
@@ -320,7 +322,7 @@ class Connection(asyncio.Protocol):
         for request in self.engine.pending_requests():
             self._handle(request)
         self._farewell.expect()
-        self._rest.look()
+        self.rest.look(self)
 
     def _open_session(self, request: v.OpenSession) -> None:
         self.sessions[request.session] = Session(request.session, self)

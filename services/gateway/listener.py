@@ -19,6 +19,7 @@ from services.gateway.doors import Doors, files
 from services.gateway.incoming import Incoming
 from services.gateway.listening import listen_at
 from services.gateway.proxied import Proxied
+from services.gateway.turns import Turns
 
 if TYPE_CHECKING:
     from services.common.config import Settings
@@ -48,6 +49,7 @@ class Listener:
         self.broker = broker
         self.authenticator = authenticator
         self.incoming = Incoming(min(available() // 8, settings.incoming_memory), settings.incoming_timeout)
+        self.turns = Turns()
         self.doors = Doors(settings.max_connections, files())
         self.tasks = Tasks()
         self.balancers = Balancers(settings.proxy_sources, self.tasks)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from services.gateway.connection import Connection
 
 _WAITING_BYTES = 1 << 20  # of requests behind one that takes its time; beyond, the connection is read no further
-_REQUEST_BYTES = 4 << 10  # that a request takes besides messages
+_REQUEST_BYTES = 16 << 10  # that a request counts for besides messages: hundreds that wait gain nobody anything
 _TURN = 128 << 10  # bytes that a session writes of what waits before it is another one's turn
 
 

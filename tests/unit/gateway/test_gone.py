@@ -17,6 +17,7 @@ from services.gateway.doors import Doors
 from services.gateway.incoming import Incoming
 from services.gateway.protocols.amqp_0_9.engine import create
 from services.gateway.protocols.limits import Limits
+from services.gateway.turns import Turns
 from tests.support.amqp_playbook import HEADER
 from tests.support.programs import until
 
@@ -38,6 +39,7 @@ class Listener:
         self.tasks = Tasks()
         self.settings = SimpleNamespace(handshake_timeout=60, unread_timeout=60)
         self.broker = SimpleNamespace(flush_soon=Connection.flush)
+        self.turns = Turns()
         self.doors = Doors(0, 1024)
         self.incoming = Incoming(1 << 20, 60)
 

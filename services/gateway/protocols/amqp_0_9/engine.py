@@ -35,7 +35,7 @@ HEADER = AMQP_0_9_1.header
 _CODE = struct.Struct(">I")
 _HELD_MAX = 16 << 10  # bytes from a peer that does not wait for the answers of the handshake
 _NEVER = 1 << 62
-_PORTION = 100  # requests, after which others have their turn; publishes that lie together are read together
+_PORTION = 50  # requests, after which others have their turn; publishes that lie together are read together
 
 
 def create(limits: Limits, mechanisms: Sequence[str]) -> AmqpEngine:

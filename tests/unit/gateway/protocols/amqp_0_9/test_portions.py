@@ -7,7 +7,7 @@ from pamqp import commands
 from services.gateway.vocabulary import DeclareQueue, Publish
 from tests.support.amqp_playbook import Playbook, content, written
 
-_MOST = 100
+_MOST = 50
 
 
 def test_a_read_full_of_requests_comes_in_portions() -> None:
