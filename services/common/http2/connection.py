@@ -196,18 +196,19 @@ class Connection:
             if len(payload) < 5:
                 raise ConnectionFault(ErrorCode.FRAME_SIZE_ERROR, "HEADERS that are cut off")
             payload = payload[5:]
-        self._block = (frame.stream, bool(frame.flags & Flag.END_STREAM), bytearray(payload))
-        if frame.flags & Flag.END_HEADERS:
-            self._block_is_complete()
+        self._block = (frame.stream, bool(frame.flags & Flag.END_STREAM), bytearray())
+        self._add_to_block(self._block[2], payload, frame.flags)
 
     def _continuation(self, frame: Frame) -> None:
         if self._block is None:
             raise ConnectionFault(ErrorCode.PROTOCOL_ERROR, "a continuation of nothing")
-        block = self._block[2]
-        block += frame.payload
+        self._add_to_block(self._block[2], frame.payload, frame.flags)
+
+    def _add_to_block(self, block: bytearray, part: bytes | memoryview, flags: int) -> None:
+        block += part
         if len(block) > _LARGEST_BLOCK:
             raise ConnectionFault(ErrorCode.ENHANCE_YOUR_CALM, f"header fields of more than {_LARGEST_BLOCK} octets")
-        if frame.flags & Flag.END_HEADERS:
+        if flags & Flag.END_HEADERS:
             self._block_is_complete()
 
     def _block_is_complete(self) -> None:
@@ -217,11 +218,14 @@ class Connection:
             fields = [(str(name), str(value)) for name, value in self._decoder.decode(bytes(block))]
         except HPACKError as error:
             raise ConnectionFault(ErrorCode.COMPRESSION_ERROR, f"header fields: {error}") from None
+        were_some = number in self._streams  # a server's streams begin with them
         stream = self._streams.get(number) or self._opened(number)
         if stream is None:
             return
         if stream.peer_ended:
             raise StreamFault(number, ErrorCode.STREAM_CLOSED, "header fields after the end of the stream")
+        if were_some and not ended and not self._is_client:
+            raise StreamFault(number, ErrorCode.PROTOCOL_ERROR, "trailers that do not end the stream")
         self._events.append(Headers(number, fields, ended))
         if ended:
             self._peer_ended(number, stream)
@@ -240,6 +244,13 @@ class Connection:
         stream = self._streams[number] = self._new_stream()
         return stream
 
+    def _priority(self, frame: Frame) -> None:
+        """Nothing comes of it, but it must be one (section 6.3)."""
+        if not frame.stream:
+            raise ConnectionFault(ErrorCode.PROTOCOL_ERROR, "PRIORITY of no stream")
+        if len(frame.payload) != 5 and frame.stream in self._streams:
+            raise StreamFault(frame.stream, ErrorCode.FRAME_SIZE_ERROR, f"PRIORITY of {len(frame.payload)} octets")
+
     def _rst_stream(self, frame: Frame) -> None:
         _require(frame, 4)
         if self._stream(frame):
@@ -252,7 +263,7 @@ class Connection:
             _require(frame, 0)
             return
         for identifier, value in frames.read_settings(frame.payload):
-            if check(identifier, value):
+            if check(identifier, value, of_server=self._is_client):
                 self._sending.apply(identifier, value, self._streams)
         self._asked()
         self._write(frames.frame(Type.SETTINGS, Flag.ACK, 0))
@@ -303,6 +314,7 @@ class Connection:
     _HANDLERS: ClassVar[dict[int, Callable[[Any, Frame], None]]] = {
         Type.DATA: _data,
         Type.HEADERS: _headers,
+        Type.PRIORITY: _priority,
         Type.RST_STREAM: _rst_stream,
         Type.SETTINGS: _settings,
         Type.PUSH_PROMISE: _push_promise,

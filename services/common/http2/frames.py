@@ -13,6 +13,7 @@ PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 HEADER_SIZE = 9
 LARGEST_STREAM = (1 << 31) - 1
 _ROOM = 512 << 10  # octets that are read at once; more once a frame was larger
+_MOST_SETTINGS = 100  # in a frame, of which half a dozen are known: each may change the windows of all streams
 
 _HEADER = struct.Struct(">HBBBL")  # length as 16 + 8 bits, type, flags, stream
 _LONG = struct.Struct(">L")
@@ -124,9 +125,11 @@ def settings(values: dict[int, int]) -> bytes:
 
 
 def read_settings(payload: bytes | memoryview) -> Iterator[tuple[int, int]]:
-    """Identifiers and values. Raises ConnectionFault (FRAME_SIZE_ERROR)."""
+    """Identifiers and values. Raises ConnectionFault (FRAME_SIZE_ERROR; ENHANCE_YOUR_CALM, section 10.5)."""
     if len(payload) % _SETTING.size:
         raise ConnectionFault(ErrorCode.FRAME_SIZE_ERROR, "SETTINGS that are cut off")
+    if len(payload) > _MOST_SETTINGS * _SETTING.size:
+        raise ConnectionFault(ErrorCode.ENHANCE_YOUR_CALM, f"more than {_MOST_SETTINGS} settings in a frame")
     return _SETTING.iter_unpack(payload)
 
 

@@ -12,6 +12,8 @@ from services.common.http2.messages import PREFIX_SIZE, prefix
 from services.common.http2.settings import LARGEST_WINDOW, Setting, initial
 from services.common.http2.stream import Stream
 
+_LARGEST_TABLE = initial()[Setting.HEADER_TABLE_SIZE]  # of ours, however much the peer would keep
+
 
 class Sending:
     """Frames in order; messages that the windows do not allow yet stay with their streams."""
@@ -20,6 +22,7 @@ class Sending:
         self.out: list[bytes | memoryview] = []
         self.unsent = 0  # octets of messages that wait
         self._encoder = Encoder()
+        self._table_sizes: tuple[int, ...] = ()  # since header fields were sent: the smallest, and what holds now
         self._theirs = initial()
         self._window = self.stream_window
 
@@ -69,15 +72,23 @@ class Sending:
 
     def fields(self, number: int, fields: Fields, *, end: bool) -> None:
         """Header fields, in as many frames as they take (section 6.10)."""
+        self._resize_table()
         block = self._encoder.encode(fields)
         size = self._theirs[Setting.MAX_FRAME_SIZE]
-        parts = [block[at : at + size] for at in range(0, len(block), size)]
+        parts = [block[at : at + size] for at in range(0, len(block) or 1, size)]
         for index, part in enumerate(parts):
             flags = Flag.END_HEADERS if index == len(parts) - 1 else 0
             if index:
                 self.out.append(frames.frame(Type.CONTINUATION, flags, number, part))
             else:
                 self.out.append(frames.frame(Type.HEADERS, flags | (Flag.END_STREAM if end else 0), number, part))
+
+    def _resize_table(self) -> None:
+        """The peer is told both sizes (RFC 7541 section 4.2); hpack forgets a change when it hears of it twice."""
+        for size in self._table_sizes:
+            if size != self._encoder.header_table_size:
+                self._encoder.header_table_size = size
+        self._table_sizes = ()
 
     def grow(self, increment: int) -> bool:
         """The peer takes more on the whole connection; False when its window would be too large."""
@@ -87,7 +98,8 @@ class Sending:
     def apply(self, identifier: int, value: int, streams: dict[int, Stream]) -> None:
         """A setting of the peer's. Raises ConnectionFault when a window becomes too large (section 6.9.2)."""
         if identifier == Setting.HEADER_TABLE_SIZE:
-            self._encoder.header_table_size = value
+            size = min(value, _LARGEST_TABLE)
+            self._table_sizes = (min(size, *self._table_sizes, _LARGEST_TABLE), size)
         elif identifier == Setting.INITIAL_WINDOW_SIZE:
             for stream in streams.values():
                 stream.window += value - self.stream_window

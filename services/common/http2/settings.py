@@ -55,11 +55,12 @@ def initial() -> dict[int, int]:
     return {setting: rule.initial for setting, rule in _RULES.items()}
 
 
-def check(identifier: int, value: int) -> bool:
-    """Whether a setting is known. Raises ConnectionFault when its value is out of range."""
+def check(identifier: int, value: int, *, of_server: bool) -> bool:
+    """Whether a setting of a peer's is known. Raises ConnectionFault when it may not have this value."""
     if identifier not in _RULES:
         return False
     rule = _RULES[Setting(identifier)]
-    if not rule.lowest <= value <= rule.highest:
+    highest = 0 if of_server and identifier == Setting.ENABLE_PUSH else rule.highest
+    if not rule.lowest <= value <= highest:
         raise ConnectionFault(rule.code, f"{Setting(identifier).name} cannot be {value}")
     return True

@@ -149,6 +149,15 @@ def test_the_peers_reset_ends_a_stream() -> None:
     assert one.raw() == b""
 
 
+def test_no_trailers_end_a_stream_too() -> None:
+    """Header fields of which there are none are still a frame (section 6.2)."""
+    one = server().started()
+    one.peer(one.headers(1, REQUEST, END_HEADERS | END_STREAM))
+    one.raw()
+    one.connection.end(1, [])
+    assert one.sent() == [Wire(HEADERS, END_HEADERS | END_STREAM, 1, b"")]
+
+
 def test_long_header_fields_are_continued() -> None:
     """A block larger than a frame goes out in CONTINUATION frames, END_HEADERS on the last (section 6.10)."""
     one = server().started()

@@ -20,6 +20,7 @@ from tests.support.http2_transcript import (
     PADDED,
     PING,
     PREFACE,
+    PRIORITY,
     PUSH_PROMISE,
     REQUEST,
     RST_STREAM,
@@ -91,6 +92,7 @@ _OF_THE_CONNECTION: dict[str, tuple[ErrorCode, Bytes]] = {
     "PING too short, 6.7": (_S, lambda one: frame(PING, 0, 0, bytes(7))),
     "PING too long, 6.7": (_S, lambda one: frame(PING, ACK, 0, bytes(9))),
     "PING of a stream, 6.7": (_P, lambda one: frame(PING, 0, 1, bytes(8))),
+    "PRIORITY of no stream, 6.3": (_P, lambda one: frame(PRIORITY, 0, 0, bytes(5))),
     "RST_STREAM cut off, 6.4": (_S, lambda one: frame(RST_STREAM, 0, 1, bytes(3))),
     "RST_STREAM of no stream, 6.4": (_P, lambda one: frame(RST_STREAM, 0, 0, bytes(4))),
     "RST_STREAM of an idle stream, 6.4": (_P, lambda one: frame(RST_STREAM, 0, 9, bytes(4))),
@@ -147,6 +149,20 @@ def test_a_server_cannot_open_streams() -> None:
         assert _ends(one, one.headers(number, REQUEST)) == (_P, 0)
 
 
+def test_a_server_cannot_ask_for_pushes() -> None:
+    """ENABLE_PUSH is not its to set, a client's is (section 6.5.2)."""
+    assert _ends(client().opened(), settings(enable_push=1)) == (_P, 0)
+    assert client().opened().peer(settings(enable_push=0)) == server().opened().peer(settings(enable_push=1)) == []
+
+
+def test_trailers_that_do_not_end_a_request() -> None:
+    """End its stream, as broken (section 8.1)."""
+    one = server().opened()
+    [reset] = one.peer(one.headers(1, TRAILERS))
+    assert (reset.stream, reset.code) == (1, _P)
+    assert one.sent() == [Wire(RST_STREAM, 0, 1, long(_P))]
+
+
 def test_a_new_initial_window_can_overflow_a_window() -> None:
     """FLOW_CONTROL_ERROR (section 6.9.2)."""
     one = client().opened()
@@ -164,6 +180,7 @@ def test_more_data_than_the_connections_window() -> None:
 _OF_A_STREAM: dict[str, tuple[ErrorCode, Bytes]] = {
     "its window grows by nothing, 6.9": (_P, lambda one: grow(1, 0)),
     "its window overflows, 6.9.1": (_F, lambda one: grow(1, _MOST)),
+    "PRIORITY cut off, 6.3": (_S, lambda one: frame(PRIORITY, 0, 1, bytes(4))),
     "data after its end, 5.1": (
         ErrorCode.STREAM_CLOSED,
         lambda one: frame(DATA, END_STREAM, 1) + frame(DATA, 0, 1, messages(b"x")),
