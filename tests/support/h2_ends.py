@@ -48,6 +48,8 @@ class OurEnd(End):
 
     def end(self, number: int) -> None:
         self.ended.add(number)
+        if not self.is_client and number not in self.peer_ended:
+            self.over.add(number)  # what the client still says, nobody listens to
         self.connection.end(number, TRAILERS)
 
     def reset(self, number: int) -> None:

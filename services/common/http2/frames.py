@@ -154,10 +154,12 @@ def read_long(payload: bytes | memoryview, at: int = 0) -> int:
 
 
 def unpadded(frame: Frame) -> bytes | memoryview:
-    """The payload without padding (section 6.1). Raises ConnectionFault (PROTOCOL_ERROR)."""
+    """The payload without padding (section 6.1). Raises ConnectionFault (PROTOCOL_ERROR; FRAME_SIZE_ERROR, 4.2)."""
     payload = frame.payload
     if not frame.flags & Flag.PADDED:
         return payload
-    if not payload or payload[0] >= len(payload):
+    if not payload:
+        raise ConnectionFault(ErrorCode.FRAME_SIZE_ERROR, "padding of no length")
+    if payload[0] >= len(payload):
         raise ConnectionFault(ErrorCode.PROTOCOL_ERROR, "padding that is longer than its frame")
     return payload[1 : len(payload) - payload[0]]

@@ -15,6 +15,7 @@ from services.common.http2 import connection
 from services.common.http2.settings import Setting
 from tests.support.h2_ends import End, OurEnd, TheirEnd
 from tests.support.http2_transcript import REQUEST, RESPONSE, TRAILERS, messages
+from tests.support.steady import STEADY
 
 OUR_WINDOW, OUR_CONNECTION = (
     70_000,
@@ -174,6 +175,7 @@ def _check_all_has_come(talk: Talk) -> None:
 
 
 @pytest.mark.fuzz
+@STEADY
 @given(st.booleans(), _FRAMES, _TALKS)
 def test_conversations(we_ask: bool, frames: list[tuple[int, int]], steps: list[tuple]) -> None:
     """Both ends hear the same messages, in order, whatever happens in between; no window is overrun, nothing stalls."""
@@ -193,6 +195,7 @@ def test_conversations(we_ask: bool, frames: list[tuple[int, int]], steps: list[
 
 
 @pytest.mark.fuzz
+@STEADY
 @given(st.booleans(), st.booleans(), _FRAMES, _TALKS)
 def test_the_last_word(we_part: bool, we_ask: bool, frames: list[tuple[int, int]], steps: list[tuple]) -> None:
     """GOAWAY is understood in the middle of anything, and what was said before it arrives."""

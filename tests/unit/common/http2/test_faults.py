@@ -106,7 +106,7 @@ _OF_THE_CONNECTION: dict[str, tuple[ErrorCode, Bytes]] = {
     "DATA of no stream, 6.1": (_P, lambda one: frame(DATA, 0, 0, messages(b"x"))),
     "DATA of an idle stream, 5.1": (_P, lambda one: frame(DATA, 0, 9, messages(b"x"))),
     "DATA with too much padding, 6.1": (_P, lambda one: frame(DATA, PADDED, 1, b"\x04" + bytes(3))),
-    "DATA without its padding, 6.1": (_P, lambda one: frame(DATA, PADDED, 1)),
+    "DATA without its padding, 4.2": (_S, lambda one: frame(DATA, PADDED, 1)),
     "HEADERS with too much padding, 6.2": (_P, lambda one: frame(HEADERS, END_HEADERS | PADDED, 1, b"\xff\x82")),
     "HEADERS without their priority, 6.2": (_S, lambda one: frame(HEADERS, END_HEADERS | WITH_PRIORITY, 1, bytes(4))),
     "HEADERS of no stream, 6.2": (_P, lambda one: one.headers(0, REQUEST)),
