@@ -122,7 +122,7 @@ DIFFERENCES = [
         "5.1: what comes of a stream that is over is passed over. We keep nothing of such streams, and one that was "
         "reset may still be written to; h2 remembers which were reset, and how others ended",
         GOES_ON,
-        (_stream(_C), _connection(_C), _connection(_P)),
+        (_stream(_C), _connection(_C), _connection(_P), _connection(_S)),
         lambda pair, wire: wire.kind in (*_FIELDS, DATA) and pair.is_over(wire.stream),
         lambda pair: frame(RST_STREAM, 0, 1, long(8)) + frame(DATA, 0, 1, messages(b"x")),
     ),
@@ -170,10 +170,10 @@ DIFFERENCES = [
         lambda pair: frame(RST_STREAM, 0, 0, bytes(3)),
     ),
     Difference(
-        "Two faults once more: h2 first sees what is cut off, ours a push, or padding that is too long",
+        "Two faults once more: h2 first sees what is cut off, ours a push, a stream that is idle, or padding too long",
         _connection(_P),
         (_connection(_S),),
-        _is(PUSH_PROMISE, HEADERS),
+        _is(PUSH_PROMISE, HEADERS, DATA),
         lambda pair: frame(PUSH_PROMISE, 0, 1, bytes(2)),
     ),
     Difference(
