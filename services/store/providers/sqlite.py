@@ -60,6 +60,7 @@ class SQLiteProvider:
         self._unchecked = 0
         self._checkpoint_at = _CHECKPOINT_BYTES
         self._checkpointing = False
+        self._snapshots = 0  # under way
 
     async def open(self) -> None:
         """On a full disk it waits for room, if there is not even what was set aside."""
@@ -121,9 +122,14 @@ class SQLiteProvider:
         return found
 
     async def make_room(self) -> None:
-        """The log is cut to nothing, and the file by pages that are free."""
+        """The log is cut to nothing, and the file by pages that are free; nothing while a snapshot holds the log.
+
+        Commits wait for the little that is left when the bulk is folded in, and never for who reads.
+        """
+        await self._checkpointer.rows("PRAGMA wal_checkpoint(PASSIVE)")
         for _ in range(_VACUUM_ROUNDS_WHEN_LOW):
-            await self._writer.rows("PRAGMA wal_checkpoint(TRUNCATE)")
+            if self._snapshots or not await self._writer.run(sqlite_write.cut_log):
+                return
             ((free,),) = await self._reader.rows("PRAGMA freelist_count")
             if not free:
                 return
@@ -194,12 +200,14 @@ class SQLiteProvider:
     async def snapshot(self) -> AsyncGenerator[Changes, None]:
         """By a connection of its own. The log keeps growing until it ends: it holds what it reads."""
         database = Database(self._path)
+        self._snapshots += 1
         try:
             await database.open()
             pieces = await database.run(sqlite_snapshot.begin)
             while changes := await database.run(lambda _: next(pieces, None)):
                 yield changes
         finally:
+            self._snapshots -= 1
             await database.close()
 
     def files(self) -> tuple[str, ...]:

@@ -56,6 +56,17 @@ def forget(connection: sqlite3.Connection, before: int) -> None:
         raise
 
 
+def cut_log(connection: sqlite3.Connection) -> bool:
+    """Folds the log in and cuts it to nothing; False when somebody reads in it, whom this does not wait for."""
+    ((patience,),) = connection.execute("PRAGMA busy_timeout").fetchall()
+    connection.execute("PRAGMA busy_timeout = 0")
+    try:
+        ((busy, _, _),) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    finally:
+        connection.execute(f"PRAGMA busy_timeout = {patience}")
+    return not busy
+
+
 def vacuum(connection: sqlite3.Connection, pages: int) -> None:
     """Gives so many free pages back to the file system, once the log is folded in."""
     # It takes one step for each page, and has no column: `execute` would take one step alone.

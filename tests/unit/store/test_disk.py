@@ -10,6 +10,7 @@ import pytest
 import structlog
 
 from services.common import disk as rooms
+from services.common.clock import monotonic
 from services.common.disk import Room, must_give_way, reserve
 from services.common.errors import InternalError
 from services.store.disk import Disk
@@ -20,6 +21,7 @@ from tests.support.programs import until
 from tests.support.store_house import House, content, dequeue, enqueue
 
 _MIB = 1 << 20
+_BUSY_SECONDS = 4  # a connection is patient with others for 5
 
 
 def size(folder: Path, pattern: str = "*") -> int:
@@ -121,6 +123,31 @@ async def test_what_is_given_back_when_room_is_short(tmp_path: Path) -> None:
     await house.stop()
     assert full > 3 * _MIB
     assert left < _MIB
+
+
+async def test_who_reads_does_not_hold_up_commits_when_room_is_short(tmp_path: Path) -> None:
+    """While a snapshot holds the log there is no waiting for it; once it is over the log is cut."""
+    provider = SQLiteProvider(tmp_path)
+    house = House("small", tmp_path, lambda _: provider)
+    await house.start()
+    await house.append(enqueue(10, 1))
+    reader = Database(tmp_path / "hopline.db")
+    await reader.open()
+    await reader.rows("BEGIN")
+    await reader.rows("SELECT * FROM lease")
+    snapshot = provider.snapshot()
+    await anext(snapshot)
+    await house.append(dequeue(10, 0))
+    started = monotonic()
+    await provider.make_room()
+    await snapshot.aclose()
+    await provider.make_room()
+    assert monotonic() - started < _BUSY_SECONDS
+    assert size(tmp_path, "*-wal")
+    await reader.close()
+    await provider.make_room()
+    assert not size(tmp_path, "*-wal")
+    await house.stop()
 
 
 class Full:
