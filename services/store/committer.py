@@ -3,12 +3,16 @@
 One loop prepares and writes, so nothing that decides about writes (epochs, live counts, outcomes, versions) can change
 between the decision and the disk. A group that cannot be written is tried again, the same, until it can: a provider
 that is full or broken makes everybody wait, and loses nothing.
+
+So that it does not get full, messages for which there is no room wait before they are part of a group, and with them
+what their writer has sent after them: it may refer to them. Leases, records and other writers go on.
 """
 
 from __future__ import annotations
 
 import asyncio
-from typing import Protocol
+from contextlib import suppress
+from typing import NamedTuple, Protocol
 
 from services.common.clock import epoch_ns
 from services.store.commit_spans import CommitSpans
@@ -31,6 +35,12 @@ class Work(Protocol):
         """The group is durable. Called for all work of a group, in the same order."""
 
 
+class _Submitted(NamedTuple):
+    work: Work
+    weight: int
+    writer: int
+
+
 class Committer:
     """Takes work from everywhere in the store, gives it to the provider group by group."""
 
@@ -42,26 +52,33 @@ class Committer:
         self._live = live
         self._running = running
         self._spans = spans or CommitSpans()
-        self._waiting: list[Work] = []
+        self._waiting: list[_Submitted] = []
+        self._held = False  # what waits, for room
         self._wake = asyncio.Event()
 
-    def submit(self, work: Work) -> None:
-        """Queues `work` for the next group."""
-        self._waiting.append(work)
+    def submit(self, work: Work, weight: int = 0, writer: int = 0) -> None:
+        """Queues `work` for the next group that has room for it.
+
+        `weight`: bytes of messages in it. Work of one `writer` keeps its order, and of none (0) as far as it weighs
+        nothing.
+        """
+        self._waiting.append(_Submitted(work, weight, writer))
         self._wake.set()
 
     async def run(self) -> None:
         """Commits for ever."""
         while True:
-            await self._wake.wait()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(RETRY_SECONDS if self._held else None):
+                    await self._wake.wait()
             self._wake.clear()
             # One turn of the loop: what arrived in the same turn joins the group.
             await asyncio.sleep(0)
             await self.commit_waiting()
 
     async def commit_waiting(self) -> None:
-        """Commits what waits now as one group; returns when that is durable."""
-        group, self._waiting = self._waiting, []
+        """Commits what waits now, as far as there is room for it, as one group; returns when that is durable."""
+        group = self._take()
         if not group:
             return
         draft, start = Draft(self._live, self._running.look()), epoch_ns()
@@ -77,6 +94,30 @@ class Committer:
                 self._spans.committed(draft.traced, messages, start, writing)
         for work in group:
             work.written()
+
+    def _take(self) -> list[Work]:
+        """What fits, in the order of submission; of a writer nothing behind what does not."""
+        submitted, self._waiting = self._waiting, []
+        room = self._disk.room_for_messages() if submitted else None
+        if room is None:
+            return [each.work for each in submitted]
+        taken: list[Work] = []
+        behind: set[int] = set()
+        for each in submitted:
+            if each.weight <= room and each.writer not in behind:
+                room -= each.weight
+                taken.append(each.work)
+            else:
+                self._waiting.append(each)
+                if each.writer:
+                    behind.add(each.writer)
+        self._hold(min((each.weight for each in self._waiting if each.weight), default=0))
+        return taken
+
+    def _hold(self, weight: int) -> None:
+        if self._held or weight:
+            self._held = bool(weight)
+            self._disk.hold(weight)
 
     async def _write(self, changes: Changes) -> None:
         while True:

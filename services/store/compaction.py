@@ -72,13 +72,18 @@ class Compaction:
         """Nobody waits."""
 
 
-async def compact(provider: Provider, live: Live, now: int) -> list[Compaction]:
-    """Work for contents that have been sparse for long, a few at once; `now` as the commits' stamps."""
+async def compact(provider: Provider, live: Live, now: int, room: int | None = None) -> list[Compaction]:
+    """Work for contents that have been sparse for long, a few at once, which take no more than `room` in bytes.
+
+    `now` as the commits' stamps.
+    """
     due = [number for number, since in live.sparse.items() if since <= now - _AGE_MS][:_AT_ONCE]
     found = []
     for number in due:
-        live.sparse.pop(number, None)
         content = live.contents.get(number)
+        if content and room is not None and (room := room - content.size) < 0:
+            break  # what it is rewritten to goes through the log
+        live.sparse.pop(number, None)
         if content is None or content.left * SPARSE >= content.total:
             continue
         # Counts first, then the read: entries that come in between change the counts, and the work is dropped.

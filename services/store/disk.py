@@ -1,7 +1,9 @@
 """Whether the store can go on writing. What it cannot, and why, is said in its log and to everybody who follows leases.
 
 Publishers wait from when the disk has less room than is kept in reserve. In that, leases, acknowledgements and the
-folding in of the log go on, so consumers can make room. A disk that others fill to the last byte makes all wait.
+folding in of the log go on, so consumers can make room. What publishers have sent before they were told is written in
+the reserve too, but for the last of it, which messages never get. A disk that others fill to the last byte makes all
+wait.
 """
 
 from __future__ import annotations
@@ -13,6 +15,8 @@ import structlog
 from services.common.disk import Room, mebibytes, reserve
 
 _ENOUGH = 1.25  # times the reserve: publishers go on
+_NEVER = 8  # an eighth of the reserve is for what is no message
+_TWICE = 2  # what is written is in the log, then in the file as well
 
 log = structlog.get_logger()
 
@@ -28,6 +32,7 @@ class Disk:
         self._failure = ""
         self._shortage = ""
         self._told = ""
+        self._held = 0
 
     @property
     def low(self) -> bool:
@@ -39,7 +44,7 @@ class Disk:
         found = self._room()
         if found is None:
             return
-        kept = reserve(self._configured, found.total)
+        kept = self._kept(found)
         low = found.free < (kept * _ENOUGH if self.low else kept)
         if low and not self.low:
             self._shortage = f"low on disk: {mebibytes(found.free)} free, {mebibytes(kept)} must be"
@@ -53,6 +58,23 @@ class Disk:
             self._shortage = ""
             log.info("there is room on the disk again", free=mebibytes(found.free))
         self._say()
+
+    def room_for_messages(self) -> int | None:
+        """Bytes of messages that may be written now; None: as many as there are."""
+        found = self._room()
+        return None if found is None else max(0, found.free - self._never(found)) // _TWICE
+
+    def hold(self, weight: int) -> None:
+        """So many bytes of messages, at least, wait until there is room for them; 0: none do any more."""
+        self._held = weight
+        self.look()
+
+    def _kept(self, found: Room) -> int:
+        held = self._held and self._never(found) + self._held * _TWICE
+        return max(reserve(self._configured, found.total), held)
+
+    def _never(self, found: Room) -> int:
+        return reserve(self._configured, found.total) // _NEVER
 
     def failed(self, failure: Exception) -> None:
         """A commit could not be written, and is tried again."""

@@ -66,7 +66,7 @@ class Housekeeping:
         if self._disk.low:
             await self._provider.make_room()
         now = self._running.look()
-        for work in await compact(self._provider, self._live, now):
+        for work in await compact(self._provider, self._live, now, self._disk.room_for_messages()):
             self._committer.submit(work)
         if tidy:
             self._transactions.forget(now - KEPT_MS)

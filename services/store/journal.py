@@ -40,9 +40,14 @@ class Journal:
         self._writers = writers
         self._refusals = {(row.writer, row.sequence): row.answer for row in refusals}
 
-    def append(self, writer: int, frame: JournalFrame, answer: Callable[[JournalAck], None]) -> None:
-        """Queues a frame; `answer` is called when its fate is durable."""
-        self._committer.submit(Append(self, writer, frame, answer))
+    def append(
+        self, writer: int, frame: JournalFrame, answer: Callable[[JournalAck], None], size: int | None = None
+    ) -> None:
+        """Queues a frame of so many bytes; `answer` is called when its fate is durable."""
+        # Of what is staged nothing is written before it is decided.
+        brings = frame.contents and not frame.transaction
+        weight = 0 if not brings else frame.ByteSize() if size is None else size
+        self._committer.submit(Append(self, writer, frame, answer), weight, writer)
 
     def accept(self, writer: int, frame: JournalFrame, draft: Draft) -> JournalAck:
         """Decides about a frame, and puts what can be written of it into the group."""
@@ -125,7 +130,7 @@ class Stream:
             size = frame.ByteSize()
             self._sizes.append(size)
             self._bytes += size
-            self._journal.append(writer, frame, self._answer)
+            self._journal.append(writer, frame, self._answer, size)
             if self._bytes > READ_AHEAD:
                 self._room.clear()
                 await self._room.wait()

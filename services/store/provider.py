@@ -220,7 +220,10 @@ class Provider(Entries, Transactions, Leases, Origins, Records, Whole, Protocol)
         """
 
     def room(self) -> Room | None:
-        """How much there is where it writes, asked for at once and often; None where that is no disk."""
+        """How much there is where it writes, but for what it will take for what is written already.
+
+        Asked for at once and often; None where that is no disk.
+        """
 
     async def make_room(self) -> None:
         """Gives back what it can do without. Called now and then while there is little; may raise."""

@@ -45,7 +45,8 @@ class Transactions:
 
         Aborts unless there are exactly `parts` and all their fences hold; 0 where nothing is durable.
         """
-        return await self._decide(Decision(self, transaction, parts))
+        weight = sum(frame.ByteSize() for frame in self._staged.get(transaction, {}).values())
+        return await self._decide(Decision(self, transaction, parts), weight)
 
     async def resolve(self, transaction: int) -> TransactionOutcome:
         """The outcome; an undecided transaction is aborted."""
@@ -58,8 +59,8 @@ class Transactions:
         for transaction in _until(before, ((since, number) for number, since in self._since.items())):
             self._take(transaction)
 
-    async def _decide(self, decision: Decision) -> TransactionOutcome:
-        self._committer.submit(decision)
+    async def _decide(self, decision: Decision, weight: int = 0) -> TransactionOutcome:
+        self._committer.submit(decision, weight)
         return await asyncio.shield(decision.outcome)
 
     def _take(self, transaction: int) -> list[JournalFrame]:

@@ -58,6 +58,7 @@ class SQLiteProvider:
         self._checkpointer = Database(path)
         self._tasks = Tasks()
         self._unchecked = 0
+        self._unfolded = 0  # bytes of the log by which the file may grow
         self._checkpoint_at = _CHECKPOINT_BYTES
         self._checkpointing = False
         self._snapshots = 0  # under way
@@ -71,6 +72,7 @@ class SQLiteProvider:
 
     async def _open(self) -> None:
         try:
+            self._unfolded = _size(self._path.with_name(f"{self._path.name}-wal"))
             await self._writer.open()
             await self._writer.run(migrate)
             await self._reader.open()
@@ -96,7 +98,9 @@ class SQLiteProvider:
 
     async def commit(self, changes: Changes) -> None:
         await self._writer.run(sqlite_write.write, changes)
-        self._unchecked += _COMMIT_BYTES + sum(map(len, changes.contents.values()))
+        size = _COMMIT_BYTES + sum(map(len, changes.contents.values()))
+        self._unchecked += size
+        self._unfolded += size
         if self._unchecked >= self._checkpoint_at and not self._checkpointing:
             self._checkpointing = True
             self._unchecked = 0
@@ -109,7 +113,9 @@ class SQLiteProvider:
         try:
             for _ in range(_CHECKPOINT_ROUNDS):
                 await self._checkpointer.rows("PRAGMA wal_checkpoint(PASSIVE)")
-            await self._writer.rows("PRAGMA wal_checkpoint(PASSIVE)")
+            ((busy, length, folded),) = await self._writer.rows("PRAGMA wal_checkpoint(PASSIVE)")
+            if not busy and folded == length:
+                self._unfolded = 0
         except sqlite3.Error as failure:
             log.warning("checkpoint failed, the next will do more", reason=str(failure))
         finally:
@@ -119,6 +125,7 @@ class SQLiteProvider:
         found = disk.room(self._path.parent)
         if found is not None:
             self._checkpoint_at = max(_CHECKPOINT_AT_LEAST, min(_CHECKPOINT_BYTES, found.free // _CHECKPOINT_SHARE))
+            found = found._replace(free=max(0, found.free - self._unfolded))
         return found
 
     async def make_room(self) -> None:
@@ -130,6 +137,7 @@ class SQLiteProvider:
         for _ in range(_VACUUM_ROUNDS_WHEN_LOW):
             if self._snapshots or not await self._writer.run(sqlite_write.cut_log):
                 return
+            self._unfolded = 0
             ((free,),) = await self._reader.rows("PRAGMA freelist_count")
             if not free:
                 return
@@ -212,3 +220,7 @@ class SQLiteProvider:
 
     def files(self) -> tuple[str, ...]:
         return self._path.name, f"{self._path.name}-wal", f"{self._path.name}-shm", self._spare.name
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.exists() else 0

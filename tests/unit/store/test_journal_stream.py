@@ -17,7 +17,7 @@ class SlowJournal:
     def __init__(self) -> None:
         self.taken: list[tuple[JournalFrame, Callable[[JournalAck], None]]] = []
 
-    def append(self, writer: int, frame: JournalFrame, answer: Callable[[JournalAck], None]) -> None:
+    def append(self, writer: int, frame: JournalFrame, answer: Callable[[JournalAck], None], size: int) -> None:
         self.taken.append((frame, answer))
 
     def answer(self) -> None:
