@@ -1,7 +1,8 @@
 """A backup becomes a data folder: built beside what is there, checked, then put in its place in one go.
 
 Nothing is written before all of the backup was found to be as it was made. What was in the folder is put aside, and
-nothing of it is deleted. The store does not start on a folder in which a restore has ended half-way.
+nothing of it is deleted. The store does not start on a folder in which a restore has ended half-way; done again, it
+begins with what was there before.
 """
 
 from __future__ import annotations
@@ -20,11 +21,12 @@ from services.common.errors import BrokerError, InternalError, PreconditionFaile
 from services.common.partition import lease_name
 from services.common.restored import RECORD_KEY, RECORD_KIND, Restored, read, utc
 from services.rpc.store_pb2 import Record
-from services.store.backup.file import BackupReader, sync_folder, verify
+from services.store.backup.file import BackupReader, verify
 from services.store.backup.generation import Generation, Given, given_of, without_given
 from services.store.backup.manifest import Count, Manifest
+from services.store.backup.place import Place
 from services.store.backup.wire import from_piece, to_piece
-from services.store.folder import UNFINISHED, DataFolder
+from services.store.folder import DataFolder
 from services.store.provider import Provider, RecordRow
 
 Make = Callable[[Path], Provider]
@@ -54,6 +56,7 @@ class Restore:
         self._leases = [ROUTER, *map(lease_name, range(partitions))]
         self._now_ms = now_ms
         self._files = make(folder).files()
+        self._place = Place(folder, self._files)
 
     async def run(self, *, replace: bool) -> Outcome:
         """Raises PreconditionFailed, InternalError or ResourceError; then the folder is as it was.
@@ -62,12 +65,19 @@ class Restore:
         """
         manifest = self._verified()
         with DataFolder(self._folder).held(unfinished=True):
-            present = self._present()
+            self._recover()
+            present = self._place.present()
             if present and not replace:
                 text = f"{self._folder} has a store already ({present[0]}): --replace puts that aside"
                 raise PreconditionFailed(text)
             before = await self._given_before() if present else Given()
             return await self._restore(manifest, before)
+
+    def _recover(self) -> None:
+        try:
+            self._place.recover()
+        except OSError as failure:
+            raise ResourceError(f"cannot undo the restore that has ended half-way: {failure}") from failure
 
     def _verified(self) -> Manifest:
         if not self._files:
@@ -78,9 +88,6 @@ class Restore:
             text = f"{self._file} is of {utc(manifest.time_ms)}, and here it is {utc(self._now_ms)}: set the clock"
             raise PreconditionFailed(text)
         return manifest
-
-    def _present(self) -> list[str]:
-        return [name for name in self._files if (self._folder / name).exists()]
 
     async def _given_before(self) -> Given:
         """By the store that is there, if it can be read: it knows best what it gave."""
@@ -100,12 +107,12 @@ class Restore:
         seconds = max(self._now_ms - manifest.time_ms, 0) / 1000
         generation = Generation(given, self._leases, seconds)
         restored = Restored(generation=generation.number, backup_ms=manifest.time_ms, restored_ms=self._now_ms)
-        new = self._folder / f"restoring-{secrets.token_hex(4)}"
+        new = self._place.building(secrets.token_hex(4))
         try:
             new.mkdir(mode=0o700)
             await self._build(self._make(new), generation, restored)
             await _check(self._make(new), manifest)
-            return Outcome(manifest, restored, self._put_in_place(new))
+            return Outcome(manifest, restored, self._place.put(new, f"replaced-{self._now_ms}"))
         except BrokerError:
             raise
         except Exception as failure:
@@ -129,31 +136,6 @@ class Restore:
             row = RecordRow(RECORD_KIND, RECORD_KEY, restored.model_dump_json().encode(), 0)
             last.records[RECORD_KIND, RECORD_KEY] = row
             await provider.commit(last)
-
-    def _put_in_place(self, new: Path) -> Path | None:
-        """From the first name to the last a store would find neither the one nor the other: it does not start."""
-        unfinished = self._folder / UNFINISHED
-        unfinished.touch()
-        sync_folder(self._folder)
-        aside = self._put_aside()
-        for name in self._files:
-            if (new / name).exists():
-                (new / name).rename(self._folder / name)
-        sync_folder(self._folder)
-        unfinished.unlink()
-        sync_folder(self._folder)
-        return aside
-
-    def _put_aside(self) -> Path | None:
-        present = self._present()
-        if not present:
-            return None
-        aside = self._folder / f"replaced-{self._now_ms}"
-        aside.mkdir(mode=0o700)
-        for name in present:
-            (self._folder / name).rename(aside / name)
-        sync_folder(aside)
-        return aside
 
 
 async def _check(provider: Provider, manifest: Manifest) -> None:
