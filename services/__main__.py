@@ -12,11 +12,10 @@ from typing import Annotated, Any, TypeVar
 
 import typer
 
-from services.common import log, runtime
-from services.common.bus.address import bus_address
+from services.common import log, runtime, secret
 from services.common.bus.subject import ALL
 from services.common.cli import messages
-from services.common.cli.asking import fail, read_settings, run
+from services.common.cli.asking import fail, read_bus_address, read_settings, run
 from services.common.cli.health import health_lines
 from services.common.cli.password import read_password
 from services.common.cli.tracing import commands as tracing_commands
@@ -170,8 +169,8 @@ def add_user(
     loopback_only: Annotated[bool, typer.Option("--loopback-only", help="May log in from this machine only.")] = False,
 ) -> None:
     """Adds a user, or replaces one of that name; asks for the password when none is given."""
-    secret = read_password(password, password_file)
-    _on_mgmt(lambda client: client.put_user(name, secret, tag or (), loopback_only=loopback_only))
+    said = read_password(password, password_file)
+    _on_mgmt(lambda client: client.put_user(name, said, tag or (), loopback_only=loopback_only))
 
 
 @users.command("delete")
@@ -285,9 +284,7 @@ def events(
     from services.common.cli.console import stdout_console
     from services.common.cli.events import show, show_json
 
-    address = bus_address(read_settings())
-    if not address:
-        fail("no event bus is known; does Hopline run? HOPLINE_NATS_URL names a bus elsewhere")
+    address = read_bus_address(read_settings())
     try:
         run((show_json if as_json else show)(address, subject, stdout_console()), "the event bus")
     except KeyboardInterrupt:
@@ -320,6 +317,8 @@ def _serve(name: str, create: Callable[[Settings], runtime.Service]) -> None:
     log.configure(name, settings.log_format, settings.log_level)
 
     async def created() -> runtime.Service:
+        # Who serves hears it from others, and has to know it before they call.
+        secret.known()
         return create(settings)
 
     try:

@@ -12,7 +12,8 @@ import hmac
 import os
 import secrets
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 
 from services.common.config import Settings
@@ -25,20 +26,31 @@ _NATS = b"nats"
 _OPEN = "/grpc.health.v1.Health/"
 
 _secret = ""
+_find: Callable[[], str] | None = None
 
 Fields = tuple[tuple[str, str], ...]
 
 
 def use(secret: str) -> None:
     """From now on this process says `secret` and wants to hear it; "" for none."""
-    global _secret  # noqa: PLW0603 - one for the whole process is the point
-    _secret = secret
+    global _secret, _find
+    _secret, _find = secret, None
 
 
 def use_that_of(settings: Settings) -> None:
-    """As `use`, with the secret of the stack. Raises CannotStart when its file cannot be read or made."""
-    path = settings.secret_file
-    use(read_or_make(path) if path else _left_by_up(settings))
+    """As `use`, with the secret of the stack.
+
+    Its file is read, or made, when it is asked for first: who talks to nobody over the network can do without.
+    """
+    global _find  # noqa: PLW0603 - one for the whole process is the point
+    _find = partial(_that_of, settings)
+
+
+def known() -> str:
+    """The secret that this process says. Raises CannotStart when its file cannot be read or made."""
+    if _find is not None:
+        use(_find())
+    return _secret
 
 
 def read_or_make(path: Path) -> str:
@@ -55,8 +67,8 @@ def read_or_make(path: Path) -> str:
 
 
 def fields_for(address: str) -> Fields:
-    """What a call to a gRPC target has to say."""
-    return () if not _secret or address.startswith("unix:") else ((FIELD, f"Bearer {_secret}"),)
+    """What a call to a gRPC target has to say. Raises CannotStart, as `known`, where that is over the network."""
+    return () if address.startswith("unix:") or not known() else ((FIELD, f"Bearer {known()}"),)
 
 
 def may_call(method: str, fields: Iterable[tuple[str, str | bytes]], address: str) -> bool:
@@ -72,8 +84,11 @@ REFUSAL = "the caller does not say this stack's secret; HOPLINE_SECRET_FILE name
 
 
 def nats_token() -> str:
-    """What NATS of this stack wants to hear: it is told another one, so that it cannot give ours away. "" for none."""
-    return hmac.new(_secret.encode(), _NATS, hashlib.sha256).hexdigest() if _secret else ""
+    """What NATS of this stack wants to hear: it is told another one, so that it cannot give ours away. "" for none.
+
+    Raises CannotStart, as `known`.
+    """
+    return hmac.new(known().encode(), _NATS, hashlib.sha256).hexdigest() if known() else ""
 
 
 def file_of_up(settings: Settings) -> Path:
@@ -81,9 +96,16 @@ def file_of_up(settings: Settings) -> Path:
     return settings.run_folder / "secret"
 
 
-def _left_by_up(settings: Settings) -> str:
-    path = file_of_up(settings)
-    return read_or_make(path) if path.exists() else ""
+def _that_of(settings: Settings) -> str:
+    return read_or_make(settings.secret_file) if settings.secret_file else _left_by_up(file_of_up(settings))
+
+
+def _left_by_up(path: Path) -> str:
+    try:
+        there = path.exists()
+    except OSError as error:
+        raise CannotStart(f"cannot read the secret of the stack: {error}; ask as the user who runs it") from error
+    return read_or_make(path) if there else ""
 
 
 def _make(path: Path) -> None:

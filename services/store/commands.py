@@ -67,7 +67,7 @@ def restore(
     """Makes a data folder of a backup. What the broker did since the backup is not in it."""
     from services.store.backup.restore import Restore
 
-    settings = read_settings(calls=False)
+    settings = read_settings()
     make = plugins.load("store_providers", settings.store_provider)
     outcome = run(Restore(file, to, make, settings.partitions, epoch_ms()).run(replace=replace))
     typer.echo(outcome.manifest)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
 
@@ -7,16 +8,18 @@ import pytest
 from typer.testing import CliRunner
 
 from services.__main__ import app
+from services.common import secret
 from services.common.cli import password
 from services.common.clients.mgmt import MgmtClient
 
 
 @pytest.fixture
-def hopline(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> CliRunner:
+def hopline(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[CliRunner]:
     """A shell in which Hopline does not run, on ports that nobody has."""
     monkeypatch.setenv("HOPLINE_DATA", str(tmp_path))
     monkeypatch.setenv("HOPLINE_HTTP_PORT", "1")
-    return CliRunner()
+    yield CliRunner()
+    secret.use("")
 
 
 def test_version(hopline: CliRunner) -> None:
@@ -61,6 +64,29 @@ def test_nothing_runs(hopline: CliRunner, command: list[str]) -> None:
     result = hopline.invoke(app, command)
     assert result.exit_code == 1
     assert result.stderr.startswith("no answer from ")
+    assert result.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(("command", "says"), [(["health"], "no answer from "), (["events"], "no event bus is known")])
+def test_who_needs_no_secret(
+    hopline: CliRunner, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, command: list[str], says: str
+) -> None:
+    """One that cannot be read does not keep commands from what is open to all."""
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("HOPLINE_SECRET_FILE", str(tmp_path / "file" / "secret"))
+    assert hopline.invoke(app, command).stderr.startswith(says)
+
+
+def test_a_folder_of_another_user(hopline: CliRunner, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the bus is cannot be read: the command says so, in a line."""
+
+    def refuse(path: Path) -> str:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "read_text", refuse)
+    result = hopline.invoke(app, ["events"])
+    assert result.exit_code == 1
+    assert result.stderr.startswith("cannot read where the event bus is: ")
     assert result.stderr.count("\n") == 1
 
 

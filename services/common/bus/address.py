@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from services.common.config import Settings
+from services.common.runtime import CannotStart
 from services.common.secret import nats_token
 
 
@@ -19,10 +20,15 @@ def token_for(address: str) -> str | None:
 
 
 def bus_address(settings: Settings) -> str:
-    """As HOPLINE_NATS_URL says, or as the supervisor on the same run folder does; "" when there is none."""
+    """As HOPLINE_NATS_URL says, or as the supervisor on the same run folder does; "" when there is none.
+
+    Raises CannotStart where that cannot be read.
+    """
     if settings.nats_url:
         return settings.nats_url
     try:
         return address_file(settings).read_text().strip()
     except FileNotFoundError:
         return ""
+    except OSError as error:
+        raise CannotStart(f"cannot read where the event bus is: {error}; ask as the user who runs the stack") from error

@@ -11,6 +11,7 @@ import uvloop
 from pydantic import ValidationError
 
 from services.common import secret
+from services.common.bus.address import bus_address
 from services.common.config import Settings
 from services.common.errors import BrokerError, Unavailable
 from services.common.printable import printable_lines
@@ -19,8 +20,8 @@ from services.common.runtime import CannotStart, end
 _Result = TypeVar("_Result")
 
 
-def read_settings(*, calls: bool = True) -> Settings:
-    """With the secret that goes with them, unless the command `calls` no service.
+def read_settings() -> Settings:
+    """With the secret that goes with them, which is read where it is wanted.
 
     Exits with status 2 and a line for each variable that has no meaning.
     """
@@ -31,12 +32,19 @@ def read_settings(*, calls: bool = True) -> Settings:
             variable = "HOPLINE_" + "_".join(str(part) for part in fault["loc"]).upper()
             typer.echo(f"{variable}={fault['input']}: {fault['msg']}", err=True)
         raise typer.Exit(2) from None
-    try:
-        if calls:
-            secret.use_that_of(settings)
-    except CannotStart as error:
-        fail(str(error), status=2)
+    secret.use_that_of(settings)
     return settings
+
+
+def read_bus_address(settings: Settings) -> str:
+    """Where the event bus is; exits where none is known."""
+    try:
+        address = bus_address(settings)
+    except CannotStart as error:
+        fail(str(error))
+    if not address:
+        fail("no event bus is known; does Hopline run? HOPLINE_NATS_URL names a bus elsewhere")
+    return address
 
 
 def run(work: Coroutine[Any, Any, _Result], peer: str = "") -> _Result:

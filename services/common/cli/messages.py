@@ -7,8 +7,7 @@ from typing import Annotated
 import typer
 
 from services.common import log
-from services.common.bus.address import bus_address
-from services.common.cli.asking import fail, read_settings, run
+from services.common.cli.asking import fail, read_bus_address, read_settings, run
 from services.common.clients.dry_run import DryRunClient
 from services.common.clients.mgmt import MgmtClient
 from services.common.dry_run import DryRun, parse_headers
@@ -102,9 +101,7 @@ def _follow(virtual_host: str, queue: str, *, as_json: bool) -> None:
     from services.common.cli.ledger import Following, show
 
     configured = read_settings()
-    address = bus_address(configured)
-    if not address:
-        fail("no event bus is known; does Hopline run? HOPLINE_NATS_URL names a bus elsewhere")
+    address = read_bus_address(configured)
     log.configure("trace", configured.log_format, configured.log_level)
     try:
         run(show(address, Following(virtual_host, queue), stdout_console(), as_json=as_json), "the event bus")

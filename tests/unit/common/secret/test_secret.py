@@ -61,6 +61,31 @@ def test_commands_find_that_of_the_stack(tmp_path: Path) -> None:
         secret.use("")
 
 
+class Nobody:
+    """Another user of the machine, who may not look into the stack's folders."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        for how in ("exists", "read_text"):
+            monkeypatch.setattr(Path, how, self._refuse)
+
+    @staticmethod
+    def _refuse(path: Path) -> None:
+        raise PermissionError(13, "Permission denied", str(path))
+
+
+def test_what_needs_none_reads_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A secret that cannot be read is missed by who talks over the network, and by nobody else."""
+    Nobody(monkeypatch)
+    for settings in (Settings(data=tmp_path), Settings(data=tmp_path, secret_file=tmp_path / "secret")):
+        try:
+            secret.use_that_of(settings)
+            assert secret.fields_for(UNIX) == ()
+            with pytest.raises(CannotStart, match="Permission denied"):
+                secret.fields_for(TCP)
+        finally:
+            secret.use("")
+
+
 def test_who_may_call(known: str) -> None:
     """Over the network who says it, and whoever asks for health; on a unix socket whoever could open it."""
     said = [("te", "trailers"), ("authorization", f"Bearer {known}")]
