@@ -8,7 +8,10 @@ from pathlib import Path
 
 import pytest
 import structlog
+from typer.testing import CliRunner
 
+from services.__main__ import app
+from services.common import secret
 from services.common.config import Settings
 from services.common.errors import BrokerError, Fenced, InternalError, PreconditionFailed
 from services.common.restored import RECORD_KEY, Restored
@@ -289,6 +292,16 @@ async def test_an_exchange_that_was_killed_is_done_again(
     assert outcome.aside
     assert (outcome.aside / "hopline.db").exists()
     assert top(fourth) == before | {outcome.aside.name}
+
+
+async def test_a_restore_needs_no_secret(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It talks to nobody: where the stack's secret is not to be had, as in the pod for it, it is done all the same."""
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("HOPLINE_SECRET_FILE", str(tmp_path / "file" / "secret"))
+    command = ["store", "restore", str(file), "--to", str(tmp_path / "new")]
+    result = await asyncio.to_thread(CliRunner().invoke, app, command)
+    secret.use("")
+    assert (result.exit_code, result.stderr) == (0, "")
 
 
 async def test_the_store_says_so(file: Path, tmp_path: Path) -> None:
