@@ -198,6 +198,12 @@ class Whole(Protocol):
         in memory. Who does not want the rest closes it.
         """
 
+    async def given(self) -> Changes:
+        """Leases, counters and records of what is in its folder, though it is not open; of former releases too.
+
+        Nothing is written there, and nothing waited for. Raises InternalError when that cannot be used.
+        """
+
     def files(self) -> tuple[str, ...]:
         """Names in its folder that come and go together, there or not; none: it keeps nothing in a folder."""
 
@@ -205,8 +211,8 @@ class Whole(Protocol):
 class Provider(Entries, Transactions, Leases, Origins, Records, Whole, Protocol):
     """All of it together."""
 
-    async def open(self) -> None:
-        """Raises InternalError when what is there cannot be used."""
+    async def open(self, *, patient: bool = True) -> None:
+        """Waits while there is no room for it, if `patient`. Raises InternalError when what is there cannot be used."""
 
     async def close(self) -> None: ...
 

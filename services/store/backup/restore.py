@@ -91,13 +91,12 @@ class Restore:
 
     async def _given_before(self) -> Given:
         """By the store that is there, if it can be read: it knows best what it gave."""
-        provider = self._make(self._folder)
         try:
-            async with _opened(provider):
-                epochs = {row.name: row.epoch for row in await provider.leases()}
-                origin, incarnation = await provider.last_origin(), await provider.begin_incarnation()
-                restored = read(Record(kind=row.kind, key=row.key, value=row.value) for row in await provider.records())
-            return Given(restored.generation if restored else 1, origin, incarnation, epochs)
+            found = await self._make(self._folder).given()
+            epochs = {row.name: row.epoch for row in found.leases.values()}
+            rows = [row for row in found.records.values() if row is not None]
+            restored = read(Record(kind=row.kind, key=row.key, value=row.value) for row in rows)
+            return Given(restored.generation if restored else 1, found.origin, found.incarnation, epochs)
         except Exception as fault:  # noqa: BLE001 - it may be the very reason for the restore
             log.warning("what is there cannot be read, and is put aside as it is", reason=repr(fault))
             return Given()
@@ -153,7 +152,7 @@ async def _check(provider: Provider, manifest: Manifest) -> None:
 
 @asynccontextmanager
 async def _opened(provider: Provider) -> AsyncIterator[None]:
-    await provider.open()
+    await provider.open(patient=False)
     try:
         yield
     finally:

@@ -46,7 +46,7 @@ class MemoryProvider:
         self._records: dict[tuple[str, str], RecordRow] = {}
         self._touched: dict[object, int] = {}  # writers, floors -> when
 
-    async def open(self) -> None: ...
+    async def open(self, *, patient: bool = True) -> None: ...
 
     async def close(self) -> None: ...
 
@@ -191,6 +191,9 @@ class MemoryProvider:
             ("leases", list(self._leases.values())),
             ("records", list(self._records.values())),
         ]
+
+    async def given(self) -> Changes:
+        return Changes()
 
     def files(self) -> tuple[str, ...]:
         return ()

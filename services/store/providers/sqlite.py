@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 from collections.abc import AsyncGenerator, AsyncIterator
 from pathlib import Path
@@ -23,7 +24,7 @@ from services.store.provider import (
     StoredBatch,
     TakenRow,
 )
-from services.store.providers import sqlite_read, sqlite_snapshot, sqlite_write
+from services.store.providers import sqlite_given, sqlite_read, sqlite_snapshot, sqlite_write
 from services.store.providers.sqlite_database import Database
 from services.store.providers.sqlite_schema import migrate
 from services.store.providers.sqlite_spare import Spare
@@ -63,10 +64,10 @@ class SQLiteProvider:
         self._checkpointing = False
         self._snapshots = 0  # under way
 
-    async def open(self) -> None:
-        """On a full disk it waits for room, if there is not even what was set aside."""
+    async def open(self, *, patient: bool = True) -> None:
+        """On a full disk it waits for room, if it is patient and there is not even what was set aside."""
         try:
-            await self._spare.insist(self._open)
+            await (self._spare.insist(self._open) if patient else self._open())
         except sqlite3.Error as failure:
             raise InternalError(f"cannot use {self._path}: {failure}") from failure
 
@@ -217,6 +218,12 @@ class SQLiteProvider:
         finally:
             self._snapshots -= 1
             await database.close()
+
+    async def given(self) -> Changes:
+        try:
+            return await asyncio.to_thread(sqlite_given.given, self._path)
+        except sqlite3.Error as failure:
+            raise InternalError(f"cannot read {self._path}: {failure}") from failure
 
     def files(self) -> tuple[str, ...]:
         return self._path.name, f"{self._path.name}-wal", f"{self._path.name}-shm", self._spare.name

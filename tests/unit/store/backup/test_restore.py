@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -220,78 +219,6 @@ async def test_half_a_restore_is_no_store(file: Path, tmp_path: Path) -> None:
     await new.stop()
     with DataFolder(folder).held():
         assert UNFINISHED not in tree(folder)
-
-
-def top(folder: Path) -> set[str]:
-    return {path.name for path in folder.iterdir()} - {"hopline.spare"}
-
-
-class Breaking:
-    """Names can be changed so many times, then no more."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, times: int, failure: BaseException) -> None:
-        self._left = times
-        for how in ("rename", "replace"):
-            monkeypatch.setattr(Path, how, self._breaking(getattr(Path, how), failure))
-
-    def _breaking(self, change: Callable[[Path, Path], Path], failure: BaseException) -> Callable[[Path, Path], Path]:
-        def changed(path: Path, to: Path) -> Path:
-            self._left -= 1
-            # What fails once works again when it is undone; who is killed undoes nothing.
-            if self._left == -1 or (self._left < 0 and not isinstance(failure, OSError)):
-                raise failure
-            return change(path, to)
-
-        return changed
-
-
-class Killed(BaseException):
-    """As if the process had ended here."""
-
-
-@pytest.fixture
-async def fourth(file: Path, tmp_path: Path) -> Path:
-    """The folder of a store of the fourth generation."""
-    for _ in range(3):
-        outcome = await restore(file, tmp_path / "new", replace=True)
-    assert outcome.restored.generation == 4
-    return tmp_path / "new"
-
-
-@pytest.mark.parametrize("times", range(4))
-async def test_an_exchange_that_fails_is_undone(
-    file: Path, fourth: Path, monkeypatch: pytest.MonkeyPatch, times: int
-) -> None:
-    """Whichever name cannot be changed: the folder is as it was, and a store starts on it."""
-    before = tree(fourth)
-    with monkeypatch.context() as patched:
-        Breaking(patched, times, OSError(5, "Input/output error"))
-        with pytest.raises(BrokerError, match="Input/output error"):
-            await restore(file, fourth, replace=True)
-    assert tree(fourth) == before | {"hopline.spare"}
-    with DataFolder(fourth).held():
-        pass
-    assert (await restore(file, fourth, replace=True)).restored.generation == 5
-
-
-@pytest.mark.parametrize("times", range(1, 4))
-async def test_an_exchange_that_was_killed_is_done_again(
-    file: Path, fourth: Path, monkeypatch: pytest.MonkeyPatch, times: int
-) -> None:
-    """It knows what the store gave that was there before; that is put aside once, and nothing else is left."""
-    before = top(fourth)
-    with monkeypatch.context() as patched:
-        Breaking(patched, times, Killed())
-        with pytest.raises(Killed):
-            await restore(file, fourth, replace=True)
-    (fourth / "restoring-killed").mkdir()
-    with pytest.raises(InternalError, match="not finished: do it again"):
-        DataFolder(fourth).take()
-    outcome = await restore(file, fourth, replace=True)
-    assert outcome.restored.generation == 5
-    assert outcome.aside
-    assert (outcome.aside / "hopline.db").exists()
-    assert top(fourth) == before | {outcome.aside.name}
 
 
 async def test_a_restore_needs_no_secret(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
