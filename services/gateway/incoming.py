@@ -1,9 +1,10 @@
 """What has begun to come in and is not complete, of all connections: bounded, so that many who begin large messages and
-go on slowly, or not at all, do not take a gateway's memory. What peers hold that have not signed in is part of it.
+go on slowly, or not at all, do not take a gateway's memory. Peers that have not signed in have a budget of their own.
 
 Above the limit who has more than a little is read no further, and waits for room; small messages go on. The one that
-began first is always read, so that it can end. When that makes no room, those that did not go on for too long are
-ended, also those that wait: what they have of the memory is what nobody else can have.
+began first is always read, so that it can end. Room is for one read each, and who has none to give when it has room
+waits for another turn. When that makes no room, those that did not go on for too long are ended, also those that wait:
+what they have of the memory is what nobody else can have.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from services.gateway.strangers import Strangers
+
 if TYPE_CHECKING:
     from services.gateway.connection import Connection
 
@@ -23,9 +26,11 @@ log = structlog.get_logger()
 _READ = 256 << 10  # bytes that one read of a socket gives, at most
 _PROGRESS = 64 << 10  # bytes, in the time that is allowed: a few of them each time are none
 _LITTLE = 64 << 10  # bytes
+_TURN = 0.1  # seconds: what a socket has is read in one turn of the loop
 _LOOKS = 4  # at who goes on, in that time
 _TURNS = 4  # times as long who is held waits, while others go on
 _ROOM = 8  # one part in so many of all has to be free when some were ended
+_STRANGERS = 8  # one part in so many is for those that have not signed in, beside all others
 _TOLD = "low on memory: others wait for a message that was begun and does not come"
 
 
@@ -48,17 +53,24 @@ class Incoming:
         self._patience = patience
         self._parts: dict[Connection, _Part] = {}  # who began first comes first
         self._held: dict[Connection, None] = {}
-        self._going: set[Connection] = set()  # who has room for a read, and has not read yet
+        self._going: dict[Connection, bool] = {}  # who has room for a read, and no read yet; whether for a whole turn
         self._moved = 0.0  # when much of it came to its end
         self._look: asyncio.TimerHandle | None = None
+        self._turn: asyncio.TimerHandle | None = None
+        self._strangers = Strangers(max(limit // _STRANGERS, _READ))
 
     def note(self, connection: Connection, size: int) -> None:
         """A read has left so much of a connection incomplete."""
+        if not connection.virtual_host:
+            self._strangers.note(connection, size)
+            return
+        self._strangers.forget(connection)
         part = self._parts.get(connection)
         before = part.size if part else 0
         if size == before == 0:
             return
-        self._going.discard(connection)
+        if self._going.pop(connection, None) is not None and part:
+            part.since, part.size_then = _now(), before  # it was waited for only since it had room
         if size < before and before > self._little:
             self._moved = _now()
         self.total += size - before
@@ -79,8 +91,9 @@ class Incoming:
 
     def forget(self, connection: Connection) -> None:
         """It is gone."""
+        self._strangers.forget(connection)
         self._held.pop(connection, None)
-        self._going.discard(connection)
+        self._going.pop(connection, None)
         part = self._parts.pop(connection, None)
         self.total -= part.size if part else 0
         if self._held:
@@ -90,16 +103,30 @@ class Incoming:
         """Who is read on; `read` has just been."""
         first = next(iter(self._parts), None)
         if read and read is not first and self._has_too_much(read):
-            self._held[read] = None
-            read.hold(self)
+            self._hold(read)
         room = max((self.limit - self.total) // _READ - len(self._going), 0)
         going = list(islice(self._held, room))
         if first and first in self._held and first not in going:
             going.append(first)
         for connection in going:
             self._release(connection)
+        loop = asyncio.get_running_loop()
         if self._look is None:
-            self._look = asyncio.get_running_loop().call_later(self._patience / _LOOKS, self._look_again)
+            self._look = loop.call_later(self._patience / _LOOKS, self._look_again)
+        if self._turn is None and self._held and self._going:
+            self._turn = loop.call_later(_TURN, self._end_turns)
+
+    def _end_turns(self) -> None:
+        """Who did not use its room gives it to the next, and is silent for as long as before."""
+        self._turn = None
+        first = next(iter(self._parts), None)
+        idle = [connection for connection, whole in self._going.items() if whole and connection is not first]
+        if self._held:
+            for connection in idle:
+                del self._going[connection]
+                self._hold(connection)
+        self._going = dict.fromkeys(self._going, True)
+        self._choose(None)
 
     @property
     def _little(self) -> int:
@@ -110,11 +137,13 @@ class Incoming:
         part = self._parts.get(connection)
         return part is not None and self.total > self.limit and part.size > self._little
 
+    def _hold(self, connection: Connection) -> None:
+        self._held[connection] = None
+        connection.hold(self)
+
     def _release(self, connection: Connection) -> None:
         del self._held[connection]
-        self._going.add(connection)
-        part = self._parts[connection]
-        part.since, part.size_then = _now(), part.size
+        self._going[connection] = False
         connection.release(self)
 
     def _look_again(self) -> None:
@@ -148,7 +177,9 @@ class Incoming:
         return size <= self._little, connection in self._held, -size
 
     def _is_too_long(self, connection: Connection, now: float) -> bool:
-        """Since it went on. Who is held waits longer while others come to their end."""
+        """Since it went on. Who is held waits longer while others come to their end; who has a turn, for that."""
+        if self._going.get(connection) is False:
+            return False
         silence = now - self._parts[connection].since
         if connection in self._held and now - self._moved < self._patience:
             return silence >= _TURNS * self._patience

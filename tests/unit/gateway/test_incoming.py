@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Callable
 from typing import Any, cast
 
+from structlog.testing import capture_logs
+
 from services.gateway.incoming import Incoming
 
 MIB = 1 << 20
@@ -16,6 +18,7 @@ class FakeConnection:
 
     def __init__(self, name: str) -> None:
         self.name = name
+        self.virtual_host = "/"
         self.holds: set[object] = set()
         self.ended = asyncio.Event()
         self.gone: Callable[[Any], None] | None = None
@@ -32,6 +35,9 @@ class FakeConnection:
 
     def held_but(self, reason: object) -> bool:
         return bool(self.holds - {reason})
+
+    def cut_off(self) -> None:
+        self.ended.set()
 
     def shut_down(self, _reason: str) -> None:
         self.ended.set()
@@ -155,3 +161,66 @@ async def test_who_is_held_for_another_reason_is_not_ended() -> None:
     blocked.hold("the queues")
     await asyncio.sleep(0.1)
     assert not blocked.ended.is_set()
+
+
+async def test_room_goes_to_who_uses_it() -> None:
+    """Those that were given room and send nothing do not keep it from others, though there is just room enough."""
+    incoming, large, silent, [client] = Incoming(64 * MIB, 0.05), connections(4), connections(100), connections(1)
+    for each in (*large, *silent):
+        each.gone = incoming.forget
+    for each in large:
+        incoming.note(each, 16 * MIB)
+    for each in (*silent, client):
+        incoming.note(each, 96 << 10)
+    assert not client.read
+    async with asyncio.timeout(10):
+        while not client.read:
+            await asyncio.sleep(0.001)
+    assert not client.ended.is_set()
+
+
+async def test_turns() -> None:
+    """Where there is room for one read, those that wait have it in turn while nobody uses it."""
+    incoming, (first, *others) = Incoming(2 * MIB, 60), connections(4)
+    for each in (first, *others):
+        incoming.note(each, 2 * MIB if each is first else MIB // 8)
+    incoming.note(first, 2 * MIB - 3 * MIB // 8 - MIB // 4)
+    async with asyncio.timeout(10):
+        for turn in (0, 1, 2, 0):
+            while not others[turn].read:
+                await asyncio.sleep(0.001)
+            assert [each.read for each in others].count(True) == 1
+    assert first.read
+
+
+async def test_strangers_do_not_take_what_clients_have() -> None:
+    """However many begin to sign in and go no further, who has signed in is read; the first of them are closed."""
+    incoming, [client], strangers = Incoming(MIB, 0.01), connections(1), connections(200)
+    for each in strangers:
+        each.virtual_host = ""
+    incoming.note(client, 100 << 10)
+    with capture_logs() as logged:
+        for each in strangers:
+            incoming.note(each, 8000)
+    assert client.read
+    assert incoming.total == 100 << 10
+    assert [each.ended.is_set() for each in strangers] == [True] * 168 + [False] * 32
+    assert len(logged) == 1
+    await asyncio.sleep(0.05)
+    assert not client.ended.is_set()
+
+
+async def test_strangers_that_become_clients() -> None:
+    """What a peer has begun counts as a client's as soon as it is one, and as nobody's when it is gone."""
+    incoming, (peer, other) = Incoming(MIB, 60), connections(2)
+    for each in (peer, other):
+        each.virtual_host = ""
+        incoming.note(each, 100 << 10)
+    incoming.forget(other)
+    peer.virtual_host = "/"
+    incoming.note(peer, 200 << 10)
+    assert incoming.total == 200 << 10
+    for each in connections(2):
+        each.virtual_host = ""
+        incoming.note(each, 128 << 10)
+        assert not each.ended.is_set()
