@@ -71,10 +71,15 @@ def fields_for(address: str) -> Fields:
     return () if address.startswith("unix:") or not known() else ((FIELD, f"Bearer {known()}"),)
 
 
+def is_open(method: str) -> bool:
+    """Whether anybody may call `/package.Service/Method`, who says no secret."""
+    return method.startswith(_OPEN)
+
+
 def may_call(method: str, fields: Iterable[tuple[str, str | bytes]], address: str) -> bool:
     """Whether a call of `/package.Service/Method` that came to `address` said what it has to."""
     wanted = fields_for(address)
-    if not wanted or method.startswith(_OPEN):
+    if not wanted or is_open(method):
         return True
     said = next((value for name, value in fields if name == FIELD), "")
     return hmac.compare_digest(said if isinstance(said, bytes) else said.encode(), wanted[0][1].encode())

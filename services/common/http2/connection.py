@@ -93,6 +93,11 @@ class Connection:
         if number in self._streams:
             self._sending.fields(number, fields, end=False)
 
+    def limit(self, number: int, largest: int) -> None:
+        """Takes no larger messages on a stream, in octets; nothing happens on one that is over."""
+        if stream := self._streams.get(number):
+            stream.reader.limit(largest)
+
     def send(self, number: int, message: bytes) -> None:
         """Sends a message as soon as the peer's windows allow. On a stream that is over, nothing happens."""
         stream = self._streams.get(number)

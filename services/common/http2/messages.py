@@ -33,6 +33,11 @@ class MessageReader:
         """Whether nothing of a message is missing."""
         return not self._rest
 
+    def limit(self, largest: int) -> None:
+        """From now on, and of the message that is on its way, no more than `largest` octets are taken."""
+        self._largest = largest
+        self._wanted = PREFIX_SIZE  # its length is looked at again
+
     def feed(self, data: bytes | memoryview) -> list[bytes]:
         """The messages that are complete now. Raises MessageFault."""
         if not self._rest and len(data) >= PREFIX_SIZE and len(data) == PREFIX_SIZE + self._length(data, 0):

@@ -31,19 +31,30 @@ class Aborted(Exception):
 class Call:
     """Listener of the stream, and what the servicer knows as its context."""
 
-    def __init__(self, stream: Stream, handler: Any, tasks: Tasks) -> None:  # noqa: ANN401 - generic in its stubs only
-        """`handler` is a grpc.RpcMethodHandler over coroutines or asynchronous generators."""
+    def __init__(self, stream: Stream, handler: Any, tasks: Tasks, largest: int) -> None:  # noqa: ANN401 - generic in its stubs only
+        """`handler` is a grpc.RpcMethodHandler over coroutines or asynchronous generators.
+
+        A request may have `largest` octets.
+        """
         self._stream = stream
         self._handler = handler
+        self._largest = largest
+        self._heard = False
         self._requests: asyncio.Queue[bytes | None] = asyncio.Queue()
         self._task = tasks.start(self._run(), "gRPC call")
 
     # -------------------------------------------------------------- the stream says
 
     def received(self, message: bytes) -> None:
-        if self._requests.qsize() >= _UNREAD:
-            raise ValueError("more requests than are answered")
-        self._requests.put_nowait(message)
+        if self._heard and not self._handler.request_streaming:
+            self._refuse(grpc.StatusCode.INTERNAL, "a second request, of a call that has one")
+        elif len(message) > self._largest:
+            self._refuse(grpc.StatusCode.RESOURCE_EXHAUSTED, f"a request has {self._largest} octets at most")
+        elif self._requests.qsize() >= _UNREAD:
+            self._refuse(grpc.StatusCode.RESOURCE_EXHAUSTED, "more requests than are answered")
+        else:
+            self._heard = True
+            self._requests.put_nowait(message)
 
     def no_more(self) -> None:
         """The client has said everything."""
@@ -64,6 +75,10 @@ class Call:
     async def abort(self, code: grpc.StatusCode, details: str = "", _trailing_metadata: object = ()) -> NoReturn:
         """As grpc.aio.ServicerContext."""
         raise Aborted(code, details)
+
+    def _refuse(self, status: grpc.StatusCode, text: str) -> None:
+        self._task.cancel()
+        self._stream.end(trailers(status, text))
 
     async def _run(self) -> None:
         status, text = grpc.StatusCode.OK, ""

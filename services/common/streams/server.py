@@ -14,12 +14,14 @@ from services.common.http2 import events as e
 from services.common.http2.connection import Connection
 from services.common.http2.errors import ErrorCode
 from services.common.runtime import CannotStart, Tasks
-from services.common.secret import REFUSAL, may_call
+from services.common.secret import REFUSAL, is_open, may_call
 from services.common.streams.address import Address
 from services.common.streams.call import Call
 from services.common.streams.endpoint import LARGEST_MESSAGE, Endpoint
 from services.common.streams.grpc_fields import NOT_A_CALL, RESPONSE, called, trailers
 from services.common.streams.stream import Stream, StreamListener
+
+_LARGEST_OPEN = 4 << 10  # octets of a request from anybody: it has the name of a service
 
 Accept = Callable[[Stream], StreamListener]
 
@@ -138,7 +140,9 @@ class _Served(Endpoint):
             self._accept(stream, accept)
         elif handler := self._server.handler_of(method, headers.fields):
             self._connection.respond(number, RESPONSE)
-            self.begin(stream, Call(stream, handler, self._server.tasks))
+            largest = _LARGEST_OPEN if is_open(method) else LARGEST_MESSAGE
+            self._connection.limit(number, largest)
+            self.begin(stream, Call(stream, handler, self._server.tasks, largest))
         else:
             self._connection.end(number, [*RESPONSE, *trailers(grpc.StatusCode.UNIMPLEMENTED, f"no method {method}")])
         if headers.ended:

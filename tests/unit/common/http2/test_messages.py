@@ -36,6 +36,18 @@ def test_any_cut_gives_the_same_messages(bodies: list[bytes], sizes: list[int]) 
     assert found == bodies
 
 
+@pytest.mark.parametrize("come", [0, 3, 5, 500])
+def test_a_limit_that_is_set_later(come: int) -> None:
+    """Holds for the message that is on its way too; smaller ones are taken as before."""
+    reader, data = MessageReader(1000), messages(bytes(900))
+    assert reader.feed(data[:come]) == []
+    reader.limit(900)
+    assert reader.feed(data[come:]) == [bytes(900)]
+    reader.limit(899)
+    with pytest.raises(MessageFault, match="900 octets; 899 are taken"):
+        [reader.feed(data[at : at + 6]) for at in range(0, 60, 6)]
+
+
 @given(_BODIES, _SIZES, st.booleans())
 def test_any_cut_of_what_is_no_message_is_a_fault(bodies: list[bytes], sizes: list[int], compressed: bool) -> None:
     """Once its prefix has come: compressed, or larger than agreed."""

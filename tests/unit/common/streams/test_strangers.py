@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ssl
+from collections.abc import Iterator
 
 import pytest
 from structlog.testing import capture_logs
 
+from services.common import secret
 from services.common.http2.events import Event, Headers, Ready, Reset
+from services.common.streams import client as module
 from services.common.streams.client import connect
 from tests.support.http2_transcript import GOAWAY, PING, PREFACE, REQUEST, client, frame, read, settings
 from tests.support.stream_ends import METHOD, Heard, opened, serving, until, within
@@ -73,3 +76,33 @@ async def test_a_request_that_is_no_call(address: str) -> None:
         assert read(one.raw() + await within(reader.readexactly(17)))[-1].kind == PING
         writer.close()
     assert events == [Ready(), Headers(1, [(":status", "415"), ("content-length", "0")], True), Reset(1, 0, "")]
+
+
+@pytest.fixture
+def _a_stranger(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Clients of the test do not say the secret that servers want to hear."""
+    secret.use("0" * 32)
+    monkeypatch.setattr(module, "fields_for", lambda _address: ())
+    yield
+    secret.use("")
+
+
+@pytest.mark.usefixtures("_a_stranger")
+@pytest.mark.parametrize(
+    "requests",
+    [[b"", b""], [b"", bytes(5000)], [bytes(5000)], [bytes(20 << 20)], [b"", *[bytes(20 << 20)] * 4]],
+    ids=["two", "a large one more", "a large one", "one of many frames", "many"],
+)
+async def test_a_health_check_takes_one_small_request(requests: list[bytes]) -> None:
+    """Whoever may ask for it without the secret leaves nothing that waits, and it is no fault of ours."""
+    heard = Heard()
+    with capture_logs() as lines:
+        async with serving("127.0.0.1:0") as served:
+            stream = await connect(served.address, "/grpc.health.v1.Health/Watch", heard)
+            for request in requests:
+                stream.write(request)
+            await until(lambda: heard.reasons)
+            assert not any(endpoint._streams for endpoint in served.server._endpoints)
+            await until(lambda: not served.server.tasks._tasks)
+    assert heard.reasons != [""]
+    assert lines == []
