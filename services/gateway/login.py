@@ -30,7 +30,7 @@ class Login:
         self._connection = proxy(connection)  # which has this one: a circle would stay when it is gone
         self._mechanism: Mechanism | None = None
         self._begun = False
-        self._secrets: deque[bytes] = deque(maxlen=1)  # the new one that is not compared yet
+        self._updates: deque[v.UpdateSecret] = deque(maxlen=1)  # the last one, which is not compared yet
         self._comparing = False
 
     def authenticate(self, request: v.Authenticate) -> None:
@@ -51,22 +51,22 @@ class Login:
         """
         connection = self._connection
         connection.engine.succeed(request)
-        log.info("client has a new secret", connection=connection.name, user=connection.user, reason=request.reason)
-        self._secrets.append(request.secret)
-        if not self._comparing:  # one at a time, and then the last: passwords are slow to verify
+        self._updates.append(request)
+        if not self._comparing:  # one at a time, and then the last: passwords are slow to verify, and so are lines
             self._comparing = True
             connection.tasks.start(self._compare(), name="compare a new secret")
 
     async def _compare(self) -> None:
         try:
-            while self._secrets:
-                await self._is_right(self._secrets.pop())
+            while self._updates:
+                await self._is_right(self._updates.pop())
         finally:
             self._comparing = False
 
-    async def _is_right(self, secret: bytes) -> None:
+    async def _is_right(self, update: v.UpdateSecret) -> None:
         connection = self._connection
-        credentials = Credentials(connection.user, secret.decode(errors="replace"))
+        log.info("client has a new secret", connection=connection.name, user=connection.user, reason=update.reason)
+        credentials = Credentials(connection.user, update.secret.decode(errors="replace"))
         try:
             await connection.listener.authenticator.check(credentials, connection.peer_host)
         except AccessRefused:

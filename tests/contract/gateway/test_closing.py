@@ -202,6 +202,16 @@ async def test_a_new_secret_ends_nothing(broker: BrokerHouse) -> None:
     assert (warning["user"], warning["peer"][:10]) == ("guest", "127.0.0.1:")
 
 
+async def test_a_flood_of_new_secrets_is_a_few_lines(broker: BrokerHouse) -> None:
+    """What comes while one is compared is answered, and the last of it is said and compared."""
+    client = await broker.connect()
+    with capture_logs() as told:
+        client.send(0, *[Connection.UpdateSecret("wrong", str(number)) for number in range(5000)])
+        await client.until(lambda: len(client.of(Connection.UpdateSecretOk)) == 5000)
+        await until(lambda: [each for each in told if each.get("reason") == "4999"])
+    assert len(told) < 500
+
+
 def _warnings(told: Iterable[MutableMapping[str, Any]]) -> list[MutableMapping[str, Any]]:
     return [each for each in told if each["log_level"] == "warning" and "secret" in each["event"]]
 
