@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 _MUCH = 200_000  # bytes of one read, after which others have their turn: the loop would read on, for megabytes
+_GETS = 4  # at a time: the answer of each may be as large as a message may be
 _WRITE_HIGH = 1 << 20
 _WRITE_LOW = 256 << 10
 
@@ -59,6 +60,7 @@ class Connection(asyncio.Protocol):
         self.owns_queues = False
         self.sessions: dict[int, Session] = {}
         self.tasks = Tasks()
+        self.gets = asyncio.Semaphore(_GETS)
         self.waiting = 0  # bytes of requests that wait for others, of all sessions
         self.writable = True
         self.lost = False

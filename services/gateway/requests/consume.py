@@ -97,8 +97,14 @@ def end(session: Session, consumer: Consumer) -> None:
 
 
 async def get(session: Session, request: v.Get) -> v.Got | None:
+    """Of all sessions a few at a time: those that wait see whether the socket took the answers of those before."""
+    async with session.connection.gets:
+        await session.connection.drained()
+        return await _get(session, request)
+
+
+async def _get(session: Session, request: v.Get) -> v.Got | None:
     definition = await find_queue(session, request.queue)
-    await session.connection.drained()
     reply = await session.broker.ask_owner(
         definition.id, get=queue_pb2.GetRequest(queue_id=definition.id, settled=request.settled)
     )

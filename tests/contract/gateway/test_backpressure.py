@@ -113,6 +113,24 @@ async def test_only_publishers_to_full_queues_wait(small: BrokerHouse) -> None:
     sending.cancel()
 
 
+async def test_gets_of_many_channels_wait_as_those_of_one(broker: BrokerHouse, name: str) -> None:
+    """Channels that get at once take no more from the queue than the socket holds, and a few messages."""
+    size, channels = 1 << 20, 80
+    client, publisher = await broker.connect(channels=channels), await broker.connect()
+    await publisher.declare(name)
+    for _ in range(channels):
+        publisher.publish(b"x" * size, name)
+        await publisher.writer.drain()
+    client.stop_reading()
+    for channel in range(1, channels + 1):
+        client.send(channel, commands.Basic.Get(queue=name, no_ack=True))
+    await until(lambda: any(not each.writable for each in broker.gateways[0]._listener._connections))
+    await asyncio.sleep(0.3)
+    assert (channels - await ready(publisher, name)) * size < 30 << 20
+    client.read_on()
+    await client.until(lambda: len(client.messages(commands.Basic.GetOk)) == channels, 30)
+
+
 async def test_gets_wait_for_a_peer_that_does_not_read(broker: BrokerHouse, name: str) -> None:
     """Pipelined basic.get without reading takes no more from the queue than the socket can hold."""
     client = await broker.connect()
