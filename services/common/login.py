@@ -62,6 +62,15 @@ class Login:
             raise AccessRefused(f"user '{user.name}' can only connect from this machine")
         return user
 
+    def expect(self, name: str, peer: str) -> None:
+        """Raises TooManyFailures where `check` would, whoever the users are: they need not be asked for."""
+        now, came_before = self._clock(), (name, place_of(peer)) in self._places
+        if self._attempts.user_is_out(name, peer, now):
+            raise _too_many()
+        # Who has come in from there before does so again; others there may be trying passwords of whomever.
+        if self._attempts.address_is_out(peer, now) and not came_before:
+            raise _too_many()
+
     async def _fits(self, user: User | None, name: str, password: str, peer: str) -> bool:
         # A storm of reconnects with the right password pays for argon2 once; a name that does not exist always pays.
         key = (user.name, user.password_hash) if user else ("", "")
@@ -87,17 +96,11 @@ class Login:
 
     def _is_known(self, key: tuple[str, str], digest: bytes, name: str, peer: str) -> bool:
         """Whether the password is known to fit; raises TooManyFailures where it is not to be tried."""
-        now = self._clock()
-        if self._attempts.user_is_out(name, peer, now):
-            raise _too_many()
+        self.expect(name, peer)
         fits = secrets.compare_digest(self._verified.get(key, b""), digest)
-        if self._attempts.address_is_out(peer, now):
-            # Who has come in from there before does so again; others there may be trying passwords of whomever.
-            came_before = (name, place_of(peer)) in self._places
-            if not (fits and came_before):
-                if came_before:
-                    self._failed(name, peer)
-                raise _too_many()
+        if not fits and self._attempts.address_is_out(peer, self._clock()):
+            self._failed(name, peer)
+            raise _too_many()
         return fits
 
     def _came_in(self, name: str, peer: str) -> None:

@@ -31,8 +31,9 @@ class Basic(HTTPBasic):
     async def __call__(self, request: Request) -> User:  # type: ignore[override]  # the user, not what was typed
         given = self._read(request)
         peer = request.client.host if request.client else ""
-        known = {user.name: user for user in await self._users.all()}
         try:
+            self._login.expect(given.username, peer)
+            known = {user.name: user for user in await self._users.all()}
             user = await self._login.check(known, given.username, given.password, peer)
         except AccessRefused as error:
             raise HTTPException(401, error.text, self.make_authenticate_headers()) from None

@@ -5,11 +5,14 @@ from urllib.parse import quote
 
 import pytest
 
+from services.common.attempts import OF_USER_THERE
 from services.common.clients.mgmt import MgmtClient
 from services.common.config import Settings
 from services.common.errors import SyntaxFault
 from services.common.trace import Trace, nothing
+from services.common.users import User
 from services.mgmt.service import Service
+from services.mgmt.users import Users
 from tests.support.ledger_files import MS, LedgerFiles, uid
 from tests.support.rest import Get
 
@@ -65,6 +68,22 @@ async def test_who_asks(get: Get, ledger: LedgerFiles, user: str | bytes | None)
     status, body, headers = await get("/api/trace/order-1", user)
     assert (status, body["error"]) == (401, "HTTPError")
     assert headers["WWW-Authenticate"] == 'Basic realm="Hopline"'
+
+
+async def test_guesses_do_not_reach_the_store(get: Get, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where too many wrong passwords came from, the store is not asked who the users are."""
+    asked = 0
+    everybody = Users.all
+
+    async def count(users: Users) -> list[User]:
+        nonlocal asked
+        asked += 1
+        return await everybody(users)
+
+    monkeypatch.setattr(Users, "all", count)
+    answers = [(await get("/api/trace/order-1", f"guest:{number}"))[0] for number in range(2 * OF_USER_THERE.burst)]
+    assert set(answers) == {401}
+    assert asked <= OF_USER_THERE.burst + 1
 
 
 async def test_who_may(get: Get, client: MgmtClient, ledger: LedgerFiles) -> None:
