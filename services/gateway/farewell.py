@@ -49,7 +49,8 @@ class Farewell:
                 await connection.end_sessions()
         except TimeoutError:
             log.warning("connection ends before its requests do", connection=connection.name)
-        self._end(request)
+        finally:
+            self._end(request)
 
     def _end(self, request: v.Close) -> None:
         if not self._connection.lost:
