@@ -32,11 +32,17 @@ class Draining(asyncio.Protocol):
         transport.set_protocol(self)
         self._look_later()
         if transport.can_write_eof():
-            transport.write_eof()
-            transport.resume_reading()
+            self._half_close()
         else:
             # TLS has no half-close: uvloop says close_notify, and drops what comes until the peer says it too.
             transport.close()
+
+    def _half_close(self) -> None:
+        try:
+            self._transport.write_eof()
+            self._transport.resume_reading()
+        except OSError:  # the peer has reset it: asyncio's own loop says so at once
+            self._transport.abort()
 
     def _look_later(self) -> None:
         self._timer = asyncio.get_running_loop().call_later(_SECONDS, self._look)

@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
+import struct
 import time
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -12,10 +13,12 @@ import uvloop
 
 from services.gateway import draining
 from services.gateway.draining import Draining
+from tests.support.programs import until
 
 _GOODBYE = b"goodbye"
 _MUCH = b"x" * (4 << 20)  # more than is read before the end
 _SECONDS = 20
+_CLOSED = 7  # TCP_CLOSE of Linux
 
 
 class _Ends(asyncio.Protocol):
@@ -132,3 +135,23 @@ def test_it_does_not_read_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
             await asyncio.to_thread(flood, port)
 
     _serve(False, use)
+
+
+async def test_a_peer_that_has_reset_it() -> None:
+    """Ends at once, on asyncio's own loop too, which finds out when it closes the writing half."""
+
+    class Held(_Ends):
+        def connection_made(self, transport: asyncio.BaseTransport) -> None:
+            super().connection_made(transport)
+            self._transport.pause_reading()
+
+    protocol = Held()
+    protocol.goodbye = b""
+    async with await asyncio.get_running_loop().create_server(lambda: protocol, "127.0.0.1", 0) as server:
+        with socket.create_connection(server.sockets[0].getsockname(), _SECONDS) as client:
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            await until(lambda: hasattr(protocol, "_transport"))
+        accepted = protocol._transport.get_extra_info("socket")
+        await until(lambda: accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0] == _CLOSED)
+        protocol.data_received(b"x")
+        await asyncio.wait_for(protocol.ended, _SECONDS)
