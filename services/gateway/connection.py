@@ -297,11 +297,18 @@ class Connection(asyncio.Protocol):
         """Ends what the error ends, and tells the client; the log too, unless it says enough of such errors already."""
         self.closing = self.closing or logged
         if not logged:
-            kind = type(request).__name__
-            log.info("request refused", connection=self.name, request=kind, code=error.code, error=error.text)
+            self.tell("request refused", request=type(request).__name__, code=error.code, error=error.text)
         self.engine.fail(request, error)
         self.take_pending()
         self.flush_soon()
+
+    def tell(self, event: str, **more: object) -> None:
+        """A line of the log. Those of peers that have not signed in are few: everybody comes as far."""
+        about = {"connection": self.name, "peer": self.peer, **more}
+        if self.virtual_host:
+            log.info(event, **about)
+        else:
+            self.listener.few.say(log.info, event, **about)
 
     def fault(self, what: str, fault: Exception) -> None:
         """Something cannot be done for this client: its connection ends, which it is told, and nobody else's does.
@@ -349,7 +356,7 @@ class Connection(asyncio.Protocol):
     # -------------------------------------------------------------- the end
 
     def _too_slow(self) -> None:
-        log.info("handshake took too long", connection=self.name, peer=self.peer)
+        self.tell("handshake took too long")
         self.cut_off()
 
     def shut_down(self, reason: str) -> None:

@@ -33,7 +33,7 @@ class Farewell:
         """The peer is done, or the engine has ended the connection."""
         connection = self._connection
         if request.reason and not connection.closing:
-            log.info("connection ended", connection=connection.name, peer=connection.peer, reason=request.reason)
+            connection.tell("connection ended", reason=request.reason)
         connection.closing = True
         if connection.sessions or connection.owns_queues:
             connection.parting = True  # before the flush that ends this read

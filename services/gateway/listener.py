@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from services.common.containment import for_each
+from services.common.few_lines import FewLines
 from services.common.memory import available
 from services.common.runtime import Tasks
 from services.gateway.balancers import Balancers
@@ -51,6 +52,7 @@ class Listener:
         self.incoming = Incoming(min(available() // 8, settings.incoming_memory), settings.incoming_timeout)
         self.turns = Turns()
         self.doors = Doors(settings.max_connections, files())
+        self.few = FewLines()  # of those that strangers cause
         self.tasks = Tasks()
         self.balancers = Balancers(settings.proxy_sources, self.tasks)
         self._create_engine = create_engine

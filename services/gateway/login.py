@@ -41,8 +41,11 @@ class Login:
 
     def went_away(self, reason: str) -> None:
         """Logs that the client did, and why. One that never began to log in is a probe: they come every second."""
-        say = log.info if self._begun else log.debug
-        say("client went away", connection=self._connection.name, peer=self._connection.peer, reason=reason)
+        connection, event = self._connection, "client went away"
+        if self._begun:
+            connection.tell(event, reason=reason)
+        else:
+            log.debug(event, connection=connection.name, peer=connection.peer, reason=reason)
 
     def update(self, request: v.UpdateSecret) -> None:
         """Answers at once, as RabbitMQ does where secrets are passwords: a login does not end when they change.

@@ -42,8 +42,10 @@ class Proxied(asyncio.Protocol):
         try:
             origin = proxy_header.read(self._data)
         except SyntaxFault as error:
-            log.warning("a balancer is not understood", peer=self._connection.peer, reason=error.text, do=_DO)
-            self._connection.cut_off()
+            connection = self._connection
+            event = "a balancer is not understood"
+            connection.listener.few.say(log.warning, event, peer=connection.peer, reason=error.text, do=_DO)
+            connection.cut_off()
             return
         if origin:
             self._go_on(origin)

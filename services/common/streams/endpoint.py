@@ -67,7 +67,7 @@ class Endpoint(asyncio.BufferedProtocol, ABC):
             for event in self._connection.received(count):
                 self._HANDLERS[type(event)](self, event)
         except ConnectionFault as fault:
-            log.warning("the peer broke the rules of HTTP/2; its connection ends", at=self.address, reason=str(fault))
+            self.warn("the peer broke the rules of HTTP/2; its connection ends", reason=str(fault))
             self.close(str(fault))
         finally:
             self._reading = False
@@ -171,7 +171,11 @@ class Endpoint(asyncio.BufferedProtocol, ABC):
     def gone_away(self, gone: e.GoneAway) -> None:
         """The peer opens and takes no more streams."""
         if gone.code != ErrorCode.NO_ERROR:
-            log.warning("the peer ends the connection", at=self.address, reason=gone.text or _name(gone.code))
+            self.warn("the peer ends the connection", reason=gone.text or _name(gone.code))
+
+    def warn(self, event: str, **about: object) -> None:
+        """What the peer does is a line of the log."""
+        log.warning(event, at=self.address, **about)
 
     def _pong(self, _pong: e.Pong) -> None:
         """Whatever comes tells that the peer lives."""
@@ -232,7 +236,7 @@ class Endpoint(asyncio.BufferedProtocol, ABC):
         if not self._silent:
             self._look()
             return
-        log.warning("the peer does not answer; its connection ends", at=self.address, seconds=_ANSWER_SECONDS)
+        self.warn("the peer does not answer; its connection ends", seconds=_ANSWER_SECONDS)
         self._end_all("the peer does not answer")
         if self._transport:
             self._transport.abort()

@@ -9,6 +9,7 @@ from typing import Any
 
 import grpc
 
+from services.common.few_lines import FewLines
 from services.common.grpc_health import Health
 from services.common.http2 import events as e
 from services.common.http2.connection import Connection
@@ -34,6 +35,7 @@ class StreamServer:
         self.address = address
         self.tasks = Tasks()
         self.streams: dict[str, Accept] = {}
+        self.few = FewLines()  # of those that peers cause
         self._handlers: list[grpc.GenericRpcHandler] = []
         self._endpoints: dict[_Served, None] = {}
         self._deserted = asyncio.Event()  # nobody is connected
@@ -118,6 +120,10 @@ class _Served(Endpoint):
     def connection_lost(self, failure: Exception | None) -> None:
         super().connection_lost(failure)
         self._server.left(self)
+
+    def warn(self, event: str, **about: object) -> None:
+        """Few lines: anybody may connect."""
+        self._server.few.say(super().warn, event, **about)
 
     def shut_down(self) -> None:
         """Takes no more calls; closes when the last one has ended."""

@@ -11,7 +11,7 @@ from structlog.testing import capture_logs
 from services.common.attempts import OF_USER_THERE
 from services.common.clients.store import StoreClient
 from services.mgmt.users import Users
-from tests.support.amqp_playbook import written
+from tests.support.amqp_playbook import HEADER, written
 from tests.support.broker_house import BrokerHouse
 from tests.support.programs import until
 
@@ -51,6 +51,17 @@ async def test_one_connection_too_many(broker: BrokerHouse, monkeypatch: pytest.
         [close] = (await broker.connect()).of(commands.Connection.Close)
     assert (close.reply_code, close.class_id, close.method_id) == (530, 10, 40)
     assert (await broker.connect()).of(commands.Connection.OpenOk)
+
+
+async def test_what_strangers_do_is_a_few_lines(broker: BrokerHouse) -> None:
+    """Who speaks no AMQP is told so each time; the log says so some times, and then how often."""
+    with capture_logs() as told:
+        for _ in range(70):
+            reader, writer = await asyncio.open_connection("127.0.0.1", broker.ports[0])
+            writer.write(b"GET / HTTP/1.1\r\n\r\n")
+            assert await reader.read() == HEADER
+            writer.close()
+    assert 0 < len([each for each in told if each["event"] == "connection ended"]) <= 50
 
 
 async def test_half_open_peers_make_room(broker: BrokerHouse, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from services.common.few_lines import FewLines
 from services.common.runtime import Tasks
 from services.gateway.connection import Connection
 from services.gateway.doors import Doors
@@ -41,6 +42,7 @@ class Listener:
         self.broker = SimpleNamespace(flush_soon=Connection.flush)
         self.turns = Turns()
         self.doors = Doors(0, 1024)
+        self.few = FewLines()
         self.incoming = Incoming(1 << 20, 60)
 
     def accept(self) -> Connection:

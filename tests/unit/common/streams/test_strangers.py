@@ -49,6 +49,18 @@ async def test_a_stranger_is_told_and_left(address: str, data: bytes) -> None:
     assert heard.reasons == []
 
 
+async def test_many_strangers_are_a_few_lines(address: str) -> None:
+    """Anybody can break the rules of HTTP/2 as often as they like."""
+    with capture_logs() as lines:
+        async with serving(address) as served:
+            for _ in range(70):
+                reader, writer = await opened(served.address)
+                writer.write(b"AMQP" * 10)
+                await within(reader.read())
+                writer.close()
+    assert len(lines) == 50
+
+
 async def test_a_visitor_who_says_nothing(address: str) -> None:
     """Or leaves in the middle of a word is no event."""
     with capture_logs() as lines:

@@ -1,0 +1,33 @@
+"""Lines of the log that anybody can cause as often as they like: some of each kind, then how many more there were."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+_MOST = 50
+_SECONDS = 10.0
+
+
+class FewLines:
+    """Of one event loop. What a line says tells its kind, so that one kind does not hide another."""
+
+    def __init__(self, most: int = _MOST, seconds: float = _SECONDS) -> None:
+        """`most` lines of a kind in `seconds`."""
+        self._most = most
+        self._seconds = seconds
+        self._counts: dict[str, int] = {}
+
+    def say(self, log: Callable[..., object], event: str, **about: object) -> None:
+        """Calls `log` with it, or counts it."""
+        count = self._counts.get(event, 0)
+        if not count:
+            asyncio.get_running_loop().call_later(self._seconds, self._begin_again, log, event)
+        self._counts[event] = count + 1
+        if count < self._most:
+            log(event, **about)
+
+    def _begin_again(self, log: Callable[..., object], event: str) -> None:
+        left_out = self._counts.pop(event) - self._most
+        if left_out > 0:
+            log("more lines like one above were left out", like=event, count=left_out, seconds=self._seconds)
