@@ -266,8 +266,8 @@ class Connection(asyncio.Protocol):
         return bool(self._holds)
 
     def held_but(self, reason: object) -> bool:
-        """Whether it would not be read without that reason either."""
-        return bool(self._holds - {reason})
+        """Whether it would not be read without that reason either, nor the rest of what was read."""
+        return bool(self._holds - {reason, self.rest})
 
     def congested(self, pressure: Pressure) -> None:
         """What the publisher said of the last run."""
