@@ -96,7 +96,7 @@ class Link(Holder):
         if frame.publishes:
             for_each("taking messages in", frame.publishes, partial(self._publish, now=now), self._not_taken)
         if frame.requests:
-            self._request_all(frame.requests, now)
+            self._request_all(frame.requests)
         if frame.detaches:
             self._detach_all(frame.detaches, now)
         for step in frame.transactions:
@@ -346,8 +346,9 @@ class Link(Holder):
         elif awaited := self._awaiting.get(credit.consumer):
             awaited[0].waiting.append(partial(self._credit_all, (credit,), now))
 
-    def _request_all(self, asked: Iterable[pb.QueueRequest], now: int) -> None:
-        for_each("answering a request", asked, partial(self._request, now=now), self._not_answered)
+    def _request_all(self, asked: Iterable[pb.QueueRequest]) -> None:
+        if not self.broken:  # when they have waited; nobody would hear them, nor give back what they take
+            for_each("answering a request", asked, partial(self._request, now=self._host.now()), self._not_answered)
 
     def _not_answered(self, request: pb.QueueRequest, error: BrokerError) -> None:
         self.outbox.frame.replies.add(id=request.id, reason=pb.OTHER, text=error.text)
@@ -356,7 +357,7 @@ class Link(Holder):
         registry, queue_id = self._host.registry, requests.queue_id_of(request)
         queue = registry.queues.get(queue_id)
         if queue is None and (partition := registry.awaited(queue_id)):
-            partition.waiting.append(partial(self._request_all, (request,), now))
+            partition.waiting.append(partial(self._request_all, (request,)))
         elif queue_id in registry.unusable and request.HasField("delete"):
             requests.delete_unusable(self._host, self, request)
         elif queue is None or queue_id in registry.deleting:

@@ -1,0 +1,35 @@
+"""Requests that wait for a partition on its way, of links that do not wait as long."""
+
+from __future__ import annotations
+
+import pytest
+
+from services.queue import link as link_module
+from services.queue.partition import State
+from services.rpc import queue_pb2 as pb
+from tests.support.queue_house import House
+from tests.unit.queue.test_sent_again import queues_of_one_partition
+
+
+@pytest.mark.parametrize("settled", [False, True])
+async def test_a_get_of_a_link_that_is_gone_takes_nothing(
+    house: House, monkeypatch: pytest.MonkeyPatch, *, settled: bool
+) -> None:
+    """Its gateway is dead by the time the partition comes: the message stays, and is somebody else's."""
+    monkeypatch.setattr(link_module, "_RETURN_SECONDS", 0.01)
+    (queue_id,) = await queues_of_one_partition(house, 1)
+    gone, other = await house.link(origin=1001), await house.link(origin=1002)
+    await other.publish(queue_id, [b"1"], persistent=True)
+    host = house.queues["queue-1"]._host
+    partition = host.registry.partition_of(queue_id)
+    assert partition
+    queue = host.registry.queues.pop(queue_id)
+    partition.state = State.RECOVERING
+    await gone.send(requests=[pb.QueueRequest(id=1, get=pb.GetRequest(queue_id=queue_id, settled=settled))])
+    await gone.until(lambda: partition.waiting)
+    await gone.close()
+    await other.until(lambda: 1001 not in {link.origin for link in host.links} | host.departed.keys())
+    host.registry.queues[queue_id] = queue
+    partition.state = State.SERVING
+    partition.replay()
+    assert await other.ready(queue_id, 1) == 1
