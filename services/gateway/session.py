@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from services.gateway.connection import Connection
 
 _WAITING_BYTES = 1 << 20  # of requests behind one that takes its time; beyond, the connection is read no further
-_REQUEST_BYTES = 16 << 10  # that a request counts for besides messages: hundreds that wait gain nobody anything
+_REQUEST_BYTES = 16 << 10  # that a request counts for: hundreds that wait gain nobody anything
+_PUBLISH_BYTES = 2 << 10  # that one with messages takes besides them
 _TURN = 128 << 10  # bytes that a session writes of what waits before it is another one's turn
 
 
@@ -319,4 +320,4 @@ def _weight(request: Request) -> int:
     """What a request that waits takes of memory, about."""
     if not isinstance(request, Publish):
         return _REQUEST_BYTES
-    return _REQUEST_BYTES + sum(map(len, request.bodies)) + sum(map(len, request.properties))
+    return _PUBLISH_BYTES + sum(map(len, request.bodies)) + sum(map(len, request.properties))
