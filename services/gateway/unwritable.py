@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
-from weakref import WeakSet
+from weakref import WeakKeyDictionary
 
 from services.common.containment import for_each
 from services.gateway.requests.publish import PublishTicket
@@ -31,7 +31,7 @@ class Unwritable:
         self._table = table
         self._publisher = publisher
         self._queues = queues
-        self._held: WeakSet[Connection] = WeakSet()
+        self._held: WeakKeyDictionary[Connection, None] = WeakKeyDictionary()  # who waited first goes on first
         table.listeners.append(self._heard)
 
     def published(self, connection: Connection, queue_ids: Sequence[int]) -> None:
@@ -39,7 +39,7 @@ class Unwritable:
         if connection.lost or connection in self._held:
             return
         if any((queue := self._queues.get(queue_id)) and queue.durable for queue_id in queue_ids):
-            self._held.add(connection)
+            self._held[connection] = None
             connection.blocked.block(self, self._table.unwritable)
 
     def _heard(self) -> None:
@@ -47,7 +47,7 @@ class Unwritable:
         if self.now and not before:
             for_each("telling who waits for the store", list(self._publisher.under_way()), self._waits)
         elif before and not self.now:
-            held, self._held = list(self._held), WeakSet()
+            held, self._held = list(self._held), WeakKeyDictionary()
             for_each("letting a publisher go on", held, lambda connection: connection.blocked.unblock(self))
 
     def _waits(self, attempt: Attempt) -> None:
