@@ -40,6 +40,7 @@ def _begin(connection: Connection, request: v.Open) -> None:
     connection.engine.succeed(request)
     connection.timers.pop().cancel()
     connection.take_pending()
+    connection.listener.incoming.note(connection, connection.engine.incomplete)  # it is no stranger any more
     connection.broker.events.publish(opened(connection))
     host = connection.virtual_host
     log.info(

@@ -163,16 +163,16 @@ def test_replies(channel: BlockingChannel, connection: pika.BlockingConnection, 
 
 
 def test_very_many_keys(channel: BlockingChannel, queues: list[str]) -> None:
-    """As many as a frame holds: those that lead somewhere are found among them."""
-    many = [f"{number:05}" for number in range(10_000)]
-    channel.basic_publish("", "nobody", b"many", to(CC=[*many[:5000], queues[0]], BCC=[*many[5000:], queues[1]]))
+    """As many as there may be: those that lead somewhere are found among them."""
+    many = [f"{number:05}" for number in range(498)]
+    channel.basic_publish("", "nobody", b"many", to(CC=[*many[:250], queues[0]], BCC=[*many[250:], queues[1]]))
     assert [message.body for message in fetched(channel, queues[:2])] == [b"many"] * 2
 
 
 def test_a_dead_letter_with_very_many_keys(channel: BlockingChannel, queues: list[str], name: str) -> None:
     """It goes by all of them, as one message."""
     channel.queue_declare(name, arguments={"x-dead-letter-exchange": ""})
-    channel.basic_publish("", name, b"many", to(CC=[f"{number:05}" for number in range(10_000)] + queues[:1]))
+    channel.basic_publish("", name, b"many", to(CC=[f"{number:05}" for number in range(499)] + queues[:1]))
     fetched(channel, queues[:1])
     channel.basic_reject(channel.basic_get(name)[0].delivery_tag, requeue=False)
     assert fetch(channel, queues[0]).body == b"many"

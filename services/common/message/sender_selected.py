@@ -23,6 +23,8 @@ _TYPES = {
     "d": "double", "D": "decimal", "T": "timestamp", "V": "void",
 }  # fmt: skip
 
+_WORDS = 500  # a router looks at each word of each key, in one go, and all its other clients wait meanwhile
+
 
 def seems(properties: bytes) -> bool:
     """Whether there may be such a header in some properties: right when it says no, and cheap."""
@@ -33,13 +35,16 @@ def read(table: bytes) -> tuple[tuple[str, ...], bytes]:
     """The keys in the headers of a field table, and the table without BCC: the same object when there is none.
 
     As in RabbitMQ a header counts when it comes first, and what is no text in it is passed over. Raises
-    PreconditionFailed, in RabbitMQ's words, for a header that is no array, SyntaxFault for bytes that are no table.
+    PreconditionFailed for a header that is no array, in RabbitMQ's words, and for keys of more than 500 words in all;
+    SyntaxFault for bytes that are no table.
     """
     found = field_table.entries(table, _NAMES)
     keys: dict[str, None] = {}
     for name in (_SHOWN, _HIDDEN):
         first = next((entry for entry in found if entry.name == name), None)
         keys.update(dict.fromkeys(_keys(table, first) if first else ()))
+    if sum([1 + key.count(".") for key in keys]) > _WORDS:
+        raise PreconditionFailed(f"invalid message: the keys in CC and BCC have more than {_WORDS} words")
     hidden = [entry for entry in found if entry.name == _HIDDEN]
     return tuple(keys), field_table.without(table, hidden) if hidden else table
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from pamqp import commands
+from pamqp import commands, frame
 from structlog.testing import capture_logs
 
 from services.common.attempts import OF_USER_THERE
@@ -108,3 +108,27 @@ async def test_a_deleted_user_is_disconnected(broker: BrokerHouse) -> None:
         assert (close.reply_code, close.reply_text) == (320, "CONNECTION_FORCED - user 'leaving' is deleted")
     await stays.prefetch(1)
     await store.close()
+
+
+async def test_who_says_all_at_once_is_no_stranger_for_ever(broker: BrokerHouse) -> None:
+    """What came before the password was compared counts as a stranger's until the connection is open, and no longer."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", broker.ports[0])
+    start_ok = commands.Connection.StartOk({}, "PLAIN", "\0guest\0guest", "en_US")
+    tune_ok, open_it = commands.Connection.TuneOk(0, 0, 0), commands.Connection.Open("/")
+    writer.write(HEADER + written(0, start_ok, tune_ok, open_it))
+    await _read_until(reader, commands.Connection.OpenOk)
+    assert broker.gateways[0]._listener.incoming._strangers.total == 0
+    writer.close()
+
+
+async def _read_until(reader: asyncio.StreamReader, kind: type) -> None:
+    """Returns with the first frame of that kind."""
+    data = b""
+    async with asyncio.timeout(10):
+        while True:
+            data += await reader.read(65536)
+            while len(data) > 7 and len(data) >= (size := int.from_bytes(data[3:7], "big") + 8):
+                _, _, value = frame.unmarshal(data[:size])
+                data = data[size:]
+                if isinstance(value, kind):
+                    return

@@ -170,7 +170,8 @@ class AmqpEngine:
     @property
     def incomplete(self) -> int:
         """As Engine says."""
-        return self._peer.incomplete + self._inbox.size
+        # What is unread is not waited for from the peer: it is read no further meanwhile.
+        return self._peer.incomplete + (0 if self.unread else self._inbox.size)
 
     @property
     def closing(self) -> bool:

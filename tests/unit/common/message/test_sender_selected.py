@@ -28,6 +28,15 @@ def test_keys_of_both_headers() -> None:
     assert FORMAT.headers(told) == {"a": 1, "CC": ["x", "y", "x"], "b": 2}
 
 
+@pytest.mark.parametrize("keys", [["k"] * 501, [".".join("w" * 501)], [".".join("w" * 250), ".".join("v" * 251)]])
+def test_keys_are_bounded(keys: list[str]) -> None:
+    """Equal ones count once; all others by their words, which is what a topic exchange looks at."""
+    distinct = [f"{key}{number}" for number, key in enumerate(keys)]
+    with pytest.raises(PreconditionFailed, match="more than 500 words"):
+        FORMAT.more_keys(_properties({"CC": distinct[:1], "BCC": distinct}))
+    assert FORMAT.more_keys(_properties({"CC": ["k"] * 501}))[0] == ("k",)
+
+
 def test_what_is_left_is_as_it_was() -> None:
     """Types that a decoder would lose stay, and a table of which nothing is left is an empty one, as in RabbitMQ."""
     before, after = raw.short("n") + b"b\x01", raw.short("u") + b"i\xff\xff\xff\xff"

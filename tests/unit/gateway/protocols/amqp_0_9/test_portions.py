@@ -33,6 +33,7 @@ def test_more_bytes_come_behind_what_is_unread() -> None:
     declares = b"".join([written(1, commands.Queue.Declare(queue="q")) for _ in range(2 * _MOST)])
     requests = book.engine.receive(declares)
     assert book.engine.unread
+    assert book.engine.incomplete == 0  # nothing that the peer would have to send
     requests += book.engine.receive(content(1, b"last"))
     while book.engine.unread:
         requests += book.engine.receive(b"")
