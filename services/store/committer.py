@@ -11,6 +11,7 @@ what their writer has sent after them: it may refer to them. Leases, records and
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from contextlib import suppress
 from typing import NamedTuple, Protocol
 
@@ -39,6 +40,11 @@ class _Submitted(NamedTuple):
     work: Work
     weight: int
     writer: int
+    moot: Callable[[], bool]
+
+
+def _never() -> bool:
+    return False
 
 
 class Committer:
@@ -56,13 +62,13 @@ class Committer:
         self._held = False  # what waits, for room
         self._wake = asyncio.Event()
 
-    def submit(self, work: Work, weight: int = 0, writer: int = 0) -> None:
+    def submit(self, work: Work, weight: int = 0, writer: int = 0, moot: Callable[[], bool] = _never) -> None:
         """Queues `work` for the next group that has room for it.
 
-        `weight`: bytes of messages in it. Work of one `writer` keeps its order, and of none (0) as far as it weighs
-        nothing.
+        `weight`: bytes of messages in it; `moot` tells whether it would write none of them any more, by what has been
+        decided meanwhile. Work of one `writer` keeps its order, and of none (0) as far as it weighs nothing.
         """
-        self._waiting.append(_Submitted(work, weight, writer))
+        self._waiting.append(_Submitted(work, weight, writer, moot))
         self._wake.set()
 
     async def run(self) -> None:
@@ -104,8 +110,9 @@ class Committer:
         taken: list[Work] = []
         behind: set[int] = set()
         for each in submitted:
-            if each.weight <= room and each.writer not in behind:
-                room -= each.weight
+            fits = each.weight <= room
+            if each.writer not in behind and (fits or each.moot()):
+                room -= each.weight if fits else 0
                 taken.append(each.work)
             else:
                 self._waiting.append(each)

@@ -47,7 +47,14 @@ class Journal:
         # Of what is staged nothing is written before it is decided.
         brings = frame.contents and not frame.transaction
         weight = 0 if not brings else frame.ByteSize() if size is None else size
-        self._committer.submit(Append(self, writer, frame, answer), weight, writer)
+        append = Append(self, writer, frame, answer)
+        self._committer.submit(append, weight, writer, append.is_moot)
+
+    def is_moot(self, writer: int, frame: JournalFrame) -> bool:
+        """Whether nothing of a frame would be written: it was before, or all that it is for is somebody else's."""
+        return self._writers.get(writer, 0) >= frame.sequence or (
+            bool(frame.fences) and len(self._epochs.refused(frame.fences)) == len(frame.fences)
+        )
 
     def accept(self, writer: int, frame: JournalFrame, draft: Draft) -> JournalAck:
         """Decides about a frame, and puts what can be written of it into the group."""
@@ -103,6 +110,10 @@ class Append:
         self._frame = frame
         self._answer = answer
         self._ack: JournalAck
+
+    def is_moot(self) -> bool:
+        """As Journal says."""
+        return self._journal.is_moot(self._writer, self._frame)
 
     def prepare(self, draft: Draft) -> None:
         self._ack = self._journal.accept(self._writer, self._frame, draft)

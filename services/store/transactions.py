@@ -60,12 +60,16 @@ class Transactions:
             self._take(transaction)
 
     async def _decide(self, decision: Decision, weight: int = 0) -> TransactionOutcome:
-        self._committer.submit(decision, weight)
+        self._committer.submit(decision, weight, moot=decision.is_moot)
         return await asyncio.shield(decision.outcome)
 
     def _take(self, transaction: int) -> list[JournalFrame]:
         self._since.pop(transaction, None)
         return list(self._staged.pop(transaction, {}).values())
+
+    def is_decided(self, transaction: int) -> bool:
+        """Whether there is an outcome."""
+        return transaction in self._outcomes
 
     def decide(self, transaction: int, parts: int | None, draft: Draft) -> TransactionOutcome:
         """The decision itself, within a commit group; `parts` None aborts what is undecided."""
@@ -96,6 +100,10 @@ class Decision:
         self._transaction = transaction
         self._parts = parts
         self._reply = TransactionOutcome()
+
+    def is_moot(self) -> bool:
+        """Whether it was decided by somebody else."""
+        return self._transactions.is_decided(self._transaction)
 
     def prepare(self, draft: Draft) -> None:
         self._reply = self._transactions.decide(self._transaction, self._parts, draft)
