@@ -13,7 +13,9 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 Port = Annotated[int, Field(ge=0, le=65535)]
 Network = IPv4Network | IPv6Network
 
-_NAME = re.compile(r"(?=[a-z])[a-z0-9-]+(\.[a-z0-9-]+)*", re.IGNORECASE)  # of a machine; no address begins so
+_NAME = re.compile(
+    r"(?=[a-z])[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})*", re.IGNORECASE
+)  # of a machine; no address begins so
 
 
 def _sources(value: object) -> object:

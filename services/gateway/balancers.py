@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from services.common.config import Network
     from services.common.runtime import Tasks
 
+_NOBODY = frozenset((socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAME)))
 _EVERY = 1.0  # seconds
 
 Address = IPv4Address | IPv6Address
@@ -37,8 +38,9 @@ class Balancers:
         self._networks = [each for each in sources if not isinstance(each, str)]
         self._names = [each for each in sources if isinstance(each, str)]
         self._tasks = tasks
-        self._found: frozenset[Address] = frozenset()
+        self._found: dict[str, list[Address]] = {}  # by name
         self._looked: float | None = None
+        self._looking = False
 
     def __bool__(self) -> bool:
         return bool(self._networks or self._names)
@@ -48,25 +50,33 @@ class Balancers:
         address = address_of(host)
         if self._names:
             self._look_soon()
-        return address is not None and (address in self._found or any(address in network for network in self._networks))
+        if address is None:
+            return False
+        found = any(address in addresses for addresses in self._found.values())
+        return found or any(address in network for network in self._networks)
 
     def _look_soon(self) -> None:
         now = asyncio.get_running_loop().time()
-        if self._looked is None or now - self._looked >= _EVERY:
-            self._looked = now
+        if not self._looking and (self._looked is None or now - self._looked >= _EVERY):
+            self._looked, self._looking = now, True
             self._tasks.start(self._look(), name="look balancers up")
 
     async def _look(self) -> None:
-        found = await asyncio.gather(*map(_addresses_of, self._names))
-        self._found = frozenset(address for addresses in found for address in addresses)
+        try:
+            found = await asyncio.gather(*map(_addresses_of, self._names))
+        finally:
+            self._looking = False
+        self._found |= {name: each for name, each in zip(self._names, found, strict=True) if each is not None}
 
 
-async def _addresses_of(name: str) -> list[Address]:
-    """None where nobody has that name: it is not running."""
+async def _addresses_of(name: str) -> list[Address] | None:
+    """None where nobody can tell at the moment; no address where nobody has that name: it is not running."""
     try:
         found = await _getaddrinfo(name)
-    except OSError:
-        return []
+    except socket.gaierror as failure:
+        return [] if failure.errno in _NOBODY else None
+    except (OSError, UnicodeError):
+        return None
     return [address for *_, place in found if (address := address_of(str(place[0])))]
 
 

@@ -46,6 +46,26 @@ async def test_a_name_is_looked_up_as_connections_come(monkeypatch: pytest.Monke
         await tasks.finish(5)
 
 
+async def test_a_resolver_that_is_away_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was found is believed until it is known better."""
+    names, tasks = Names(), Tasks()
+    monkeypatch.setattr(module, "_EVERY", 0.0)
+    monkeypatch.setattr(module, "_getaddrinfo", names.getaddrinfo)
+    balancers = Balancers([NAME], tasks)
+    names.places = {NAME: ["10.0.0.7"]}
+    balancers.has("10.0.0.7")
+    await tasks.finish(5)
+
+    async def away(_: str) -> list[Any]:
+        raise socket.gaierror(socket.EAI_AGAIN, "Temporary failure in name resolution")
+
+    monkeypatch.setattr(module, "_getaddrinfo", away)
+    balancers.has("10.0.0.7")
+    await tasks.finish(5)
+    assert balancers.has("10.0.0.7")
+    await tasks.finish(5)
+
+
 async def test_not_for_every_connection(monkeypatch: pytest.MonkeyPatch) -> None:
     """However many come, names are looked up once a second; where there are none, never."""
     names, tasks = Names(), Tasks()
