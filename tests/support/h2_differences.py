@@ -100,6 +100,10 @@ def _is(*kinds: int) -> Callable[[Pair, Wire], bool]:
     return lambda pair, wire: wire.kind in kinds
 
 
+def _has_reserved_bit(_pair: Pair, wire: Wire) -> bool:
+    return wire.kind == WINDOW_UPDATE and wire.payload[0] >= 0x80
+
+
 _FIELDS = (HEADERS, CONTINUATION)
 
 DIFFERENCES = [
@@ -194,21 +198,21 @@ DIFFERENCES = [
         "6.9: the first bit of an increment is not looked at; h2 takes it for a part of the number",
         GOES_ON,
         (_connection(_P),),
-        lambda pair, wire: wire.kind == WINDOW_UPDATE and wire.payload[0] >= 0x80,
+        _has_reserved_bit,
         lambda pair: frame(WINDOW_UPDATE, 0, 1, long(1 << 31 | 5)),
     ),
     Difference(
         "The same, where the number that is left is too much for the stream's window",
         _stream(_F),
         (_connection(_P),),
-        lambda pair, wire: wire.kind == WINDOW_UPDATE and wire.payload[0] >= 0x80,
+        _has_reserved_bit,
         lambda pair: frame(WINDOW_UPDATE, 0, 1, b"\xff" * 4),
     ),
     Difference(
         "The same, where it is too much for the connection's window",
         _connection(_F),
         (_connection(_P),),
-        lambda pair, wire: wire.kind == WINDOW_UPDATE and wire.payload[0] >= 0x80,
+        _has_reserved_bit,
         lambda pair: frame(WINDOW_UPDATE, 0, 0, b"\xff" * 4),
     ),
     Difference(

@@ -71,16 +71,19 @@ def test_exchange_to_exchange() -> None:
     assert topology.route("x", "k", {}) == {"q"}
 
 
+_WITH_ALTERNATE = (
+    {"do": "queue", "queue": "q"},
+    {"do": "queue", "queue": "rest"},
+    _exchange("other", "fanout"),
+    _exchange("x", "direct", arguments={"alternate-exchange": "other"}),
+    {"do": "bind", "source": "other", "to": "rest"},
+    {"do": "bind", "source": "x", "to": "q", "key": "a"},
+)
+
+
 def test_alternate() -> None:
     """What an exchange cannot route goes to its alternate."""
-    topology = _topology(
-        {"do": "queue", "queue": "q"},
-        {"do": "queue", "queue": "rest"},
-        _exchange("other", "fanout"),
-        _exchange("x", "direct", arguments={"alternate-exchange": "other"}),
-        {"do": "bind", "source": "other", "to": "rest"},
-        {"do": "bind", "source": "x", "to": "q", "key": "a"},
-    )
+    topology = _topology(*_WITH_ALTERNATE)
     assert topology.route("x", "a", {}) == {"q"}
     assert topology.route("x", "b", {}) == {"rest"}
 
@@ -88,12 +91,7 @@ def test_alternate() -> None:
 def test_many_keys() -> None:
     """Each exchange looks at all keys in CC and BCC; its alternate has what none of them leads anywhere with."""
     topology = _topology(
-        {"do": "queue", "queue": "q"},
-        {"do": "queue", "queue": "rest"},
-        _exchange("other", "fanout"),
-        _exchange("x", "direct", arguments={"alternate-exchange": "other"}),
-        {"do": "bind", "source": "other", "to": "rest"},
-        {"do": "bind", "source": "x", "to": "q", "key": "a"},
+        *_WITH_ALTERNATE,
         {"do": "bind", "source": "amq.direct", "to": "x", "to_exchange": True, "key": "up"},
     )
     assert topology.route("", "none", {"CC": ["q", "b"], "BCC": ["rest", "q"]}) == {"q", "rest"}
