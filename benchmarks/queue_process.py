@@ -5,12 +5,15 @@ from __future__ import annotations
 import time
 import tracemalloc
 
+from services.common.message.columns import put
+from services.common.message.facts import Facts
 from services.queue.arrival import Arrival
+from services.queue.columns import Columns
 from services.queue.consumers import Consumer
 from services.queue.context import QueueContext
 from services.queue.deliveries import Deliveries
 from services.queue.journal_draft import ContentDraft, PartitionDraft
-from services.queue.message import MemoryAccount, Run
+from services.queue.message import Interned, MemoryAccount
 from services.queue.options import QueueOptions
 from services.queue.overflow.drop_head import DropHead
 from services.queue.types.standard import StandardQueue
@@ -18,6 +21,7 @@ from services.rpc import queue_pb2 as pb
 
 _RUN, _SIZE, _ROUNDS = 500, 256, 400
 _PROPERTIES = b"\x00\x00"
+_FACTS = Facts("/", "", "q", "amqp-0-9")
 _PLENTY = 1 << 40
 
 
@@ -38,21 +42,19 @@ def _queue() -> StandardQueue:
 
 def _batches(count: int) -> list[bytes]:
     """As they come over the wire, so that decoding is part of the measurement."""
-    run = pb.PublishRun(count=_RUN, exchange="", routing_key="q", queue_ids=[1], shared_properties=_PROPERTIES)
-    return [
-        pb.PublishBatch(
-            sequence=number + 1,
-            uids=range(number * _RUN, number * _RUN + _RUN),
-            bodies=[bytes(_SIZE)] * _RUN,
-            runs=[run],
-        ).SerializeToString()
-        for number in range(count)
-    ]
+    return [_batch(number).SerializeToString() for number in range(count)]
 
 
-def _arrival(raw: bytes, run: Run) -> Arrival:
-    batch = pb.PublishBatch.FromString(raw)
-    return Arrival(run, list(batch.uids), (), list(batch.bodies), 0, ContentDraft(lambda: 0), 0, _PROPERTIES)
+def _batch(number: int) -> pb.PublishBatch:
+    uids = range(number * _RUN, number * _RUN + _RUN)
+    batch = pb.PublishBatch(sequence=number + 1, uids=uids, bodies=[bytes(_SIZE)] * _RUN)
+    put(batch, [_FACTS] * _RUN, [_PROPERTIES] * _RUN)
+    return batch
+
+
+def _arrival(raw: bytes, interned: Interned) -> Arrival:
+    columns = Columns(pb.PublishBatch.FromString(raw), interned)
+    return Arrival(columns, range(_RUN), 0, ContentDraft(lambda: 0))
 
 
 def _report(what: str, seconds: float, messages: int) -> None:
@@ -61,12 +63,12 @@ def _report(what: str, seconds: float, messages: int) -> None:
 
 def delivered_at_once(*, settled: bool) -> None:
     """One consumer with credit enough; settled by being sent, or by an acknowledgement of each run."""
-    queue, link, run = _queue(), _Link(), Run("/", "", "q", "amqp-0-9", False, 0, None)
+    queue, link, interned = _queue(), _Link(), Interned()
     queue.attach(Consumer(1, link, settled=settled, messages=_PLENTY, size=_PLENTY), (), 0, again=False)
     batches = _batches(_ROUNDS)
     begin = time.perf_counter()
     for raw in batches:
-        queue.publish(_arrival(raw, run), 0)
+        queue.publish(_arrival(raw, interned), 0)
         uids = link.deliveries.uids
         link.deliveries.reset()
         if not settled:
@@ -78,11 +80,11 @@ def delivered_at_once(*, settled: bool) -> None:
 
 def by_the_list() -> None:
     """Everything waits first; then a consumer with credit for 100 at a time takes and acknowledges it."""
-    queue, link, run = _queue(), _Link(), Run("/", "", "q", "amqp-0-9", False, 0, None)
+    queue, link, interned = _queue(), _Link(), Interned()
     batches = _batches(_ROUNDS)
     begin = time.perf_counter()
     for raw in batches:
-        queue.publish(_arrival(raw, run), 0)
+        queue.publish(_arrival(raw, interned), 0)
     consumer = Consumer(1, link, size=_PLENTY)
     queue.attach(consumer, (), 0, again=False)
     while queue.ready_count:
@@ -95,12 +97,12 @@ def by_the_list() -> None:
 
 def memory() -> None:
     """Bytes for each message that waits."""
-    run = Run("/", "", "q", "amqp-0-9", False, 0, None)
+    interned = Interned()
     batches = _batches(_ROUNDS)
     tracemalloc.start()
     queue = _queue()
     for raw in batches:
-        queue.publish(_arrival(raw, run), 0)
+        queue.publish(_arrival(raw, interned), 0)
     used, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     print(f"{'memory of a waiting message':<44} {used / queue.ready_count:>12,.0f} bytes with its body of {_SIZE}")

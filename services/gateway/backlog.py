@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from services.common.message.facts import Facts
 from services.common.message.weight import weight
 
 if TYPE_CHECKING:
@@ -15,13 +16,11 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Arrived:
-    """A run of deliveries as the queue process sent it."""
+    """Deliveries for one consumer as the queue process sent them, columns."""
 
-    exchange: str
-    routing_key: str
     redelivered: bool
-    format: str
     uids: Sequence[int]
+    facts: Sequence[Facts]
     properties: Sequence[bytes]
     bodies: Sequence[bytes]
     size: int  # of properties and bodies: what the queue process has taken from the consumer's credit
@@ -33,11 +32,9 @@ class Arrived:
     def _slice(self, first: int, end: int) -> Arrived:
         properties, bodies = self.properties[first:end], self.bodies[first:end]
         return Arrived(
-            self.exchange,
-            self.routing_key,
             self.redelivered,
-            self.format,
             self.uids[first:end],
+            self.facts[first:end],
             properties,
             bodies,
             weight(properties, bodies),
@@ -45,21 +42,21 @@ class Arrived:
 
 
 class Backlog:
-    """Runs by consumer; the consumer whose turn is next comes first."""
+    """Deliveries by consumer; the consumer whose turn is next comes first."""
 
     def __init__(self) -> None:
-        self._runs: dict[Consumer, deque[Arrived]] = {}
+        self._kept: dict[Consumer, deque[Arrived]] = {}
         self._held: dict[Consumer, list[Arrived]] = {}
 
     def __bool__(self) -> bool:
-        return bool(self._runs)
+        return bool(self._kept)
 
     def add(self, consumer: Consumer, arrived: Arrived) -> None:
-        """Keeps a run behind what is kept for the same consumer."""
-        self._runs.setdefault(consumer, deque()).append(arrived)
+        """Keeps deliveries behind what is kept for the same consumer."""
+        self._kept.setdefault(consumer, deque()).append(arrived)
 
     def hold(self, consumer: Consumer, arrived: Arrived) -> None:
-        """Keeps a run for a consumer that its client does not know yet, until `release`."""
+        """Keeps deliveries for a consumer that its client does not know yet, until `release`."""
         self._held.setdefault(consumer, []).append(arrived)
 
     def release(self, consumer: Consumer) -> None:
@@ -69,27 +66,27 @@ class Backlog:
 
     def next(self, size: int) -> tuple[Consumer, Arrived]:
         """Takes about `size` bytes, one delivery at least, of the consumer whose turn it is."""
-        consumer = next(iter(self._runs))
-        runs = self._runs.pop(consumer)
-        arrived = runs.popleft()
+        consumer = next(iter(self._kept))
+        waiting = self._kept.pop(consumer)
+        arrived = waiting.popleft()
         if arrived.size > size and len(arrived.bodies) > 1:
             arrived, rest = arrived.split(max(1, len(arrived.bodies) * size // arrived.size))
-            runs.appendleft(rest)
-        if runs:
-            self._runs[consumer] = runs
+            waiting.appendleft(rest)
+        if waiting:
+            self._kept[consumer] = waiting
         return consumer, arrived
 
     def take(self, consumer: Consumer) -> list[Arrived]:
         """Takes out everything of one consumer."""
-        return [*self._held.pop(consumer, ()), *self._runs.pop(consumer, ())]
+        return [*self._held.pop(consumer, ()), *self._kept.pop(consumer, ())]
 
     def take_all(self) -> list[tuple[Consumer, Arrived]]:
         """Takes out everything."""
-        kept = [*self._held.items(), *self._runs.items()]
-        self._held, self._runs = {}, {}
-        return [(consumer, arrived) for consumer, runs in kept for arrived in runs]
+        kept = [*self._held.items(), *self._kept.items()]
+        self._held, self._kept = {}, {}
+        return [(consumer, arrived) for consumer, its in kept for arrived in its]
 
     def kept(self, consumer: Consumer) -> tuple[int, int]:
         """How many deliveries and bytes wait for a consumer."""
-        runs = [*self._held.get(consumer, ()), *self._runs.get(consumer, ())]
-        return sum(len(arrived.bodies) for arrived in runs), sum(arrived.size for arrived in runs)
+        waiting = [*self._held.get(consumer, ()), *self._kept.get(consumer, ())]
+        return sum(len(arrived.bodies) for arrived in waiting), sum(arrived.size for arrived in waiting)

@@ -18,6 +18,8 @@ from services.common.containment import for_each
 from services.common.errors import AccessRefused, InternalError, NotFound, Unavailable
 from services.common.ledger.recorder import OFF
 from services.common.memory import available
+from services.common.message import columns
+from services.common.message.weight import weight
 from services.common.telemetry.tracer import OFF as NO_TRACER
 from services.common.telemetry.tracer import Tracer
 from services.gateway.adrift import Adrift
@@ -231,39 +233,24 @@ class Broker:
         for_each("completing a transaction", frame.completed, partial(self.transactions.completed, link))
 
     def _deliver(self, link: QueueLink, batch: pb.DeliveryBatch) -> None:
-        uids, properties, bodies = list(batch.uids), list(batch.properties), list(batch.bodies)
+        uids, bodies = list(batch.uids), list(batch.bodies)
+        facts, properties = columns.facts_in(batch), columns.properties_in(batch)
         for traced in batch.traced:
             receiver = self._consumers.get(traced.consumer)
             if receiver and receiver.link is link:
                 self.sending.expect(traced, receiver.queue_id)
-        at = own = 0
+        at = 0
         for run in batch.runs:
-            end_of_run = at + run.count
-            if run.HasField("shared_properties"):
-                its = [run.shared_properties] * run.count
-                size = len(run.shared_properties) * run.count
-            else:
-                its = properties[own : own + run.count]
-                size = sum(map(len, its))
-                own += run.count
+            its = slice(at, at + run.count)
+            at += run.count
             consumer = self._consumers.get(run.consumer)
             if consumer and consumer.link is link:
-                its_bodies = bodies[at:end_of_run]
-                arrived = Arrived(
-                    run.exchange,
-                    run.routing_key,
-                    run.redelivered,
-                    run.format,
-                    uids[at:end_of_run],
-                    its,
-                    its_bodies,
-                    size + sum(map(len, its_bodies)),
-                )
+                size = weight(properties[its], bodies[its])
+                arrived = Arrived(run.redelivered, uids[its], facts[its], properties[its], bodies[its], size)
                 try:
                     consumer.session.deliver(consumer, arrived)
                 except Exception as fault:  # noqa: BLE001 - this consumer's, and the others wait too
                     consumer.session.connection.fault("delivering a message", fault)
-            at = end_of_run
 
     def _attached(self, link: QueueLink, attached: pb.Attached) -> None:
         consumer = self._consumers.get(attached.consumer)

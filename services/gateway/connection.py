@@ -270,7 +270,7 @@ class Connection(asyncio.Protocol):
         return bool(self._holds - {reason, self.rest})
 
     def congested(self, pressure: Pressure) -> None:
-        """What the publisher said of the last run."""
+        """What the publisher said of what was published last."""
         state = pressure.state
         if state in self._holds:
             return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from services.common.errors import AccessRefused, BrokerError, NotFound, Unavailable
@@ -11,12 +11,15 @@ from services.common.ledger.place import Place
 from services.common.ledger.recorder import OFF, Recorder
 from services.common.memo import Memo
 from services.common.message import format_named
+from services.common.message.facts import Facts
+from services.common.message.indexes import pick
 from services.common.message.weight import weight
 from services.rpc import ledger_pb2 as ledger
 
 if TYPE_CHECKING:
+    from services.common.clients.outbound import Targets
     from services.gateway.connection import Connection
-    from services.gateway.vocabulary import Publish
+    from services.gateway.vocabulary import Kind, Publish
     from services.rpc.router_pb2 import QueueDefinition
 
 _REMEMBERED = 4096  # places of one connection; beyond, it begins again
@@ -43,49 +46,9 @@ class ClientRecord:
         self._published: Memo[tuple[str, str], Place] = Memo(_REMEMBERED, _NAMES)
         self._routed: Memo[tuple[str, str, tuple[int, ...]], list[Place]] = Memo(_REMEMBERED, _ROUTED)
 
-    # -------------------------------------------------------------- publishes
-
-    def received(self, publish: Publish, uids: Sequence[int], size: int) -> None:
-        """A run was read whole; `size` is that of properties and bodies."""
-        properties = publish.properties
-        shared = properties.count(properties[0]) == len(properties)
-        self._identify(publish.format, uids, properties[:1] if shared else properties)
-        self._recorder.record(ledger.RECEIVED, self._place(publish), uids, size=size)
-
-    def routed(self, publish: Publish, uids: Sequence[int], queue_ids: tuple[int, ...]) -> None:
-        """It goes to these queues."""
-        key = (publish.exchange, publish.routing_key, queue_ids)
-        places = self._routed.get(key)
-        if places is None:
-            places = self._targets(self._place(publish), queue_ids)
-            self._routed.put(key, places, len(publish.routing_key) + _PLACE * (1 + len(places)))
-        for place in places:
-            self._recorder.record(ledger.ROUTED, place, uids)
-
-    def returned(self, publish: Publish, uids: Sequence[int], reason: str = stages.NO_ROUTE) -> None:
-        """It was sent back."""
-        self._recorder.record(ledger.RETURNED, self._place(publish), uids, reason=reason)
-
-    def unroutable(self, publish: Publish, uids: Sequence[int]) -> None:
-        """It goes nowhere, and nobody is told."""
-        self._recorder.record(ledger.DROPPED, self._place(publish), uids, reason=stages.UNROUTABLE)
-
-    def confirmed(self, publish: Publish, uids: Sequence[int]) -> None:
-        """The publisher was told that it is safe."""
-        self._recorder.record(ledger.CONFIRMED, self._place(publish), uids)
-
-    def refused(self, publish: Publish, uids: Sequence[int], reason: str) -> None:
-        """The publisher was told that it is not taken."""
-        self._recorder.record(ledger.REFUSED, self._place(publish), uids, reason=reason)
-
-    def failed(self, publish: Publish, uids: Sequence[int], error: BrokerError) -> None:
-        """It ended its session by what it asked for."""
-        self.received(publish, uids, weight(publish.properties, publish.bodies))
-        self.refused(publish, uids, _reason(error))
-
-    def rolled_back(self, publish: Publish, uids: Sequence[int]) -> None:
-        """Its transaction never was."""
-        self._recorder.record(ledger.ROLLED_BACK, self._place(publish), uids)
+    def begin(self, publish: Publish, uids: range) -> Published:
+        """What a request publishes is to be told of."""
+        return Published(self, publish, uids)
 
     # -------------------------------------------------------------- deliveries
 
@@ -102,30 +65,124 @@ class ClientRecord:
 
     # -------------------------------------------------------------- places and ids
 
-    def _place(self, publish: Publish) -> Place:
-        key = (publish.exchange, publish.routing_key)
-        place = self._published.get(key)
+    def record(self, stage: int, place: Place, uids: Sequence[int], *, reason: str = "", size: int = 0) -> None:
+        """As Recorder says."""
+        self._recorder.record(stage, place, uids, reason=reason, size=size)
+
+    def place(self, facts: Facts) -> Place:
+        """Where messages of an address are published."""
+        key = facts.exchange, facts.routing_key
+        place = self._published.get(key) or self._published.recall(key)
         if place is None:
             exchange, routing_key = key
             place = self._here._replace(exchange=exchange, routing_key=routing_key)
             self._published.put(key, place, len(exchange) + len(routing_key))
         return place
 
-    def _targets(self, place: Place, queue_ids: Iterable[int]) -> list[Place]:
-        definitions = [self._queues[queue_id] for queue_id in queue_ids if queue_id in self._queues]
-        return [place._replace(queue=each.name, partition=each.partition) for each in definitions]
+    def targets(self, place: Place, queue_ids: Targets) -> list[Place]:
+        """Where messages go that were published there."""
+        key = place.exchange, place.routing_key, queue_ids
+        places = self._routed.get(key) or self._routed.recall(key)
+        if places is None:
+            definitions = [self._queues[queue_id] for queue_id in queue_ids if queue_id in self._queues]
+            places = [place._replace(queue=each.name, partition=each.partition) for each in definitions]
+            self._routed.put(key, places, len(place.routing_key) + _PLACE * (1 + len(places)))
+        return places
 
-    def _identify(self, name: str, uids: Sequence[int], properties: Sequence[bytes]) -> None:
-        message_format = format_named(name)
-        identifying = message_format.identifying
-        named = list(map(identifying, properties))
-        if not any(named):
+    def identify(self, name: str, uids: Sequence[int], properties: Sequence[bytes]) -> None:
+        """Messages have properties that may name them."""
+        identifying = format_named(name).identifying
+        objects = dict(zip(map(id, properties), properties, strict=True))
+        if len(objects) == 1:
+            if named := identifying(properties[0]):
+                self._recorder.identify(name, uids, [named])
             return
-        if len(properties) == 1:
-            self._recorder.identify(name, uids, named)
-        else:
-            found = [(uid, each) for uid, each in zip(uids, named, strict=True) if each]
-            self._recorder.identify(name, [uid for uid, _ in found], [each for _, each in found])
+        names = {identity: identifying(each) for identity, each in objects.items()}
+        if any(names.values()):
+            found = [(uid, named) for uid, each in zip(uids, properties, strict=True) if (named := names[id(each)])]
+            self._recorder.identify(name, [uid for uid, _ in found], [named for _, named in found])
+
+
+class Published:
+    """One request's messages, by where they are published; indexes are those of its columns."""
+
+    __slots__ = ("_places", "_publish", "_record", "_uids")
+
+    def __init__(self, record: ClientRecord, publish: Publish, uids: range) -> None:
+        self._record = record
+        self._publish = publish
+        self._uids = uids
+        self._places = self._by_place()
+
+    def _by_place(self) -> list[tuple[Place, Sequence[int]]]:
+        kinds = self._publish.kinds
+        place_of = {kind: self._record.place(kind.facts) for kind in dict.fromkeys(kinds)}
+        places = dict.fromkeys(place_of.values())
+        if len(places) == 1:
+            return [(next(iter(places)), range(len(kinds)))]
+        found: dict[Kind, list[int]] = {kind: [] for kind in place_of}
+        for index, kind in enumerate(kinds):
+            found[kind].append(index)
+        return [(place_of[kind], indexes) for kind, indexes in found.items()]
+
+    def _tell(self, stage: int, indexes: Sequence[int], reason: str = "") -> None:
+        whole = len(indexes) == len(self._uids)
+        chosen = () if whole or len(self._places) == 1 else frozenset(indexes)
+        for place, its in self._places:
+            some = its if whole else indexes if len(self._places) == 1 else [index for index in its if index in chosen]
+            if some:
+                self._record.record(stage, place, pick(self._uids, some), reason=reason)
+
+    def received(self) -> None:
+        """They were read whole."""
+        properties, bodies = self._publish.properties, self._publish.bodies
+        self._record.identify(self._publish.kinds[0].facts.format, self._uids, properties)
+        for place, its in self._places:
+            size = weight(pick(properties, its), pick(bodies, its))
+            self._record.record(ledger.RECEIVED, place, pick(self._uids, its), size=size)
+
+    def routed(self, targets: Sequence[Targets]) -> None:
+        """They go to these queues."""
+        for place, its in self._places:
+            some = pick(targets, its)
+            if some.count(some[0]) == len(some):
+                self._routed(place, some[0], its)
+                continue
+            by_target: dict[Targets, list[int]] = {}
+            for index, each in zip(its, some, strict=True):
+                by_target.setdefault(each, []).append(index)
+            for each, indexes in by_target.items():
+                self._routed(place, each, indexes)
+
+    def _routed(self, place: Place, queue_ids: Targets, indexes: Sequence[int]) -> None:
+        uids = pick(self._uids, indexes)
+        for target in self._record.targets(place, queue_ids):
+            self._record.record(ledger.ROUTED, target, uids)
+
+    def returned(self, indexes: Sequence[int], reason: str = stages.NO_ROUTE) -> None:
+        """They were sent back."""
+        self._tell(ledger.RETURNED, indexes, reason)
+
+    def unroutable(self, indexes: Sequence[int]) -> None:
+        """They go nowhere, and nobody is told."""
+        self._tell(ledger.DROPPED, indexes, stages.UNROUTABLE)
+
+    def confirmed(self, indexes: Sequence[int]) -> None:
+        """The publisher was told that they are safe."""
+        self._tell(ledger.CONFIRMED, indexes)
+
+    def refused(self, indexes: Sequence[int], reason: str) -> None:
+        """The publisher was told that they are not taken."""
+        self._tell(ledger.REFUSED, indexes, reason)
+
+    def failed(self, error: BrokerError) -> None:
+        """They ended their session by what they asked for."""
+        self.received()
+        self.refused(range(len(self._uids)), _reason(error))
+
+    def rolled_back(self) -> None:
+        """Their transaction never was."""
+        self._tell(ledger.ROLLED_BACK, range(len(self._uids)))
 
 
 NO_RECORD = ClientRecord(OFF, Place(), {})

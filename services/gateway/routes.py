@@ -10,13 +10,15 @@ waits.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
+from services.common.clients.outbound import Targets
 from services.common.clients.topology import Metadata, TopologyClient
-from services.common.errors import AccessRefused, NotFound
+from services.common.errors import AccessRefused, BrokerError, NotFound
 from services.common.memory import available
-from services.gateway.vocabulary import Publish
+from services.common.message.facts import Facts
+from services.gateway.vocabulary import Kind, Publish
 from services.rpc import router_pb2
 
 _REMEMBERED = 100_000  # routes of one exchange; beyond, it begins again
@@ -26,6 +28,7 @@ _LONGEST = 1024  # bytes of properties that are remembered
 _LEARNED = 64  # keys that one message with many teaches, at most
 
 _Exchange = tuple[str, str]  # virtual host and name
+_Address = tuple[str, str]  # exchange and routing key
 
 
 @dataclass(slots=True)
@@ -36,6 +39,19 @@ class Route:
     by_properties: dict[bytes, tuple[int, ...]] | None = None
     adds_up: bool = False  # with those of other keys to the route of a message that has them all
     size: int = 0  # bytes of memory, about, when it is remembered
+
+    @property
+    def by_headers(self) -> bool:
+        """Whether the headers decide."""
+        return self.by_properties is not None
+
+
+@dataclass(slots=True)
+class Answer:
+    """Where each message goes, or why some kinds end their session."""
+
+    targets: Sequence[Targets] = ()
+    faults: Mapping[Kind, BrokerError] = field(default_factory=dict)
 
 
 class RouteCache:
@@ -49,67 +65,76 @@ class RouteCache:
         self.size = 0  # bytes of memory, about
         self._forgotten = 0  # grows with every forget: an answer that was asked for before one is not kept
 
-    def find(self, virtual_host: str, publish: Publish) -> Route | None:
-        """The route of a run, or None when the router must be asked first."""
-        if publish.more_keys:
-            return self._find_all(virtual_host, publish)
-        routes = self._exchanges.get((virtual_host, publish.exchange))
-        route = routes.get(publish.routing_key) if routes else None
-        if route is None or not self._topology.has_place():
+    def find(self, virtual_host: str, publish: Publish) -> Sequence[Targets] | None:
+        """Where each message goes, or None when the router must be asked first."""
+        if not self._topology.has_place():
             return None
-        known = route.by_properties
-        return route if known is None or all(properties in known for properties in publish.properties) else None
+        routes: dict[Kind, Route] = {}
+        for kind in distinct(publish.kinds):
+            route = self._known(virtual_host, kind)
+            if route is None:
+                return None
+            routes[kind] = route
+        return _targets(publish, routes)
 
-    def _find_all(self, virtual_host: str, publish: Publish) -> Route | None:
-        routes = self._exchanges.get((virtual_host, publish.exchange))
-        if not routes or not self._topology.has_place():
+    def _known(self, virtual_host: str, kind: Kind) -> Route | None:
+        return self._all_known(virtual_host, kind) if kind.more_keys else self._of(virtual_host, _address(kind))
+
+    def _of(self, virtual_host: str, address: _Address) -> Route | None:
+        routes = self._exchanges.get((virtual_host, address[0]))
+        return routes.get(address[1]) if routes else None
+
+    def _all_known(self, virtual_host: str, kind: Kind) -> Route | None:
+        routes = self._exchanges.get((virtual_host, kind.facts.exchange))
+        if not routes:
             return None
         queue_ids: dict[int, None] = {}
-        for key in (publish.routing_key, *publish.more_keys):
+        for key in (kind.facts.routing_key, *kind.more_keys):
             route = routes.get(key)
             if route is None or not route.adds_up:
                 return None
             queue_ids.update(dict.fromkeys(route.queue_ids))
         return Route(tuple(queue_ids))
 
-    async def ask(self, virtual_host: str, publish: Publish, metadata: Metadata = ()) -> Route:
-        """The route of a run from the router; raises NotFound, AccessRefused (internal exchange), Unavailable.
+    async def ask(self, virtual_host: str, publish: Publish, metadata: Metadata = ()) -> Answer:
+        """Where each message goes, by the router; all that is not known is asked for together. Raises Unavailable.
 
         `metadata` goes with the first question.
         """
-        if publish.more_keys:
+        if publish.kinds[0].more_keys:
             return await self._ask_all(virtual_host, publish, metadata)
-        forgotten = self._forgotten
-        distinct = list(dict.fromkeys(publish.properties))
-        reply = await self._questions(virtual_host, publish, distinct[:1], metadata)
-        first, version = reply.routed[0], reply.version
-        _check(virtual_host, publish, first)
-        route = _route(first)
-        if first.needs_headers:
-            more = await self._questions(virtual_host, publish, distinct[1:])
-            answers, version = [first, *more.routed], min(version, more.version or version)
-            route.by_properties = {
-                properties: tuple(answer.queue_ids) for properties, answer in zip(distinct, answers, strict=True)
+        asking = _Asking(virtual_host, publish, self._forgotten, self._topology.version)
+        if self._topology.has_place():
+            asking.routes = {
+                address: route for address in asking.firsts if (route := self._of(virtual_host, address)) is not None
             }
-        if self._is_still_so(forgotten, version):
-            self._remember((virtual_host, publish.exchange), publish.routing_key, route)
-        return route
+        if unknown := [address for address in asking.firsts if address not in asking.routes]:
+            asking.learn(unknown, await self._topology.route(asking.questions(unknown), metadata))
+        if more := asking.properties():
+            reply = await self._topology.route([asking.question(*each) for each in more])
+            asking.learn_properties(more, reply)
+        if self._is_still_so(asking.forgotten, asking.version):
+            for exchange, routing_key in asking.learned:
+                self._remember((virtual_host, exchange), routing_key, asking.routes[exchange, routing_key])
+        return asking.answer()
 
-    async def _ask_all(self, virtual_host: str, publish: Publish, metadata: Metadata) -> Route:
+    async def _ask_all(self, virtual_host: str, publish: Publish, metadata: Metadata) -> Answer:
         """Of messages with equal properties and many keys; where their keys lead alone is learned with it."""
-        forgotten, exchange = self._forgotten, (virtual_host, publish.exchange)
-        whole = _question(virtual_host, publish, publish.properties[0])
-        whole.more_keys.extend(publish.more_keys)
-        learned = self._to_learn(exchange, [publish.routing_key, *publish.more_keys])
+        forgotten, kind = self._forgotten, publish.kinds[0]
+        exchange = virtual_host, kind.facts.exchange
+        whole = _question(virtual_host, kind.facts, publish.properties[0])
+        whole.more_keys.extend(kind.more_keys)
+        learned = self._to_learn(exchange, [kind.facts.routing_key, *kind.more_keys])
         alone = [router_pb2.Message(virtual_host=exchange[0], exchange=exchange[1], routing_key=key) for key in learned]
         reply = await self._topology.route([whole, *alone], metadata)
-        _check(virtual_host, publish, reply.routed[0])
+        if fault := _fault(exchange, reply.routed[0]):
+            return Answer(faults=dict.fromkeys(distinct(publish.kinds), fault))
         if self._is_still_so(forgotten, reply.version):
-            for key, answer in zip(learned, reply.routed[1:], strict=True):
-                route = _route(answer)
-                route.by_properties = {} if answer.needs_headers else None
+            for key, routed in zip(learned, reply.routed[1:], strict=True):
+                route = _route(routed)
+                route.by_properties = {} if routed.needs_headers else None
                 self._remember(exchange, key, route)
-        return _route(reply.routed[0])
+        return Answer([_route(reply.routed[0]).queue_ids] * len(publish.kinds))
 
     def _to_learn(self, exchange: _Exchange, keys: list[str]) -> list[str]:
         """Keys that are not known, some of them if they are many; none when they would not add up anyway."""
@@ -122,14 +147,6 @@ class RouteCache:
         """Whether an answer may be remembered that was asked for when so much had been forgotten."""
         # A router that follows may be behind, and what this gateway has forgotten meanwhile it is not told again.
         return forgotten == self._forgotten and version >= self._topology.version
-
-    async def _questions(
-        self, virtual_host: str, publish: Publish, properties: list[bytes], metadata: Metadata = ()
-    ) -> router_pb2.RouteReply:
-        if not properties:
-            return router_pb2.RouteReply()
-        messages = [_question(virtual_host, publish, each) for each in properties]
-        return await self._topology.route(messages, metadata)
 
     def _remember(self, exchange: _Exchange, routing_key: str, route: Route) -> None:
         if route.by_properties is not None:
@@ -203,21 +220,117 @@ class RouteCache:
         self.size = 0
 
 
-def _question(virtual_host: str, publish: Publish, properties: bytes) -> router_pb2.Message:
+class _Asking:
+    """What is found out of one request; `routes` by address, `firsts` the first message of each."""
+
+    def __init__(self, virtual_host: str, publish: Publish, forgotten: int, version: int) -> None:
+        self.forgotten = forgotten
+        self.version = version
+        self.routes: dict[_Address, Route] = {}
+        self.learned: dict[_Address, None] = {}
+        self.firsts: dict[_Address, int] = {}
+        self._virtual_host = virtual_host
+        self._publish = publish
+        self._faults: dict[_Address, BrokerError] = {}
+        for index, kind in enumerate(publish.kinds):
+            self.firsts.setdefault(_address(kind), index)
+
+    def question(self, address: _Address, properties: bytes) -> router_pb2.Message:
+        """Where a message of an address goes that has such properties."""
+        return _question(self._virtual_host, self._publish.kinds[self.firsts[address]].facts, properties)
+
+    def questions(self, addresses: Iterable[_Address]) -> list[router_pb2.Message]:
+        """Where the first message of each goes."""
+        return [self.question(address, self._publish.properties[self.firsts[address]]) for address in addresses]
+
+    def learn(self, addresses: Iterable[_Address], reply: router_pb2.RouteReply) -> None:
+        """The router has said where they go."""
+        self.version = reply.version
+        for address, routed in zip(addresses, reply.routed, strict=True):
+            if fault := _fault((self._virtual_host, address[0]), routed):
+                self._faults[address] = fault
+                continue
+            self.routes[address] = route = _route(routed)
+            self.learned[address] = None
+            if routed.needs_headers:
+                route.by_properties = {self._publish.properties[self.firsts[address]]: route.queue_ids}
+
+    def properties(self) -> list[tuple[_Address, bytes]]:
+        """What of messages that go by their headers is not known yet."""
+        by_headers = {address: route.by_properties for address, route in self.routes.items() if route.by_headers}
+        if not by_headers:
+            return []
+        asked: dict[tuple[_Address, bytes], None] = {}
+        for kind, properties in zip(self._publish.kinds, self._publish.properties, strict=True):
+            known = by_headers.get(_address(kind))
+            if known is not None and properties not in known:
+                asked[_address(kind), properties] = None
+        return list(asked)
+
+    def learn_properties(self, asked: Sequence[tuple[_Address, bytes]], reply: router_pb2.RouteReply) -> None:
+        """The router has said where they go."""
+        self.version = min(self.version, reply.version)
+        learned: dict[_Address, dict[bytes, Targets]] = defaultdict(dict)
+        for (address, properties), routed in zip(asked, reply.routed, strict=True):
+            learned[address][properties] = tuple(routed.queue_ids)
+        for address, more in learned.items():
+            # Another object: what is known is counted with the cache, which takes these in by itself.
+            known = self.routes[address].by_properties or {}
+            self.learned[address] = None
+            self.routes[address] = Route(self.routes[address].queue_ids, {**known, **more})
+
+    def answer(self) -> Answer:
+        """All of it."""
+        kinds = distinct(self._publish.kinds)
+        if self._faults:
+            return Answer(faults={kind: self._faults[at] for kind in kinds if (at := _address(kind)) in self._faults})
+        return Answer(_targets(self._publish, {kind: self.routes[_address(kind)] for kind in kinds}) or ())
+
+
+def distinct(kinds: Sequence[Kind]) -> list[Kind]:
+    """Each once, in the order in which they come."""
+    return list(dict.fromkeys(kinds))
+
+
+def _address(kind: Kind) -> _Address:
+    return kind.facts.exchange, kind.facts.routing_key
+
+
+def _targets(publish: Publish, routes: Mapping[Kind, Route]) -> list[Targets] | None:
+    """Of each message; None when the properties of one are not known."""
+    kinds = publish.kinds
+    if len(routes) == 1 and not (route := routes[kinds[0]]).by_headers:
+        return [route.queue_ids] * len(kinds)
+    if not any(route.by_headers for route in routes.values()):
+        return list(map({kind: route.queue_ids for kind, route in routes.items()}.__getitem__, kinds))
+    found: list[Targets] = []
+    for kind, properties in zip(kinds, publish.properties, strict=True):
+        known = routes[kind].by_properties
+        queue_ids = routes[kind].queue_ids if known is None else known.get(properties)
+        if queue_ids is None:
+            return None
+        found.append(queue_ids)
+    return found
+
+
+def _question(virtual_host: str, facts: Facts, properties: bytes) -> router_pb2.Message:
     return router_pb2.Message(
         virtual_host=virtual_host,
-        exchange=publish.exchange,
-        routing_key=publish.routing_key,
-        format=publish.format,
+        exchange=facts.exchange,
+        routing_key=facts.routing_key,
+        format=facts.format,
         properties=properties,
     )
 
 
-def _check(virtual_host: str, publish: Publish, routed: router_pb2.Routed) -> None:
+def _fault(exchange: _Exchange, routed: router_pb2.Routed) -> BrokerError | None:
+    """Why nobody may publish there, if so."""
+    virtual_host, name = exchange
     if routed.unknown_virtual_host or routed.unknown_exchange:
-        raise NotFound(f"no exchange '{publish.exchange}' in vhost '{virtual_host}'")
+        return NotFound(f"no exchange '{name}' in vhost '{virtual_host}'")
     if routed.internal:
-        raise AccessRefused(f"cannot publish to internal exchange '{publish.exchange}' in vhost '{virtual_host}'")
+        return AccessRefused(f"cannot publish to internal exchange '{name}' in vhost '{virtual_host}'")
+    return None
 
 
 def _route(routed: router_pb2.Routed) -> Route:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict, deque
-from collections.abc import Coroutine, Iterable, Iterator
+from collections.abc import Coroutine, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any
 
 from services.common.containment import contained
 from services.common.errors import BrokerError
+from services.common.message.indexes import runs
 from services.common.telemetry.conventions import CONNECTION_LOST, SESSION_CLOSED
 from services.gateway.backlog import Arrived, Backlog
 from services.gateway.confirms import ConfirmTracker
@@ -173,7 +175,7 @@ class Session:
         return self.shared_limit - held - (len(self.transaction.settlements) if self.transaction else 0)
 
     def _within_limit(self, consumer: Consumer, arrived: Arrived) -> Arrived | None:
-        """What the limit over all consumers allows of a run; the rest goes back, where others can have it."""
+        """What the limit over all consumers allows of deliveries; the rest goes back, where others can have it."""
         if not self.shared_limit or consumer.settled:
             return arrived
         count, allowed = len(arrived.bodies), max(self.room, 0)
@@ -198,9 +200,7 @@ class Session:
                 consumer.tag,
                 first,
                 arrived.redelivered,
-                arrived.exchange,
-                arrived.routing_key,
-                arrived.format,
+                arrived.facts,
                 arrived.properties,
                 arrived.bodies,
             ),
@@ -266,7 +266,7 @@ class Session:
 
     def _roll_back(self) -> None:
         if self.transaction:
-            self.transaction.rolled_back(self.connection.record)
+            self.transaction.rolled_back()
             self.transaction = None
 
     def new_tag(self) -> str:
@@ -287,22 +287,20 @@ class Session:
             self.connection.engine.returned(self.number, returned)
             self.connection.wants_to_return()
 
-    def confirm(self, first: int, count: int, refused: Iterable[tuple[int, int]] = ()) -> bool:
-        """Publishes from number `first` are safe but for the `refused` (offset, count), which ascend.
+    def confirm(self, first: int, indexes: Sequence[int], refused: AbstractSet[int] = frozenset()) -> bool:
+        """Publishes at these indexes from number `first` are safe but for those at `refused`.
 
         False when there is nobody to be told.
         """
         tracker = self.confirms
         if tracker is None or self.closed or self.connection.lost:
             return False
-        at = first
-        for offset, many in refused:
-            if first + offset > at:
-                tracker.complete(at, first + offset - 1, accepted=True)
-            tracker.complete(first + offset, first + offset + many - 1, accepted=False)
-            at = first + offset + many
-        if at < first + count:
-            tracker.complete(at, first + count - 1, accepted=True)
+        if refused:
+            for index in sorted(refused):
+                tracker.complete(first + index, first + index, accepted=False)
+            indexes = [index for index in indexes if index not in refused]
+        for start, count in runs(indexes):
+            tracker.complete(first + start, first + start + count - 1, accepted=True)
         self.connection.wants_to_confirm(self)
         return True
 

@@ -17,16 +17,17 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import structlog
 
-from services.common.clients.outbound import Attempt, Delivery, Run
+from services.common.clients.outbound import Attempt, Messages
 from services.common.clients.queue_link import Settlement as Kept
 from services.common.errors import BrokerError, PreconditionFailed, Unavailable
 from services.common.memory import available
+from services.common.message.indexes import condensed
 from services.common.message.weight import FRAME_BYTES
 from services.rpc import queue_pb2 as pb
 from services.rpc import store_pb2
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from services.common.clients.store import StoreClient
     from services.gateway.adrift import Adrift
     from services.gateway.consumer import Consumer, GetHolder
-    from services.gateway.record import ClientRecord
+    from services.gateway.record import Published
     from services.gateway.tracing.publishing import Reception
     from services.gateway.vocabulary import Publish
 
@@ -66,12 +67,26 @@ class Settlement:
 
 @dataclass(slots=True)
 class Publication:
-    """One run that waits for the commit; its queues may be none."""
+    """What a request publishes, at once or with the commit; numbers of messages are indexes of its columns."""
 
     request: Publish
-    run: Run
-    uids: range
+    messages: Messages
+    recorded: Published | None = None
     traced: Reception | None = None
+
+    @property
+    def routed(self) -> Sequence[int]:
+        """Those that queues are to have."""
+        targets = self.messages.targets
+        if all(targets):
+            return range(len(targets))
+        return condensed([index for index, queue_ids in enumerate(targets) if queue_ids])
+
+    @property
+    def unrouted(self) -> Sequence[int]:
+        """The others: given up, or returned."""
+        targets = self.messages.targets
+        return () if all(targets) else [index for index, queue_ids in enumerate(targets) if not queue_ids]
 
 
 @dataclass(slots=True)
@@ -94,8 +109,7 @@ class Transaction:
     def add(self, publication: Publication) -> None:
         """Raises PreconditionFailed when it, or all of the gateway together, would be too large."""
         self.publications.append(publication)
-        run = publication.run
-        size = run.size + run.beside(len(run.bodies), len(run.queue_ids))
+        size = publication.messages.size
         self.size += size
         self.open.used += size
         if self.size > _LARGEST:
@@ -107,32 +121,21 @@ class Transaction:
         self.open.used -= self.size
         self.size = 0
 
-    @property
-    def routed(self) -> list[Publication]:
-        """Those that queues are to have."""
-        return [each for each in self.publications if each.run.queue_ids]
-
-    @property
-    def unrouted(self) -> list[Publication]:
-        """The others: given up, or returned, when it is committed."""
-        return [each for each in self.publications if not each.run.queue_ids]
-
-    def committed(self, record: ClientRecord) -> None:
+    def committed(self) -> None:
         """Tells the ledger, and ends spans."""
         self._end()
-        for each in self.unrouted:
-            tell = record.returned if each.request.mandatory else record.unroutable
-            tell(each.request, each.uids)
         for each in self.publications:
-            record.confirmed(each.request, each.uids)
+            if each.recorded:
+                each.recorded.confirmed(range(len(each.messages)))
             if each.traced:
-                each.traced.committed(returned=each.request.mandatory)
+                each.traced.committed()
 
-    def rolled_back(self, record: ClientRecord) -> None:
+    def rolled_back(self) -> None:
         """Tells the ledger, and ends spans."""
         self._end()
         for each in self.publications:
-            record.rolled_back(each.request, each.uids)
+            if each.recorded:
+                each.recorded.rolled_back()
             if each.traced:
                 each.traced.rolled_back()
 
@@ -184,7 +187,7 @@ class Coordinator:
         Or Unavailable, saying so, when nobody knows.
         """
         give_up = _now() + _PATIENCE
-        routed, lost = transaction.routed, 0
+        routed, lost = [each.messages.part(its) for each in transaction.publications if len(its := each.routed)], 0
         while routed or transaction.settlements:
             try:
                 await self._attempt(routed, transaction.settlements)
@@ -201,7 +204,7 @@ class Coordinator:
             else:
                 return
 
-    async def _attempt(self, publications: list[Publication], settlements: list[Settlement]) -> None:
+    async def _attempt(self, publications: list[Messages], settlements: list[Settlement]) -> None:
         identity = self._publisher.uids.take()[0]
         publishes, settles = self._publishes(publications), self._settles(settlements)
         told = {queue_id: self._adrift.term_of(queue_id) for queue_id in {each.holder.queue_id for each in settlements}}
@@ -251,16 +254,12 @@ class Coordinator:
             link.step(identity, pb.TransactionStep.PREPARE)
         return links
 
-    def _publishes(self, publications: Iterable[Publication]) -> dict[QueueLink, list[Attempt]]:
+    def _publishes(self, publications: Iterable[Messages]) -> dict[QueueLink, list[Attempt]]:
         by_link: dict[QueueLink, list[Attempt]] = defaultdict(list)
-        now = self._publisher.now()
-        for each in publications:
-            run, uids = each.run, each.uids
-            for link, _, queue_ids in self._publisher.group(run.queue_ids):
+        for messages in publications:
+            for link, attempt in self._publisher.attempts(messages):
                 if link is None:
                     raise _OwnerChanged
-                size = run.size + run.beside(len(run.bodies), len(queue_ids))
-                attempt = Attempt(run, queue_ids, uids, run.properties, run.bodies, 0, now, Delivery(None), size)
                 by_link[link].append(attempt)
         return by_link
 

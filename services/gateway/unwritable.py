@@ -15,7 +15,7 @@ from services.gateway.requests.publish import PublishTicket
 from services.gateway.tracing.publishing import TracedTicket
 
 if TYPE_CHECKING:
-    from services.common.clients.outbound import Attempt
+    from services.common.clients.outbound import Attempt, Messages
     from services.common.clients.partition_table import PartitionTable
     from services.common.clients.publisher import Publisher
     from services.gateway.connection import Connection
@@ -33,6 +33,12 @@ class Unwritable:
         self._queues = queues
         self._held: WeakKeyDictionary[Connection, None] = WeakKeyDictionary()  # who waited first goes on first
         table.listeners.append(self._heard)
+
+    @staticmethod
+    def kept(messages: Messages) -> list[int]:
+        """The queues of those that are persistent."""
+        columns = zip(messages.facts, messages.targets, strict=True)
+        return list({queue_id: None for facts, targets in columns if facts.persistent for queue_id in targets})
 
     def published(self, connection: Connection, queue_ids: Sequence[int]) -> None:
         """A connection has published persistent messages meanwhile: it waits, if any of the queues is kept."""
@@ -54,5 +60,5 @@ class Unwritable:
         ticket = attempt.delivery.ticket
         if isinstance(ticket, TracedTicket):
             ticket = ticket.ticket
-        if attempt.run.persistent and isinstance(ticket, PublishTicket):
-            self.published(ticket.session.connection, attempt.queue_ids)
+        if isinstance(ticket, PublishTicket):
+            self.published(ticket.session.connection, self.kept(attempt.messages))

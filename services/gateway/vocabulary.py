@@ -16,7 +16,8 @@ from enum import Enum
 from typing import Any, Protocol
 
 from services.common.errors import BrokerError
-from services.common.message import Attributes
+from services.common.message.facts import Attributes, Facts
+from services.common.message.indexes import pick
 
 type_ = type  # `type` is a field name below
 
@@ -145,19 +146,29 @@ class Unbind(Request):
     arguments: Mapping[str, Any] = field(default_factory=dict)
 
 
+@dataclass(slots=True, eq=False)
+class Kind:
+    """What messages that are published alike have in common; an engine gives the same object for most of them."""
+
+    facts: Facts
+    attributes: Attributes
+    mandatory: bool = False
+    immediate: bool = False
+    more_keys: tuple[str, ...] = ()  # that they are routed by too; none that an engine gives
+
+
 @dataclass(slots=True)
 class Publish(Request):
-    """A run of messages alike but for properties and body, in the order in which they came."""
+    """Messages in the order in which they came, however mixed: columns, one value for each."""
 
-    exchange: str
-    routing_key: str
-    mandatory: bool
-    immediate: bool
-    format: str  # message format that wrote the properties
-    attributes: Attributes
-    properties: list[bytes]
-    bodies: list[bytes]
-    more_keys: tuple[str, ...] = ()  # that it is routed by too; none that an engine gives
+    kinds: Sequence[Kind]
+    properties: Sequence[bytes]
+    bodies: Sequence[bytes]
+
+    def part(self, indexes: Sequence[int]) -> Publish:
+        """Those at these indexes, which ascend."""
+        kinds, properties, bodies = self.kinds, self.properties, self.bodies
+        return Publish(self.session, pick(kinds, indexes), pick(properties, indexes), pick(bodies, indexes))
 
 
 @dataclass(slots=True)
@@ -250,9 +261,7 @@ class QueueDeclared:
 class Got:
     number: int  # delivery tag
     redelivered: bool
-    exchange: str
-    routing_key: str
-    format: str
+    facts: Facts
     properties: bytes
     body: bytes
     message_count: int  # that remain ready
@@ -260,14 +269,12 @@ class Got:
 
 @dataclass(slots=True)
 class Deliveries:
-    """A run for one consumer. `first`: delivery number of the first, then ascending by one."""
+    """For one consumer, columns. `first`: delivery number of the first, then ascending by one."""
 
     tag: str
     first: int
     redelivered: bool
-    exchange: str
-    routing_key: str
-    format: str
+    facts: Sequence[Facts]
     properties: Sequence[bytes]
     bodies: Sequence[bytes]
 
@@ -277,8 +284,7 @@ class Returned:
     """Messages that reached no queue (`no_consumers`: immediate, and none was ready)."""
 
     publish: Publish
-    first: int  # index in publish.bodies
-    count: int
+    indexes: Sequence[int]  # in its columns
     no_consumers: bool = False
 
 

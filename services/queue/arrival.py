@@ -1,77 +1,97 @@
-"""A run of messages on its way to queues of this process."""
+"""Messages of a batch on their way to one queue of this process."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import groupby
+from operator import attrgetter
+from typing import TYPE_CHECKING
 
+from services.common.message.facts import Facts
+from services.common.message.indexes import pick
+from services.common.message.weight import weight
+from services.queue.entry import JournalPart
 from services.queue.journal_draft import ContentDraft
-from services.queue.message import Message, Run
+from services.queue.message import Message
+
+if TYPE_CHECKING:
+    from services.queue.columns import Columns
+    from services.queue.options import QueueOptions
+
+Parts = Sequence[JournalPart | None]
+
+_PERSISTENT = attrgetter("persistent")
 
 
 class Arrival:
-    """Columns of one run: message i has `uids[i]`, `properties[i]` and `bodies[i]`.
+    """Columns: message i has `uids[i]`, `facts[i]`, `properties[i]` and `bodies[i]`, and is number `indexes[i]` of its
+    content. `time_ms` is when they were received. Messages become objects when a queue has to keep them, and then once.
 
-    `first` is the index of message 0 within its content, `shared` is not None when all properties are that one value.
-    `time_ms` is when they were received. Messages become objects when a queue has to keep them, and then once.
+    `expires` is when each of them does (Unix ms, or 0), None when none does. Those of a transaction have had their
+    `place` in the queue, and `parts` in the journal, since it was prepared.
     """
 
     __slots__ = (
-        "_messages",
+        "_columns",
+        "_objects",
         "bodies",
         "content",
-        "first",
+        "expires",
+        "facts",
         "immediate",
+        "indexes",
+        "parts",
+        "place",
         "properties",
-        "run",
-        "shared",
         "time_ms",
         "uids",
     )
 
     def __init__(
         self,
-        run: Run,
-        uids: Sequence[int],
-        properties: Sequence[bytes],
-        bodies: Sequence[bytes],
+        columns: Columns,
+        indexes: Sequence[int],
         time_ms: int,
         content: ContentDraft,
-        first: int = 0,
-        shared: bytes | None = None,
+        *,
         immediate: bool = False,
     ) -> None:
-        self.run = run
-        self.uids = uids
-        self.properties = properties
-        self.bodies = bodies
+        self.uids: Sequence[int] = pick(columns.uids, indexes)
+        self.facts: Sequence[Facts] = pick(columns.facts, indexes)
+        self.properties: Sequence[bytes] = pick(columns.properties, indexes)
+        self.bodies: Sequence[bytes] = pick(columns.bodies, indexes)
+        self.indexes = indexes
         self.time_ms = time_ms
         self.content = content
-        self.first = first
-        self.shared = shared
         self.immediate = immediate
-        self._messages: list[Message | None] | None = None
+        self.expires: list[int] | None = None
+        self.place: int | None = None
+        self.parts: Parts | None = None
+        self._columns = columns
+        self._objects = list(dict(zip(map(id, self.facts), self.facts, strict=True)).values())
+
+    def __len__(self) -> int:
+        return len(self.uids)
 
     def part(self, first: int, end: int) -> Arrival:
-        """The messages `first` to `end - 1` as a run of their own."""
-        return Arrival(
-            self.run,
-            self.uids[first:end],
-            self.properties[first:end] if self.shared is None else self.properties,
-            self.bodies[first:end],
-            self.time_ms,
-            self.content,
-            self.first + first,
-            self.shared,
-            self.immediate,
-        )
+        """The messages `first` to `end - 1` by themselves."""
+        return Arrival(self._columns, self.indexes[first:end], self.time_ms, self.content, immediate=self.immediate)
+
+    def expire_by(self, queue_ttl_ms: int | None) -> bool:
+        """Works out when they expire, by their own time to live and their queue's; whether any of them does."""
+        own = {facts.ttl_ms for facts in self._objects}
+        if queue_ttl_ms is None and own == {None}:
+            return False
+        limits = {ttl: [limit for limit in (ttl, queue_ttl_ms) if limit is not None] for ttl in own}
+        at = {ttl: self.time_ms + min(its) if its else 0 for ttl, its in limits.items()}
+        self.expires = [at[facts.ttl_ms] for facts in self.facts]
+        return True
 
     def weight(self, first: int, end: int) -> int:
         """Bytes of properties and bodies of the messages from `first` to `end - 1`."""
-        whole = end - first == len(self.bodies)
-        size = sum(map(len, self.bodies if whole else self.bodies[first:end]))
-        if self.shared is not None:
-            return size + len(self.shared) * (end - first)
-        return size + sum(map(len, self.properties if whole else self.properties[first:end]))
+        if end - first == len(self.bodies):
+            return weight(self.properties, self.bodies)
+        return weight(self.properties[first:end], self.bodies[first:end])
 
     def span(self, first: int, end: int, step: int = 1) -> Sequence[int]:
         """The uids of every `step`-th message from `first` to `end - 1`, as a range where they are consecutive."""
@@ -83,15 +103,28 @@ class Arrival:
 
     def messages(self, first: int, end: int) -> list[Message]:
         """The messages `first` to `end - 1`; the same objects for every queue that asks."""
-        run, shared = self.run, self.shared
-        uids, bodies = self.uids[first:end], self.bodies[first:end]
-        if self._messages is None:
-            self._messages = [None] * len(self.bodies)
-        known = self._messages[first:end]
-        if shared is not None:
-            made = [m or Message(u, shared, b, run) for m, u, b in zip(known, uids, bodies, strict=True)]
-        else:
-            own = self.properties[first:end]
-            made = [m or Message(u, p, b, run) for m, u, p, b in zip(known, uids, own, bodies, strict=True)]
-        self._messages[first:end] = made
-        return made
+        if self._columns.some_are_shared:
+            return list(map(self._columns.message, self.indexes[first:end]))
+        own = slice(first, end)
+        columns = self.uids[own], self.facts[own], self.properties[own], self.bodies[own]
+        return list(map(Message, *columns))
+
+    def enlist(self, options: QueueOptions, first: int, end: int, position: int) -> Parts:
+        """Enters what is persistent of messages `first` to `end - 1` for the journal, as entries of a queue at
+        `position` and following. Gives where each stands there.
+        """
+        kinds = set(map(_PERSISTENT, self._objects))
+        if kinds == {False}:
+            return (None,) * (end - first)
+        if kinds == {True}:
+            return (self._enlist(options, first, end, position),) * (end - first)
+        parts: list[JournalPart | None] = []
+        for persistent, group in groupby(range(first, end), lambda index: self.facts[index].persistent):
+            start, count = first + len(parts), len(list(group))
+            place = position + len(parts)
+            part = self._enlist(options, start, start + count, place) if persistent else None
+            parts += [part] * count
+        return parts
+
+    def _enlist(self, options: QueueOptions, first: int, end: int, position: int) -> JournalPart:
+        return self.content.enlist(options.partition, options.queue_id, self.indexes[first:end], position)

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+from services.common.message.columns import put
+from services.common.message.indexes import pick
+from services.queue.columns import Columns
 from services.queue.journal_draft import ContentDraft, EntryDraft
 from services.rpc import store_pb2
-from services.rpc.queue_pb2 import PublishBatch, PublishRun, Traced
+from services.rpc.queue_pb2 import PublishBatch, Traced
 
 
 class Source:
-    """What a batch was decoded from, for `ContentDraft.source`."""
+    """What a batch was decoded from and to, for `ContentDraft.source`."""
 
-    __slots__ = ("batch", "raw", "uids")
+    __slots__ = ("columns", "raw", "traced")
 
-    def __init__(self, raw: bytes, batch: PublishBatch) -> None:
+    def __init__(self, raw: bytes, batch: PublishBatch, columns: Columns) -> None:
         self.raw = raw
-        self.batch = batch
-        self.uids = list(batch.uids)
+        self.columns = columns
+        self.traced = list(batch.traced)
+
+    @property
+    def uids(self) -> list[int]:
+        """Of all messages."""
+        return self.columns.uids
 
     @property
     def size(self) -> int:
@@ -27,15 +35,15 @@ def add_content(frame: store_pb2.JournalFrame, draft: ContentDraft, content_id: 
     """Adds the content and its entry batches to a frame."""
     source: Source = draft.source
     wanted = _wanted(draft)
-    if len(wanted) == len(source.batch.uids):
+    if len(wanted) == len(source.uids):
         columns, places = source.raw, None
     else:
         kept = sorted(wanted)
-        columns = _subset(source.batch, kept).SerializeToString()
+        columns = _subset(source, kept).SerializeToString()
         places = {index: place for place, index in enumerate(kept)}
     frame.contents.add(id=content_id, columns=columns)
-    if source.batch.traced:
-        frame.traced.extend([one.context for one in source.batch.traced if one.index in wanted])
+    if source.traced:
+        frame.traced.extend([one.context for one in source.traced if one.index in wanted])
     for partition, entries in draft.entries.items():
         frame.entries.add(
             id=entries.id,
@@ -63,28 +71,17 @@ def _columns(entries: EntryDraft, places: dict[int, int] | None) -> store_pb2.En
     )
 
 
-def _subset(batch: PublishBatch, kept: list[int]) -> PublishBatch:
+def _subset(source: Source, kept: list[int]) -> PublishBatch:
     """A batch of the messages at the indexes `kept`, ascending."""
-    subset = PublishBatch(time_ms=batch.time_ms)
-    wanted, start, own = set(kept), 0, 0
-    uids, bodies, properties = batch.uids, batch.bodies, batch.properties
-    for number, run in enumerate(batch.runs):
-        mine = [index for index in range(start, start + run.count) if index in wanted]
-        shared = run.HasField("shared_properties")
-        if mine:
-            kept_run = PublishRun()
-            kept_run.CopyFrom(run)
-            kept_run.count = len(mine)
-            subset.runs.append(kept_run)
-            subset.times_ms.extend(batch.times_ms[number : number + 1])
-            subset.uids.extend([uids[index] for index in mine])
-            subset.bodies.extend([bodies[index] for index in mine])
-            if not shared:
-                subset.properties.extend([properties[own + index - start] for index in mine])
-        start += run.count
-        own += 0 if shared else run.count
-    places = {index: place for place, index in enumerate(kept)} if batch.traced else {}
+    its = source.columns
+    subset = PublishBatch(uids=pick(its.uids, kept), bodies=pick(its.bodies, kept))
+    put(subset, pick(its.facts, kept), pick(its.properties, kept))
+    if isinstance(its.times, int):
+        subset.time_ms = its.times
+    else:
+        subset.times_ms.extend(pick(its.times, kept))
+    places = {index: place for place, index in enumerate(kept)} if source.traced else {}
     subset.traced.extend(
-        Traced(index=places[one.index], context=one.context) for one in batch.traced if one.index in places
+        Traced(index=places[one.index], context=one.context) for one in source.traced if one.index in places
     )
     return subset

@@ -26,7 +26,7 @@ def routing_keys(letter: DeadLetter, headers: Mapping[str, Any]) -> list[str]:
 def rewrite(letter: DeadLetter) -> tuple[bytes, dict[str, Any]]:
     """Its new properties, and the headers in them; those of its publisher are left out when nobody can read them."""
     message = letter.entry.message
-    message_format = format_named(message.run.format)
+    message_format = format_named(message.facts.format)
     headers = _headers(message_format, message.properties)
     expiration = message_format.text(message.properties, "expiration")
     deaths = headers.get(_DEATHS)
@@ -34,7 +34,7 @@ def rewrite(letter: DeadLetter) -> tuple[bytes, dict[str, Any]]:
         deaths = []
         headers["x-first-death-reason"] = letter.reason
         headers["x-first-death-queue"] = letter.queue.name
-        headers["x-first-death-exchange"] = message.run.exchange
+        headers["x-first-death-exchange"] = message.facts.exchange
     keys = _published_keys(letter, headers)
     headers[_DEATHS] = _count(letter, deaths, keys, expiration)
     if letter.queue.dead_letter_key is not None:
@@ -66,7 +66,7 @@ def _headers(message_format: MessageFormat, properties: bytes) -> dict[str, Any]
 def _published_keys(letter: DeadLetter, headers: Mapping[str, Any]) -> list[str]:
     copies = headers.get("CC", ())
     more = [key for key in copies if isinstance(key, str)] if isinstance(copies, list) else []
-    return [letter.entry.message.run.routing_key, *more]
+    return [letter.entry.message.facts.routing_key, *more]
 
 
 def _count(letter: DeadLetter, deaths: Sequence[Any], keys: list[str], expiration: str | None) -> list[Any]:
@@ -88,7 +88,7 @@ def _count(letter: DeadLetter, deaths: Sequence[Any], keys: list[str], expiratio
         "reason": letter.reason,
         "queue": letter.queue.name,
         "time": datetime.fromtimestamp(letter.time_ms // 1000, UTC),
-        "exchange": letter.entry.message.run.exchange,
+        "exchange": letter.entry.message.facts.exchange,
         "routing-keys": keys,
     }
     if expiration is not None:

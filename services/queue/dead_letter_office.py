@@ -9,29 +9,27 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import groupby
-from operator import itemgetter
 from typing import Any, Protocol
 
 import structlog
 
 from services.common import plugins
-from services.common.clients.outbound import Refused, Run, Ticket
+from services.common.clients.outbound import Messages, Refused, Targets, Ticket
 from services.common.clients.publisher import Congestion, Pressure
 from services.common.containment import contained, for_each
 from services.common.errors import Unavailable
 from services.common.ledger.recorder import OFF, Recorder
 from services.common.ledger.stages import UNROUTABLE
+from services.common.message.facts import Facts
 from services.common.message.weight import FRAME_BYTES
 from services.common.runtime import Tasks
 from services.common.uid import UidSource
 from services.queue.context import DeadLetter
 from services.queue.dead_letter import is_circle, rewrite, routing_keys
 from services.queue.dead_letter_record import DeadLetterRecord, Letters
-from services.queue.message import Run as Facts
 from services.queue.overflow import OverflowPolicy
 from services.queue.partition import Partition, State
 from services.queue.registry import Registry
@@ -48,8 +46,6 @@ _AS_IT_WAS = "it is sent on without x-death: report it with these lines"
 _FIRST_BACKOFF = 0.1
 _LONGEST_BACKOFF = 5.0
 
-_Address = tuple[Facts, str, str, tuple[int, ...]]  # what the messages were, exchange, routing key, queues
-
 
 class Routes(Protocol):
     """The part of the router's client that routes."""
@@ -63,7 +59,7 @@ class Publications(Protocol):
     @property
     def uids(self) -> UidSource: ...
 
-    def publish(self, run: Run, uids: range, ticket: Ticket) -> Pressure | None: ...
+    def publish(self, messages: Messages, ticket: Ticket) -> Pressure | None: ...
 
     def when_relieved(self, pressure: Pressure, callback: Callable[[], None]) -> None: ...
 
@@ -91,11 +87,10 @@ class _Sent:
     """Waits for the targets of some letters; the publisher finds owners by itself."""
 
     office: DeadLetterOffice
-    letters: list[_Letter]
-    targets: tuple[int, ...]
+    addressed: list[tuple[_Letter, Targets]]
 
-    def settled(self, refusals: list[Refused]) -> None:
-        self.office.answered(self.letters, self.targets, refusals)
+    def settled(self, numbers: Sequence[int], refusals: list[Refused]) -> None:
+        self.office.answered({number: self.addressed[number] for number in numbers}, refusals)
 
 
 class DeadLetterOffice:
@@ -143,24 +138,23 @@ class DeadLetterOffice:
         """All of the partition that are not done with."""
         return [letter.letter for letter in self._open.get(partition, ())] + partition.context.dead_letters
 
-    def answered(self, letters: list[_Letter], targets: Sequence[int], refusals: list[Refused]) -> None:
+    def answered(self, addressed: Mapping[int, tuple[_Letter, Targets]], refusals: list[Refused]) -> None:
         """Every target of some letters took them, or said why not."""
-        self._under_way -= len(letters)
+        self._under_way -= len(addressed)
         self._room.set()
         refused: dict[int, set[int]] = {}
-        for first, count, queue_id, reason in refusals:
+        for numbers, queue_id, reason in refusals:
             if reason == OVERFLOW and self._passes_on(queue_id):
                 continue
-            for index in range(first, first + count):
-                refused.setdefault(index, set()).add(queue_id)
-        again = [letter for index, letter in enumerate(letters) if index in refused]
-        for index, letter in enumerate(letters):
-            if index not in refused:
+            for number in numbers:
+                refused.setdefault(number, set()).add(queue_id)
+        for number, (letter, targets) in addressed.items():
+            if number not in refused:
                 self._let_go(letter)
                 continue
             letter.tries += 1
-            letter.taken.update(queue_id for queue_id in targets if queue_id not in refused[index])
-        if again:
+            letter.taken.update(queue_id for queue_id in targets if queue_id not in refused[number])
+        if again := [letter for number, (letter, _) in addressed.items() if number in refused]:
             self._later(again)
 
     def _later(self, letters: list[_Letter]) -> None:
@@ -262,21 +256,18 @@ class DeadLetterOffice:
                 exchange=letter.letter.queue.dead_letter_exchange or "",
                 routing_key=letter.keys[0],
                 more_keys=letter.keys[1:],
-                format=letter.letter.entry.message.run.format,
+                format=letter.letter.entry.message.facts.format,
                 properties=letter.properties,
             )
             for letter in letters
         ]
         routed = (await self._route(questions)).routed
-        addressed = [(self._address(letter, its), letter) for letter, its in zip(letters, routed, strict=True)]
+        addressed = [(letter, self._targets(letter, its)) for letter, its in zip(letters, routed, strict=True)]
         await self._until_certain()  # asking took its time, and there may be another owner, who sends them
-        addressed = [(address, letter) for address, letter in addressed if self._may_send(letter)]
-        for address, group in groupby(addressed, key=itemgetter(0)):
-            addressees = [letter for _, letter in group]
-            try:
-                self._publish(address, addressees)
-            except Exception as fault:  # noqa: BLE001 - these letters', and others are sent
-                self._keep(addressees, fault)
+        addressed = [(letter, targets) for letter, targets in addressed if self._may_send(letter)]
+        self._drop([letter for letter, targets in addressed if not targets])
+        if going := [(letter, targets) for letter, targets in addressed if targets]:
+            self._publish_all(going)
 
     async def _route(self, questions: list[Message]) -> RouteReply:
         while True:
@@ -286,54 +277,58 @@ class DeadLetterOffice:
                 log.warning("dead letters wait for the router", reason=failure.text)
                 await asyncio.sleep(_RETRY_SECONDS)
 
-    def _address(self, letter: _Letter, routed: Routed) -> _Address:
-        targets = tuple(
+    def _targets(self, letter: _Letter, routed: Routed) -> Targets:
+        return tuple(
             queue_id
             for queue_id in routed.queue_ids
             if queue_id not in letter.taken and not self._is_circle(letter, queue_id)
         )
-        return letter.letter.entry.message.run, letter.letter.queue.dead_letter_exchange or "", letter.keys[0], targets
 
-    def _publish(self, address: _Address, letters: list[_Letter]) -> None:
-        was, exchange, routing_key, targets = address
-        if not targets:
+    def _drop(self, letters: list[_Letter]) -> None:
+        """Nobody can receive them."""
+        if letters:
             self._record.dropped(_sources(letters), UNROUTABLE)
             for letter in letters:
                 self._let_go(letter)
-            return
-        run = Run(
-            virtual_host=letters[0].letter.queue.virtual_host,
-            exchange=exchange,
-            routing_key=routing_key,
-            queue_ids=targets,
-            format=was.format,
-            persistent=was.persistent,
-            priority=was.priority,
-            ttl_ms=None,
-            immediate=False,
-            properties=[letter.properties for letter in letters],
-            bodies=[letter.letter.entry.message.body for letter in letters],
-            size=sum(letter.size for letter in letters),
+
+    def _publish_all(self, addressed: list[tuple[_Letter, Targets]]) -> None:
+        try:
+            self._publish(addressed)
+        except Exception as fault:  # noqa: BLE001 - one letter's, and the others are sent
+            if len(addressed) > 1:
+                for each in addressed:
+                    self._publish_all([each])
+            else:
+                self._keep([addressed[0][0]], fault)
+
+    def _publish(self, addressed: list[tuple[_Letter, Targets]]) -> None:
+        letters = [letter for letter, _ in addressed]
+        messages = Messages(
+            self._publisher.uids.take(len(letters)),
+            [_facts(letter) for letter in letters],
+            [letter.properties for letter in letters],
+            [letter.letter.entry.message.body for letter in letters],
+            [targets for _, targets in addressed],
+            range(len(letters)),
         )
-        uids = self._publisher.uids.take(len(letters))
-        self._record.sent_on(_sources(letters), uids)
-        self._record.routed(run, uids)
-        run.traces = self._traces(letters, exchange)
+        self._record.sent_on(_sources(letters), messages.uids)
+        self._record.routed(messages)
+        messages.traces = self._traces(letters)
         # A process that is out of memory gets them all the same: they make room where they were.
-        pressure = self._publisher.publish(run, uids, _Sent(self, letters, targets))
+        pressure = self._publisher.publish(messages, _Sent(self, addressed))
         self._under_way += len(letters)  # and not if that raises: nobody answers then
         if pressure and pressure.state is Congestion.FULL:
             self._full = True
             self._publisher.when_relieved(pressure, self._relieved)
 
-    def _traces(self, letters: list[_Letter], exchange: str) -> dict[int, bytes] | None:
+    def _traces(self, letters: list[_Letter]) -> dict[int, bytes] | None:
         """Contexts of those that are traced, which what they go on as is a part of too."""
         contexts: dict[int, bytes] = {}
         for index, opened in enumerate(letters):
             journeys, letter = opened.partition.context.journeys, opened.letter
             if journeys is None or not journeys.live:
                 continue
-            uid, queue_id = letter.entry.message.uid, letter.queue.queue_id
+            uid, queue_id, exchange = letter.entry.message.uid, letter.queue.queue_id, _exchange_of(letter)
             if context := journeys.moving(uid, queue_id, letter.reason, exchange, letter.time_ms):
                 contexts[index] = context
         return contexts or None
@@ -345,6 +340,17 @@ class DeadLetterOffice:
     def _is_circle(self, letter: _Letter, queue_id: int) -> bool:
         definition = self._registry.definitions.get(queue_id)
         return definition is not None and is_circle(letter.letter, letter.headers, definition.name)
+
+
+def _exchange_of(letter: DeadLetter) -> str:
+    return letter.queue.dead_letter_exchange or ""
+
+
+def _facts(opened: _Letter) -> Facts:
+    """Of what a letter goes on as: its time to live is over, or no longer counts."""
+    letter = opened.letter
+    facts = letter.entry.message.facts
+    return facts._replace(exchange=_exchange_of(letter), routing_key=opened.keys[0], ttl_ms=None)
 
 
 def _sources(letters: list[_Letter]) -> Letters:

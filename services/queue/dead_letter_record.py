@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from services.common.clients.outbound import Run
+from services.common.clients.outbound import Messages
 from services.common.ledger.place import Place
 from services.common.ledger.recorder import Recorder
 from services.queue.context import DeadLetter
@@ -30,19 +30,26 @@ class DeadLetterRecord:
             target = group[0].queue.dead_letter_exchange or ""
             record.dropped(uids_of(letter.entry for letter in group), reason, target)
 
-    def sent_on(self, letters: Letters, uids: range) -> None:
-        """They go on, each as the message of the same place in `uids`."""
+    def sent_on(self, letters: Letters, uids: Sequence[int]) -> None:
+        """They go on, each as the message of the same place in `uids`, which follow one another."""
+        first = uids[0]
         for record, group in self._by_queue(letters):
             target = group[0].queue.dead_letter_exchange or ""
-            successors, uids = uids[: len(group)], uids[len(group) :]
+            successors = range(first, first + len(group))
+            first += len(group)
             record.dead_lettered(uids_of(letter.entry for letter in group), group[0].reason, target, successors)
 
-    def routed(self, run: Run, uids: range) -> None:
+    def routed(self, messages: Messages) -> None:
         """Where they go as new messages."""
-        for queue_id in run.queue_ids:
-            if definition := self._registry.definitions.get(queue_id):
-                place = Place(run.virtual_host, run.exchange, run.routing_key, definition.name, definition.partition)
-                self._recorder.record(ROUTED, place, uids)
+        places: dict[Place, list[int]] = {}
+        for uid, facts, targets in zip(messages.uids, messages.facts, messages.targets, strict=True):
+            for queue_id in targets:
+                if definition := self._registry.definitions.get(queue_id):
+                    queue = definition.name, definition.partition
+                    place = Place(facts.virtual_host, facts.exchange, facts.routing_key, *queue)
+                    places.setdefault(place, []).append(uid)
+        for place, uids in places.items():
+            self._recorder.record(ROUTED, place, uids)
 
     def _by_queue(self, letters: Letters) -> Iterator[tuple[QueueRecord, list[DeadLetter]]]:
         if not self._recorder.on:

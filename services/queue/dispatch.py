@@ -5,13 +5,13 @@ Turns are by message but everything is done by slices: of n messages for k consu
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from itertools import repeat
 
 from services.common.message.weight import weight
 from services.queue.arrival import Arrival
 from services.queue.consumers import Consumer, Consumers
 from services.queue.context import QueueContext
-from services.queue.entry import ACQUIRED, Entry, JournalPart
+from services.queue.entry import ACQUIRED, Entry
 from services.queue.message import Holding
 from services.queue.options import QueueOptions
 from services.queue.ready import Ready
@@ -46,8 +46,8 @@ class Dispatcher:
 
     # -------------------------------------------------------------- from the publisher, past the list
 
-    def direct(self, arrival: Arrival, expires: int) -> int:
-        """Delivers as many messages of a run as consumers can take at once; for a queue with nothing available.
+    def direct(self, arrival: Arrival) -> int:
+        """Delivers as many messages as consumers can take at once; for a queue with nothing available.
 
         Stops early where it takes a closer look: bytes of credit that may not suffice, settled and unsettled consumers
         in one ring. What is left goes by the list.
@@ -61,14 +61,14 @@ class Dispatcher:
             if len(kinds) > 1:
                 break
             settled = kinds.pop()
-            if settled and arrival.content.staged:
+            if settled and arrival.parts is not None:  # the journal has them already
                 break
             if self._record.on:
                 self._record_direct(ring, arrival, done, end, settled=settled)
             if settled:
                 self._direct_columns(ring, arrival, done, end)
             else:
-                self._direct_entries(ring, arrival, done, end, expires)
+                self._direct_entries(ring, arrival, done, end)
             self._consumers.turn(ring, end - done)
             done = end
         self._context.traffic += done
@@ -85,53 +85,48 @@ class Dispatcher:
 
     def _direct_columns(self, ring: list[Consumer], arrival: Arrival, first: int, end: int) -> None:
         """Settled by being sent: nothing is kept, nothing need be on disk."""
-        step, run = len(ring), arrival.run
-        for index, consumer in enumerate(ring, first):
-            bodies = arrival.bodies[index:end:step]
-            if not bodies:
-                break
-            properties = arrival.properties[index:end:step] if arrival.shared is None else arrival.shared
-            uids = arrival.uids[index:end:step]
-            consumer.messages -= len(bodies)
-            consumer.size -= _weight(properties, bodies)
-            consumer.link.deliveries.add(consumer.handle, run, False, uids, properties, bodies)
+        step = len(ring)
+        for index, consumer in enumerate(ring[: end - first], first):
+            self._hand_over(consumer, arrival, slice(index, end, step))
 
-    def _direct_entries(self, ring: list[Consumer], arrival: Arrival, first: int, end: int, expires: int) -> None:
+    def _direct_entries(self, ring: list[Consumer], arrival: Arrival, first: int, end: int) -> None:
         """To be settled: an entry for each, which never sees the list unless it comes back."""
-        entries = self.entries(arrival, first, end, expires, ACQUIRED, durable=self._options.durable)
+        entries = self.entries(arrival, first, end, ACQUIRED, durable=self._options.durable)
         self.unsettled.update(zip(arrival.uids[first:end], entries, strict=True))
-        step, run = len(ring), arrival.run
-        if (part := entries[0].part) is not None:
+        part = entries[0].part
+        if part is not None and part is entries[-1].part:
             self._context.draft.handed_out_up_to(part, entries[-1].position)
-        for index, consumer in enumerate(ring, first):
-            mine = entries[index - first :: step]
-            if not mine:
-                break
-            holder = consumer.link
-            for entry in mine:
-                entry.holder = holder
-            bodies = arrival.bodies[index:end:step]
-            properties = arrival.properties[index:end:step] if arrival.shared is None else arrival.shared
-            consumer.messages -= len(bodies)
-            consumer.size -= _weight(properties, bodies)
-            holder.deliveries.add(consumer.handle, run, False, arrival.uids[index:end:step], properties, bodies)
+        elif self._options.durable:
+            self._context.draft.handed_out(entries)
+        step = len(ring)
+        for index, consumer in enumerate(ring[: end - first], first):
+            for entry in entries[index - first :: step]:
+                entry.holder = consumer.link
+            self._hand_over(consumer, arrival, slice(index, end, step))
 
-    def entries(
-        self, arrival: Arrival, first: int, end: int, expires: int, state: int, *, durable: bool
-    ) -> list[Entry]:
+    @staticmethod
+    def _hand_over(consumer: Consumer, arrival: Arrival, its: slice) -> None:
+        """Takes them from its credit."""
+        properties, bodies = arrival.properties[its], arrival.bodies[its]
+        consumer.messages -= len(bodies)
+        consumer.size -= weight(properties, bodies)
+        deliveries = consumer.link.deliveries
+        deliveries.add(consumer.handle, False, arrival.uids[its], arrival.facts[its], properties, bodies)
+
+    def entries(self, arrival: Arrival, first: int, end: int, state: int, *, durable: bool) -> list[Entry]:
         """New entries for messages `first` to `end - 1`, enlisted for the journal when both sides are durable."""
-        position, count = self.position, end - first
-        part: JournalPart | None = None
-        options, content = self._options, arrival.content
-        if durable and arrival.run.persistent:
-            part, position = content.enlist(options.partition, options.queue_id, arrival.first, first, count, position)
-        elif content.places and (place := content.places.get((options.queue_id, arrival.first))) is not None:
-            position = place + first
+        position, count, parts = self.position, end - first, arrival.parts
+        if arrival.place is not None:
+            position = arrival.place + first
+            parts = parts and parts[first:end]
+        elif durable:
+            parts = arrival.enlist(self._options, first, end, position)
         self.position = max(self.position, position + count)
         messages = arrival.messages(first, end)
         self._context.account.hold(messages, arrival.weight(first, end), self._holding)
-        places = range(position, position + count)
-        return [Entry(m, place, expires, part, state) for m, place in zip(messages, places, strict=True)]
+        places, expires = range(position, position + count), arrival.expires and arrival.expires[first:end]
+        columns = zip(messages, places, expires or repeat(0, count), parts or repeat(None, count), strict=True)
+        return [Entry(message, place, time, part, state) for message, place, time, part in columns]
 
     # -------------------------------------------------------------- from the list
 
@@ -203,10 +198,3 @@ class Dispatcher:
         consumer.messages -= len(entries)
         consumer.size -= spent
         return again
-
-
-def _weight(properties: Sequence[bytes] | bytes, bodies: Sequence[bytes]) -> int:
-    """Of deliveries with properties of their own, or one value for all: each of them is written to the consumer."""
-    if isinstance(properties, bytes):
-        return sum(map(len, bodies)) + len(properties) * len(bodies)
-    return weight(properties, bodies)

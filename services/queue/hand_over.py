@@ -13,13 +13,14 @@ from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
 from services.common.clock import epoch_ms
+from services.common.message.columns import put
 from services.common.message.weight import FRAME_BYTES
 from services.queue.context import DeadLetter
 from services.queue.entry import ACQUIRED, Entry, Holder
 from services.queue.message import Message
 from services.queue.partition import Partition
 from services.queue.queue_type import Queue
-from services.rpc.queue_pb2 import PublishBatch, PublishRun, Traced
+from services.rpc.queue_pb2 import PublishBatch, Traced
 from services.rpc.store_pb2 import EntryColumns, JournalFrame
 
 _AT_ONCE = 2000
@@ -130,26 +131,5 @@ def _content(messages: list[Message]) -> PublishBatch:
     batch = PublishBatch(time_ms=epoch_ms())
     batch.uids.extend([message.uid for message in messages])
     batch.bodies.extend([message.body for message in messages])
-    last: Message | None = None
-    for message in messages:
-        if last is not None and last.run is message.run and last.properties == message.properties:
-            batch.runs[-1].count += 1
-        else:
-            batch.runs.append(_run(message))
-        last = message
+    put(batch, [message.facts for message in messages], [message.properties for message in messages])
     return batch
-
-
-def _run(message: Message) -> PublishRun:
-    facts = message.run
-    return PublishRun(
-        count=1,
-        virtual_host=facts.virtual_host,
-        exchange=facts.exchange,
-        routing_key=facts.routing_key,
-        format=facts.format,
-        persistent=facts.persistent,
-        priority=facts.priority,
-        ttl_ms=facts.ttl_ms,
-        shared_properties=message.properties,
-    )

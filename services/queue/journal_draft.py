@@ -4,9 +4,10 @@ says of its entries. Pure accumulators: queues write into them, the journal writ
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from services.common.message.indexes import runs
 from services.queue.entry import Entry, JournalPart
 
 
@@ -26,39 +27,24 @@ class EntryDraft:
 class ContentDraft:
     """The messages of one publish batch as they may go to disk; `source` is theirs who writes them."""
 
-    __slots__ = ("entries", "places", "source", "staged", "take_id")
+    __slots__ = ("entries", "source", "take_id")
 
     def __init__(self, take_id: Callable[[], int], source: Any = None) -> None:  # noqa: ANN401 - passed through
         self.take_id = take_id
         self.source = source
         self.entries: dict[int, EntryDraft] = {}  # by partition
-        self.staged: dict[tuple[int, int], tuple[int, int, int]] = {}  # of a transaction, by queue id and run
-        self.places: dict[tuple[int, int], int] = {}  # of its runs that are not for the journal: all keep their order
 
-    def enlist(
-        self, partition: int, queue_id: int, run: int, first: int, count: int, position: int
-    ) -> tuple[JournalPart, int]:
-        """Entries for messages from `first` on of the run that begins at `run`, at `position` and following of their
-        queue. A run that was staged has its place in journal and queue already; gives the place.
-        """
-        if self.staged:
-            batch, index, place = self.staged[queue_id, run]
-            return JournalPart(batch, place - index), place + first
-        batch, index = self._add(partition, queue_id, run + first, count, position)
-        return JournalPart(batch, position - index), position
-
-    def stage(self, partition: int, queue_id: int, run: int, count: int, position: int) -> None:
-        """Enlists a whole run ahead of its entries, which come when its transaction is complete."""
-        self.staged[queue_id, run] = (*self._add(partition, queue_id, run, count, position), position)
-
-    def _add(self, partition: int, queue_id: int, first: int, count: int, position: int) -> tuple[int, int]:
+    def enlist(self, partition: int, queue_id: int, indexes: Sequence[int], position: int) -> JournalPart:
+        """Entries for the messages at these indexes, at `position` and following of their queue."""
         draft = self.entries.get(partition)
         if draft is None:
             draft = self.entries[partition] = EntryDraft(self.take_id())
-        index = draft.total
-        draft.runs.append((queue_id, first, count, position))
-        draft.total += count
-        return draft.id, index
+        part = JournalPart(draft.id, position - draft.total)
+        draft.total += len(indexes)
+        for first, count in runs(indexes):
+            draft.runs.append((queue_id, first, count, position))
+            position += count
+        return part
 
 
 class PartitionDraft:

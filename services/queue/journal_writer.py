@@ -259,7 +259,7 @@ def _answer(fenced: AbstractSet[int], written: tuple[ContentDraft, dict[int, Par
 def _refuse_fenced(content: ContentDraft, fenced: AbstractSet[int], ticket: Ticket) -> None:
     for number in fenced & content.entries.keys():
         for queue_id, first, count, _ in content.entries.pop(number).runs:
-            ticket.turn_away(number, first, count, queue_id)
+            ticket.turn_away(number, range(first, first + count), queue_id)
 
 
 def _add_floors(frame: store_pb2.JournalFrame, turn: _Turn) -> None:
@@ -300,7 +300,7 @@ def _refuse(unwritten: tuple[ContentDraft, dict[int, Partition], Ticket]) -> Non
     _lose_floors(partitions.values())
     for entries in content.entries.values():
         for queue_id, first, count, _ in entries.runs:
-            ticket.refuse(first, count, queue_id, queue_pb2.OTHER)
+            ticket.refuse(range(first, first + count), queue_id, queue_pb2.OTHER)
     ticket.not_safe()
     ticket.part_done()
 
@@ -312,4 +312,4 @@ def _tell_persisted(content: ContentDraft, partitions: dict[int, Partition]) -> 
             return
         for queue_id, first, count, _ in entries.runs:
             if queue := partition.queues.get(queue_id):
-                queue.record.persisted(span(content.source.batch.uids, first, count))
+                queue.record.persisted(span(content.source.uids, first, count))

@@ -17,6 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Final, NamedTuple
 
+from services.common.message.indexes import pick
 from services.common.uid import origin_of
 from services.rpc.store_pb2 import TakenColumns
 
@@ -31,25 +32,36 @@ _FORMERS: Final = 64  # publishers at most of which something is kept from befor
 class Taken:
     """Messages of one publisher, of which it has not heard that they were taken.
 
-    Run (queue id, first, count) are those at the indexes `first` and following of `uids`.
+    `parts` are queue ids, and the indexes in `uids` of what each took.
     """
 
-    __slots__ = ("batches", "origin", "runs", "uids")
+    __slots__ = ("_lowest", "batches", "origin", "parts", "uids")
 
     def __init__(self, origin: int, uids: Sequence[int]) -> None:
         self.origin = origin
         self.uids = uids
-        self.runs: list[tuple[int, int, int]] = []
+        self.parts: list[tuple[int, Sequence[int]]] = []
         self.batches: list[int] = []  # of the journal, where it has entries
+        self._lowest = 0
 
     @property
     def lowest(self) -> int:
-        """The first uid: they ascend, but where a former owner wrote them together, whose floor is below them."""
-        return self.uids[self.runs[0][1]] if self.runs else 0
+        """The lowest uid that was taken; 0 when none was."""
+        return self._lowest if self.parts else 0
+
+    def add(self, queue_id: int, indexes: Sequence[int]) -> bool:
+        """A queue has what ascends from the first of these; whether that is lower than all before."""
+        lowest = self.uids[indexes[0]]
+        is_lower = not self.parts or lowest < self._lowest
+        if is_lower:
+            self._lowest = lowest
+        self.parts.append((queue_id, indexes))
+        return is_lower
 
     def spans(self) -> Iterator[Span]:
         """Which queue took what."""
-        return spans(self.uids, self.runs)
+        for queue_id, indexes in self.parts:
+            yield from _spans_of(queue_id, pick(self.uids, indexes))
 
 
 class Departure(NamedTuple):
@@ -75,7 +87,7 @@ class Known:
     def __init__(self) -> None:
         self._taken: dict[int, dict[Taken, None]] = {}  # by origin, in the order of arrival
         self._former: dict[int, _Former] = {}  # by origin
-        self._batches: dict[int, list[tuple[Taken, list[tuple[int, int, int]]]]] = {}  # of the journal
+        self._batches: dict[int, list[tuple[Taken, Iterable[tuple[int, int, int, int]]]]] = {}  # of the journal
         self._index: dict[int, set[int]] | None = None  # queue → uids, while something comes again
         self._latest: dict[int, int] = {}  # origin → first uid of the batch that came last …
         self._mixed: set[int] = set()  # … and origins of which a lower one came behind a higher one
@@ -87,20 +99,12 @@ class Known:
         """What queues take of it from now on is known, until that was heard."""
         self._taken.setdefault(taken.origin, {})[taken] = None
 
-    def took(self, taken: Taken, queue_id: int, first: int, count: int) -> None:
-        """A queue has taken a run of it."""
-        runs, uids = taken.runs, taken.uids
-        if not runs:
-            self._note_order(taken.origin, uids[first])
-            runs.append((queue_id, first, count))
-        else:
-            last, begin, many = runs[-1]
-            if last == queue_id and begin + many == first and uids[first - 1] < uids[first]:
-                runs[-1] = queue_id, begin, many + count
-            else:
-                runs.append((queue_id, first, count))
+    def took(self, taken: Taken, queue_id: int, indexes: Sequence[int]) -> None:
+        """A queue has taken some of it."""
+        if taken.add(queue_id, indexes):
+            self._note_order(taken.origin, taken.lowest)
         if self._index is not None:
-            self._index.setdefault(queue_id, set()).update(taken.uids[first : first + count])
+            self._index.setdefault(queue_id, set()).update(pick(taken.uids, indexes))
 
     def _note_order(self, origin: int, uid: int) -> None:
         if uid < self._latest.get(origin, 0):
@@ -109,14 +113,14 @@ class Known:
             self._latest[origin] = uid
 
     def journalled(self, batch: int, taken: Taken, runs: Iterable[tuple[int, int, int, int]]) -> None:
-        """An entry batch has runs of it, as an EntryDraft has them."""
+        """An entry batch has some of it, in runs as an EntryDraft has them."""
         taken.batches.append(batch)
-        self._batches[batch] = [(taken, [(queue_id, first, count) for queue_id, first, count, _ in runs])]
+        self._batches[batch] = [(taken, runs)]
 
     def not_safe(self, taken: Taken) -> None:
         """It may not be where it was taken to: it is new when it comes again, and there twice at worst."""
         self._forget_batches((taken,))
-        taken.runs.clear()
+        taken.parts.clear()
         self._index = None
 
     def heard(self, taken: Taken) -> None:
@@ -238,7 +242,7 @@ class Known:
         """Entries of a batch go: what has to be written of it, once, or `again` next time."""
         found = self._batches.get(batch) if again else self._batches.pop(batch, None)
         for taken, runs in found or ():
-            yield _departure(taken.origin, spans(taken.uids, runs))
+            yield _departure(taken.origin, spans(taken.uids, [(run[0], run[1], run[2]) for run in runs]))
 
     def handed_over(self) -> Iterator[Departure]:
         """All of it, for the next owner, in place of all that was written so far."""
@@ -271,7 +275,8 @@ class Known:
         for origin, taken in by_origin.items():
             taken.batches.append(batch)
             self._former[origin].taken[taken] = None
-            self._batches.setdefault(batch, []).append((taken, taken.runs))
+            its = [(queue_id, indexes[0], len(indexes), 0) for queue_id, indexes in taken.parts]
+            self._batches.setdefault(batch, []).append((taken, its))
 
     def _recover_run(
         self, by_origin: dict[int, Taken], queue_id: int, first: int, end: int, uids: Sequence[int]
@@ -280,7 +285,7 @@ class Known:
         start = bisect_left(uids, self._floor_of(uids[first]), first, end)
         if start < end:
             origin = origin_of(uids[first])
-            by_origin.setdefault(origin, Taken(origin, uids)).runs.append((queue_id, start, end - start))
+            _append(by_origin.setdefault(origin, Taken(origin, uids)), queue_id, range(start, end))
 
     def _recover_each(
         self, by_origin: dict[int, Taken], queue_id: int, indexes: Iterable[int], uids: Sequence[int]
@@ -289,7 +294,7 @@ class Known:
             uid = uids[index]
             if uid >= self._floor_of(uid):
                 origin = origin_of(uid)
-                _append(by_origin.setdefault(origin, Taken(origin, uids)), queue_id, index)
+                _append(by_origin.setdefault(origin, Taken(origin, uids)), queue_id, range(index, index + 1))
 
     def _floor_of(self, uid: int) -> int:
         former = self._former.get(origin_of(uid))
@@ -297,13 +302,16 @@ class Known:
 
 
 def spans(uids: Sequence[int], runs: Iterable[tuple[int, int, int]]) -> Iterator[Span]:
-    """Runs of indexes as ranges of uids."""
+    """Runs of indexes (queue id, first, count) as ranges of uids."""
     for queue_id, first, count in runs:
-        lowest, highest = uids[first], uids[first + count - 1]
-        if highest - lowest == count - 1:  # they ascend within a run
-            yield queue_id, lowest, count
-        else:
-            yield from _split(queue_id, uids[first : first + count])
+        yield from _spans_of(queue_id, uids[first : first + count])
+
+
+def _spans_of(queue_id: int, uids: Sequence[int]) -> Iterator[Span]:
+    if uids[-1] - uids[0] == len(uids) - 1:  # they ascend
+        yield queue_id, uids[0], len(uids)
+    else:
+        yield from _split(queue_id, uids)
 
 
 def _split(queue_id: int, uids: Sequence[int]) -> Iterator[Span]:
@@ -331,12 +339,13 @@ def _merged(some: Iterable[Span]) -> Iterator[Span]:
         yield queue_id, first, count
 
 
-def _append(taken: Taken, queue_id: int, index: int) -> None:
-    runs, uids = taken.runs, taken.uids
-    if runs and runs[-1][0] == queue_id and runs[-1][1] + runs[-1][2] == index and uids[index - 1] + 1 == uids[index]:
-        runs[-1] = queue_id, runs[-1][1], runs[-1][2] + 1
+def _append(taken: Taken, queue_id: int, indexes: range) -> None:
+    uids, (last, before) = taken.uids, taken.parts[-1] if taken.parts else (0, range(0))
+    goes_on = last == queue_id and isinstance(before, range) and before.stop == indexes.start
+    if goes_on and uids[indexes.start - 1] + 1 == uids[indexes.start]:
+        taken.parts[-1] = queue_id, range(before[0], indexes.stop)
     else:
-        runs.append((queue_id, index, 1))
+        taken.add(queue_id, indexes)
 
 
 def _departure(origin: int, some: Iterable[Span]) -> Departure:

@@ -11,11 +11,14 @@ import structlog
 
 from services.common.containment import for_each
 from services.common.errors import BrokerError
+from services.common.message.indexes import choice
 from services.queue import publishing, requests
 from services.queue.batches import Batches
 from services.queue.claims import FINAL
+from services.queue.columns import Columns, queue_ids_of
 from services.queue.consumer_events import attached, cancelled, detached
 from services.queue.consumers import Consumer
+from services.queue.content import Source
 from services.queue.entry import Holder
 from services.queue.full import Full
 from services.queue.host import Host
@@ -186,9 +189,9 @@ class Link(Holder):
         """A batch has been answered in full."""
         self.outbox.frame.done.append(sequence)
 
-    def refuse(self, sequence: int, first: int, count: int, queue_id: int, reason: pb.Reason.ValueType) -> None:
+    def refuse(self, sequence: int, indexes: Sequence[int], queue_id: int, reason: pb.Reason.ValueType) -> None:
         """Part of a batch is not taken."""
-        self.outbox.frame.refusals.add(sequence=sequence, first=first, count=count, queue_id=queue_id, reason=reason)
+        self.outbox.frame.refusals.add(sequence=sequence, queue_id=queue_id, reason=reason, **choice(indexes))
 
     def tell_full(self, full: Full) -> None:
         """Publishers wait where it is full, and nowhere else."""
@@ -214,19 +217,18 @@ class Link(Holder):
     def _publish(self, raw: bytes, now: int) -> None:
         batch = pb.PublishBatch.FromString(raw)
         raw = put_right(raw, batch, now)
+        source = Source(raw, batch, Columns(batch, self._host.interned))
         if batch.transaction:
-            self._transactions.publish(raw, batch)
+            self._transactions.publish(batch, source)
         else:
-            answers = TracedAnswers(TracedBatch(self._host, batch), self) if batch.traced else self
-            publishing.accept(self._host, self._batches.begin(answers, batch), raw, batch, now)
+            answers = TracedAnswers(TracedBatch(self._host, source), self) if source.traced else self
+            publishing.accept(self._host, self._batches.begin(answers, batch), source, now)
 
     def _not_taken(self, raw: bytes, _error: BrokerError) -> None:
         """Its publisher hears that none of it is safe, though some of it may be."""
-        batch, first = pb.PublishBatch.FromString(raw), 0
-        for run in batch.runs:
-            for queue_id in run.queue_ids:
-                self.refuse(batch.sequence, first, run.count, queue_id, pb.OTHER)
-            first += run.count
+        batch = pb.PublishBatch.FromString(raw)
+        for queue_id in queue_ids_of(batch):
+            self.refuse(batch.sequence, range(len(batch.uids)), queue_id, pb.OTHER)
         self.done(batch.sequence)
 
     def _attach_all(self, attaches: Sequence[pb.AttachConsumer], now: int) -> None:

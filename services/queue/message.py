@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
+
+from services.common.message.facts import Facts
 
 if TYPE_CHECKING:
     from services.queue.entry import Entry
@@ -15,28 +17,16 @@ _MESSAGE = 200
 _ENTRY = 180
 
 
-class Run(NamedTuple):
-    """What consecutive messages have in common; equal ones are the same object, so that they are found by identity."""
-
-    virtual_host: str
-    exchange: str
-    routing_key: str
-    format: str
-    persistent: bool
-    priority: int
-    ttl_ms: int | None
-
-
 class Message:
     """Identity, opaque properties and body; `references` counts the entries that hold it."""
 
-    __slots__ = ("body", "properties", "references", "run", "uid")
+    __slots__ = ("body", "facts", "properties", "references", "uid")
 
-    def __init__(self, uid: int, properties: bytes, body: bytes, run: Run) -> None:
+    def __init__(self, uid: int, facts: Facts, properties: bytes, body: bytes) -> None:
         self.uid = uid
+        self.facts = facts
         self.properties = properties
         self.body = body
-        self.run = run
         self.references = 0
 
     @property
@@ -96,7 +86,7 @@ class MemoryAccount:
 
 
 class Interned:
-    """Makes equal runs and equal properties one object. Bounded: forgets everything when it is full.
+    """Makes equal properties one object. Bounded: forgets everything when it is full.
 
     Long properties are hardly ever the same twice, and would be kept here when their messages are gone.
     """
@@ -105,17 +95,18 @@ class Interned:
     _LONGEST = 512
 
     def __init__(self) -> None:
-        self._runs: dict[Run, Run] = {}
         self._properties: dict[bytes, bytes] = {}
 
-    def run(self, run: Run) -> Run:
-        """The one object for runs equal to `run`."""
-        if len(self._runs) > self._AT_MOST:
-            self._runs.clear()
-        return self._runs.setdefault(run, run)
+    def properties(self, column: list[bytes]) -> list[bytes]:
+        """The same, with one object for equal ones that repeat here."""
+        objects = set(map(id, column))
+        if 2 * len(objects) > len(column) > 1:
+            return column
+        if len(objects) == 1:
+            return [self._one(column[0])] * len(column)
+        return list(map(self._one, column))
 
-    def properties(self, properties: bytes) -> bytes:
-        """The one object for properties equal to these, unless they are long."""
+    def _one(self, properties: bytes) -> bytes:
         if len(properties) > self._LONGEST:
             return properties
         if len(self._properties) > self._AT_MOST:

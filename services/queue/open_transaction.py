@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from services.queue.arrival import Arrival
+from services.queue.content import Source
 from services.queue.entry import Entry, Holder, Undecided
 from services.queue.journal_draft import ContentDraft
 from services.queue.partition import Partition
@@ -33,7 +34,7 @@ class Settlement:
 class OpenTransaction(Undecided):
     """`prepared` from when nothing of it can be refused any more until it is decided."""
 
-    batches: list[tuple[bytes, pb.PublishBatch]] = field(default_factory=list)
+    batches: list[tuple[int, Source]] = field(default_factory=list)  # sequence, and what it brings
     settles: list[pb.Settle] = field(default_factory=list)
     publications: list[tuple[Queue, Arrival]] = field(default_factory=list)
     settlements: list[Settlement] = field(default_factory=list)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
+from services.common.message.columns import put
 from services.common.message.weight import FRAME_BYTES
-from services.queue.deliveries import Columns, Deliveries, DeliveryRun
+from services.queue.deliveries import Columns, Deliveries
 from services.queue.pieces import pieces
 from services.rpc import queue_pb2 as pb
 
@@ -85,11 +86,7 @@ class Outbox:
             batch.traced.extend(deliveries.traced)
             deliveries.traced.clear()
         piece = self._pieces.popleft()
-        batch.uids.extend(piece.uids)
-        batch.properties.extend(piece.properties)
-        batch.bodies.extend(piece.bodies)
-        for run in piece.runs:
-            encode_run(run, batch)
+        encode(piece, batch)
 
     def _add_replies(self, frame: pb.QueueFrame) -> None:
         size = 0
@@ -108,15 +105,10 @@ class Outbox:
         self._begun = True
 
 
-def encode_run(run: DeliveryRun, batch: pb.DeliveryBatch) -> None:
-    """Adds a run's description to a batch."""
-    facts = run.run
-    batch.runs.add(
-        consumer=run.consumer,
-        count=run.count,
-        exchange=facts.exchange,
-        routing_key=facts.routing_key,
-        redelivered=run.redelivered,
-        format=facts.format,
-        shared_properties=run.shared,
-    )
+def encode(piece: Columns, batch: pb.DeliveryBatch) -> None:
+    """Puts deliveries on the wire."""
+    batch.uids.extend(piece.uids)
+    batch.bodies.extend(piece.bodies)
+    put(batch, piece.facts, piece.properties)
+    for run in piece.runs:
+        batch.runs.add(consumer=run.consumer, count=run.count, redelivered=run.redelivered)

@@ -1,65 +1,67 @@
-"""Deliveries cut into what one frame may carry: by all that they weigh, properties and runs' descriptions too."""
+"""Deliveries cut into what one frame may carry: by all that they weigh, properties and facts too."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from services.common.message.weight import BESIDE, FRAME_BYTES
+from services.common.message.facts import Facts
+from services.common.message.weight import BESIDE, FRAME_BYTES, weight
 from services.queue.deliveries import Columns, DeliveryRun
 
-_RUN = 64  # bytes of a run's description beside its strings
+_RUN = 16  # bytes of a run's description
+_FACTS = 64  # of facts beside their address
 
 
 def pieces(columns: Columns) -> Iterator[Columns]:
     """All of them, in order. A message that is too large for any frame is a piece alone."""
-    if columns.runs and _all_fit(columns):
+    if not columns.runs:
+        return
+    if _size(columns) <= FRAME_BYTES:
         yield columns
         return
-    begin = begin_own = at = own = size = 0
-    runs: list[DeliveryRun] = []
-    for run in columns.runs:
-        left = run.count
-        while left:
-            size += _description(run)
-            many, weighs = _fitting(columns, run, at, own, left, FRAME_BYTES - size)
-            if not many and runs:
-                yield _piece(columns, begin, at, begin_own, own, runs)
-                begin, begin_own, size, runs = at, own, 0, []
-                continue
-            many = many or 1
-            runs.append(DeliveryRun(run.consumer, many, run.run, run.redelivered, run.shared))
-            size, at, own, left = size + weighs, at + many, own + (many if run.shared is None else 0), left - many
-    if runs:
-        yield _piece(columns, begin, at, begin_own, own, runs)
+    first = 0
+    for end in _ends(columns):
+        yield _piece(columns, first, end)
+        first = end
 
 
-def _all_fit(columns: Columns) -> bool:
-    """As nearly always."""
-    size = BESIDE * len(columns.uids) + sum(map(len, columns.bodies)) + sum(map(len, columns.properties))
-    return size + sum(map(_description, columns.runs)) <= FRAME_BYTES
+def _size(columns: Columns) -> int:
+    size = weight(columns.properties, columns.bodies) + BESIDE * len(columns.uids) + _RUN * len(columns.runs)
+    return size + sum(map(_facts_size, set(columns.facts)))
 
 
-def _piece(columns: Columns, begin: int, at: int, begin_own: int, own: int, runs: list[DeliveryRun]) -> Columns:
-    if begin == 0 and at == len(columns.uids):
-        return columns._replace(runs=runs)
-    return Columns(columns.uids[begin:at], columns.properties[begin_own:own], columns.bodies[begin:at], runs)
+def _ends(columns: Columns) -> Iterator[int]:
+    """Where each piece ends."""
+    size, first = 0, 0
+    seen: set[Facts] = set()
+    for index, (facts, properties, body) in enumerate(
+        zip(columns.facts, columns.properties, columns.bodies, strict=True)
+    ):
+        its = BESIDE + _RUN + len(properties) + len(body) + (0 if facts in seen else _facts_size(facts))
+        if index > first and size + its > FRAME_BYTES:
+            yield index
+            size, first = 0, index
+            seen.clear()
+        size += its
+        seen.add(facts)
+    yield len(columns.uids)
 
 
-def _description(run: DeliveryRun) -> int:
-    return _RUN + len(run.run.exchange) + len(run.run.routing_key) + len(run.shared or b"")
+def _facts_size(facts: Facts) -> int:
+    return _FACTS + len(facts.virtual_host) + len(facts.exchange) + len(facts.routing_key)
 
 
-def _fitting(columns: Columns, run: DeliveryRun, at: int, own: int, left: int, room: int) -> tuple[int, int]:
-    """How many of the next `left` messages have room, and what those weigh; of none, what the first one does."""
-    bodies = columns.bodies[at : at + left]
-    properties = columns.properties[own : own + left] if run.shared is None else []
-    total = sum(map(len, bodies)) + sum(map(len, properties)) + BESIDE * left
-    if total <= room:
-        return left, total
-    taken = 0
-    for index, body in enumerate(bodies):
-        weighs = BESIDE + len(body) + (len(properties[index]) if properties else 0)
-        if taken + weighs > room:
-            return index, taken or weighs
-        taken += weighs
-    return left, taken
+def _piece(columns: Columns, first: int, end: int) -> Columns:
+    own = slice(first, end)
+    runs = list(_runs(columns.runs, first, end))
+    return Columns(columns.uids[own], columns.facts[own], columns.properties[own], columns.bodies[own], runs)
+
+
+def _runs(runs: list[DeliveryRun], first: int, end: int) -> Iterator[DeliveryRun]:
+    """Those of the messages from `first` to `end - 1`."""
+    at = 0
+    for run in runs:
+        count = min(at + run.count, end) - max(at, first)
+        if count > 0:
+            yield DeliveryRun(run.consumer, count, run.redelivered)
+        at += run.count

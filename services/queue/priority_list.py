@@ -68,6 +68,6 @@ class PriorityList:
         highest = self._highest
         grouped: dict[int, list[Entry]] = {}
         for entry in entries:
-            grouped.setdefault(min(entry.message.run.priority, highest), []).append(entry)
+            grouped.setdefault(min(entry.message.facts.priority, highest), []).append(entry)
         for priority, some in grouped.items():
             yield self._levels[highest - priority], some

@@ -1,4 +1,4 @@
-"""A publish batch: its runs go to their queues, what is durable to the journal, and refusals back."""
+"""A publish batch: its messages go to their queues, what is durable to the journal, and refusals back."""
 
 from __future__ import annotations
 
@@ -9,60 +9,32 @@ from services.common.ledger.place import Place
 from services.common.ledger.stages import QUEUE_DELETED
 from services.common.uid import origin_of
 from services.queue.arrival import Arrival
+from services.queue.columns import Columns
 from services.queue.content import Source
 from services.queue.host import Host
 from services.queue.journal_draft import ContentDraft
 from services.queue.known import Known, Taken
 from services.queue.partition import Partition, State
 from services.queue.queue_type import Refused
-from services.queue.recovery import facts
 from services.queue.ticket import Ticket
-from services.queue.times import times
 from services.rpc import queue_pb2 as pb
 from services.rpc.ledger_pb2 import DROPPED
 
 
-def arrivals(host: Host, batch: pb.PublishBatch, content: ContentDraft) -> Iterator[tuple[Arrival, pb.PublishRun]]:
-    """The runs of a batch, decoded."""
-    uids, bodies, own = content.source.uids, list(batch.bodies), list(batch.properties)
-    interned, first, at = host.interned, 0, 0
-    for run, time_ms in zip(batch.runs, times(batch), strict=True):
-        end = first + run.count
-        whole = run.count == len(uids)
-        shared, properties = None, own
-        if run.HasField("shared_properties"):
-            shared = interned.properties(run.shared_properties)
-        elif run.count == 1:
-            # One message has all its properties in common with itself.
-            shared = own[at]
-            at += 1
-        else:
-            properties = own if whole else own[at : at + run.count]
-            at += run.count
-        yield (
-            Arrival(
-                interned.run(facts(run)),
-                uids if whole else uids[first:end],
-                properties,
-                bodies if whole else bodies[first:end],
-                time_ms,
-                content,
-                first,
-                shared,
-                run.immediate,
-            ),
-            run,
-        )
-        first = end
+def arrivals(columns: Columns, content: ContentDraft) -> Iterator[tuple[int, Arrival, bool]]:
+    """What a batch brings: the queue, the messages for it, and whether they come again."""
+    for queue_id, indexes in columns.queues:
+        for some in columns.alike(indexes):
+            yield queue_id, Arrival(columns, some.indexes, some.time_ms, content, immediate=some.immediate), some.resent
 
 
-def accept(host: Host, answers: Ticket, raw: bytes, batch: pb.PublishBatch, now: int) -> None:
+def accept(host: Host, answers: Ticket, source: Source, now: int) -> None:
     """Takes a batch in; the ticket is closed here but for parts that wait."""
-    content = ContentDraft(host.take_id, Source(raw, batch))
+    content = ContentDraft(host.take_id, source)
     try:
         offer = _Offer(host, answers, content, now)
-        for arrival, run in arrivals(host, batch, content):
-            offer.to(run.queue_ids, arrival, resent=run.resent)
+        for queue_id, arrival, resent in arrivals(source.columns, content):
+            offer.to(queue_id, arrival, resent=resent)
         offer.close()
     except Exception:
         answers.give_up()
@@ -84,29 +56,27 @@ class _Offer:
         self._taken: dict[int, tuple[Known, Taken]] = {}  # by partition
         self._later: dict[int, _Later] = {}  # by partition
 
-    def to(self, queue_ids: Sequence[int], arrival: Arrival, *, resent: bool) -> None:
-        """Offers a run to its queues."""
-        ticket, queues = self._ticket, self._host.registry.queues
-        for queue_id in queue_ids:
-            queue = queues.get(queue_id)
-            if queue is None:
-                self._absent(arrival, queue_id, resent=resent)
-                continue
-            number = queue.options.partition
-            if number in ticket.turned_away:
-                ticket.turn_away(number, arrival.first, len(arrival.bodies), queue_id)
-                continue
-            try:
-                for part in self._new(arrival, queue_id, number) if resent else (arrival,):
-                    refused = queue.publish(part, self._now)
-                    if refused:
-                        self._took_some(number, queue_id, part, refused)
-                    else:
-                        self._took(number, queue_id, part.first, len(part.bodies))
-            except Exception as fault:  # noqa: BLE001 - one queue's: the others take the messages
-                # Some of it may be there; it is taken again if it comes again, and there twice at worst.
-                contained("taking messages into a queue", fault, queue_id=queue_id)
-                ticket.refuse(arrival.first, len(arrival.bodies), queue_id, pb.OTHER)
+    def to(self, queue_id: int, arrival: Arrival, *, resent: bool) -> None:
+        """Offers messages to their queue."""
+        ticket, queue = self._ticket, self._host.registry.queues.get(queue_id)
+        if queue is None:
+            self._absent(arrival, queue_id, resent=resent)
+            return
+        number = queue.options.partition
+        if number in ticket.turned_away:
+            ticket.turn_away(number, arrival.indexes, queue_id)
+            return
+        try:
+            for part in self._new(arrival, queue_id, number) if resent else (arrival,):
+                refused = queue.publish(part, self._now)
+                if refused:
+                    self._took_some(number, queue_id, part, refused)
+                else:
+                    self._took(number, queue_id, part.indexes)
+        except Exception as fault:  # noqa: BLE001 - one queue's: the others take the messages
+            # Some of it may be there; it is taken again if it comes again, and there twice at worst.
+            contained("taking messages into a queue", fault, queue_id=queue_id)
+            ticket.refuse(arrival.indexes, queue_id, pb.OTHER)
 
     def close(self) -> None:
         """What is durable goes to the journal."""
@@ -117,9 +87,9 @@ class _Offer:
                 known.journalled(entries.id, taken, entries.runs)
             host.writer.add(content, host.registry.partitions, self._ticket)
 
-    def _took(self, number: int, queue_id: int, first: int, count: int) -> None:
+    def _took(self, number: int, queue_id: int, indexes: Sequence[int]) -> None:
         known, taken = self._taken.get(number) or self._taken_by(number)
-        known.took(taken, queue_id, first, count)
+        known.took(taken, queue_id, indexes)
 
     def _taken_by(self, number: int) -> tuple[Known, Taken]:
         found = self._taken.get(number)
@@ -130,14 +100,14 @@ class _Offer:
         return found
 
     def _took_some(self, number: int, queue_id: int, arrival: Arrival, refused: list[Refused]) -> None:
-        first = 0
+        first, indexes = 0, arrival.indexes
         for at, count, reason in refused:
-            self._ticket.refuse(arrival.first + at, count, queue_id, reason)
+            self._ticket.refuse(indexes[at : at + count], queue_id, reason)
             if at > first:
-                self._took(number, queue_id, arrival.first + first, at - first)
+                self._took(number, queue_id, indexes[first:at])
             first = at + count
-        if first < len(arrival.bodies):
-            self._took(number, queue_id, arrival.first + first, len(arrival.bodies) - first)
+        if first < len(arrival):
+            self._took(number, queue_id, indexes[first:])
 
     def _new(self, arrival: Arrival, queue_id: int, number: int) -> list[Arrival]:
         """What comes again without what was taken already, which is done when that is safe."""
@@ -146,7 +116,7 @@ class _Offer:
         if not old:
             return [arrival]
         self._ticket.pending += 1
-        again = _Again(self._ticket, partition, queue_id, [(arrival.first + first, end - first) for first, end in old])
+        again = _Again(self._ticket, partition, queue_id, [arrival.indexes[first:end] for first, end in old])
         self._host.writer.barrier(again)
         again.part_done()
         return [arrival.part(first, end) for first, end in new]
@@ -160,61 +130,61 @@ class _Offer:
                 later = self._later[partition.number] = _Later(self._host, ticket, self._content)
                 ticket.pending += 1
                 partition.waiting.append(later.offer)
-            later.runs.append((queue_id, arrival, resent))
+            later.arrivals.append((queue_id, arrival, resent))
         elif (reason := registry.missing(queue_id)) == pb.NOT_OWNER:
-            ticket.turn_away(registry.definitions[queue_id].partition, arrival.first, len(arrival.bodies), queue_id)
+            ticket.turn_away(registry.definitions[queue_id].partition, arrival.indexes, queue_id)
         elif reason == pb.OTHER:
-            ticket.refuse(arrival.first, len(arrival.bodies), queue_id, reason)
+            ticket.refuse(arrival.indexes, queue_id, reason)
         else:
             _tell_deleted(self._host, arrival, queue_id)
-            ticket.refuse(arrival.first, len(arrival.bodies), queue_id, pb.UNKNOWN_QUEUE)
+            ticket.refuse(arrival.indexes, queue_id, pb.UNKNOWN_QUEUE)
 
 
 class _Later:
     """What of a batch waits for one partition."""
 
-    __slots__ = ("_content", "_host", "_ticket", "runs")
+    __slots__ = ("_content", "_host", "_ticket", "arrivals")
 
     def __init__(self, host: Host, ticket: Ticket, content: ContentDraft) -> None:
         self._host = host
         self._ticket = ticket
         self._content = content
-        self.runs: list[tuple[int, Arrival, bool]] = []  # queue, messages, whether they come again
+        self.arrivals: list[tuple[int, Arrival, bool]] = []  # queue, messages, whether they come again
 
     def offer(self) -> None:
         """The partition is here, or is not coming any more."""
         if self._ticket.abandoned:
             return
-        # The journal has taken, or has not needed, what was ready at first: these runs are a content of their own.
+        # The journal has taken, or has not needed, what was ready at first: these are a content of their own.
         content = ContentDraft(self._host.take_id, self._content.source)
         try:
             self._offer(content)
         except Exception as fault:  # noqa: BLE001 - these messages', and others have waited too
-            contained("taking messages that have waited", fault, queues=[queue_id for queue_id, _, _ in self.runs])
-            for queue_id, arrival, _ in self.runs:
-                self._ticket.refuse(arrival.first, len(arrival.bodies), queue_id, pb.OTHER)
+            contained("taking messages that have waited", fault, queues=[queue_id for queue_id, _, _ in self.arrivals])
+            for queue_id, arrival, _ in self.arrivals:
+                self._ticket.refuse(arrival.indexes, queue_id, pb.OTHER)
             self._ticket.not_safe()
         self._ticket.part_done()
 
     def _offer(self, content: ContentDraft) -> None:
         offer = _Offer(self._host, self._ticket, content, self._host.now())
-        for queue_id, arrival, resent in self.runs:
+        for queue_id, arrival, resent in self.arrivals:
             arrival.content = content
-            offer.to((queue_id,), arrival, resent=resent)
+            offer.to(queue_id, arrival, resent=resent)
         offer.close()
 
 
 class _Again:
     """Messages that were taken before: done when everything so far is on disk, if the partition is still here."""
 
-    __slots__ = ("_partition", "_queue_id", "_runs", "_ticket", "pending")
+    __slots__ = ("_partition", "_parts", "_queue_id", "_ticket", "pending")
 
-    def __init__(self, ticket: Ticket, partition: Partition, queue_id: int, runs: list[tuple[int, int]]) -> None:
-        """`runs` are the first message and the count of each."""
+    def __init__(self, ticket: Ticket, partition: Partition, queue_id: int, parts: list[Sequence[int]]) -> None:
+        """`parts` are their indexes."""
         self._ticket = ticket
         self._partition = partition
         self._queue_id = queue_id
-        self._runs = runs
+        self._parts = parts
         self.pending = 1
 
     def part_done(self) -> None:
@@ -223,19 +193,19 @@ class _Again:
             return
         if self._partition.state is State.GONE:
             # Perhaps before they were on disk. The next owner knows which of them are.
-            for first, count in self._runs:
-                self._ticket.turn_away(self._partition.number, first, count, self._queue_id)
+            for indexes in self._parts:
+                self._ticket.turn_away(self._partition.number, indexes, self._queue_id)
         self._ticket.part_done()
 
     def part_failed(self) -> None:
-        for first, count in self._runs:
-            self._ticket.refuse(first, count, self._queue_id, pb.OTHER)
+        for indexes in self._parts:
+            self._ticket.refuse(indexes, self._queue_id, pb.OTHER)
         self._ticket.part_done()
 
 
 def _tell_deleted(host: Host, arrival: Arrival, queue_id: int) -> None:
     """The record names the queue if it was deleted lately."""
-    place = Place(arrival.run.virtual_host)
+    place = Place(arrival.facts[0].virtual_host)
     if definition := host.registry.departed.get(queue_id):
         place = place._replace(queue=definition.name, partition=definition.partition)
     host.recorder.record(DROPPED, place, arrival.span(0, len(arrival.uids)), reason=QUEUE_DELETED)

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from operator import attrgetter
 
 from services.common.ledger.stages import HANDED_OVER, HELD, JOURNAL
+from services.queue.columns import Columns
 from services.queue.entry import ACQUIRED, Entry, Former, JournalPart
 from services.queue.known import Known
-from services.queue.message import NOBODYS, Interned, MemoryAccount, Message, Run
+from services.queue.message import NOBODYS, Interned, MemoryAccount
 from services.queue.record import uids_of
-from services.queue.times import times
-from services.rpc.queue_pb2 import PublishBatch, PublishRun
+from services.rpc.queue_pb2 import PublishBatch
 from services.rpc.store_pb2 import EntryColumns, RecoveredBatch, TakenColumns
 
 
@@ -71,11 +71,11 @@ class Recovery:
             self._mixed.add(queue_id)
         self._next[queue_id] = max(following, place + count)
         handed_over = bool(columns.attempts)
-        expires = columns.expires[number] if handed_over else self._expires(reader, number, queue_id)
         attempts = columns.attempts[number] if handed_over else 0
         origin = columns.held_by[number] if handed_over else 0
         kept = origin > 0 and columns.epoch + 1 == self._epoch
-        entries = reader.entries(number, index, count, place, expires, attempts + (origin > 0 and not kept))
+        entries = reader.entries(number, index, count, place, attempts + (origin > 0 and not kept))
+        self._date(reader, number, queue_id, place, entries)
         if kept and entries:
             former = self.formers.setdefault(origin, Former(origin))
             for entry in entries:
@@ -94,9 +94,19 @@ class Recovery:
             if found := content.traced.get(entry.message.uid):
                 self._traced(entry.message.uid, queue_id, *found, entry.attempts)
 
-    def _expires(self, reader: _Reader, number: int, queue_id: int) -> int:
-        first = reader.columns.first[number]
-        ttls, received = (reader.content.ttl(first), self._ttl_of(queue_id)), reader.content.received(first)
+    def _date(self, reader: _Reader, number: int, queue_id: int, place: int, entries: list[Entry]) -> None:
+        """Entries of a run, which begins at `place`, expire when they would have."""
+        columns = reader.columns
+        if columns.attempts:
+            for entry in entries:
+                entry.expires = columns.expires[number]
+            return
+        for entry in entries:
+            message = columns.first[number] + entry.position - place
+            entry.expires = self._expires(reader, message, queue_id)
+
+    def _expires(self, reader: _Reader, message: int, queue_id: int) -> int:
+        ttls, received = (reader.content.ttl(message), self._ttl_of(queue_id)), reader.content.received(message)
         return min((received + ttl for ttl in ttls if ttl is not None), default=0)
 
 
@@ -110,12 +120,12 @@ class _Reader:
         self._dequeued = set(batch.dequeued)
         self._delivered = batch.delivered_upto
 
-    def entries(self, number: int, index: int, count: int, place: int, expires: int, attempts: int) -> list[Entry]:
+    def entries(self, number: int, index: int, count: int, place: int, attempts: int) -> list[Entry]:
         """Those of run `number` that are left; the run begins at `index` of the batch and at `place` of its queue."""
         part = JournalPart(self._batch, place - index)
         first, message, dequeued = self.columns.first[number], self.content.message, self._dequeued
         left = [at for at in range(count) if index + at not in dequeued] if dequeued else range(count)
-        entries = [Entry(message(first + at), place + at, expires, part) for at in left]
+        entries = [Entry(message(first + at), place + at, 0, part) for at in left]
         for entry, at in zip(entries, left, strict=True):
             entry.attempts = attempts + (index + at < self._delivered)
         return entries
@@ -125,47 +135,13 @@ class _Content:
     """A publish batch whose messages become objects when an entry needs them."""
 
     def __init__(self, batch: PublishBatch, interned: Interned) -> None:
-        self.uids = list(batch.uids)  # outlives the batch, whose bodies columns of its own would keep
-        self._bodies = batch.bodies
-        self._messages: dict[int, Message] = {}
-        self._runs: list[Run] = []
-        self._properties: list[bytes] = []
-        self._times: list[int] = []
-        own = iter(batch.properties)
-        for run, time_ms in zip(batch.runs, times(batch), strict=True):
-            self._times += [time_ms] * run.count
-            self._runs += [interned.run(facts(run))] * run.count
-            if run.HasField("shared_properties"):
-                self._properties += [interned.properties(run.shared_properties)] * run.count
-            else:
-                self._properties += [next(own) for _ in range(run.count)]
-        self.traced = {batch.uids[one.index]: (one.context, self._times[one.index]) for one in batch.traced}
+        self._columns = Columns(batch, interned)
+        self.uids = self._columns.uids  # outlives the rest
+        self.message = self._columns.message
+        self.received = self._columns.received
+        self.traced = {self.uids[one.index]: (one.context, self.received(one.index)) for one in batch.traced}
         """Of messages by uid: context, and when it was received."""
-
-    def received(self, index: int) -> int:
-        """When the gateway had it, Unix ms."""
-        return self._times[index]
 
     def ttl(self, index: int) -> int | None:
         """The expiration that a message has of its own."""
-        return self._runs[index].ttl_ms
-
-    def message(self, index: int) -> Message:
-        found = self._messages.get(index)
-        if found is None:
-            made = Message(self.uids[index], self._properties[index], self._bodies[index], self._runs[index])
-            found = self._messages[index] = made
-        return found
-
-
-def facts(run: PublishRun) -> Run:
-    """What a run on the wire says of all its messages."""
-    return Run(
-        run.virtual_host,
-        run.exchange,
-        run.routing_key,
-        run.format,
-        run.persistent,
-        run.priority,
-        run.ttl_ms if run.HasField("ttl_ms") else None,
-    )
+        return self._columns.facts[index].ttl_ms

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from services.common.errors import BrokerError, NotFound
-from services.queue.deliveries import DeliveryRun
+from services.queue.deliveries import Columns, DeliveryRun
 from services.queue.entry import Entry
 from services.queue.host import Host
-from services.queue.outbox import encode_run
+from services.queue.outbox import encode
 from services.queue.queue_type import Queue
 from services.rpc import queue_pb2 as pb
 
@@ -51,10 +51,8 @@ def _get(host: Host, link: Link, request: pb.GetRequest, queue: Queue, reply: pb
 
 
 def _encode_entry(entry: Entry, batch: pb.DeliveryBatch) -> None:
-    message = entry.message
-    batch.uids.append(message.uid)
-    batch.bodies.append(message.body)
-    encode_run(DeliveryRun(0, 1, message.run, entry.attempts > 0, message.properties), batch)
+    message, run = entry.message, DeliveryRun(0, 1, entry.attempts > 0)
+    encode(Columns([message.uid], [message.facts], [message.properties], [message.body], [run]), batch)
 
 
 def _delete(host: Host, link: Link, request: pb.QueueRequest, queue: Queue, reply: pb.QueueReply) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from services.common.clock import monotonic
@@ -25,7 +25,7 @@ class Answers(Protocol):
 
     def done(self, sequence: int) -> None: ...
 
-    def refuse(self, sequence: int, first: int, count: int, queue_id: int, reason: Reason.ValueType) -> None: ...
+    def refuse(self, sequence: int, indexes: Sequence[int], queue_id: int, reason: Reason.ValueType) -> None: ...
 
 
 class Part(Protocol):
@@ -91,14 +91,14 @@ class Ticket:
         self.not_safe()
         self._unheard.over(self)
 
-    def refuse(self, first: int, count: int, queue_id: int, reason: Reason.ValueType) -> None:
-        """Some of it is not taken."""
-        self._answers.refuse(self._sequence, first, count, queue_id, reason)
+    def refuse(self, indexes: Sequence[int], queue_id: int, reason: Reason.ValueType) -> None:
+        """A queue does not take the messages at these indexes."""
+        self._answers.refuse(self._sequence, indexes, queue_id, reason)
 
-    def turn_away(self, partition: int, first: int, count: int, queue_id: int) -> None:
-        """Some of it is for the partition's owner, who is another, or this process later."""
+    def turn_away(self, partition: int, indexes: Sequence[int], queue_id: int) -> None:
+        """They are for the partition's owner, who is another, or this process later."""
         self.turned_away.add(partition)
-        self.refuse(first, count, queue_id, NOT_OWNER)
+        self.refuse(indexes, queue_id, NOT_OWNER)
 
     def part_done(self) -> None:
         """One part less; after the last one the batch is done."""

@@ -105,7 +105,7 @@ class Timers:
 def _tell_orphaned(partition: Partition, entries: list[Entry]) -> None:
     """The record does not name the queue: nobody knows any more what it was called."""
     if partition.context.recorder.on and entries:
-        place = Place(entries[0].message.run.virtual_host, partition=partition.number, epoch=partition.epoch)
+        place = Place(entries[0].message.facts.virtual_host, partition=partition.number, epoch=partition.epoch)
         partition.context.recorder.record(DROPPED, place, uids_of(entries), reason=QUEUE_DELETED)
 
 

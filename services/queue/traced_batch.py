@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from services.common.telemetry.context import SpanContext
 from services.rpc import queue_pb2 as pb
 
 if TYPE_CHECKING:
+    from services.queue.content import Source
     from services.queue.host import Host
     from services.queue.journeys import Copy, Journeys
     from services.queue.ticket import Answers
@@ -20,19 +21,23 @@ _ELSEWHERE = frozenset({pb.NOT_OWNER, pb.UNKNOWN_QUEUE, pb.UNAVAILABLE})
 class TracedBatch:
     """Knows the copies of a batch as (index, uid, queue id)."""
 
-    def __init__(self, host: Host, batch: pb.PublishBatch) -> None:
+    def __init__(self, host: Host, source: Source) -> None:
         self._journeys: Journeys = host.journeys
-        self._copies = list(_copies(batch))
-        contexts = {one.index: SpanContext.from_bytes(one.context) for one in batch.traced}
+        contexts = {one.index: SpanContext.from_bytes(one.context) for one in source.traced}
+        self._copies = [
+            (index, source.uids[index], queue_id)
+            for queue_id, indexes in source.columns.queues
+            for index in contexts.keys() & indexes
+        ]
         for index, uid, queue_id in self._copies:
             definition = host.registry.definitions.get(queue_id)
             if definition is not None:
                 self._journeys.arrived(uid, definition, contexts[index])
 
-    def refuse(self, first: int, count: int, queue_id: int, reason: pb.Reason.ValueType) -> None:
+    def refuse(self, indexes: Sequence[int], queue_id: int, reason: pb.Reason.ValueType) -> None:
         """A queue does not take some of it."""
         for index, uid, its_queue in self._copies:
-            if its_queue == queue_id and first <= index < first + count and (copy := self._copy(uid, queue_id)):
+            if its_queue == queue_id and index in indexes and (copy := self._copy(uid, queue_id)):
                 self._journeys.enqueued(copy, _REASONS.get(reason, "other"))
                 # What a full queue refuses may have to be dead-lettered yet.
                 if reason in _ELSEWHERE:
@@ -70,18 +75,6 @@ class TracedAnswers:
         self._batch.done()
         self._answers.done(sequence)
 
-    def refuse(self, sequence: int, first: int, count: int, queue_id: int, reason: pb.Reason.ValueType) -> None:
-        self._batch.refuse(first, count, queue_id, reason)
-        self._answers.refuse(sequence, first, count, queue_id, reason)
-
-
-def _copies(batch: pb.PublishBatch) -> Iterator[tuple[int, int, int]]:
-    """The traced messages of a batch, once for each queue; indexes ascend, as runs do."""
-    indexes, first = sorted(one.index for one in batch.traced), 0
-    for run in batch.runs:
-        end = first + run.count
-        for index in indexes:
-            if first <= index < end:
-                for queue_id in run.queue_ids:
-                    yield index, batch.uids[index], queue_id
-        first = end
+    def refuse(self, sequence: int, indexes: Sequence[int], queue_id: int, reason: pb.Reason.ValueType) -> None:
+        self._batch.refuse(indexes, queue_id, reason)
+        self._answers.refuse(sequence, indexes, queue_id, reason)

@@ -59,15 +59,15 @@ class Transactions:
         self._link = link
         self._open: dict[int, OpenTransaction] = {}
 
-    def publish(self, raw: bytes, batch: pb.PublishBatch) -> None:
+    def publish(self, batch: pb.PublishBatch, source: Source) -> None:
         """Keeps a batch for its transaction."""
         transaction = self._of(batch.transaction)
-        transaction.batches.append((raw, batch))
-        size = _COPIES * len(raw)
+        transaction.batches.append((batch.sequence, source))
+        size = _COPIES * source.size
         transaction.size += size
         self._host.account.used += size
-        if batch.traced:
-            transaction.traced.append(TracedBatch(self._host, batch))
+        if source.traced:
+            transaction.traced.append(TracedBatch(self._host, source))
 
     def settle(self, settle: pb.Settle) -> None:
         """Keeps a settlement for its transaction."""
@@ -169,27 +169,26 @@ class Transactions:
             self._try_to_prepare(number, self._host.now())
 
     def _awaited(self, transaction: OpenTransaction) -> Partition | None:
-        runs = [queue_id for _, batch in transaction.batches for run in batch.runs for queue_id in run.queue_ids]
-        queue_ids = runs + [settle.queue_id for settle in transaction.settles]
+        published = [queue_id for _, source in transaction.batches for queue_id, _ in source.columns.queues]
+        queue_ids = published + [settle.queue_id for settle in transaction.settles]
         awaited = (self._host.registry.awaited(queue_id) for queue_id in dict.fromkeys(queue_ids))
         return next((partition for partition in awaited if partition), None)
 
     def _hold(self, transaction: OpenTransaction) -> tuple[pb.Reason.ValueType, str]:
         """NONE, or why it cannot be carried out. What is for queues that were deleted meanwhile goes nowhere."""
         registry = self._host.registry
-        for raw, batch in transaction.batches:
-            content = ContentDraft(self._host.take_id, Source(raw, batch))
+        for _, source in transaction.batches:
+            content = ContentDraft(self._host.take_id, source)
             transaction.contents.append(content)
-            for arrival, run in arrivals(self._host, batch, content):
+            for queue_id, arrival, _ in arrivals(source.columns, content):
                 arrival.immediate = False
-                for queue_id in run.queue_ids:
-                    queue = registry.queues.get(queue_id)
-                    if queue is not None:
-                        transaction.concerns(registry.partitions[queue.options.partition])
-                    if queue is not None and not self._reserve(transaction, queue, arrival):
-                        return pb.OVERFLOW, f"queue '{queue.options.name}' is full"
-                    if queue is None and (missing := registry.missing(queue_id)) != pb.UNKNOWN_QUEUE:
-                        return missing, _MISSING[missing]
+                queue = registry.queues.get(queue_id)
+                if queue is not None:
+                    transaction.concerns(registry.partitions[queue.options.partition])
+                if queue is not None and not self._reserve(transaction, queue, arrival):
+                    return pb.OVERFLOW, f"queue '{queue.options.name}' is full"
+                if queue is None and (missing := registry.missing(queue_id)) != pb.UNKNOWN_QUEUE:
+                    return missing, _MISSING[missing]
         for settle in transaction.settles:
             queue = registry.queues.get(settle.queue_id)
             if queue is not None:
@@ -200,15 +199,14 @@ class Transactions:
         return pb.NONE, ""
 
     def _reserve(self, transaction: OpenTransaction, queue: Queue, arrival: Arrival) -> bool:
-        count, options = len(arrival.bodies), queue.options
+        count, options = len(arrival), queue.options
         if not queue.reserve(count, sum(map(len, arrival.bodies))):
             return False
         transaction.publications.append((queue, arrival))
-        place = queue.place(count)
-        if options.durable and arrival.run.persistent:
-            arrival.content.stage(options.partition, options.queue_id, arrival.first, count, place)
-        else:
-            arrival.content.places[options.queue_id, arrival.first] = place
+        arrival.place = queue.place(count)
+        if options.durable:
+            parts = arrival.enlist(options, 0, count, arrival.place)
+            arrival.parts = parts if any(parts) else None
         return True
 
     def _hold_settled(self, transaction: OpenTransaction, queue: Queue, settle: pb.Settle) -> None:
@@ -272,7 +270,7 @@ class Transactions:
 
     def _answer(self, number: int, transaction: OpenTransaction, reason: pb.Reason.ValueType, text: str) -> None:
         frame = self._link.outbox.frame
-        frame.done.extend([batch.sequence for _, batch in transaction.batches])
+        frame.done.extend([sequence for sequence, _ in transaction.batches])
         frame.prepared.add(transaction=number, parts=transaction.parts, reason=reason, text=text)
 
     # -------------------------------------------------------------- the decision
@@ -292,8 +290,9 @@ class Transactions:
         queue, arrival = publication
         if self._is_served(queue):
             queue.publish(arrival, now, reserved=True)
-            if queue.record.on and queue.options.durable and arrival.run.persistent:
-                queue.record.persisted(arrival.span(0, len(arrival.uids)))
+            if queue.record.on and arrival.parts:
+                kept = [uid for uid, part in zip(arrival.uids, arrival.parts, strict=True) if part is not None]
+                queue.record.persisted(kept)
 
     def _commit_settled(self, transaction: OpenTransaction, settlement: Settlement, now: int) -> None:
         if self._is_served(settlement.queue):

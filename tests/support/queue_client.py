@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from services.common.clients.outbound import Refused, Run
+from services.common.clients.outbound import Refused
 from services.common.clients.partition_table import ROLE, PartitionTable
 from services.common.clients.publisher import Publisher
 from services.common.clients.store import StoreClient
 from services.common.uid import UidSource
 from services.gateway.told import Told
 from services.rpc import queue_pb2 as pb
+from tests.support.messages import messages
 
 if TYPE_CHECKING:
     from services.common.clients.queue_link import QueueLink
@@ -38,14 +40,15 @@ class Consumer:
 
 @dataclass
 class Confirmed:
-    """A run of one queue; counts when it is safe."""
+    """Messages for one queue; count when they are safe."""
 
     client: Client
     bodies: list[bytes]
     confirmed: list[bytes]
 
-    def settled(self, refusals: list[Refused]) -> None:
+    def settled(self, numbers: Sequence[int], refusals: list[Refused]) -> None:
         assert not refusals
+        assert len(numbers) == len(self.bodies)
         self.confirmed += self.bodies
         self.client.under_way -= 1
 
@@ -89,11 +92,10 @@ class Client:
         await self._store.close()
 
     def publish(self, queue_id: int, bodies: list[bytes], confirmed: list[bytes], *, persistent: bool) -> None:
-        properties, size = [b"\x00\x00"] * len(bodies), sum(map(len, bodies))
-        run = Run("/", "", "key", (queue_id,), "amqp-0-9", persistent, 0, None, False, properties, bodies, size)
         self.under_way += 1
-        uids = self.publisher.uids.take(len(bodies))
-        self.publisher.publish(run, uids, Confirmed(self, bodies, confirmed))
+        first = self.publisher.uids.take(len(bodies))[0]
+        its = messages(bodies, (queue_id,), first, persistent=persistent)
+        self.publisher.publish(its, Confirmed(self, bodies, confirmed))
 
     def consume(self, queue_id: int) -> Consumer:
         consumer = Consumer(next(self._handles), queue_id)

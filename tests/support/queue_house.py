@@ -11,7 +11,9 @@ from services.common.clients.store import StoreClient
 from services.common.clients.topology import TopologyClient
 from services.common.config import Settings
 from services.common.grpc_channel import connect
-from services.common.message import arguments
+from services.common.message import arguments, columns
+from services.common.message.facts import Facts
+from services.common.message.indexes import chosen, runs
 from services.queue.service import Service as QueueService
 from services.router.service import Service as RouterService
 from services.rpc import queue_pb2 as pb
@@ -99,6 +101,7 @@ class RawLink:
         self.bodies: list[bytes] = []
         self.runs: list[pb.DeliveryRun] = []
         self.properties: list[bytes] = []
+        self.facts: list[Facts] = []
 
     async def open(self) -> None:
         self._call = QueueStub(self._channel).Attach(wait_for_ready=True)
@@ -116,7 +119,8 @@ class RawLink:
             self.uids.extend(frame.deliveries.uids)
             self.bodies.extend(frame.deliveries.bodies)
             self.runs.extend(frame.deliveries.runs)
-            self.properties.extend(frame.deliveries.properties)
+            self.properties.extend(columns.properties_in(frame.deliveries))
+            self.facts.extend(columns.facts_in(frame.deliveries))
 
     async def send(self, **parts: Any) -> None:
         await self._call.write(pb.LinkFrame(**parts))
@@ -173,7 +177,7 @@ class RawLink:
         return [sequence for frame in self.frames for sequence in frame.done]
 
     def refusals(self) -> list[tuple[int, int, int]]:
-        return [(r.first, r.count, r.reason) for f in self.frames for r in f.refusals]
+        return [(first, count, r.reason) for f in self.frames for r in f.refusals for first, count in runs(chosen(r))]
 
     async def until(self, condition: Callable[[], object], seconds: float = 60) -> None:
         async with asyncio.timeout(seconds):

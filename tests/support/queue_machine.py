@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from services.common import plugins
+from services.common.message.columns import put
+from services.common.message.facts import Facts
 from services.queue.arrival import Arrival
+from services.queue.columns import Columns
 from services.queue.consumers import Consumer
 from services.queue.context import QueueContext
 from services.queue.deliveries import Deliveries
 from services.queue.entry import Holder
 from services.queue.journal_draft import ContentDraft, PartitionDraft
-from services.queue.message import MemoryAccount, Run
+from services.queue.message import Interned, MemoryAccount
 from services.queue.options import read_options
 from services.queue.queue_type import Queue
 from services.rpc import queue_pb2 as pb
+from tests.support.messages import PROPERTIES, facts
 
 PLENTY = 1 << 40
-PROPERTIES = b"\x00\x00"
 
 
 def nothing() -> None: ...
@@ -77,13 +80,21 @@ class Machine:
         ttl_ms: int | None = None,
         immediate: bool = False,
     ) -> list[tuple[int, int, int]]:
-        """A run of `count` messages with the next uids, from 1; gives the refusals."""
-        uids = range(self._uid + 1, self._uid + count + 1)
+        """`count` messages with the next uids, from 1; gives the refusals."""
+        its = facts("amq.direct", persistent=persistent, priority=priority, ttl_ms=ttl_ms)
+        return self.publish_mixed([its] * count, now=now, body=body, immediate=immediate)
+
+    def publish_mixed(
+        self, mixed: Sequence[Facts], *, now: int = 0, body: bytes = b"body", immediate: bool = False
+    ) -> list[tuple[int, int, int]]:
+        """A message of each of these facts, with the next uids; gives the refusals."""
+        count = len(mixed)
+        batch = pb.PublishBatch(uids=range(self._uid + 1, self._uid + count + 1), bodies=[body] * count, time_ms=now)
+        put(batch, mixed, [PROPERTIES] * count)
         self._uid += count
-        run = Run("/", "amq.direct", "key", "amqp-0-9", persistent, priority, ttl_ms)
         content = ContentDraft(self._take_id)
         self.contents.append(content)
-        arrival = Arrival(run, list(uids), (), [body] * count, now, content, 0, PROPERTIES, immediate)
+        arrival = Arrival(Columns(batch, Interned()), range(count), now, content, immediate=immediate)
         return self.queue.publish(arrival, now)
 
     def consumer(

@@ -1,130 +1,184 @@
-"""Messages on their way to queues: a run as its publisher sees it, and one attempt to hand it to one queue process."""
+"""Messages on their way to queues: as their publisher sees them, and one attempt to hand some to one queue process."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from itertools import accumulate, repeat
+from typing import NamedTuple, Protocol
 
+from services.common.message import columns
+from services.common.message.facts import Facts
+from services.common.message.indexes import choice, chosen, condensed, pick
 from services.common.message.weight import BESIDE, FRAME_BYTES, weight
 from services.rpc import queue_pb2 as pb
 
-Refused = tuple[int, int, int, int]  # first, count, queue id, Reason
-
 _APART_MS = 50  # of times to live of messages that came so close together, no client can tell
-_RUN, _QUEUE = 64, 10  # bytes that a run's own description takes, and each queue in it
+_FACTS, _QUEUE = 64, 6  # bytes that facts take besides their address, and a message for each queue where it goes
+
+Targets = tuple[int, ...]
+"""The queues where a message goes, by id."""
+
+
+class Refused(NamedTuple):
+    """Messages, by their numbers in what was published, that a queue does not take."""
+
+    numbers: Sequence[int]
+    queue_id: int
+    reason: int
 
 
 class Ticket(Protocol):
-    """Who waits for a run."""
+    """Who waits for messages."""
 
-    def settled(self, refusals: list[Refused]) -> None:
-        """Called once, when every queue process concerned has answered."""
+    def settled(self, numbers: Sequence[int], refusals: list[Refused]) -> None:
+        """Every queue process concerned has answered for the messages of these numbers.
+
+        Called once for each message, for as many at a time as go to the same processes.
+        """
 
 
 @dataclass(slots=True)
-class Run:
-    """Messages alike but for identity, properties and body, and the queues where they go."""
+class Messages:
+    """Columns over what one publisher has at once, however mixed; `numbers` are what it calls them, ascending."""
 
-    virtual_host: str
-    exchange: str
-    routing_key: str
-    queue_ids: tuple[int, ...]
-    format: str
-    persistent: bool
-    priority: int
-    ttl_ms: int | None
-    immediate: bool
-    properties: list[bytes]
-    bodies: list[bytes]
-    size: int  # of all properties and bodies
-    traces: dict[int, bytes] | None = None  # index → context, of those that get spans
+    uids: Sequence[int]  # ascending
+    facts: Sequence[Facts]
+    properties: Sequence[bytes]
+    bodies: Sequence[bytes]
+    targets: Sequence[Targets]
+    numbers: Sequence[int]
+    immediate: frozenset[int] = frozenset()  # numbers of those to be refused unless a consumer can take them at once
+    traces: Mapping[int, bytes] | None = None  # contexts by number, of those that get spans
 
-    def beside(self, count: int, queues: int) -> int:
-        """Bytes of a frame for `count` of them to so many queues, beside properties and bodies."""
-        return _RUN + len(self.exchange) + len(self.routing_key) + BESIDE * count + _QUEUE * queues
+    def __len__(self) -> int:
+        return len(self.bodies)
+
+    def part(self, indexes: Sequence[int]) -> Messages:
+        """Those at these indexes, which ascend."""
+        return Messages(
+            pick(self.uids, indexes),
+            pick(self.facts, indexes),
+            pick(self.properties, indexes),
+            pick(self.bodies, indexes),
+            pick(self.targets, indexes),
+            pick(self.numbers, indexes),
+            self.immediate,
+            self.traces,
+        )
+
+    @property
+    def size(self) -> int:
+        """Bytes that all of them take in a frame, with what has to be said of each."""
+        size = weight(self.properties, self.bodies) + BESIDE * len(self.bodies)
+        return size + sum(map(_facts_size, set(self.facts))) + _QUEUE * sum(map(len, self.targets))
+
+    def by_queue(self) -> dict[int, Sequence[int]]:
+        """The indexes of the messages for each queue."""
+        targets = self.targets
+        first = targets[0]
+        if targets.count(first) == len(targets):
+            return dict.fromkeys(first, range(len(targets)))
+        found: dict[int, list[int]] = {}
+        for index, queue_ids in enumerate(targets):
+            for queue_id in queue_ids:
+                if queue_id in found:
+                    found[queue_id].append(index)
+                else:
+                    found[queue_id] = [index]
+        return {queue_id: condensed(indexes) for queue_id, indexes in found.items()}
+
+
+def _facts_size(facts: Facts) -> int:
+    return _FACTS + len(facts.exchange) + len(facts.routing_key)
 
 
 @dataclass(slots=True)
 class Delivery:
-    """What is still open of a run: `pending` attempts; the refusals so far."""
+    """What is still open of messages that go to the same processes: `pending` attempts; the refusals so far."""
 
     ticket: Ticket | None
+    numbers: Sequence[int]
     pending: int = 0
     refusals: list[Refused] = field(default_factory=list)
 
-    def refuse(self, first: int, count: int, queue_id: int, reason: int) -> None:
-        """A queue does not take some of it."""
-        self.refusals.append((first, count, queue_id, reason))
+    def refuse(self, numbers: Sequence[int], queue_id: int, reason: int) -> None:
+        """A queue does not take some of them."""
+        self.refusals.append(Refused(numbers, queue_id, reason))
 
     def finish(self) -> None:
         """One attempt was answered in full."""
         self.pending -= 1
         if not self.pending and self.ticket:
-            self.ticket.settled(self.refusals)
+            self.ticket.settled(self.numbers, self.refusals)
 
 
 @dataclass(slots=True)
 class Attempt:
-    """A run, or a part of it, as it goes to one queue process."""
+    """Messages as they go to the queues of one process; `queues` are the indexes of those for each."""
 
-    run: Run
-    queue_ids: Sequence[int]
-    uids: Sequence[int]
-    properties: Sequence[bytes]
-    bodies: Sequence[bytes]
-    first: int  # index of the first message within the run
+    messages: Messages
+    queues: dict[int, Sequence[int]]
     time_ms: int
     delivery: Delivery
     size: int
     resent: bool = False
     lost_with: frozenset[str] = frozenset()  # processes that it may have killed
 
-    def encode(self) -> pb.PublishRun:
-        """The run's description on the wire; the columns are the batch's affair."""
-        run = self.run
-        encoded = pb.PublishRun(
-            count=len(self.bodies),
-            virtual_host=run.virtual_host,
-            exchange=run.exchange,
-            routing_key=run.routing_key,
-            queue_ids=self.queue_ids,
-            format=run.format,
-            persistent=run.persistent,
-            priority=run.priority,
-            ttl_ms=run.ttl_ms,
-            immediate=run.immediate,
-            resent=self.resent,
+    def part(self, queues: Mapping[int, Sequence[int]], *, resent: bool = True) -> Attempt:
+        """What of it is for some queues, and there at these indexes; to be sent again, or elsewhere."""
+        indexes = _union(queues.values(), len(self.messages))
+        messages = self.messages.part(indexes)
+        if len(indexes) == len(self.messages):
+            its = dict(queues)
+        else:
+            places = {index: place for place, index in enumerate(indexes)}
+            its = {queue_id: condensed([places[at] for at in some]) for queue_id, some in queues.items()}
+        return Attempt(
+            messages,
+            its,
+            self.time_ms,
+            self.delivery,
+            messages.size,
+            resent or self.resent,
+            self.lost_with,
         )
-        properties = self.properties
-        if properties.count(properties[0]) == len(properties):
-            encoded.shared_properties = properties[0]
-        return encoded
+
+    def joins(self, other: Attempt) -> bool:
+        """Takes over the queues of another attempt if that has the same messages; then one answer is enough."""
+        same = self.delivery is other.delivery and list(self.messages.uids) == list(other.messages.uids)
+        if not same or self.resent != other.resent or self.queues.keys() & other.queues.keys():
+            return False
+        self.queues.update(other.queues)
+        self.lost_with |= other.lost_with
+        self.delivery.pending -= 1
+        return True
+
+    def numbers(self, indexes: Sequence[int]) -> Sequence[int]:
+        """What the publisher calls the messages at these indexes."""
+        return pick(self.messages.numbers, indexes)
+
+    def refuse(self, reason: int) -> None:
+        """All of it is taken by nobody, and nobody is asked any more."""
+        for queue_id, indexes in self.queues.items():
+            self.delivery.refuse(self.numbers(indexes), queue_id, reason)
+        self.delivery.finish()
 
     def traced(self, offset: int) -> Iterator[pb.Traced]:
         """Its traced messages, in a batch where its first one is at `offset`."""
-        first = self.first
-        for index, context in (self.run.traces or {}).items():
-            if first <= index < first + len(self.bodies):
-                yield pb.Traced(index=offset + index - first, context=context)
+        traces = self.messages.traces or {}
+        for index, number in enumerate(self.messages.numbers, offset):
+            if context := traces.get(number):
+                yield pb.Traced(index=index, context=context)
 
-    def part(self, first: int, count: int, queue_ids: Sequence[int]) -> Attempt:
-        """The same for some of the messages and some of the queues, to be sent again."""
-        end = first + count
-        properties, bodies = self.properties[first:end], self.bodies[first:end]
-        return Attempt(
-            run=self.run,
-            queue_ids=queue_ids,
-            uids=self.uids[first:end],
-            properties=properties,
-            bodies=bodies,
-            first=self.first + first,
-            time_ms=self.time_ms,
-            delivery=self.delivery,
-            size=weight(properties, bodies) + self.run.beside(count, len(queue_ids)),
-            resent=True,
-            lost_with=self.lost_with,
-        )
+
+def _union(some: Iterable[Sequence[int]], count: int) -> Sequence[int]:
+    found = list(some)
+    if any(len(indexes) == count for indexes in found):
+        return range(count)
+    if len(found) == 1:
+        return found[0]
+    return condensed(sorted({index for indexes in found for index in indexes}))
 
 
 def fitting(attempts: list[Attempt]) -> tuple[list[Attempt], int]:
@@ -137,35 +191,102 @@ def fitting(attempts: list[Attempt]) -> tuple[list[Attempt], int]:
     return attempts, total
 
 
-def refused_parts(attempts: Iterable[Attempt], refusal: pb.Refusal) -> Iterator[tuple[Attempt, pb.Refusal]]:
-    """What a refusal, which counts from a batch's first message, says of each attempt, counted from its own first."""
-    first, left = refusal.first, refusal.count
+def frames_of(messages: Messages) -> Iterator[Messages]:
+    """The same in pieces that fit into a frame each; one message that does not is a piece alone."""
+    if messages.size <= FRAME_BYTES:
+        yield messages
+        return
+    first = size = 0
+    for index in range(len(messages)):
+        its = messages.part(range(index, index + 1)).size
+        if index > first and size + its > FRAME_BYTES:
+            yield messages.part(range(first, index))
+            first, size = index, 0
+        size += its
+    yield messages.part(range(first, len(messages)))
+
+
+def refused_parts(attempts: Iterable[Attempt], refusal: pb.Refusal) -> Iterator[tuple[Attempt, Sequence[int]]]:
+    """Of which messages of each attempt a refusal speaks, which counts from a batch's first message."""
+    refused, first = chosen(refusal), 0
     for attempt in attempts:
-        count = len(attempt.bodies)
-        if first < count and left:
-            taken = min(left, count - first)
-            yield attempt, pb.Refusal(queue_id=refusal.queue_id, reason=refusal.reason, first=first, count=taken)
-            left -= taken
-        first = max(0, first - count)
+        end = first + len(attempt.messages)
+        its = attempt.queues.get(refusal.queue_id, ())
+        mine: Sequence[int]
+        if isinstance(refused, range):
+            mine = range(max(refused.start, first) - first, min(refused.stop, end) - first)
+        else:
+            mine = [index - first for index in refused if first <= index < end]
+        if mine and its:
+            concerned = set(its)
+            if some := [index for index in mine if index in concerned]:
+                yield attempt, condensed(some)
+        first = end
 
 
 def encode(attempts: list[Attempt], sequence: int, transaction: int, resumed: Sequence[int] = ()) -> bytes:
     """A batch as it goes on the wire."""
     time_ms = attempts[0].time_ms if attempts else 0
-    apart = False
     batch = pb.PublishBatch(sequence=sequence, transaction=transaction, time_ms=time_ms, resumed=resumed)
-    uids, bodies, properties = batch.uids, batch.bodies, batch.properties
-    for attempt in attempts:
-        if not -_APART_MS <= attempt.time_ms - time_ms <= _APART_MS:
-            apart = True  # some have waited for an owner
-        if attempt.run.traces:
-            batch.traced.extend(attempt.traced(len(uids)))
-        uids.extend(attempt.uids)
-        bodies.extend(attempt.bodies)
-        run = attempt.encode()
-        if not run.HasField("shared_properties"):
-            properties.extend(attempt.properties)
-        batch.runs.append(run)
-    if apart:
-        batch.times_ms.extend([attempt.time_ms for attempt in attempts])
+    if attempts:
+        _add_columns(batch, attempts)
+        _add_queues(batch, attempts)
+    if any(not -_APART_MS <= attempt.time_ms - time_ms <= _APART_MS for attempt in attempts):
+        for attempt in attempts:  # some have waited for an owner
+            batch.times_ms.extend(repeat(attempt.time_ms, len(attempt.messages)))
     return batch.SerializeToString()
+
+
+def _add_columns(batch: pb.PublishBatch, attempts: list[Attempt]) -> None:
+    if len(attempts) == 1:
+        messages = attempts[0].messages
+        batch.uids.extend(messages.uids)
+        batch.bodies.extend(messages.bodies)
+        columns.put(batch, messages.facts, messages.properties)
+        return
+    facts: list[Facts] = []
+    properties: list[bytes] = []
+    for attempt in attempts:
+        messages = attempt.messages
+        batch.uids.extend(messages.uids)
+        batch.bodies.extend(messages.bodies)
+        facts += messages.facts
+        properties += messages.properties
+    columns.put(batch, facts, properties)
+
+
+def _add_queues(batch: pb.PublishBatch, attempts: list[Attempt]) -> None:
+    offsets = [0, *accumulate(len(attempt.messages) for attempt in attempts)]
+    queues: dict[int, Sequence[int]] = {}
+    for offset, attempt in zip(offsets, attempts, strict=False):
+        for queue_id, indexes in attempt.queues.items():
+            queues[queue_id] = _joined(queues.get(queue_id), indexes, offset)
+        _add_rare(batch, attempt, offset)
+    for queue_id, indexes in queues.items():
+        batch.queues.add(queue_id=queue_id, **choice(indexes))
+
+
+def _joined(before: Sequence[int] | None, indexes: Sequence[int], offset: int) -> Sequence[int]:
+    if isinstance(indexes, range):
+        more: Sequence[int] = range(indexes.start + offset, indexes.stop + offset)
+    else:
+        more = [index + offset for index in indexes]
+    if before is None:
+        return more
+    if isinstance(before, range) and isinstance(more, range) and before.stop == more.start:
+        return range(before.start, more.stop)
+    if isinstance(before, list):
+        before += more  # made here
+        return before
+    return [*before, *more]
+
+
+def _add_rare(batch: pb.PublishBatch, attempt: Attempt, offset: int) -> None:
+    messages = attempt.messages
+    if attempt.resent:
+        batch.resent.extend(range(offset, offset + len(messages)))
+    if messages.immediate:
+        numbers = enumerate(messages.numbers, offset)
+        batch.immediate.extend(index for index, number in numbers if number in messages.immediate)
+    if messages.traces:
+        batch.traced.extend(attempt.traced(offset))

@@ -48,7 +48,7 @@ class Partings:
                 address=link.address,
                 member=link.member,
                 partitions=len(left),
-                unconfirmed=sum(len(attempt.bodies) for attempt in attempts),
+                unconfirmed=sum(len(attempt.messages) for attempt in attempts),
             )
         else:
             log.info("queue process left; all it had is handed over", address=link.address, member=link.member)

@@ -1,7 +1,7 @@
-"""Gets runs of messages to the queue processes that own their queues, whoever that is by now.
+"""Gets messages to the queue processes that own their queues, whoever that is by now.
 
-Order: runs for one partition arrive in the order of their uids, which ascend. When a partition has no owner that can
-be reached, what is for it waits here, and goes out, marked as resent, when one can.
+Order: messages for one partition arrive in the order of their uids, which ascend. When a partition has no owner that
+can be reached, what is for it waits here, and goes out, marked as resent, when one can.
 """
 
 from __future__ import annotations
@@ -9,23 +9,23 @@ from __future__ import annotations
 import asyncio
 import enum
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain
 from operator import call
 from typing import Protocol
 
 import structlog
 
-from services.common.clients.outbound import Attempt, Delivery, Run, Ticket
+from services.common.clients.outbound import Attempt, Delivery, Messages, Targets, Ticket, frames_of
+from services.common.clients.parked import Parked
 from services.common.clients.parting import Partings
 from services.common.clients.partition_table import Owner, PartitionTable
 from services.common.clients.queue_link import QueueLink
 from services.common.clients.suspects import LARGE, Suspects
 from services.common.clock import Epoch
 from services.common.containment import by_itself, for_each
-from services.common.memo import Memo
 from services.common.uid import UidSource
 from services.rpc import queue_pb2 as pb
 
@@ -35,9 +35,8 @@ _HIGH = 8 << 20  # bytes not done on a link above which its publishers wait …
 _LOW = 4 << 20  # … and below which they go on
 _RETRY_SECONDS = 0.05
 _MOVING_SECONDS = 0.005
-_GROUPS, _GROUPED = 100_000, 1 << 20  # sets of queues whose owners are remembered, and queues in all of them
 
-Groups = list[tuple[QueueLink | None, int, tuple[int, ...]]]  # link (None: nobody now), partition or -1, queue ids
+Place = tuple[QueueLink | None, int]  # where messages for a queue go: a link, or None and the partition, -1 if gone
 
 
 class Congestion(enum.Enum):
@@ -97,12 +96,11 @@ class Publisher:
         self._partition_of = partition_of
         self._listener = listener
         self._links: dict[str, QueueLink] = {}
-        self._groups: Memo[tuple[int, ...], Groups] = Memo(_GROUPS, _GROUPED)
-        self._parked: dict[int, list[Attempt]] = {}
+        self._places: dict[int, Place] = {}  # by queue id
+        self._parked = Parked()
         self._last_owners: dict[int, tuple[str, int]] = {}  # partition → member and epoch
         self._moving: dict[int, dict[QueueLink, int]] = {}  # partition → whose answers up to which mark are waited for
         self._said: dict[int, tuple[QueueLink, int]] = {}  # partition → to whom, that all was sent again; and its epoch
-        self._parked_bytes = 0
         self._suspects = Suspects()
         self._partings = Partings()
         self._held: list[tuple[Pressure, Callable[[], None]]] = []
@@ -130,29 +128,46 @@ class Publisher:
 
     # -------------------------------------------------------------- publishing
 
-    def publish(self, run: Run, uids: range, ticket: Ticket | None) -> Pressure | None:
-        """Sends a run at the end of this turn; `ticket` hears when every queue concerned has it, or why not.
+    def publish(self, messages: Messages, ticket: Ticket | None) -> Pressure | None:
+        """Sends messages at the end of this turn; `ticket` hears when every queue concerned has them, or why not.
 
-        `uids` have been taken from `self.uids` just now: none that was taken later may have been published before.
+        Their uids have been taken from `self.uids` just now: none that was taken later may have been published before.
         Gives a reason to publish no more for now, if there is one.
         """
-        bodies, now = run.bodies, self.now()
-        groups = self._groups.get(run.queue_ids) or self._group(run.queue_ids)
-        delivery = Delivery(ticket, len(groups))
         pressure: Pressure | None = None
-        for link, _, queue_ids in groups:
-            size = run.size + run.beside(len(bodies), len(queue_ids))
-            attempt = Attempt(run, queue_ids, uids, run.properties, bodies, 0, now, delivery, size)
+        for link, attempt in self.attempts(messages, ticket):
             if link is None or self._must_wait(attempt):
                 self._park_parts(attempt)
                 pressure = pressure or Pressure(Congestion.FULL, None)
                 continue
             self._send(link, attempt)
-            if link.is_full(queue_ids):
-                pressure = Pressure(Congestion.BLOCKED, link, queue_ids)
+            if link.is_full(attempt.queues):
+                pressure = Pressure(Congestion.BLOCKED, link, tuple(attempt.queues))
             elif link.outstanding > _HIGH and pressure is None:
                 pressure = Pressure(Congestion.FULL, link)
         return pressure
+
+    def attempts(self, messages: Messages, ticket: Ticket | None = None) -> Iterator[tuple[QueueLink | None, Attempt]]:
+        """What of messages goes where, for somebody to send; link None: nowhere now. `ticket` as `publish` says."""
+        for some in frames_of(messages):
+            queues, now = some.by_queue(), self.now()
+            by_place: dict[Place, dict[int, Sequence[int]]] = {}
+            for queue_id, indexes in queues.items():
+                by_place.setdefault(self._place_of(queue_id), {})[queue_id] = indexes
+            whole = Attempt(some, queues, now, Delivery(ticket, some.numbers, len(by_place)), some.size)
+            if len(by_place) == 1:
+                yield next(iter(by_place))[0], whole
+                continue
+            shared = self._meet(some.targets)
+            for (link, _), its in by_place.items():
+                attempt = whole.part(its, resent=False)
+                if not shared:  # what goes to another process is none of its affair
+                    attempt.delivery = Delivery(ticket, attempt.messages.numbers, 1)
+                yield link, attempt
+
+    def _meet(self, targets: Iterable[Targets]) -> bool:
+        """Whether some message goes to more places than one: then all are answered together."""
+        return any(len(set(map(self._place_of, each))) > 1 for each in set(targets) if len(each) > 1)
 
     def under_way(self) -> Iterator[Attempt]:
         """What was sent to queue processes and is not done."""
@@ -184,25 +199,14 @@ class Publisher:
             if link and link.up:
                 yield partition, owner.epoch, link
 
-    def group(self, queue_ids: Sequence[int]) -> Groups:
-        """Queues by the link to their owner; those that are out of reach by partition, with None."""
-        return self._groups.get(tuple(queue_ids)) or self._group(tuple(queue_ids))
-
-    def _group(self, queue_ids: tuple[int, ...]) -> Groups:
-        """Never empty: queues that are gone go to whoever refuses them."""
-        by_link: dict[QueueLink, list[int]] = defaultdict(list)
-        by_partition: dict[int, list[int]] = defaultdict(list)
-        for queue_id in queue_ids:
+    def _place_of(self, queue_id: int) -> Place:
+        """Queues that are gone go to whoever refuses them."""
+        place = self._places.get(queue_id)
+        if place is None:
             partition = self._partition_of(queue_id)
             link = self._any_link() if partition is None else self._link_to(partition)
-            if link:
-                by_link[link].append(queue_id)
-            else:
-                by_partition[-1 if partition is None else partition].append(queue_id)
-        groups: Groups = [(link, -1, tuple(ids)) for link, ids in by_link.items()]
-        groups += [(None, partition, tuple(ids)) for partition, ids in by_partition.items()]
-        self._groups.put(queue_ids, groups, len(queue_ids))
-        return groups
+            place = self._places[queue_id] = link, -1 if link or partition is None else partition
+        return place
 
     def _link_to(self, partition: int) -> QueueLink | None:
         owner = self._table.owners.get(partition)
@@ -222,14 +226,13 @@ class Publisher:
 
     def forget_routes(self) -> None:
         """Queues came or went: which link serves which is worked out anew."""
-        self._groups.clear()
+        self._places.clear()
 
     # -------------------------------------------------------------- what waits for an owner
 
     def _park(self, partition: int, attempt: Attempt) -> None:
-        self._parked.setdefault(partition, []).append(attempt)
-        self._parked_bytes += attempt.size
-        self._groups.clear()
+        self._parked.add(partition, attempt)
+        self._places.clear()
         if self._retry is None:
             # A former owner answers at once, a next one may take its time.
             delay = _MOVING_SECONDS if partition in self._moving else _RETRY_SECONDS
@@ -237,13 +240,12 @@ class Publisher:
 
     def _unpark(self) -> None:
         self._retry = None
-        parked, self._parked, self._parked_bytes = self._parked, {}, 0
-        self._groups.clear()
-        for partition, waiting in parked.items():
-            attempts = sorted(waiting, key=lambda attempt: attempt.uids[0])
-            link = self._any_link() if partition < 0 else self._link_to(partition)
+        parked, self._parked = self._parked, Parked()
+        self._places.clear()
+        for partition, waiting in parked.take():
+            link, attempts = self._any_link() if partition < 0 else self._link_to(partition), waiting
             if link:
-                attempts = [attempt for attempt in attempts if not self._suspects.refuses(attempt, link.member)]
+                attempts = [attempt for attempt in waiting if not self._suspects.refuses(attempt, link.member)]
             if link and partition >= 0 and not (attempts and self._must_wait(attempts[0])):
                 link.resume(partition)
             for attempt in attempts:
@@ -267,34 +269,32 @@ class Publisher:
         link.publish(attempt)
 
     def _must_wait(self, attempt: Attempt) -> bool:
-        return attempt.size > LARGE and self._suspects.must_wait(attempt, chain.from_iterable(self._parked.values()))
+        return attempt.size > LARGE and self._suspects.must_wait(attempt, self._parked)
 
     def _park_parts(self, attempt: Attempt) -> None:
         """Keeps what has not been anywhere yet, for each partition by itself."""
-        by_partition = self._by_partition(attempt.queue_ids)
-        attempt.delivery.pending += len(by_partition) - 1
-        for partition, queue_ids in by_partition.items():
-            self._park(partition, replace(attempt, queue_ids=tuple(queue_ids)))
+        self._park_each(attempt, attempt.queues, resent=False)
 
-    def _by_partition(self, queue_ids: Iterable[int]) -> dict[int, list[int]]:
-        by_partition: dict[int, list[int]] = defaultdict(list)
-        for queue_id in queue_ids:
+    def _park_each(self, attempt: Attempt, queues: Mapping[int, Sequence[int]], *, resent: bool) -> int:
+        """Keeps what is for these queues, for each partition by itself; gives how many attempts it has become."""
+        by_partition: dict[int, dict[int, Sequence[int]]] = defaultdict(dict)
+        for queue_id, indexes in queues.items():
             partition = self._partition_of(queue_id)
-            by_partition[-1 if partition is None else partition].append(queue_id)
-        return by_partition
+            by_partition[-1 if partition is None else partition][queue_id] = indexes
+        attempt.delivery.pending += len(by_partition) - 1
+        for partition, its in by_partition.items():
+            self._park(partition, attempt.part(its, resent=resent))
+        return len(by_partition)
 
     def _send_again(self, attempts: Iterable[Attempt]) -> None:
         for attempt in attempts:
-            by_partition = self._by_partition(attempt.queue_ids)
-            attempt.delivery.pending += len(by_partition) - 1
-            for partition, queue_ids in by_partition.items():
-                self._park(partition, attempt.part(0, len(attempt.bodies), tuple(queue_ids)))
+            self._park_each(attempt, attempt.queues, resent=True)
 
     # -------------------------------------------------------------- the links say
 
     def link_up(self, link: QueueLink) -> None:
         log.info("connected to queue process", address=link.address)
-        self._groups.clear()
+        self._places.clear()
         self._unpark_soon()
         if listener := self._listener:
             by_itself("attaching to a queue process", lambda: listener.link_up(link))
@@ -302,7 +302,7 @@ class Publisher:
 
     def link_down(self, link: QueueLink, attempts: list[Attempt]) -> None:
         self._partings.tell(link, attempts)
-        self._groups.clear()
+        self._places.clear()
         self._said = {partition: said for partition, said in self._said.items() if said[0] is not link}
         if listener := self._listener:
             by_itself("detaching from a queue process", lambda: listener.link_down(link))
@@ -315,18 +315,17 @@ class Publisher:
             self._unpark_soon()
         attempt.delivery.finish()
 
-    def refused(self, link: QueueLink, attempt: Attempt, refusal: pb.Refusal) -> None:
-        if refusal.reason in (pb.NOT_OWNER, pb.UNAVAILABLE):
-            partition = self._partition_of(refusal.queue_id)
-            again = attempt.part(refusal.first, refusal.count, (refusal.queue_id,))
-            if partition is not None:
-                # What went there after it is refused as well: it is all sent again together, in its order.
-                self._moving.setdefault(partition, {})[link] = link.mark()
-                self._said.pop(partition, None)
-            attempt.delivery.pending += 1
-            self._park(-1 if partition is None else partition, again)
+    def refused(self, link: QueueLink, attempt: Attempt, queue_id: int, indexes: Sequence[int], reason: int) -> None:
+        if reason not in (pb.NOT_OWNER, pb.UNAVAILABLE):
+            attempt.delivery.refuse(attempt.numbers(indexes), queue_id, reason)
             return
-        attempt.delivery.refuse(attempt.first + refusal.first, refusal.count, refusal.queue_id, refusal.reason)
+        partition = self._partition_of(queue_id)
+        if partition is not None:
+            # What went there after it is refused as well: it is all sent again together, in its order.
+            self._moving.setdefault(partition, {})[link] = link.mark()
+            self._said.pop(partition, None)
+        attempt.delivery.pending += 1
+        self._park_each(attempt, {queue_id: indexes}, resent=True)
 
     def received(self, link: QueueLink, frame: pb.QueueFrame) -> None:
         if self._held:
@@ -348,7 +347,7 @@ class Publisher:
     def _presses(self, pressure: Pressure) -> bool:
         link = pressure.link
         if link is None:
-            return self._parked_bytes > _HIGH
+            return self._parked.size > _HIGH
         if pressure.state is Congestion.BLOCKED:
             return link.is_full(pressure.queue_ids)
         return link.up and link.outstanding > _LOW
@@ -360,7 +359,7 @@ class Publisher:
             self._retry = asyncio.get_running_loop().call_later(0, self._unpark)
 
     def _assignment_changed(self) -> None:
-        self._groups.clear()
+        self._places.clear()
         self._note_moves()
         members = self._table.members
         for member in self._links.keys() - members.keys():

@@ -45,8 +45,8 @@ class LinkListener(Protocol):
     def done(self, attempt: Attempt) -> None:
         """Every message that was not refused is as safe as its durability asks."""
 
-    def refused(self, link: QueueLink, attempt: Attempt, refusal: pb.Refusal) -> None:
-        """Before `done`; `refusal.first` counts from the attempt's first message."""
+    def refused(self, link: QueueLink, attempt: Attempt, queue_id: int, indexes: Sequence[int], reason: int) -> None:
+        """Before `done`: a queue does not take the messages of the attempt at these indexes."""
 
     def received(self, link: QueueLink, frame: pb.QueueFrame) -> None:
         """Everything else that a frame carries."""
@@ -123,7 +123,7 @@ class QueueLink:
     # -------------------------------------------------------------- what is asked; all of it is sent at the turn's end
 
     def publish(self, attempt: Attempt) -> None:
-        """Adds a run to the next batch."""
+        """Adds messages to the next batch."""
         self._waiting.append(attempt)
         self._published += 1
         self._waiting_size += attempt.size
@@ -142,7 +142,7 @@ class QueueLink:
         self._sent_again.append(pb.SentAgain(partition=partition, epoch=epoch))
         self._write_soon()
 
-    def is_full(self, queue_ids: Sequence[int]) -> bool:
+    def is_full(self, queue_ids: Iterable[int]) -> bool:
         """Whether publishers to one of these queues have to wait until consumers have made room."""
         return self.full_everywhere or (bool(self.full) and not self.full.isdisjoint(queue_ids))
 
@@ -353,18 +353,18 @@ class QueueLink:
             try:
                 self._listener.done(each)
             except Exception as fault:  # noqa: BLE001 - one publisher's, and the others wait too
-                contained("hearing that a run is safe", fault)
+                contained("hearing that messages are safe", fault)
 
     def _refused(self, refusal: pb.Refusal) -> None:
         sent = self._sent.get(refusal.sequence)
         if sent is None:
             return
-        for attempt, part in refused_parts(sent.attempts, refusal):
+        for attempt, indexes in refused_parts(sent.attempts, refusal):
             try:
-                self._listener.refused(self, attempt, part)
+                self._listener.refused(self, attempt, refusal.queue_id, indexes, refusal.reason)
             except Exception as fault:  # noqa: BLE001 - `done` follows, and must not say that they are safe
                 contained("hearing that messages were refused", fault)
-                attempt.delivery.refuse(attempt.first + part.first, part.count, part.queue_id, pb.OTHER)
+                attempt.delivery.refuse(attempt.numbers(indexes), refusal.queue_id, pb.OTHER)
 
     def _up(self) -> None:
         self.up, self.broken = True, False

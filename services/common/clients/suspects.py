@@ -1,11 +1,11 @@
 """What queue processes may have died of, so that no third one does: a message that takes more memory than there is.
 
-Promised is: a run is refused (its publisher hears a nack, and the log names it) when it is larger than any frame of
+Promised is: a message is refused (its publisher hears a nack, and the log names it) when it is larger than any frame of
 ordinary traffic, and two processes, one after the other, broke their streams while it was under way, the second time as
-the only such run of this gateway. Nothing smaller is ever refused for that, however many owners are killed around it,
-nor is what an owner turned away, handed over or had when it left in good order, or when the same process came back.
+the only such message of this gateway. Nothing smaller is ever refused for that, however many owners are killed around
+it, nor is what an owner turned away, handed over or had when it left in good order, or when the same process came back.
 
-To find out which one it is, large runs go one at a time as soon as one is suspected. Small ones go on beside them.
+To find out which one it is, large ones go one at a time as soon as one is suspected. Small ones go on beside them.
 """
 
 from __future__ import annotations
@@ -58,13 +58,11 @@ class Suspects:
             return False
         log.error(
             "message refused: two queue processes were lost with it",
-            exchange=attempt.run.exchange,
-            routing_key=attempt.run.routing_key,
-            uids=list(attempt.uids),
+            exchange=attempt.messages.facts[0].exchange,
+            routing_key=attempt.messages.facts[0].routing_key,
+            uids=list(attempt.messages.uids),
             bytes=attempt.size,
             processes=sorted(attempt.lost_with),
         )
-        count = len(attempt.bodies)
-        attempt.delivery.refusals += [(attempt.first, count, queue_id, int(pb.OTHER)) for queue_id in attempt.queue_ids]
-        attempt.delivery.finish()
+        attempt.refuse(pb.OTHER)
         return True

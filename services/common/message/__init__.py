@@ -7,25 +7,14 @@ its protocol; every format can also tell and replace headers, so that routing an
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from services.common import plugins
+from services.common.message.facts import Attributes
 from services.common.telemetry.context import SpanContext
 
 LONGEST_NAME = 255
 """Bytes of an exchange's or queue's name, and of a routing key: a short string (AMQP 0-9-1, 4.2.5.3)."""
-
-
-class Attributes(NamedTuple):
-    """What the broker acts on without looking again at the properties."""
-
-    persistent: bool = False
-    priority: int = 0
-    ttl_ms: int | None = None
-    user_id: str | None = None  # must be the connection's user
-    direct_reply: bool = False  # reply-to is the pseudo-queue amq.rabbitmq.reply-to
-    sampled: bool = False  # its publisher seems to trace it: worth a look at `trace_context`
-    copied: bool = False  # it seems to go by more keys than one: worth a look at `more_keys`
 
 
 class MessageFormat(Protocol):
@@ -34,7 +23,7 @@ class MessageFormat(Protocol):
     name: str
 
     def attributes(self, properties: bytes) -> Attributes:
-        """The attributes; equal ones are the same object, so that runs are found by identity."""
+        """The attributes; equal ones are the same object, so that messages alike are found by identity."""
 
     def headers(self, properties: bytes) -> Mapping[str, Any]:
         """The application headers as Python values (empty when there are none)."""

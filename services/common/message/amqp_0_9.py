@@ -13,7 +13,8 @@ from functools import lru_cache
 from typing import Any, TypeVar
 
 from services.common.errors import PreconditionFailed, SyntaxFault
-from services.common.message import Attributes, field_table, sender_selected
+from services.common.message import field_table, sender_selected
+from services.common.message.facts import Attributes
 from services.common.telemetry.context import SpanContext, parse
 
 NAME = "amqp-0-9"
@@ -215,6 +216,10 @@ class Amqp09Format:
         """As MessageFormat says; raises PreconditionFailed for an expiration that is no number, like RabbitMQ."""
         found = self._memo.get(properties)
         return self._learn(properties) if found is None else found
+
+    def knows(self, properties: bytes) -> bool:
+        """Whether such properties came before, lately."""
+        return properties in self._memo
 
     def _learn(self, properties: bytes) -> Attributes:
         facts = _facts(properties)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 
 from services.common.errors import AccessRefused, NotAllowed, NotFound, PreconditionFailed
+from services.common.message import columns
 from services.gateway import vocabulary as v
 from services.gateway.consumer import WINDOW_BYTES, Consumer, GetHolder
 from services.gateway.requests.topology import DIRECT_REPLY, change, find_queue
@@ -128,17 +129,8 @@ async def _get(session: Session, request: v.Get) -> v.Got | None:
     for traced in batch.traced:
         session.broker.sending.expect(traced, definition.id)
         session.broker.sending.written(session, definition.id, [traced.uid], number, tag="", settled=request.settled)
-    properties = run.shared_properties if run.HasField("shared_properties") else batch.properties[0]
-    return v.Got(
-        number,
-        run.redelivered,
-        run.exchange,
-        run.routing_key,
-        run.format,
-        properties,
-        batch.bodies[0],
-        reply.message_count,
-    )
+    (facts,), (properties,) = columns.facts_in(batch), columns.properties_in(batch)
+    return v.Got(number, run.redelivered, facts, properties, batch.bodies[0], reply.message_count)
 
 
 async def limit(session: Session, request: v.Limit) -> None:

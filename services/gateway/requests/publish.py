@@ -1,26 +1,33 @@
-"""Publishing: authorise and route from memory, hand the run over, confirm or return what comes of it."""
+"""Publishing: authorise and route from memory, hand all of one read over together, confirm or return what comes."""
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Iterator
-from dataclasses import dataclass
+from collections.abc import Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import Any
+from operator import attrgetter
+from typing import Any, NoReturn
 
-from services.common.clients.outbound import Refused, Run
+from services.common.clients.outbound import Messages, Refused, Targets
 from services.common.errors import BrokerError, PreconditionFailed
 from services.common.ledger import stages
 from services.common.message import format_named
-from services.common.message.weight import weight
+from services.common.message.indexes import condensed
 from services.gateway import vocabulary as v
-from services.gateway.routes import Route
+from services.gateway.record import Published
+from services.gateway.routes import distinct
 from services.gateway.session import Session
-from services.gateway.tracing.publishing import Asked, Reception, TracedTicket
+from services.gateway.tracing.publishing import Asked, TracedTicket
 from services.gateway.transaction import Publication
 from services.rpc import queue_pb2
 
 _UNREADY = frozenset({int(queue_pb2.NO_CONSUMERS)})
 _FULL = frozenset({int(queue_pb2.OVERFLOW), int(queue_pb2.OTHER)})
+_FACTS = attrgetter("facts")
+
+Work = Coroutine[Any, Any, None] | None
+"""What there is to wait for, if anything."""
 
 
 async def confirms(session: Session, _request: v.Confirms) -> None:
@@ -29,210 +36,223 @@ async def confirms(session: Session, _request: v.Confirms) -> None:
     session.start_confirms()
 
 
-def publish(session: Session, request: v.Publish) -> Coroutine[Any, Any, None] | None:
-    try:
-        _check(session, request)
-    except PreconditionFailed as error:
-        _failed(session, request, error)
-        raise
-    return _publish_each(session, request) if request.attributes.copied else _route(session, request)
+def publish(session: Session, request: v.Publish) -> Work:
+    kinds = distinct(request.kinds)
+    faults = {kind: error for kind in kinds if (error := _fault(session, kind))}
+    if faults:
+        return _publish_until(session, request, faults)
+    return _publish_checked(session, request, kinds)
+
+
+def _publish_checked(session: Session, request: v.Publish, kinds: Sequence[v.Kind]) -> Work:
+    if any(kind.attributes.direct_reply for kind in kinds):
+        _rewrite_replies(session, request)
+    if any(kind.attributes.copied for kind in kinds):
+        return _publish_each(session, request)
+    return _route(session, request)
+
+
+def _fault(session: Session, kind: v.Kind) -> BrokerError | None:
+    """Why such a message ends its session."""
+    user, claimed = session.connection.user, kind.attributes.user_id
+    if claimed is not None and claimed != user:
+        return PreconditionFailed(f"user_id property set to '{claimed}' but authenticated user was '{user}'")
+    if kind.attributes.direct_reply and not session.reply_queue:
+        return PreconditionFailed("fast reply consumer does not exist")
+    return None
+
+
+async def _publish_until(session: Session, request: v.Publish, faults: Mapping[v.Kind, BrokerError]) -> None:
+    """What came before the first message that ends its session is published; what came behind it is not looked at."""
+    first = min(map(list(request.kinds).index, faults))
+    if first:
+        before = request.part(range(first))
+        if asking := _publish_checked(session, before, distinct(before.kinds)):
+            await asking
+    fault = request.kinds[first]
+    alike = next((at for at in range(first, len(request.kinds)) if request.kinds[at] is not fault), len(request.kinds))
+    _fail(session, request.part(range(first, alike)), faults[fault])
 
 
 async def _publish_each(session: Session, request: v.Publish) -> None:
-    """Those of a run that seem to have more keys than one, in their order: with keys of their own they part."""
-    for first, end in _alike(request.properties):
-        part = _part(request, first, end)
-        try:
-            part.more_keys, told = format_named(part.format).more_keys(part.properties[0])
-        except BrokerError as error:
-            _failed(session, part, error)
-            raise
-        part.properties = [told] * (end - first)
+    """Those that seem to have more keys than one part from the others, in their order: with keys of their own."""
+    for kind, indexes in _apart(request):
+        part = request.part(indexes)
+        if kind:
+            message_format = format_named(kind.facts.format)
+            try:
+                more_keys, told = message_format.more_keys(part.properties[0])
+            except BrokerError as error:
+                _fail(session, part, error)
+            part.kinds = [replace(kind, more_keys=more_keys)] * len(indexes)
+            part.properties = [told] * len(indexes)
         if asking := _route(session, part):
             await asking
 
 
-def _alike(properties: list[bytes]) -> Iterator[tuple[int, int]]:
-    """Ranges of messages with equal properties."""
-    first = 0
-    for _, group in groupby(properties):
+def _apart(request: v.Publish) -> Iterator[tuple[v.Kind | None, range]]:
+    """Ranges of messages that are copied by the same keys, with what they are; and of others."""
+    properties, kinds, first = request.properties, request.kinds, 0
+
+    def key(index: int) -> tuple[v.Kind, bytes] | None:
+        return (kinds[index], properties[index]) if kinds[index].attributes.copied else None
+
+    for copied, group in groupby(range(len(kinds)), key):
         end = first + len(list(group))
-        yield first, end
+        yield copied[0] if copied else None, range(first, end)
         first = end
 
 
-def _route(session: Session, request: v.Publish) -> Coroutine[Any, Any, None] | None:
-    route = session.broker.routes.find(session.connection.virtual_host, request)
-    if route is None:
+def _route(session: Session, request: v.Publish) -> Work:
+    targets = session.broker.routes.find(session.connection.virtual_host, request)
+    if targets is None:
         return _ask_and_publish(session, request)
-    _publish(session, request, route)
+    _publish(session, request, targets)
     return None
 
 
-def _check(session: Session, request: v.Publish) -> None:
-    attributes = request.attributes
-    user = session.connection.user
-    if attributes.user_id is not None and attributes.user_id != user:
-        raise PreconditionFailed(f"user_id property set to '{attributes.user_id}' but authenticated user was '{user}'")
-    if attributes.direct_reply:
-        _rewrite_replies(session, request)
-
-
 async def _ask_and_publish(session: Session, request: v.Publish) -> None:
-    asked = session.broker.publishing.ask(request)
-    metadata = asked.metadata if asked else ()
+    routes, publishing = session.broker.routes, session.broker.publishing
+    asked = publishing.ask(request)
     try:
-        route = await session.broker.routes.ask(session.connection.virtual_host, request, metadata)
+        answer = await routes.ask(session.connection.virtual_host, request, asked.metadata if asked else ())
     except BrokerError as error:
-        _failed(session, request, error)
         if asked:
-            session.broker.publishing.refused(session, request, asked, error)
-        raise
+            publishing.refused(session, request, asked, error)
+        _fail(session, request, error)
+    if answer.faults:
+        if asked and (fault := answer.faults.get(request.kinds[0])):
+            publishing.refused(session, request, asked, fault)
+        await _publish_until(session, request, answer.faults)
     if asked:
         asked.answered()
-    _publish(session, request, route, asked)
+    _publish(session, request, answer.targets, asked)
 
 
-def _failed(session: Session, request: v.Publish, error: BrokerError) -> None:
+def _fail(session: Session, request: v.Publish, error: BrokerError) -> NoReturn:
+    """Ends the session, once the record has what it was ended by."""
     record = session.connection.record
     if record.on:
-        record.failed(request, session.broker.publisher.uids.take(len(request.bodies)), error)
+        record.begin(request, session.broker.publisher.uids.take(len(request.bodies))).failed(error)
+    raise error
 
 
-def _publish(session: Session, request: v.Publish, route: Route, asked: Asked | None = None) -> None:
-    if route.by_properties is None:
-        _publish_run(session, request, route.queue_ids, asked)
-        return
-    queues = [route.by_properties[properties] for properties in request.properties]
-    for queue_ids, group in groupby(range(len(queues)), queues.__getitem__):
-        indexes = list(group)
-        part = _part(request, indexes[0], indexes[-1] + 1)
-        _publish_run(session, part, queue_ids, None if indexes[0] else asked)
-
-
-def _publish_run(session: Session, request: v.Publish, queue_ids: tuple[int, ...], asked: Asked | None) -> None:
-    attributes, publishing = request.attributes, session.broker.publishing
-    run = Run(
-        session.connection.virtual_host,
-        request.exchange,
-        request.routing_key,
-        queue_ids,
-        request.format,
-        attributes.persistent,
-        attributes.priority,
-        attributes.ttl_ms,
-        request.immediate,
+def _publish(session: Session, request: v.Publish, targets: Sequence[Targets], asked: Asked | None = None) -> None:
+    broker, count = session.broker, len(request.bodies)
+    uids = broker.publisher.uids.take(count)
+    kinds = distinct(request.kinds)
+    messages = Messages(
+        uids,
+        [kinds[0].facts] * count if len(kinds) == 1 else list(map(_FACTS, request.kinds)),
         request.properties,
         request.bodies,
-        weight(request.properties, request.bodies),
+        targets,
+        range(count),
+        _immediate(request, kinds),
     )
-    uids = session.broker.publisher.uids.take(len(run.bodies))
     record = session.connection.record
-    if record.on:
-        record.received(request, uids, run.size)
-        record.routed(request, uids, queue_ids)
-    traced = publishing.begin(session, request, run, uids, asked) if publishing.concerns(request) else None
+    recorded = record.begin(request, uids) if record.on else None
+    if recorded:
+        recorded.received()
+        recorded.routed(targets)
+    traced = None
+    if broker.publishing.concerns(kinds):
+        traced = broker.publishing.begin(session, request, messages, asked)
+    publication = Publication(request, messages, recorded, traced)
     if session.transaction:
-        session.transaction.add(Publication(request, run, uids, traced))
-    elif queue_ids:
-        _send(session, request, run, uids, traced)
+        session.transaction.add(publication)
     else:
-        if traced:
-            traced.unroutable(returned=request.mandatory)
-        _give_up(session, request, uids)
-    if session.broker.unwritable.now and attributes.persistent:
-        session.broker.unwritable.published(session.connection, queue_ids)
+        _send(session, publication)
+    if broker.unwritable.now:
+        broker.unwritable.published(session.connection, broker.unwritable.kept(messages))
 
 
-def _send(session: Session, request: v.Publish, run: Run, uids: range, traced: Reception | None) -> None:
-    first = session.confirms.number(len(uids)) if session.confirms else 0
-    ticket = PublishTicket(session, request, uids, first, len(run.queue_ids)) if first or request.immediate else None
-    pressure = session.broker.publisher.publish(run, uids, TracedTicket(traced, ticket) if traced else ticket)
-    if pressure:
-        session.connection.congested(pressure)
+def _immediate(request: v.Publish, kinds: Sequence[v.Kind]) -> frozenset[int]:
+    if not any(kind.immediate for kind in kinds):
+        return frozenset()
+    return frozenset(index for index, kind in enumerate(request.kinds) if kind.immediate)
 
 
-def _give_up(session: Session, request: v.Publish, uids: range) -> None:
-    """No queue is to have it."""
-    count, record = len(uids), session.connection.record
-    if request.mandatory:
-        session.send_back(v.Returned(request, 0, count))
-        record.returned(request, uids)
-    else:
-        record.unroutable(request, uids)
-    if session.confirms and session.confirm(session.confirms.number(count), count):
-        record.confirmed(request, uids)
+def _send(session: Session, publication: Publication) -> None:
+    request, messages = publication.request, publication.messages
+    first = session.confirms.number(len(messages)) if session.confirms else 0
+    routed, unrouted = publication.routed, publication.unrouted
+    if len(routed):
+        ticket = None
+        if first or messages.immediate:
+            ticket = PublishTicket(session, request, messages.targets, publication.recorded, first)
+        traced = TracedTicket(publication.traced, ticket) if publication.traced else ticket
+        if pressure := session.broker.publisher.publish(messages.part(routed), traced):
+            session.connection.congested(pressure)
+    if len(unrouted):
+        give_up(session, publication)
+        if session.confirms and session.confirm(first, unrouted) and publication.recorded:
+            publication.recorded.confirmed(unrouted)
+
+
+def give_up(session: Session, publication: Publication) -> None:
+    """Those that no queue is to have are returned, or nobody is told."""
+    request, unrouted, traced = publication.request, publication.unrouted, publication.traced
+    returned = [index for index in unrouted if request.kinds[index].mandatory]
+    if returned:
+        session.send_back(v.Returned(request, returned))
+    if traced:
+        traced.unroutable(unrouted, returned)
+    if publication.recorded:
+        publication.recorded.returned(returned)
+        publication.recorded.unroutable([index for index in unrouted if not request.kinds[index].mandatory])
 
 
 @dataclass(slots=True)
 class PublishTicket:
-    """Waits for a run on behalf of its publisher."""
+    """Waits for messages on behalf of their publisher."""
 
     session: Session
     request: v.Publish
-    uids: range
+    targets: Sequence[Targets]
+    recorded: Published | None
     first: int  # confirm number of the first message, 0 without confirms
-    queues: int
 
-    def settled(self, refusals: list[Refused]) -> None:
-        session, request, record = self.session, self.request, self.session.connection.record
-        count = len(request.bodies)
-        refused: list[tuple[int, int]] = []
+    def settled(self, numbers: Sequence[int], refusals: list[Refused]) -> None:
+        session = self.session
+        refused: frozenset[int] = frozenset()
         try:
             if refusals:
-                for first, many in _refused(refusals, count, _UNREADY, self.queues):
-                    session.send_back(v.Returned(request, first, many, no_consumers=True))
-                    record.returned(request, self.uids[first : first + many], stages.NO_CONSUMERS)
-                refused = _refused(refusals, count, _FULL, 1)
-            if session.confirm(self.first, count, refused) and record.on:
-                self._record(refused)
+                if unready := self._refused(refusals, _UNREADY, everywhere=True):
+                    session.send_back(v.Returned(self.request, sorted(unready), no_consumers=True))
+                    if self.recorded:
+                        self.recorded.returned(sorted(unready), stages.NO_CONSUMERS)
+                refused = self._refused(refusals, _FULL, everywhere=False)
+            if session.confirm(self.first, numbers, refused) and self.recorded:
+                self._record(numbers, refused)
         except Exception as fault:  # noqa: BLE001 - this publisher's, whatever it is
             session.connection.fault("telling a publisher what became of its messages", fault)
 
-    def _record(self, refused: list[tuple[int, int]]) -> None:
+    def _record(self, numbers: Sequence[int], refused: AbstractSet[int]) -> None:
         """What the publisher hears now."""
-        record, at = self.session.connection.record, 0
-        for first, many in [*refused, (len(self.uids), 0)]:
-            if first > at:
-                record.confirmed(self.request, self.uids[at:first])
-            if many:
-                record.refused(self.request, self.uids[first : first + many], stages.OVERFLOW)
-            at = first + many
+        assert self.recorded is not None
+        if refused:
+            self.recorded.refused(sorted(refused), stages.OVERFLOW)
+            numbers = condensed([number for number in numbers if number not in refused])
+        self.recorded.confirmed(numbers)
 
-
-def _refused(refusals: list[Refused], count: int, reasons: frozenset[int], queues: int) -> list[tuple[int, int]]:
-    """Messages that at least so many queues refused for one of the reasons, as ascending ranges (first, count)."""
-    times = [0] * count
-    for first, many, _, reason in refusals:
-        if reason in reasons:
-            times[first : first + many] = [each + 1 for each in times[first : first + many]]
-    ranges = []
-    for is_refused, group in groupby(range(count), lambda index: times[index] >= queues):
-        indexes = list(group)
-        if is_refused:
-            ranges.append((indexes[0], len(indexes)))
-    return ranges
-
-
-def _part(request: v.Publish, first: int, end: int) -> v.Publish:
-    return v.Publish(
-        request.session,
-        request.exchange,
-        request.routing_key,
-        request.mandatory,
-        request.immediate,
-        request.format,
-        request.attributes,
-        request.properties[first:end],
-        request.bodies[first:end],
-    )
+    def _refused(self, refusals: list[Refused], reasons: AbstractSet[int], *, everywhere: bool) -> frozenset[int]:
+        """Messages that some queue refused for one of the reasons, or all of their queues."""
+        times: dict[int, int] = {}
+        for numbers, _, reason in refusals:
+            if reason in reasons:
+                for number in numbers:
+                    times[number] = times.get(number, 0) + 1
+        return frozenset(
+            number for number, often in times.items() if not everywhere or often >= len(self.targets[number])
+        )
 
 
 def _rewrite_replies(session: Session, request: v.Publish) -> None:
     """Direct reply-to: the pseudo-queue becomes the address of the queue behind it."""
-    if not session.reply_queue:
-        raise PreconditionFailed("fast reply consumer does not exist")
-    message_format = format_named(request.format)
     request.properties = [
-        message_format.with_reply_to(properties, session.reply_queue) for properties in request.properties
+        format_named(kind.facts.format).with_reply_to(properties, session.reply_queue)
+        if kind.attributes.direct_reply
+        else properties
+        for kind, properties in zip(request.kinds, request.properties, strict=True)
     ]

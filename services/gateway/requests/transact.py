@@ -5,6 +5,7 @@ from __future__ import annotations
 from services.common.errors import BrokerError, PreconditionFailed
 from services.gateway import vocabulary as v
 from services.gateway.consumer import Consumer
+from services.gateway.requests.publish import give_up
 from services.gateway.requests.settle import share_room
 from services.gateway.session import Session
 from services.gateway.transaction import Transaction
@@ -18,18 +19,17 @@ async def select(session: Session, _request: v.SelectTransactions) -> None:
 
 async def commit(session: Session, _request: v.Commit) -> None:
     transaction = _current(session)
-    record = session.connection.record
     try:
         await session.broker.transactions.commit(transaction)
     except BrokerError:
-        transaction.rolled_back(record)
+        transaction.rolled_back()
         transaction.publications.clear()
         raise
     session.transaction = Transaction(session.broker.transactions.open)
-    for each in transaction.unrouted:
-        if each.request.mandatory:
-            session.send_back(v.Returned(each.request, 0, len(each.uids)))
-    transaction.committed(record)
+    for each in transaction.publications:
+        if len(each.unrouted):
+            give_up(session, each)
+    transaction.committed()
     _give_room(session, transaction)
 
 
@@ -47,7 +47,7 @@ def _give_room(session: Session, transaction: Transaction) -> None:
 async def rollback(session: Session, _request: v.Rollback) -> None:
     transaction = _current(session)
     session.transaction = Transaction(session.broker.transactions.open)
-    transaction.rolled_back(session.connection.record)
+    transaction.rolled_back()
     for each in transaction.settlements:
         session.unsettled[each.number] = (each.holder, each.uid)
         session.oldest = min(session.oldest, each.number)

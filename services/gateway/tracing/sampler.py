@@ -1,8 +1,8 @@
 """Which messages get spans: those that their publishers trace, that a rule names, or that chance picks.
 
-Asked for every run of messages, so that what can be known of a run is known once: a plan is remembered for each
-combination of exchange, publisher and queues. Only rules about ids and headers look into messages, and only into those
-that everything else of the rule fits.
+Asked for all messages at once that are published alike, so that what can be known of them is known once: a plan is
+remembered for each combination of exchange, publisher and queues. Only rules about ids and headers look into messages,
+and only into those that everything else of the rule fits.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from services.common.memo import Memo
 from services.common.message import MessageFormat, format_named
 from services.common.telemetry.context import SpanContext
 from services.common.telemetry.rules import Rule, matches
-from services.gateway.vocabulary import Publish
+from services.gateway.vocabulary import Kind
 from services.rpc import router_pb2, store_pb2
 
 log = structlog.get_logger()
@@ -39,7 +39,7 @@ class Publisher(NamedTuple):
 
 
 class Pick(NamedTuple):
-    """A message that gets spans: where it stands in the run, what its publisher said, and why it was picked."""
+    """A message that gets spans: where it stands among those asked about, what its publisher said, and why."""
 
     at: int
     parent: SpanContext | None
@@ -108,31 +108,35 @@ class Sampler:
         self._plans.clear()
         self.active = self._ratio > 0 or bool(self._rules)
 
-    def pick(self, publisher: Publisher, request: Publish, queue_ids: tuple[int, ...]) -> list[Pick]:
-        """The messages of a run that get spans, in their order."""
-        key = (publisher, request.exchange, queue_ids)
-        plan = self._plans.get(key) or self._make_plan(key)
+    def pick(
+        self, publisher: Publisher, kind: Kind, properties: Sequence[bytes], queue_ids: tuple[int, ...]
+    ) -> list[Pick]:
+        """Those that get spans of messages of a kind that go to the same queues, in their order."""
+        key = (publisher, kind.facts.exchange, queue_ids)
+        plan = self._plans.get(key) or self._plans.recall(key) or self._make_plan(key)
         if plan.never:
             return []
-        message_format = format_named(request.format)
-        reasons = self._reasons(plan, request, message_format)
+        message_format = format_named(kind.facts.format)
+        reasons = self._reasons(plan, kind, properties, message_format)
         picks = []
         for index in sorted(reasons):
-            reason, parent = reasons[index], message_format.trace_context(request.properties[index])
+            reason, parent = reasons[index], message_format.trace_context(properties[index])
             # A publisher that decided against it is overruled by rules only.
             if reason == RULE or (parent is None if reason == RATIO else parent is not None and parent.sampled):
                 picks.append(Pick(index, parent, reason))
         return picks
 
-    def _reasons(self, plan: _Plan, request: Publish, message_format: MessageFormat) -> dict[int, str]:
-        count = len(request.properties)
+    def _reasons(
+        self, plan: _Plan, kind: Kind, properties: Sequence[bytes], message_format: MessageFormat
+    ) -> dict[int, str]:
+        count = len(properties)
         reasons = dict.fromkeys(self._chance.pick(count), RATIO)
-        if request.attributes.sampled:
+        if kind.attributes.sampled:
             reasons = dict.fromkeys(range(count), PARENT)
         if plan.chance:
             reasons.update(dict.fromkeys(plan.chance.pick(count), RULE))
         for rule, chance in plan.inside:
-            found = [index for index, each in enumerate(request.properties) if _fits(rule, message_format, each)]
+            found = [index for index, each in enumerate(properties) if _fits(rule, message_format, each)]
             if not rule.ratio:
                 for index in found:
                     reasons.pop(index, None)

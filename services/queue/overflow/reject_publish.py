@@ -8,7 +8,7 @@ from services.queue.options import QueueOptions
 
 
 class RejectPublish:
-    """Who does not fit is refused, and so is who comes behind it in the same run."""
+    """Who does not fit is refused, and so is who comes behind it in the same batch."""
 
     drops_head = False
     dead_letters_refused = False

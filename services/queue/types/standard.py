@@ -56,22 +56,22 @@ class StandardQueue:
 
     def publish(self, arrival: Arrival, now: int, *, reserved: bool = False) -> list[Refused]:
         if reserved:
-            self.unreserve(len(arrival.bodies), sum(map(len, arrival.bodies)))
-        self._context.traffic += len(arrival.bodies)
-        expires, done = self._expires(arrival), 0
+            self.unreserve(len(arrival), sum(map(len, arrival.bodies)))
+        self._context.traffic += len(arrival)
+        if arrival.expire_by(self.options.ttl_ms):
+            self._expects_expiry()
         if self._claims and self._claims.among(arrival.uids, now):
-            return self._publish_claimed(arrival, expires, now)
-        if not self._ready.count:
-            done = self._dispatcher.direct(arrival, expires)
-            if done == len(arrival.bodies):
-                return []
+            return self._publish_claimed(arrival, now)
+        done = 0 if self._ready.count else self._dispatcher.direct(arrival)
+        if done == len(arrival):
+            return []
         if arrival.immediate:
-            return self._immediate(arrival, done, expires, now)
-        return self._store(arrival, done, expires, now, reserved=reserved)
+            return self._immediate(arrival, done, now)
+        return self._store(arrival, done, now, reserved=reserved)
 
-    def _publish_claimed(self, arrival: Arrival, expires: int, now: int) -> list[Refused]:
+    def _publish_claimed(self, arrival: Arrival, now: int) -> list[Refused]:
         """Some of it clients have had already; a former owner took all of it, so that it is not refused now."""
-        self._append(arrival, 0, len(arrival.bodies), expires)
+        self._append(arrival, 0, len(arrival))
         entries, outcomes = self._claims.arrived(arrival.uids)
         if self._dispatcher.journalled:
             self._context.draft.handed_out(entries)
@@ -81,37 +81,30 @@ class StandardQueue:
         self._trim(now)
         return []
 
-    def _expires(self, arrival: Arrival) -> int:
-        own, queue = arrival.run.ttl_ms, self.options.ttl_ms
-        if own is None and queue is None:
-            return 0
-        self._expects_expiry()
-        return arrival.time_ms + min(ttl for ttl in (own, queue) if ttl is not None)
-
     def _expects_expiry(self) -> None:
         self._may_expire = True
         self._context.expect(self.options.queue_id)
 
-    def _immediate(self, arrival: Arrival, first: int, expires: int, now: int) -> list[Refused]:
+    def _immediate(self, arrival: Arrival, first: int, now: int) -> list[Refused]:
         """In no list but for the moment until a consumer has it."""
         end = first
         if not self._ready.count:
-            end = min(len(arrival.bodies), first + self.consumers.capacity())
+            end = min(len(arrival), first + self.consumers.capacity())
         if end > first:
-            self._append(arrival, first, end, expires)
+            self._append(arrival, first, end)
             self.dispatch(now)
-        if end == len(arrival.bodies):
+        if end == len(arrival):
             return []
-        self.record.dropped(arrival.span(end, len(arrival.bodies)), NO_CONSUMERS)
-        return [(end, len(arrival.bodies) - end, pb.NO_CONSUMERS)]
+        self.record.dropped(arrival.span(end, len(arrival)), NO_CONSUMERS)
+        return [(end, len(arrival) - end, pb.NO_CONSUMERS)]
 
-    def _store(self, arrival: Arrival, first: int, expires: int, now: int, *, reserved: bool) -> list[Refused]:
-        end = len(arrival.bodies)
+    def _store(self, arrival: Arrival, first: int, now: int, *, reserved: bool) -> list[Refused]:
+        end = len(arrival)
         while first < end:
             last = self._at_once(first, end)
             admitted = last - first if reserved else self._admitted(arrival.bodies[first:last])
             if admitted:
-                self._append(arrival, first, first + admitted, expires)
+                self._append(arrival, first, first + admitted)
                 self.dispatch(now)
                 self._trim(now)
             first += admitted
@@ -134,11 +127,10 @@ class StandardQueue:
         count, size = self._ready.count + self._reserved[0], self._ready.size + self._reserved[1]
         return self._policy.admits(self.options, count, size, [len(body) for body in bodies])
 
-    def _append(self, arrival: Arrival, first: int, end: int, expires: int) -> None:
+    def _append(self, arrival: Arrival, first: int, end: int) -> None:
         if self.record.on:
             self.record.enqueued(arrival.span(first, end))
-        durable = self.options.durable
-        entries = self._dispatcher.entries(arrival, first, end, expires, AVAILABLE, durable=durable)
+        entries = self._dispatcher.entries(arrival, first, end, AVAILABLE, durable=self.options.durable)
         if entries[-1].position + 1 < self._dispatcher.position:
             # Its place was kept while its transaction was open, and others have gone past.
             self._ready.put_back(entries)
@@ -147,7 +139,7 @@ class StandardQueue:
 
     def _refuse(self, arrival: Arrival, first: int, end: int, now: int) -> list[Refused]:
         if self._policy.dead_letters_refused and self.options.dead_letter_exchange is not None:
-            self.discard(self._dispatcher.entries(arrival, first, end, 0, GONE, durable=False), MAXLEN, now)
+            self.discard(self._dispatcher.entries(arrival, first, end, GONE, durable=False), MAXLEN, now)
         else:
             self.record.dropped(arrival.span(first, end), MAXLEN)
         return [(first, end - first, pb.OVERFLOW)]

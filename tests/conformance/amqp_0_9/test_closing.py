@@ -10,6 +10,7 @@ from pamqp import commands, header
 from services.common.errors import BrokerError, NotFound, Unavailable
 from services.gateway import vocabulary as v
 from tests.support.amqp_playbook import Playbook, content, written
+from tests.support.messages import facts
 
 _CONNECTION_CLOSE = written(0, commands.Connection.Close(200, "bye", 0, 0))
 _CHANNEL_CLOSE = written(1, commands.Channel.Close(200, "bye", 0, 0))
@@ -39,7 +40,7 @@ def test_what_comes_before_a_close_is_answered_before_it(close: bytes) -> None:
     book = Playbook().running()
     outcomes = {
         v.DeclareQueue: v.QueueDeclared("q", 1, 0),
-        v.Get: v.Got(1, False, "", "q", "amqp-0-9", b"\0\0", b"body", 0),
+        v.Get: v.Got(1, False, facts("", "q"), b"\0\0", b"body", 0),
     }
     requests = book.engine.receive(_DECLARE + _GET + close + _DECLARE)
     assert [type(request).__name__ for request in requests[:2]] == ["DeclareQueue", "Get"]
@@ -81,7 +82,7 @@ def test_confirms_and_returns_that_are_known_come_before_close_ok() -> None:
     book.does(1, commands.Confirm.Select())
     publish, close = book.engine.receive(content(1, b"x", mandatory=True) + _CONNECTION_CLOSE)
     assert isinstance(publish, v.Publish)
-    book.engine.returned(1, v.Returned(publish, 0, 1))
+    book.engine.returned(1, v.Returned(publish, [0]))
     book.engine.confirm(1, 1, 1, cumulative=True, accepted=True)
     book.engine.succeed(close)
     assert _names(book) == ["Basic.Return", "ContentHeader", "ContentBody", "Basic.Ack", "Connection.CloseOk"]

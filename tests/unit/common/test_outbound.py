@@ -1,19 +1,16 @@
-"""Runs on their way to one queue process."""
+"""Messages on their way to one queue process."""
 
 from __future__ import annotations
 
-from services.common.clients.outbound import Attempt, Delivery, Run, refused_parts
+from services.common.clients.outbound import refused_parts
 from services.rpc import queue_pb2 as pb
+from tests.support.messages import attempt, messages
 
 
-def attempt(count: int) -> Attempt:
-    run = Run("/", "", "k", (7,), "amqp-0-9", False, 0, None, False, [b""] * count, [b"b"] * count, count)
-    return Attempt(run, (7,), range(count), run.properties, run.bodies, 0, 0, Delivery(None), count)
-
-
-def test_a_refusal_concerns_several_runs() -> None:
+def test_a_refusal_concerns_several_attempts() -> None:
     """Each hears of its own messages, counted from its own first."""
-    attempts = [attempt(2), attempt(3), attempt(1), attempt(4)]
+    attempts = [attempt(messages([b"b"] * count, (7,))) for count in (2, 3, 1, 4)]
+    numbers = {id(one): number for number, one in enumerate(attempts)}
     for first, count, expected in (
         (0, 1, [(0, 0, 1)]),
         (1, 5, [(0, 1, 1), (1, 0, 3), (2, 0, 1)]),
@@ -21,6 +18,5 @@ def test_a_refusal_concerns_several_runs() -> None:
         (6, 9, [(3, 0, 4)]),
     ):
         refusal = pb.Refusal(sequence=1, queue_id=7, reason=pb.OVERFLOW, first=first, count=count)
-        found = list(refused_parts(attempts, refusal))
-        assert [(attempts.index(each), part.first, part.count) for each, part in found] == expected
-        assert all((part.queue_id, part.reason) == (7, pb.OVERFLOW) for _, part in found)
+        found = [(numbers[id(one)], list(indexes)) for one, indexes in refused_parts(attempts, refusal)]
+        assert found == [(number, list(range(at, at + some))) for number, at, some in expected]

@@ -17,7 +17,7 @@ class _Link:
 
 
 class _Attempt:
-    bodies = (b"a", b"b")
+    messages = (b"a", b"b")
 
 
 LINK, OTHER = cast("QueueLink", _Link()), "queue-2-cd"

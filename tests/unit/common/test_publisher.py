@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import grpc.aio
 import pytest
 
-from services.common.clients.outbound import Refused, Run
+from services.common.clients.outbound import Messages, Refused
 from services.common.clients.partition_table import PartitionTable
 from services.common.clients.publisher import Congestion, Pressure, Publisher
 from services.common.uid import UidSource
 from services.rpc import queue_pb2 as pb
 from services.rpc import store_pb2
 from services.rpc.queue_pb2_grpc import QueueServicer, add_QueueServicer_to_server
+from tests.support.messages import messages
 from tests.support.programs import until
 
 PARTITIONS = {1: 0, 2: 1}  # queue id → partition
@@ -70,7 +71,7 @@ class ScriptedQueue(QueueServicer):
     def _answer(self, batch: pb.PublishBatch) -> pb.QueueFrame:
         frame = pb.QueueFrame(done=[batch.sequence])
         if self.refuse != pb.NONE:
-            queue_id = batch.runs[0].queue_ids[0]
+            queue_id = batch.queues[0].queue_id
             frame.refusals.add(sequence=batch.sequence, first=0, count=1, queue_id=queue_id, reason=self.refuse)
         return frame
 
@@ -84,25 +85,13 @@ class RecordingTicket:
     def __init__(self) -> None:
         self.answer: asyncio.Future[list[Refused]] = asyncio.get_running_loop().create_future()
 
-    def settled(self, refusals: list[Refused]) -> None:
+    def settled(self, numbers: Sequence[int], refusals: list[Refused]) -> None:
+        assert numbers
         self.answer.set_result(refusals)
 
 
-def run_of(*bodies: bytes, queue_ids: tuple[int, ...] = (1,)) -> Run:
-    return Run(
-        "/",
-        "",
-        "q",
-        queue_ids,
-        "amqp-0-9",
-        True,
-        0,
-        None,
-        False,
-        [b"\0\0"] * len(bodies),
-        list(bodies),
-        sum(map(len, bodies)),
-    )
+def messages_of(*bodies: bytes, queue_ids: tuple[int, ...] = (1,)) -> Messages:
+    return messages(list(bodies), queue_ids, persistent=True)
 
 
 def assign(table: PartitionTable, epoch: int = 1, **owners: ScriptedQueue) -> None:
@@ -139,8 +128,9 @@ async def publisher(table: PartitionTable) -> AsyncIterator[Publisher]:
     await publisher.stop()
 
 
-def publish(publisher: Publisher, run: Run, ticket: RecordingTicket | None) -> Pressure | None:
-    return publisher.publish(run, publisher.uids.take(len(run.bodies)), ticket)
+def publish(publisher: Publisher, its: Messages, ticket: RecordingTicket | None) -> Pressure | None:
+    its.uids = publisher.uids.take(len(its))
+    return publisher.publish(its, ticket)
 
 
 async def answered(ticket: RecordingTicket) -> list[Refused]:
@@ -148,22 +138,22 @@ async def answered(ticket: RecordingTicket) -> list[Refused]:
 
 
 async def under_way(publisher: Publisher, queue: ScriptedQueue, *bodies: bytes) -> list[RecordingTicket]:
-    """Runs that the owner has, a batch each, and does not answer until it is told to."""
+    """Messages that the owner has, a batch each, and does not answer until it is told to."""
     queue.answering = False
     tickets = [RecordingTicket() for _ in bodies]
     for number, (body, ticket) in enumerate(zip(bodies, tickets, strict=True), 1):
-        publish(publisher, run_of(body), ticket)
+        publish(publisher, messages_of(body), ticket)
         await until(lambda number=number: len(queue.batches) == number)
     return tickets
 
 
-async def test_a_run_is_settled_when_its_owner_has_it(
+async def test_messages_are_settled_when_its_owner_has_it(
     queues: list[ScriptedQueue], table: PartitionTable, publisher: Publisher
 ) -> None:
     """A ticket hears once, without refusals, when the queue process said done."""
     assign(table, p0=queues[0])
     ticket = RecordingTicket()
-    publish(publisher, run_of(b"one", b"two"), ticket)
+    publish(publisher, messages_of(b"one", b"two"), ticket)
     assert await answered(ticket) == []
     assert [bytes(body) for body in queues[0].batches[0].bodies] == [b"one", b"two"]
 
@@ -171,26 +161,26 @@ async def test_a_run_is_settled_when_its_owner_has_it(
 async def test_what_is_enough_does_not_wait_for_the_end_of_the_turn(
     queues: list[ScriptedQueue], table: PartitionTable, publisher: Publisher
 ) -> None:
-    """Runs of one turn make one batch, but for those that are 64 KiB together: they go at once."""
+    """What is published in one turn makes one batch, but for those that are 64 KiB together: they go at once."""
     assign(table, p0=queues[0])
     first, last = RecordingTicket(), RecordingTicket()
-    publish(publisher, run_of(b"connected"), first)
+    publish(publisher, messages_of(b"connected"), first)
     await answered(first)
     for _ in range(3):
-        publish(publisher, run_of(bytes(40 << 10)), None)
-    publish(publisher, run_of(b"small"), last)
+        publish(publisher, messages_of(bytes(40 << 10)), None)
+    publish(publisher, messages_of(b"small"), last)
     await answered(last)
     assert [len(batch.uids) for batch in queues[0].batches] == [1, 2, 2]
 
 
-async def test_a_run_for_two_owners_waits_for_both(
+async def test_messages_for_two_owners_waits_for_both(
     queues: list[ScriptedQueue], table: PartitionTable, publisher: Publisher
 ) -> None:
     """A message that goes to queues of two processes is safe when both have it, under one uid."""
     assign(table, p0=queues[0], p1=queues[1])
     queues[1].answering = False
     ticket = RecordingTicket()
-    publish(publisher, run_of(b"x", queue_ids=(1, 2)), ticket)
+    publish(publisher, messages_of(b"x", queue_ids=(1, 2)), ticket)
     while not (queues[0].batches and queues[1].batches):
         await asyncio.sleep(0.01)
     assert not ticket.answer.done()
@@ -202,20 +192,20 @@ async def test_a_run_for_two_owners_waits_for_both(
 async def test_what_a_dead_owner_had_not_confirmed_goes_to_its_successor(
     queues: list[ScriptedQueue], table: PartitionTable, publisher: Publisher
 ) -> None:
-    """Unconfirmed runs are sent again under the same uids, marked resent, in order, before newer ones."""
+    """What is not confirmed is sent again under the same uids, marked resent, in order, before newer ones."""
     assign(table, p0=queues[0])
     tickets = [*await under_way(publisher, queues[0], b"0", b"1"), RecordingTicket()]
     queues[0].break_streams()
     await queues[0].stop()
     assign(table, p0=queues[1])
-    publish(publisher, run_of(b"2"), tickets[2])
+    publish(publisher, messages_of(b"2"), tickets[2])
     for ticket in tickets:
         assert await answered(ticket) == []
     bodies = [bytes(body) for batch in queues[1].batches for body in batch.bodies]
     uids = [uid for batch in queues[1].batches for uid in batch.uids]
     assert (bodies, uids) == ([b"0", b"1", b"2"], sorted(uids))
     assert uids[:2] == [uid for batch in queues[0].batches for uid in batch.uids]
-    assert queues[1].batches[0].runs[0].resent
+    assert queues[1].batches[0].resent
 
 
 async def test_nothing_overtakes_what_a_former_owner_may_still_refuse(
@@ -225,7 +215,7 @@ async def test_nothing_overtakes_what_a_former_owner_may_still_refuse(
     assign(table, p0=queues[0], p1=queues[1])
     [first], second = await under_way(publisher, queues[0], b"1"), RecordingTicket()
     assign(table, p0=queues[1], p1=queues[0])
-    publish(publisher, run_of(b"2"), second)
+    publish(publisher, messages_of(b"2"), second)
     await asyncio.sleep(0.2)
     assert queues[1].batches == []
     queues[0].refuse = pb.NOT_OWNER
@@ -242,7 +232,7 @@ async def test_nothing_overtakes_what_any_former_owner_may_still_refuse(
     [first], second = await under_way(publisher, queues[0], b"1"), RecordingTicket()
     assign(table, p0=queues[1], p1=queues[0])
     assign(table, p0=queues[0], p1=queues[1])
-    publish(publisher, run_of(b"2"), second)
+    publish(publisher, messages_of(b"2"), second)
     await asyncio.sleep(0.2)
     assert len(queues[0].batches) == 1
     queues[0].answering = True
@@ -253,7 +243,7 @@ async def test_nothing_overtakes_what_any_former_owner_may_still_refuse(
     assert [bytes(body) for batch in queues[0].batches[1:] for body in batch.bodies] == [b"1", b"2"]
 
 
-async def test_what_follows_a_refused_run_is_sent_again_with_it(
+async def test_what_follows_refused_messages_is_sent_again_with_it(
     queues: list[ScriptedQueue], table: PartitionTable, publisher: Publisher
 ) -> None:
     """An owner that does not know yet that it is one: nothing goes to it again before all that it had is answered."""
@@ -262,7 +252,7 @@ async def test_what_follows_a_refused_run_is_sent_again_with_it(
     refusal = {"first": 0, "count": 1, "queue_id": 1, "reason": pb.NOT_OWNER}
     queues[0].say(pb.QueueFrame(done=[1], refusals=[pb.Refusal(sequence=1, **refusal)]))
     await asyncio.sleep(0.2)
-    publish(publisher, run_of(b"2"), tickets[2])
+    publish(publisher, messages_of(b"2"), tickets[2])
     await asyncio.sleep(0.2)
     assert len(queues[0].batches) == 2
     queues[0].answering = True
@@ -271,7 +261,7 @@ async def test_what_follows_a_refused_run_is_sent_again_with_it(
         assert await answered(ticket) == []
     again = queues[0].batches[2:]
     assert [bytes(body) for batch in again for body in batch.bodies] == [b"0", b"1", b"2"]
-    assert again[0].runs[0].resent
+    assert again[0].resent
 
 
 async def test_not_owner_is_tried_again_and_other_refusals_are_told(
@@ -281,11 +271,11 @@ async def test_not_owner_is_tried_again_and_other_refusals_are_told(
     assign(table, p0=queues[0])
     queues[0].refuse = pb.NOT_OWNER
     ticket = RecordingTicket()
-    publish(publisher, run_of(b"x"), ticket)
+    publish(publisher, messages_of(b"x"), ticket)
     while len(queues[0].batches) < 2:
         await asyncio.sleep(0.01)
     queues[0].refuse = pb.OVERFLOW
-    assert await answered(ticket) == [(0, 1, 1, pb.OVERFLOW)]
+    assert await answered(ticket) == [(range(1), 1, pb.OVERFLOW)]
 
 
 async def test_publishers_wait_while_a_queue_process_is_out_of_memory(
@@ -295,7 +285,7 @@ async def test_publishers_wait_while_a_queue_process_is_out_of_memory(
     assign(table, p0=queues[0])
     await answered(await _publish(publisher))
     queues[0].streams[0].put_nowait(pb.QueueFrame(blocked=pb.Blocked(queue_ids=[1])))
-    while (state := publish(publisher, run_of(b"x"), None)) is None or state.state is not Congestion.BLOCKED:
+    while (state := publish(publisher, messages_of(b"x"), None)) is None or state.state is not Congestion.BLOCKED:
         await asyncio.sleep(0.01)
     relieved = asyncio.Event()
     publisher.when_relieved(state, relieved.set)
@@ -305,7 +295,7 @@ async def test_publishers_wait_while_a_queue_process_is_out_of_memory(
 
 async def _publish(publisher: Publisher) -> RecordingTicket:
     ticket = RecordingTicket()
-    publish(publisher, run_of(b"x"), ticket)
+    publish(publisher, messages_of(b"x"), ticket)
     return ticket
 
 
@@ -317,7 +307,7 @@ async def test_what_waits_goes_out_in_frames_of_bearable_size(
     await answered(await _publish(publisher))
     tickets = [RecordingTicket() for _ in range(15)]
     for number, ticket in enumerate(tickets):
-        publish(publisher, run_of(b"%02d" % number * (2 << 20)), ticket)
+        publish(publisher, messages_of(b"%02d" % number * (2 << 20)), ticket)
     for ticket in tickets:
         assert await answered(ticket) == []
     sizes = [sum(map(len, batch.bodies)) for batch in queues[0].batches[1:]]
@@ -334,12 +324,12 @@ async def test_a_full_process_holds_up_nobody_elses_publishers(
     assign(table, p0=queues[0], p1=queues[1])
     for queue_id in (1, 2):
         ticket = RecordingTicket()
-        publish(publisher, run_of(b"x", queue_ids=(queue_id,)), ticket)
+        publish(publisher, messages_of(b"x", queue_ids=(queue_id,)), ticket)
         await answered(ticket)
     queues[0].answering = False
     relieved = {1: asyncio.Event(), 2: asyncio.Event()}
     for queue_id in (1, 2):
-        pressure = publish(publisher, run_of(b"x" * (9 << 20), queue_ids=(queue_id,)), None)
+        pressure = publish(publisher, messages_of(b"x" * (9 << 20), queue_ids=(queue_id,)), None)
         assert pressure is not None
         assert pressure.state is Congestion.FULL
         publisher.when_relieved(pressure, relieved[queue_id].set)
@@ -354,7 +344,7 @@ async def test_what_is_unavailable_is_tried_again(
     assign(table, p0=queues[0])
     queues[0].refuse = pb.UNAVAILABLE
     ticket = RecordingTicket()
-    publish(publisher, run_of(b"x"), ticket)
+    publish(publisher, messages_of(b"x"), ticket)
     while len(queues[0].batches) < 2:
         await asyncio.sleep(0.01)
     queues[0].refuse = pb.NONE
@@ -387,11 +377,11 @@ async def test_an_idle_publisher_says_what_it_has_heard(
     assign(table, p0=queues[0])
     for body in (b"0", b"1"):
         ticket = RecordingTicket()
-        publish(publisher, run_of(body), ticket)
+        publish(publisher, messages_of(body), ticket)
         await answered(ticket)
     while not queues[0].heard or queues[0].heard[-1] != 2:
         await asyncio.sleep(0.01)
-    publish(publisher, run_of(b"2"), last := RecordingTicket())
+    publish(publisher, messages_of(b"2"), last := RecordingTicket())
     await answered(last)
     await publisher.stop()
     while queues[0].heard[-1] != 3:

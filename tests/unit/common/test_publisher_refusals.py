@@ -19,8 +19,8 @@ from tests.unit.common.test_publisher import (
     ScriptedQueue,
     answered,
     assign,
+    messages_of,
     publish,
-    run_of,
     under_way,
 )
 
@@ -57,7 +57,7 @@ async def test_nothing_overtakes_what_its_owner_refuses_that_lost_the_partition_
     assign(table, p0=queue)
     [first], second = await under_way(publisher, queue, b"1"), RecordingTicket()
     assign(table, epoch=2, p0=queue)
-    publish(publisher, run_of(b"2"), second)
+    publish(publisher, messages_of(b"2"), second)
     await asyncio.sleep(0.2)
     assert len(queue.batches) == 1
     queue.answering = True
@@ -86,7 +86,29 @@ async def test_a_refusal_that_cannot_be_heard(
     ticket = RecordingTicket()
     queue.refuse = reason
     await until(lambda: publisher._links[queue.address].up)
-    # Not grouped anew, which is broken.
-    publisher._groups[(1,)] = [(publisher._links[queue.address], -1, (1,))]
-    publish(publisher, run_of(b"1", b"2"), ticket)
-    assert await answered(ticket) == [(0, 1, 1, pb.OTHER)]
+    # Its place is not looked for anew, which is broken.
+    publisher._places[1] = publisher._links[queue.address], -1
+    publish(publisher, messages_of(b"1", b"2"), ticket)
+    assert await answered(ticket) == [(range(1), 1, pb.OTHER)]
+
+
+async def test_a_fan_out_that_is_refused_goes_again_once(
+    queue: ScriptedQueue, table: PartitionTable, publisher: Publisher
+) -> None:
+    """However many queues of a partition refuse a message, it is sent again with all of them, in one copy."""
+    publisher._partition_of = dict.fromkeys(range(1, 6), 0).get
+    assign(table, p0=queue)
+    queue.answering = False
+    tickets = [RecordingTicket(), RecordingTicket()]
+    for ticket in tickets:
+        publish(publisher, messages_of(b"1", b"2", queue_ids=(1, 2, 3, 4, 5)), ticket)
+    await until(lambda: queue.batches)
+    queue.answering = True
+    refusals = [
+        pb.Refusal(sequence=1, first=0, count=4, queue_id=queue_id, reason=pb.NOT_OWNER) for queue_id in range(1, 6)
+    ]
+    queue.say(pb.QueueFrame(done=[1], refusals=refusals))
+    for ticket in tickets:
+        assert await answered(ticket) == []
+    [again] = queue.batches[1:]
+    assert (len(again.bodies), len(again.queues), list(again.resent)) == (4, 5, [0, 1, 2, 3])

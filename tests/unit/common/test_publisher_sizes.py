@@ -13,7 +13,7 @@ from services.common.message.weight import FRAME_BYTES
 from services.common.uid import UidSource
 from services.rpc import queue_pb2 as pb
 from tests.support.programs import until
-from tests.unit.common.test_publisher import RecordingTicket, ScriptedQueue, answered, assign, publish, run_of
+from tests.unit.common.test_publisher import RecordingTicket, ScriptedQueue, answered, assign, messages_of, publish
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ async def publisher(queue: ScriptedQueue) -> AsyncIterator[Publisher]:
     publisher.start()
     assign(table, p0=queue)
     ticket = RecordingTicket()
-    publish(publisher, run_of(b"connected"), ticket)
+    publish(publisher, messages_of(b"connected"), ticket)
     await answered(ticket)
     yield publisher
     await publisher.stop()
@@ -44,10 +44,10 @@ async def test_properties_weigh(queue: ScriptedQueue, publisher: Publisher) -> N
     """Messages that are mostly properties go out in frames of bearable size, and hold their publisher back."""
     pressures, tickets = [], []
     for number in range(100):
-        run = run_of(b"x")
-        run.properties, run.size = [b"%03d" % number + bytes(120_000)], 120_004
+        large = messages_of(b"x")
+        large.properties = [b"%03d" % number + bytes(120_000)]
         tickets.append(RecordingTicket())
-        pressures.append(publish(publisher, run, tickets[-1]))
+        pressures.append(publish(publisher, large, tickets[-1]))
     for ticket in tickets:
         await answered(ticket)
     assert max(batch.ByteSize() for batch in queue.batches) <= FRAME_BYTES
@@ -59,9 +59,9 @@ async def test_many_settlements_are_many_frames(queue: ScriptedQueue, publisher:
     """A million settlements are no single piece of work for a queue process; what is asked after them stays behind."""
     link = publisher.link_of(1)
     assert link is not None
-    publish(publisher, run_of(b"before"), None)
+    publish(publisher, messages_of(b"before"), None)
     link.settle(1, pb.ACCEPT, range(1, 1_000_001))
-    publish(publisher, run_of(b"behind"), None)
+    publish(publisher, messages_of(b"behind"), None)
     await until(lambda: len(queue.batches) == 3)
     assert sum(len(settle.uids) for settle in queue.settles) == 1_000_000
     assert max(len(settle.uids) for settle in queue.settles) <= 50_000

@@ -15,7 +15,7 @@ from services.common.message.weight import FRAME_BYTES
 from services.common.uid import UidSource
 from services.rpc import queue_pb2 as pb
 from tests.support.programs import until
-from tests.unit.common.test_publisher import RecordingTicket, ScriptedQueue, answered, assign, publish, run_of
+from tests.unit.common.test_publisher import RecordingTicket, ScriptedQueue, answered, assign, messages_of, publish
 
 LETHAL = bytes(FRAME_BYTES + 1)
 
@@ -66,16 +66,16 @@ async def test_what_two_owners_died_of_is_refused(houses: Houses, publisher: Pub
     """A large message under way when two owners were lost goes to no third one; what was beside it does."""
     lethal, small, after = RecordingTicket(), RecordingTicket(), RecordingTicket()
     first = await houses.next()
-    publish(publisher, run_of(LETHAL), lethal)
-    publish(publisher, run_of(b"small"), small)
+    publish(publisher, messages_of(LETHAL), lethal)
+    publish(publisher, messages_of(b"small"), small)
     await until(lambda: len(bodies(first)) == 2)
     await houses.lose(first)
     second = await houses.next()
     await until(lambda: len(bodies(second)) == 2)
     await houses.lose(second)
     third = await houses.next(answering=True)
-    publish(publisher, run_of(b"after"), after)
-    assert await answered(lethal) == [(0, 1, 1, pb.OTHER)]
+    publish(publisher, messages_of(b"after"), after)
+    assert await answered(lethal) == [(range(1), 1, pb.OTHER)]
     assert await answered(small) == await answered(after) == []
     assert bodies(third) == [5, 5]
 
@@ -86,7 +86,7 @@ async def test_small_ones_are_never_refused(houses: Houses, publisher: Publisher
     for _ in range(5):
         queue = await houses.next()
         if len(houses.all) == 1:
-            publish(publisher, run_of(bytes(FRAME_BYTES // 2)), ticket)
+            publish(publisher, messages_of(bytes(FRAME_BYTES // 2)), ticket)
         await until(lambda queue=queue: bodies(queue))
         await houses.lose(queue)
     await houses.next(answering=True)
@@ -96,7 +96,7 @@ async def test_small_ones_are_never_refused(houses: Houses, publisher: Publisher
 async def test_a_broken_stream_is_no_death(houses: Houses, publisher: Publisher) -> None:
     """A process that comes back has not died, however often its stream breaks."""
     ticket, queue = RecordingTicket(), await houses.next()
-    publish(publisher, run_of(LETHAL), ticket)
+    publish(publisher, messages_of(LETHAL), ticket)
     for times in range(1, 4):
         await until(lambda times=times: len(bodies(queue)) == times)
         queue.break_streams()
@@ -109,13 +109,13 @@ async def test_suspects_go_one_at_a_time(houses: Houses, publisher: Publisher) -
     tickets = [RecordingTicket() for _ in range(3)]
     first = await houses.next()
     for ticket in tickets:
-        publish(publisher, run_of(LETHAL), ticket)
+        publish(publisher, messages_of(LETHAL), ticket)
     await until(lambda: len(bodies(first)) == 3)
     await houses.lose(first)
     second = await houses.next()
     await until(lambda: len(bodies(second)) == 1)
     fresh = RecordingTicket()
-    publish(publisher, run_of(LETHAL), fresh)
+    publish(publisher, messages_of(LETHAL), fresh)
     await asyncio.sleep(0.2)
     assert len(bodies(second)) == 1
     second.say(pb.QueueFrame(done=[1]))
@@ -123,6 +123,6 @@ async def test_suspects_go_one_at_a_time(houses: Houses, publisher: Publisher) -
     await until(lambda: len(bodies(second)) == 2)
     await houses.lose(second)
     third = await houses.next(answering=True)
-    assert await answered(tickets[1]) == [(0, 1, 1, pb.OTHER)]
+    assert await answered(tickets[1]) == [(range(1), 1, pb.OTHER)]
     assert await answered(tickets[2]) == await answered(fresh) == []
     assert len(bodies(third)) == 2

@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 
 from services.common.message import field_table
-from services.common.message.amqp_0_9 import FORMAT, NAME
+from services.common.message.amqp_0_9 import FORMAT
 from services.common.telemetry.rules import Rule
 from services.gateway.tracing.sampler import PARENT, RATIO, RULE, Chance, Publisher, Sampler
 from services.gateway.vocabulary import Publish
 from services.rpc import router_pb2, store_pb2
+from tests.support.messages import kind, published
 
 SAMPLED = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 UNSAMPLED = SAMPLED[:-1] + "0"
@@ -24,7 +25,8 @@ def run(count: int = 1, message_id: str = "", **headers: Any) -> Publish:
     parts = struct.pack(">H", 0x2000 | (0x0080 if message_id else 0)) + field_table.encode(headers)
     if message_id:
         parts += bytes((len(message_id),)) + message_id.encode()
-    return Publish(1, "ex", "key", False, False, NAME, FORMAT.attributes(parts), [parts] * count, [b""] * count)
+    its = kind("ex", attributes=FORMAT.attributes(parts))
+    return published([b""] * count, its, properties=[parts])
 
 
 def sampler(*rules: Rule, ratio: float = 0.0) -> Sampler:
@@ -34,7 +36,7 @@ def sampler(*rules: Rule, ratio: float = 0.0) -> Sampler:
 
 
 def reasons(made: Sampler, request: Publish, queue_ids: tuple[int, ...] = (1,), who: Publisher = WHO) -> list[str]:
-    return [pick.reason for pick in made.pick(who, request, queue_ids)]
+    return [pick.reason for pick in made.pick(who, request.kinds[0], request.properties, queue_ids)]
 
 
 def test_by_parent() -> None:
@@ -97,7 +99,8 @@ def test_rules_overrule() -> None:
 
 def test_parent_goes_on() -> None:
     """Whoever decides, the trace that the publisher began is continued."""
-    [pick] = sampler(Rule(name="r")).pick(WHO, run(traceparent=UNSAMPLED), (1,))
+    request = run(traceparent=UNSAMPLED)
+    [pick] = sampler(Rule(name="r")).pick(WHO, request.kinds[0], request.properties, (1,))
     assert pick.parent is not None
     assert f"{pick.parent.trace_id:032x}" in UNSAMPLED
 

@@ -177,10 +177,10 @@ async def test_letters_that_cannot_be_sent_hold_up_no_other(house: House, monkey
     """They stay where they are, and go when they can."""
     publish, odd = DeadLetterOffice._publish, [b"odd"]
 
-    def fails(self: DeadLetterOffice, address: Any, letters: Any) -> None:
-        if odd and any(letter.letter.entry.message.body in odd for letter in letters):
+    def fails(self: DeadLetterOffice, addressed: Any) -> None:
+        if odd and any(letter.letter.entry.message.body in odd for letter, _ in addressed):
             raise ZeroDivisionError
-        publish(self, address, letters)
+        publish(self, addressed)
 
     monkeypatch.setattr(DeadLetterOffice, "_publish", fails)
     letters = {"message_ttl": 0, "dead_letter_exchange": "", "dead_letter_routing_key": "parked"}

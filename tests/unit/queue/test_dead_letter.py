@@ -6,8 +6,9 @@ from services.common.message import format_named
 from services.queue.context import DeadLetter
 from services.queue.dead_letter import is_circle, rewrite, routing_keys
 from services.queue.entry import Entry
-from services.queue.message import Holding, Message, Run
+from services.queue.message import Holding, Message
 from services.queue.options import read_options
+from tests.support.messages import facts
 
 FORMAT = format_named("amqp-0-9")
 EXPIRATION = b"\x01\x00\x0260"  # the property expiration, "60"
@@ -15,8 +16,8 @@ EXPIRATION = b"\x01\x00\x0260"  # the property expiration, "60"
 
 def letter(properties: bytes, reason: str, queue: str = "q", **arguments: str) -> DeadLetter:
     options = read_options(1, "/", queue, 0, {"x-dead-letter-exchange": "dlx", **arguments})
-    run = Run("/", "ex", "key", "amqp-0-9", False, 0, None)
-    return DeadLetter(options, Entry(Message(1, properties, b"", run), 0), reason, 5_000, Holding())
+    entry = Entry(Message(1, facts("ex"), properties, b""), 0)
+    return DeadLetter(options, entry, reason, 5_000, Holding())
 
 
 def test_first_death() -> None:

@@ -6,16 +6,15 @@ import pytest
 
 from services.queue.entry import AVAILABLE, Entry
 from services.queue.entry_list import EntryList
-from services.queue.message import Message, Run
-
-RUN = Run("/", "", "q", "amqp-0-9", False, 0, None)
+from services.queue.message import Message
+from tests.support.messages import facts
 
 
 @pytest.fixture
 def entries() -> EntryList:
     """Messages 0 to 9, of one byte each."""
     entries = EntryList()
-    entries.extend([Entry(Message(uid, b"", b"x", RUN), uid) for uid in range(10)], 10)
+    entries.extend([Entry(Message(uid, facts(), b"", b"x"), uid) for uid in range(10)], 10)
     return entries
 
 
@@ -29,7 +28,7 @@ def test_acquire(entries: EntryList, wanted: set[int]) -> None:
     assert uids(entries.acquire(set(wanted))) == sorted(wanted - {77})
     rest = [uid for uid in range(10) if uid not in wanted]
     assert (entries.count, entries.size) == (len(rest), len(rest))
-    entries.extend([Entry(Message(10, b"", b"x", RUN), 10)], 1)
+    entries.extend([Entry(Message(10, facts(), b"", b"x"), 10)], 1)
     assert uids(entries.take(100, 100, 0, [])) == [*rest, 10]
     assert (entries.count, entries.size) == (0, 0)
 

@@ -21,7 +21,7 @@ def took(known: Known, origin: int, sequences: list[int], *queue_ids: int) -> Ta
     taken = Taken(origin, [uid(origin, sequence) for sequence in sequences])
     known.add(taken)
     for queue_id in queue_ids:
-        known.took(taken, queue_id, 0, len(sequences))
+        known.took(taken, queue_id, range(len(sequences)))
     return taken
 
 
@@ -237,12 +237,14 @@ def test_a_floor_that_was_not_written_is_due() -> None:
     assert known.floor_due(5, 0.1) == uid(5, 4)
 
 
-def test_runs_that_follow_one_another_are_one() -> None:
-    """Mixed messages come in runs of one; those that do not ascend stay apart."""
+def test_messages_of_a_batch_that_are_no_neighbours() -> None:
+    """A queue takes any of a batch, and is known to have those and no others."""
     known = Known()
-    taken = Taken(5, [uid(5, sequence) for sequence in (1, 2, 9, 4)])
+    taken = Taken(5, [uid(5, sequence) for sequence in (1, 2, 3, 4, 9)])
     known.add(taken)
-    for index in range(4):
-        known.took(taken, 1, index, 1)
-    assert taken.runs == [(1, 0, 3), (1, 3, 1)]
-    assert new(known, 1, 5, 1, 2, 3, 4, 9) == [3]
+    known.took(taken, 2, [1, 4])
+    known.took(taken, 1, [0, 2, 3])
+    assert known.floor(5) == uid(5, 1)
+    assert new(known, 1, 5, 1, 2, 3, 4, 9) == [2, 9]
+    assert new(known, 2, 5, 1, 2, 3, 4, 9) == [1, 3, 4]
+    assert list(taken.spans()) == [(2, uid(5, 2), 1), (2, uid(5, 9), 1), (1, uid(5, 1), 1), (1, uid(5, 3), 2)]

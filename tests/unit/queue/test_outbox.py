@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
-
 from services.common.message.weight import FRAME_BYTES
-from services.queue.message import Run
 from services.queue.outbox import Outbox
 from services.rpc import queue_pb2 as pb
+from tests.support.messages import facts
 
-RUN = Run("/", "ex", "key", "amqp-0-9", False, 0, None)
+FACTS = facts("ex")
 
 
 def test_wakes_once() -> None:
@@ -28,8 +26,8 @@ def test_runs_merge() -> None:
     """What continues a run is part of it."""
     outbox = Outbox(lambda: None)
     for uid in (1, 2):
-        outbox.deliveries.add(5, RUN, False, [uid], b"p", [b"body"])
-    outbox.deliveries.add(5, RUN, True, [3], b"p", [b"body"])
+        outbox.deliveries.add(5, False, [uid], [FACTS], [b"p"], [b"body"])
+    outbox.deliveries.add(5, True, [3], [FACTS], [b"p"], [b"body"])
     frame = outbox.take()
     assert frame is not None
     assert [(run.count, run.redelivered) for run in frame.deliveries.runs] == [(2, False), (1, True)]
@@ -38,7 +36,7 @@ def test_runs_merge() -> None:
 def test_large_deliveries_are_split() -> None:
     """A frame that would be too large is split within a run, and the end of its consumer waits for the rest."""
     outbox = Outbox(lambda: None)
-    outbox.deliveries.add(5, RUN, False, [1, 2, 3], [b"a", b"b", b"c"], [bytes(9 << 20)] * 3)
+    outbox.deliveries.add(5, False, [1, 2, 3], [FACTS] * 3, [b"a", b"b", b"c"], [bytes(9 << 20)] * 3)
     outbox.frame.detached.append(5)
     frames = []
     while frame := outbox.take():
@@ -48,13 +46,11 @@ def test_large_deliveries_are_split() -> None:
     assert [list(frame.detached) for frame in frames] == [[], [], [5]]
 
 
-@pytest.mark.parametrize("shared", [True, False])
-def test_properties_weigh(shared: bool) -> None:
-    """Frames are split by all that they carry: messages may be mostly properties, in common or of their own."""
+def test_properties_weigh() -> None:
+    """Frames are split by all that they carry: messages may be mostly properties."""
     outbox, count, large = Outbox(lambda: None), 100, FRAME_BYTES // 10
     for uid in range(count):
-        properties = bytes(large) if shared else [bytes(large)]
-        outbox.deliveries.add(5, RUN, False, [uid], uid.to_bytes(4) + properties if shared else properties, [b"x"])
+        outbox.deliveries.add(5, False, [uid], [FACTS], [uid.to_bytes(4) + bytes(large)], [b"x"])
     frames = []
     while frame := outbox.take():
         frames.append(frame)
@@ -66,9 +62,9 @@ def test_properties_weigh(shared: bool) -> None:
 def test_what_comes_later_comes_behind() -> None:
     """Deliveries that are added while others wait for their frame come after those."""
     outbox = Outbox(lambda: None)
-    outbox.deliveries.add(5, RUN, False, [1, 2], b"p", [bytes(FRAME_BYTES)] * 2)
+    outbox.deliveries.add(5, False, [1, 2], [FACTS] * 2, [b"p"] * 2, [bytes(FRAME_BYTES)] * 2)
     first = outbox.take()
-    outbox.deliveries.add(5, RUN, False, [3], b"p", [b"small"])
+    outbox.deliveries.add(5, False, [3], [FACTS], [b"p"], [b"small"])
     frames = [first, outbox.take(), outbox.take()]
     assert [list(frame.deliveries.uids) for frame in frames if frame] == [[1], [2], [3]]
     assert outbox.take() is None

@@ -20,7 +20,8 @@ async def test_publish_and_deliver(house: House) -> None:
     assert (await link.attach(queue_id)).reason == pb.NONE
     await link.publish(queue_id, [b"1", b"2", b"3"])
     assert link.bodies == [b"1", b"2", b"3"]
-    assert [(run.consumer, run.count, run.shared_properties) for run in link.runs] == [(1, 3, b"\x00\x00")]
+    assert [(run.consumer, run.count) for run in link.runs] == [(1, 3)]
+    assert link.properties == [b"\x00\x00"] * 3
 
 
 async def test_settled_credit_and_get(house: House) -> None:
@@ -262,12 +263,12 @@ async def test_dead_letters(house: House) -> None:
     await link.publish(source, [b"1", b"2"], persistent=True, time_ms=epoch_ms())
     await link.attach(target)
     await link.until(lambda: link.bodies == [b"1", b"2"])
-    properties = link.runs[0].shared_properties
+    properties = link.properties[0]
     headers = format_named("amqp-0-9").headers(properties)
     [death] = headers["x-death"]
     assert (death["queue"], death["reason"], death["count"], death["routing-keys"]) == ("source", "expired", 1, ["key"])
     assert headers["x-first-death-queue"] == "source"
-    assert link.runs[0].exchange == "dlx"
+    assert link.facts[0].exchange == "dlx"
 
 
 async def test_dead_letters_wait_for_a_full_target(house: House) -> None:

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from services.common.clients.outbound import Attempt, Delivery, Run, encode
+from typing import Any
+
+import pytest
+
+from services.common.clients.outbound import Attempt, encode
 from services.common.clock import epoch_ms
 from services.queue.times import put_right
 from services.rpc.queue_pb2 import PublishBatch, PublishRun
-from tests.support.queue_house import PROPERTIES, House
+from tests.support import messages as messages_module
+from tests.support.messages import messages
+from tests.support.queue_house import House
 
 FIRST = 1000 << 39
 TTL = 60_000
@@ -15,9 +21,8 @@ TTL = 60_000
 def attempt(
     queue_id: int, uid: int, time_ms: int, ttl_ms: int = TTL, *, resent: bool = False, persistent: bool = True
 ) -> Attempt:
-    run = Run("/", "", "k", (queue_id,), "amqp-0-9", persistent, 0, ttl_ms, False, [PROPERTIES], [b"b"], 3)
-    uids = range(FIRST + uid, FIRST + uid + 1)
-    return Attempt(run, (queue_id,), uids, [PROPERTIES], [b"b"], 0, time_ms, Delivery(None), 67, resent)
+    its = messages([b"b"], (queue_id,), FIRST + uid, persistent=persistent, ttl_ms=ttl_ms)
+    return messages_module.attempt(its, time_ms, resent=resent)
 
 
 async def expiries(house: House, name: str, queue_ids: list[int]) -> list[list[int]]:
@@ -67,15 +72,21 @@ def test_a_batch_of_one_time() -> None:
     assert (batch.time_ms, list(batch.times_ms)) == (100_000, [])
 
 
-def test_runs_whose_time_is_astray() -> None:
-    """A run that comes for the first time has come now, whatever it says; one that comes again is as old as it says."""
-    runs = [PublishRun(count=1, resent=True), PublishRun(count=1), PublishRun(count=1)]
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"uids": [1, 2, 3], "resent": [0]},
+        {"runs": [PublishRun(count=1, resent=True), PublishRun(count=1), PublishRun(count=1)]},
+    ],
+)
+def test_messages_whose_time_is_astray(fields: dict[str, Any]) -> None:
+    """One that comes for the first time has come now, whatever it says; one that comes again is as old as it says."""
     for given, right in (
         ([100_000, 100_000, 199_999], [100_000, 200_000, 199_999]),
         ([], [100_000, 200_000, 200_000]),
         ([100_000, 199_998, 199_999], [100_000, 199_998, 199_999]),
     ):
-        batch = PublishBatch(time_ms=100_000, times_ms=given, runs=runs)
+        batch = PublishBatch(time_ms=100_000, times_ms=given, **fields)
         raw = put_right(batch.SerializeToString(), batch, 200_000)
         assert list(batch.times_ms) == right
         assert PublishBatch.FromString(raw) == batch

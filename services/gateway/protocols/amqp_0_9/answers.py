@@ -19,7 +19,8 @@ def _queue_declared(_asked: queue.Declare, result: QueueDeclared) -> Method:
 def _got(_asked: basic.Get, result: Got | None) -> Method:
     if result is None:
         return basic.GetEmpty()
-    return basic.GetOk(result.number, result.redelivered, result.exchange, result.routing_key, result.message_count)
+    facts = result.facts
+    return basic.GetOk(result.number, result.redelivered, facts.exchange, facts.routing_key, result.message_count)
 
 
 _ANSWERS: dict[type[Method], _Answer] = {

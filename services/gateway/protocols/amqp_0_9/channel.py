@@ -5,13 +5,24 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass
 from enum import Enum
+from typing import NamedTuple
 
 from services.common.errors import PreconditionFailed, SyntaxFault
-from services.common.message import Attributes
 from services.common.message.amqp_0_9 import FORMAT
+from services.common.message.facts import Attributes
 from services.gateway.protocols.amqp_0_9.reply_codes import UnexpectedFrame
+from services.gateway.vocabulary import Kind
 
-Target = tuple[str, str, bool, bool]  # exchange, routing key, mandatory, immediate
+
+class Target(NamedTuple):
+    """What a basic.publish says."""
+
+    exchange: str
+    routing_key: str
+    mandatory: bool
+    immediate: bool
+    kinds: dict[Attributes, Kind]  # of messages that were published so
+
 
 _HEADER = struct.Struct(">IQ")
 _PIECE = 64  # bytes of memory that some bytes take besides themselves: frames may be as small as their peer likes

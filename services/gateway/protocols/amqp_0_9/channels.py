@@ -99,7 +99,7 @@ class Channels:
         self._channels[number].content = None
         body = b"".join(arrived.pieces)
         self._peer.incomplete -= arrived.weight
-        self.publications.add(number, arrived.target, arrived.attributes, [arrived.properties], [body])
+        self.publications.add(number, arrived.target, arrived.attributes, arrived.properties, body)
 
     # -------------------------------------------------------------- states
 

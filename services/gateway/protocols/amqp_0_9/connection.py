@@ -161,7 +161,7 @@ class Connection:
         self.state = State.OPEN
 
     def _open(self, method: connection.Open) -> None:
-        self.state = State.OPENING
+        self.state, self._peer.virtual_host = State.OPENING, method.virtual_host
         self._peer.ask(to_broker.Open(0, method.virtual_host))
 
     def _update_secret(self, method: connection.UpdateSecret) -> None:

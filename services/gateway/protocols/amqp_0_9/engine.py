@@ -244,9 +244,9 @@ class AmqpEngine:
             return
         code = NO_CONSUMERS if returned.no_consumers else NO_ROUTE
         publish = returned.publish
-        method = basic.Return(code, NAMES[code], publish.exchange, publish.routing_key)
-        for index in range(returned.first, returned.first + returned.count):
-            properties, body = publish.properties[index], publish.bodies[index]
+        for index in returned.indexes:
+            facts, properties, body = publish.kinds[index].facts, publish.properties[index], publish.bodies[index]
+            method = basic.Return(code, NAMES[code], facts.exchange, facts.routing_key)
             self._peer.out.append(outgoing.content(session, method, properties, body, self._peer.frame_max))
 
     def cancelled(self, session: int, tag: str) -> None:

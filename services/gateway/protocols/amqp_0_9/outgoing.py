@@ -1,7 +1,7 @@
 """Contents on their way to the peer: basic.deliver, basic.return, basic.get-ok, and confirms in bulk.
 
-Nothing here is done per message that can be done per run: the frames of a run that is alike in properties and body
-length differ only in delivery tag and body, so they are laid out as columns and joined once.
+Frames of messages that are alike in facts, properties and body length differ only in delivery tag and body, so they are
+laid out as columns and joined once. Where they differ, what stands around tags and bodies is made once of each sort.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from services.gateway.vocabulary import Deliveries
 
 _TAG = struct.Struct(">Q")
 _HEADER = struct.Struct(">HHQ")
+_HEADER_FRAME = struct.Struct(">BHIHHQ")  # up to the properties
+_BODY_HEAD = struct.Struct(">BBHI")  # with the end of the frame before
 _CLASS_BASIC = 60
 _TAG_AT = 4  # in basic.ack and basic.nack: behind class and method id
 
@@ -29,19 +31,32 @@ def content(channel: int, method: Method, properties: bytes, body: bytes, frame_
 
 
 def deliveries(channel: int, run: Deliveries, frame_max: int) -> bytes:
-    """A run of basic.deliver."""
-    before, after = _around_tag(channel, run.tag, run.redelivered, run.exchange, run.routing_key)
-    bodies, properties = list(run.bodies), list(run.properties)
+    """Some basic.deliver, for one consumer."""
+    bodies, properties, facts = run.bodies, run.properties, run.facts
     pack = _TAG.pack
     tags = [pack(number) for number in range(run.first, run.first + len(bodies))]
+    chunk = frame_max - frames.OVERHEAD
+    around = {
+        id(each): _around_tag(channel, run.tag, run.redelivered, each.exchange, each.routing_key)
+        for each in dict(zip(map(id, facts), facts, strict=True)).values()
+    }
     size = len(bodies[0])
-    alike = size <= frame_max - frames.OVERHEAD and properties.count(properties[0]) == len(properties)
+    alike = len(around) == 1 and size <= chunk and properties.count(properties[0]) == len(properties)
     if alike and len(set(map(len, bodies))) == 1:
-        return _alike(channel, before, tags, after, properties[0], bodies)
+        return _alike(channel, *around[id(facts[0])], tags, properties[0], bodies)
     parts: list[bytes] = []
-    for tag, its_properties, body in zip(tags, properties, bodies, strict=True):
-        parts += (before, tag, after)
-        parts += _content_parts(channel, its_properties, body, frame_max)
+    heads: dict[tuple[bytes, int], bytes] = {}
+    for tag, its_facts, its_properties, body in zip(tags, facts, properties, bodies, strict=True):
+        before, after = around[id(its_facts)]
+        size = len(body)
+        if not 0 < size <= chunk:
+            parts += (before, tag, after, *_content_parts(channel, its_properties, body, frame_max))
+            continue
+        key = its_properties, size
+        head = heads.get(key)
+        if head is None:
+            head = heads[key] = _head(channel, its_properties, size)
+        parts += (before, tag, after, head, body, frames.END_OCTET)
     return b"".join(parts)
 
 
@@ -66,14 +81,19 @@ def _header_frame(channel: int, properties: bytes, size: int) -> bytes:
     return frames.frame(frames.HEADER, channel, _HEADER.pack(_CLASS_BASIC, 0, size) + properties)
 
 
+def _head(channel: int, properties: bytes, size: int) -> bytes:
+    """What stands between the method frame and a body of `size` bytes, which fit into one frame."""
+    header = _HEADER_FRAME.pack(frames.HEADER, channel, _HEADER.size + len(properties), _CLASS_BASIC, 0, size)
+    return header + properties + _BODY_HEAD.pack(frames.END, frames.BODY, channel, size)
+
+
 def _alike(
-    channel: int, before: bytes, tags: Sequence[bytes], after: bytes, properties: bytes, bodies: Sequence[bytes]
+    channel: int, before: bytes, after: bytes, tags: Sequence[bytes], properties: bytes, bodies: Sequence[bytes]
 ) -> bytes:
     count, size = len(bodies), len(bodies[0])
     middle, end = after + _header_frame(channel, properties, size), b""
     if size:
-        middle += frames.HEAD.pack(frames.BODY, channel, size)
-        end = frames.END_OCTET
+        middle, end = after + _head(channel, properties, size), frames.END_OCTET
     parts = [before] * (5 * count)
     parts[1::5] = tags
     parts[2::5] = [middle] * count
@@ -89,7 +109,7 @@ def _content_parts(channel: int, properties: bytes, body: bytes, frame_max: int)
     if not size:
         return (header,)
     if size <= chunk:
-        return (header, frames.HEAD.pack(frames.BODY, channel, size), body, frames.END_OCTET)
+        return (_head(channel, properties, size), body, frames.END_OCTET)
     parts = [header]
     for start in range(0, size, chunk):
         piece = body[start : start + chunk]

@@ -25,6 +25,7 @@ class Peer:
     frame_max: int = _FRAME_MAX_UNTIL_TUNED
     channel_max: int = 0
     heartbeat: int = 0
+    virtual_host: str = ""  # that was asked for
     capabilities: frozenset[str] = frozenset()
     requests: list[Request] = field(default_factory=list)
     out: list[bytes] = field(default_factory=list)

@@ -1,9 +1,9 @@
 """basic.publish with its content, the hot way in.
 
-A publisher sends the same method frame and often the same header frame thousands of times in a row, so bytes →
-recognised value is one comparison: a `_Shape` is everything in front of a body, and while the stream goes on with the
-same bytes nothing but bodies is cut out of it. Whatever does not look like [method][header][one body], whole and
-in one piece, is left to the engine's general way.
+Publishers send the same method and header frames again and again, one after the other or in turns with others: so
+bytes → recognised value is one look-up. A `_Shape` is everything in front of a body; while the stream goes on with
+shapes that are known nothing but bodies is cut out of it. Whatever does not look like [method][header][one body], whole
+and in one piece, is left to the engine's general way.
 """
 
 from __future__ import annotations
@@ -13,98 +13,117 @@ from collections.abc import Mapping
 
 from services.common.errors import BrokerError
 from services.common.memo import Memo
-from services.common.message import Attributes
 from services.common.message.amqp_0_9 import FORMAT, NAME
+from services.common.message.facts import Attributes, facts_of
 from services.gateway.protocols.amqp_0_9 import frames
 from services.gateway.protocols.amqp_0_9.channel import BASIC_WITHOUT_WEIGHT, Channel, Target
 from services.gateway.protocols.amqp_0_9.method import decode
 from services.gateway.protocols.amqp_0_9.methods import basic
 from services.gateway.protocols.amqp_0_9.peer import Peer
-from services.gateway.vocabulary import Publish
+from services.gateway.vocabulary import Kind, Publish
 
+_SIZE = struct.Struct(">I")
+_SIZE_AT = 3  # in a frame's head
 _METHOD_HEAD = struct.Struct(">BHII")  # frame head, class and method id
 _HEADER_HEAD = struct.Struct(">BBHIIQ")  # end of the frame before, frame head, class and weight, body size
 _BODY_HEAD = struct.Struct(">BBHI")  # end of the frame before, frame head
-_TARGETS = 4096
-_TARGET_BYTES = 256 << 10  # of all that are remembered; usual ones have 64 and less
+_REMEMBERED = 8192
+_TARGET_BYTES = 512 << 10  # of all that are remembered; usual ones have 64 and less
+_SHAPE_BYTES = 1 << 20  # likewise
+_LONGEST = 512  # bytes of a shape that may come again
+_KINDS = 256  # of one target
 
-
-# Publishes that are alike in everything but the bytes of their bodies: everything from the method frame to the head of
-# the body frame, the body's size, channel, target, attributes, properties. A bare tuple: a varied stream makes many.
-_Shape = tuple[bytes, int, Channel, Target, Attributes, bytes]
+# Publishes that are alike in everything but the bytes of their bodies: what stands in front of a body, the body's size,
+# channel, kind, properties. A bare tuple: a varied stream makes many.
+_Shape = tuple[bytes, int, Channel, Kind, bytes]
 
 
 class Publications:
-    """Turns publishes into runs."""
+    """Turns publishes into requests: one for all that lie together on a channel."""
 
     def __init__(self, peer: Peer, channels: Mapping[int, Channel]) -> None:
         self._peer = peer
         self._channels = channels
-        self._targets: Memo[bytes, Target] = Memo(_TARGETS, _TARGET_BYTES)
-        self._shape: _Shape | None = None
-        self._run: Publish | None = None
-        self._run_target: Target | None = None
+        self._targets: Memo[bytes, Target] = Memo(_REMEMBERED, _TARGET_BYTES)
+        self._shapes: Memo[bytes, _Shape] = Memo(_REMEMBERED, _SHAPE_BYTES)
+        self._columns: tuple[list[Kind], list[bytes], list[bytes]] = [], [], []
+        self._open: Publish | None = None  # to which `_columns` belong
 
     def target_of(self, payload: bytes) -> Target:
-        """Of the payload of a basic.publish; equal ones are the same object. Raises SyntaxFault."""
-        target = self._targets.get(payload)
+        """Of the payload of a basic.publish; equal ones are mostly the same object. Raises SyntaxFault."""
+        target = self._targets.get(payload) or self._targets.recall(payload)
         if target is None:
-            method = decode(basic.Publish, payload)
-            target = (method.exchange, method.routing_key, method.mandatory, method.immediate)
+            target = _plain(payload) or _decoded(payload)
             self._targets.put(payload, target, len(payload))
         return target
 
-    def add(
-        self, session: int, target: Target, attributes: Attributes, properties: list[bytes], bodies: list[bytes]
-    ) -> None:
-        """Appends to the last request when that is a run of the same kind, else begins one."""
-        requests, run = self._peer.requests, self._run
-        if (
-            run is not None
-            and self._run_target is target
-            and run.attributes is attributes
-            and run.session == session
-            and requests
-            and requests[-1] is run
-        ):
-            run.properties += properties
-            run.bodies += bodies
-            return
-        exchange, routing_key, mandatory, immediate = target
-        self._run_target = target
-        self._run = Publish(session, exchange, routing_key, mandatory, immediate, NAME, attributes, properties, bodies)
-        requests.append(self._run)
+    def kind_of(self, target: Target, attributes: Attributes) -> Kind:
+        """What the broker hears of such a publish; equal ones are mostly the same object."""
+        kind = target.kinds.get(attributes)
+        if kind is None:
+            exchange, routing_key, mandatory, immediate, kinds = target
+            facts = facts_of(self._peer.virtual_host, exchange, routing_key, NAME, attributes)
+            if len(kinds) >= _KINDS:
+                kinds.clear()
+            kind = kinds[attributes] = Kind(facts, attributes, mandatory, immediate)
+        return kind
+
+    def add(self, session: int, target: Target, attributes: Attributes, properties: bytes, body: bytes) -> None:
+        """One message that came whole."""
+        kinds, its_properties, bodies = self._columns_of(session)
+        kinds.append(self.kind_of(target, attributes))
+        its_properties.append(properties)
+        bodies.append(body)
+
+    def _columns_of(self, session: int) -> tuple[list[Kind], list[bytes], list[bytes]]:
+        """Of the last request when that is the session's and publishes, else of a new one."""
+        requests, publish = self._peer.requests, self._open
+        if publish is None or not requests or requests[-1] is not publish or publish.session != session:
+            self._columns = [], [], []
+            self._open = Publish(session, *self._columns)
+            requests.append(self._open)
+        return self._columns
 
     def read(self, data: bytes, position: int) -> int:
         """Takes publishes from `position` on for as long as they are whole and plain; gives where it stopped."""
         end = len(data)
-        shape = self._shape
-        if shape is None or not self._still_fits(shape[2]) or not data.startswith(shape[0], position):
-            shape = self._recognise(data, position, end)
-        while shape is not None:
-            self._shape = shape
-            position = self._take(shape, data, position, end)
-            shape = self._recognise(data, position, end)
+        while (shape := self._shape_at(data, position, end)) is not None and shape[2].takes_methods:
+            if self._channels.get(shape[2].number) is not shape[2]:
+                self._shapes.clear()  # of a channel that had the number before
+                continue
+            taken = self._take(shape, data, position, end)
+            if taken == position:
+                break
+            position = taken
         return position
-
-    def _still_fits(self, channel: Channel) -> bool:
-        return channel.takes_methods and self._channels.get(channel.number) is channel
 
     def _take(self, shape: _Shape, data: bytes, position: int, end: int) -> int:
-        prefix, size, channel, target, attributes, properties = shape
-        head = len(prefix)
-        rest = size + 1
-        bodies: list[bytes] = []
-        while data.startswith(prefix, position):
-            start = position + head
-            after = start + rest
-            if after > end or data[after - 1] != frames.END:
+        """All that lie together on the channel of a shape."""
+        channel = shape[2]
+        kinds, properties, bodies = self._columns_of(channel.number)
+        find, last = self._shapes.get, frames.END
+        while True:
+            prefix, size, its_channel, kind, its_properties = shape
+            start = position + len(prefix)
+            after = start + size + 1
+            if its_channel is not channel or after > end or data[after - 1] != last:
                 break
+            kinds.append(kind)
+            properties.append(its_properties)
             bodies.append(data[start : after - 1])
             position = after
-        if bodies:
-            self.add(channel.number, target, attributes, [properties] * len(bodies), bodies)
+            if data.startswith(prefix, position):
+                continue
+            prefix = _in_front(data, position)
+            found = find(prefix) or self._shapes.recall(prefix) or self._recognise(data, position, end)
+            if found is None:
+                break
+            shape = found
         return position
+
+    def _shape_at(self, data: bytes, position: int, end: int) -> _Shape | None:
+        prefix = _in_front(data, position)
+        return self._shapes.get(prefix) or self._shapes.recall(prefix) or self._recognise(data, position, end)
 
     def _recognise(self, data: bytes, position: int, end: int) -> _Shape | None:
         """The shape of the publish at `position`; None when there is none, or not a plain and whole one."""
@@ -132,9 +151,44 @@ class Publications:
             or data[body + 8 + body_size] != frames.END
         ):
             return None
-        method, properties = data[position + 7 : method_end], data[method_end + _HEADER_HEAD.size : body]
+        return self._shape(data[position : body + 8], body_size, channel, method_end - position, header_size)
+
+    def _shape(self, prefix: bytes, size: int, channel: Channel, method_end: int, header_size: int) -> _Shape | None:
+        payload = prefix[7:method_end]
+        properties = prefix[method_end + _HEADER_HEAD.size : method_end + 8 + header_size]
+        # Of what comes for the first time nobody knows whether it comes again: most of it never does.
+        again = payload in self._targets and FORMAT.knows(properties)
         try:
-            target, attributes = self.target_of(method), FORMAT.attributes(properties)
+            target, attributes = self.target_of(payload), FORMAT.attributes(properties)
         except BrokerError:
             return None  # the general way finds the same, and answers
-        return data[position : body + 8], body_size, channel, target, attributes, properties
+        shape = prefix, size, channel, self.kind_of(target, attributes), properties
+        if again and len(prefix) <= _LONGEST:
+            self._shapes.put(prefix, shape, len(prefix))
+        return shape
+
+
+def _plain(payload: bytes) -> Target | None:
+    """The hot way to what `_decoded` gives; None for what is not as it should be."""
+    try:
+        key = 3 + payload[2]
+        flags = key + 1 + payload[key]
+        exchange, routing_key, bits = payload[3:key].decode(), payload[key + 1 : flags].decode(), payload[flags]
+    except (IndexError, UnicodeDecodeError):
+        return None
+    return Target(exchange, routing_key, bits & 1 > 0, bits & 2 > 0, {}) if flags + 1 == len(payload) else None
+
+
+def _decoded(payload: bytes) -> Target:
+    method = decode(basic.Publish, payload)
+    return Target(method.exchange, method.routing_key, method.mandatory, method.immediate, {})
+
+
+def _in_front(data: bytes, position: int) -> bytes:
+    """Everything up to the head of a body frame, if there is a publish at `position`; else some bytes or other."""
+    try:
+        header = position + 8 + _SIZE.unpack_from(data, position + _SIZE_AT)[0]
+        body = header + 8 + _SIZE.unpack_from(data, header + _SIZE_AT)[0]
+    except struct.error:
+        return b""
+    return data[position : body + 7]

@@ -10,6 +10,7 @@ from pamqp import commands, header
 from services.common.errors import AccessRefused, NotFound, PreconditionFailed, ResourceError, Unavailable
 from services.gateway import vocabulary as v
 from tests.support.amqp_playbook import Playbook, content
+from tests.support.messages import facts
 
 _ASKED: list[tuple[Any, v.Request, Any, str]] = [
     (commands.Channel.Flow(False), v.Flow(1, False), None, "Channel.FlowOk"),
@@ -151,7 +152,7 @@ def test_get() -> None:
     book = Playbook().running()
     asked = book.asks(1, commands.Basic.Get(queue="q", no_ack=True))
     assert asked == v.Get(1, "q", True)
-    book.engine.succeed(asked, v.Got(4, True, "e", "k", "amqp-0-9", b"\x10\0\x02", b"body", 9))
+    book.engine.succeed(asked, v.Got(4, True, facts("e", "k"), b"\x10\0\x02", b"body", 9))
     [(_, ok), (_, head), (_, body)] = book.sent()
     assert (ok.delivery_tag, ok.redelivered, ok.exchange, ok.routing_key, ok.message_count) == (4, True, "e", "k", 9)
     assert isinstance(head, header.ContentHeader)

@@ -8,16 +8,16 @@ import pytest
 from pamqp import commands, header
 
 from services.common.errors import NotFound
-from services.common.message import Attributes
-from services.gateway.vocabulary import Deliveries, Publish, Returned
+from services.gateway.vocabulary import Deliveries, Returned
 from tests.support.amqp_playbook import Playbook, content
+from tests.support.messages import facts, kind, published
 
 _PROPERTIES = b"\x10\x00\x02"  # delivery-mode 2
 
 
 def _deliveries(bodies: list[bytes], properties: list[bytes] | None = None, first: int = 1) -> Deliveries:
     its_properties = [_PROPERTIES] * len(bodies) if properties is None else properties
-    return Deliveries("tag", first, True, "ex", "key", "amqp-0-9", its_properties, bodies)
+    return Deliveries("tag", first, True, [facts("ex")] * len(bodies), its_properties, bodies)
 
 
 def _messages(sent: list[tuple[int, Any]]) -> list[tuple[Any, Any, bytes]]:
@@ -84,7 +84,7 @@ def test_nothing_is_delivered_to_a_channel_that_is_gone() -> None:
     book.engine.deliver(1, _deliveries([b"x"]))
     book.engine.confirm(1, 1, 1, cumulative=True, accepted=True)
     book.engine.cancelled(1, "tag")
-    book.engine.returned(1, Returned(Publish(1, "", "", True, False, "amqp-0-9", Attributes(), [b"\0\0"], [b""]), 0, 1))
+    book.engine.returned(1, Returned(published([b""], kind(mandatory=True)), [0]))
     assert book.raw() == b""
 
 
@@ -113,8 +113,8 @@ def test_single_confirms(accepted: bool, kind: type) -> None:
 def test_returned_messages(no_consumers: bool, code: int, text: str) -> None:
     """basic.return with the reason and the whole content, for those of the run that came back."""
     book = Playbook().running()
-    publish = Publish(1, "ex", "key", True, False, "amqp-0-9", Attributes(), [_PROPERTIES] * 3, [b"a", b"b", b"c"])
-    book.engine.returned(1, Returned(publish, 1, 2, no_consumers))
+    publish = published([b"a", b"b", b"c"], kind("ex", mandatory=True), properties=[_PROPERTIES])
+    book.engine.returned(1, Returned(publish, [1, 2], no_consumers))
     messages = _messages(book.sent())
     assert [body for _, _, body in messages] == [b"b", b"c"]
     method = messages[0][0]

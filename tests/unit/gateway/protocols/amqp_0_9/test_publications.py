@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pamqp import commands, heartbeat
 
-from services.common.message import Attributes
+from services.common.message.facts import Attributes, Facts
 from services.gateway.vocabulary import Publish, Request
 from tests.support.amqp_playbook import Playbook, content, written
 
@@ -18,17 +18,18 @@ def _bodies(requests: list[Request]) -> list[bytes]:
     return [body for request in requests if isinstance(request, Publish) for body in request.bodies]
 
 
-def test_publishes_alike_become_one_run() -> None:
-    """Same target and same meaning of the properties: one request, in order."""
+def test_publishes_alike_are_of_one_kind() -> None:
+    """Same target and same meaning of the properties: one request, in order, and one object for what they are."""
     data = b"".join(
         content(1, b"%d" % number, routing_key="q", delivery_mode=2, message_id=str(number)) for number in range(50)
     )
-    [run] = Playbook().running().engine.receive(data)
-    assert isinstance(run, Publish)
-    assert run.bodies == [b"%d" % number for number in range(50)]
-    assert len(run.properties) == 50
-    assert run.attributes == Attributes(persistent=True)
-    assert (run.session, run.exchange, run.routing_key, run.format) == (1, "", "q", "amqp-0-9")
+    [publish] = Playbook().running().engine.receive(data)
+    assert isinstance(publish, Publish)
+    assert publish.bodies == [b"%d" % number for number in range(50)]
+    assert len(publish.properties) == 50
+    [kind] = set(publish.kinds)
+    assert (publish.session, kind.attributes) == (1, Attributes(persistent=True))
+    assert kind.facts == Facts("/", "", "q", "amqp-0-9", persistent=True)
 
 
 @pytest.mark.parametrize(
@@ -38,18 +39,24 @@ def test_publishes_alike_become_one_run() -> None:
         content(1, b"b", exchange="other"),
         content(1, b"b", mandatory=True),
         content(1, b"b", priority=1),
-        content(2, b"b"),
     ],
-    ids=["key", "exchange", "mandatory", "attributes", "channel"],
+    ids=["key", "exchange", "mandatory", "attributes"],
 )
-def test_what_differs_begins_another_run(other: bytes) -> None:
-    """A run is alike in everything that the broker acts on."""
-    requests = Playbook().running(1, 2).engine.receive(content(1, b"a") + other + content(1, b"c"))
-    assert _bodies(requests) == [b"a", b"b", b"c"]
-    assert len(requests) == 3
+def test_what_differs_is_of_another_kind(other: bytes) -> None:
+    """Messages of a kind are alike in everything that the broker acts on; one request has them all."""
+    [publish] = Playbook().running().engine.receive(content(1, b"a") + other + content(1, b"c"))
+    assert isinstance(publish, Publish)
+    assert publish.bodies == [b"a", b"b", b"c"]
+    assert publish.kinds[0] is publish.kinds[2] is not publish.kinds[1]
 
 
-def test_a_request_between_publishes_ends_the_run() -> None:
+def test_another_channel_begins_another_request() -> None:
+    """A request is of one session."""
+    requests = Playbook().running(1, 2).engine.receive(content(1, b"a") + content(2, b"b") + content(1, b"c"))
+    assert [(request.session, _bodies([request])) for request in requests] == [(1, [b"a"]), (2, [b"b"]), (1, [b"c"])]
+
+
+def test_a_request_between_publishes_parts_them() -> None:
     """Order within a session is kept."""
     data = content(1, b"a") + written(1, commands.Basic.Qos(prefetch_count=1)) + content(1, b"b")
     requests = Playbook().running().engine.receive(data)
@@ -81,12 +88,11 @@ def test_channels_interleave() -> None:
 
 
 def test_many_targets_are_parsed_right() -> None:
-    """More different methods than are remembered."""
-    data = b"".join(content(1, b"x", routing_key=f"key-{number}") for number in range(5000))
-    requests = Playbook().running().engine.receive(data)
-    assert [request.routing_key for request in requests if isinstance(request, Publish)] == [
-        f"key-{number}" for number in range(5000)
-    ]
+    """More different methods than are remembered, with some that come back."""
+    keys = [f"key-{number % 7 if number % 2 else number}" for number in range(20_000)]
+    [publish] = Playbook().running().engine.receive(b"".join(content(1, b"x", routing_key=key) for key in keys))
+    assert isinstance(publish, Publish)
+    assert [kind.facts.routing_key for kind in publish.kinds] == keys
 
 
 def test_a_closed_channel_publishes_nothing() -> None:
@@ -133,12 +139,12 @@ _STREAM = (
 
 
 def _flattened(requests: list[Request]) -> list[object]:
-    """Requests without what depends on the split: runs are taken apart."""
+    """Requests without what depends on the split: publishes are taken apart."""
     flat: list[object] = []
     for request in requests:
         if isinstance(request, Publish):
-            one = [request.session, request.exchange, request.routing_key, request.attributes]
-            flat += [(*one, *pair) for pair in zip(request.properties, request.bodies, strict=True)]
+            columns = zip(request.kinds, request.properties, request.bodies, strict=True)
+            flat += [(request.session, kind.facts, kind.attributes, *pair) for kind, *pair in columns]
         elif type(request).__name__ == "Settle":
             settle: object = request
             first, last = settle.first, settle.last  # type: ignore[attr-defined]

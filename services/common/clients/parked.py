@@ -1,0 +1,45 @@
+"""What waits until its partition has an owner that can be reached."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from services.common.clients.outbound import Attempt
+
+_Key = tuple[int, int, int]
+
+
+class Parked:
+    """Attempts by partition, -1 for queues that are gone; `size` is that of all of them in bytes."""
+
+    def __init__(self) -> None:
+        self._attempts: dict[int, dict[_Key, Attempt]] = {}
+        self.size = 0
+
+    def __bool__(self) -> bool:
+        return bool(self._attempts)
+
+    def __contains__(self, partition: int) -> bool:
+        return partition in self._attempts
+
+    def __iter__(self) -> Iterator[Attempt]:
+        for its in self._attempts.values():
+            yield from its.values()
+
+    def add(self, partition: int, attempt: Attempt) -> None:
+        """Keeps an attempt. What a process refuses queue by queue is one attempt again: its messages go there once."""
+        its, uids = self._attempts.setdefault(partition, {}), attempt.messages.uids
+        key = id(attempt.delivery), uids[0], len(uids)
+        if (other := its.get(key)) is None:
+            its[key] = attempt
+        elif other.joins(attempt):
+            return
+        else:
+            its[id(attempt), -1, -1] = attempt
+        self.size += attempt.size
+
+    def take(self) -> Iterator[tuple[int, list[Attempt]]]:
+        """Takes out everything: each partition's in the order of their uids."""
+        attempts, self._attempts, self.size = self._attempts, {}, 0
+        for partition, its in attempts.items():
+            yield partition, sorted(its.values(), key=lambda attempt: attempt.messages.uids[0])

@@ -1,0 +1,77 @@
+"""Columns of a batch on the wire: what repeats is said once, in a table, with an index for each message.
+
+Facts repeat in nearly every stream; properties repeat, or are another for each message. See PublishBatch and
+DeliveryBatch in proto/queue.proto, which have the same fields.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Protocol, TypeVar
+
+from services.common.errors import InternalError
+from services.common.message.facts import Facts, from_bytes, to_bytes
+
+_T = TypeVar("_T")
+
+
+class Batch(Protocol):
+    """What PublishBatch and DeliveryBatch have in common."""
+
+    @property
+    def uids(self) -> Sequence[int]: ...
+
+    @property
+    def facts(self) -> Any: ...  # noqa: ANN401 - protobuf's containers
+
+    @property
+    def facts_of(self) -> Any: ...  # noqa: ANN401
+
+    @property
+    def properties(self) -> Any: ...  # noqa: ANN401
+
+    @property
+    def properties_of(self) -> Any: ...  # noqa: ANN401
+
+
+def put(batch: Batch, facts: Sequence[Facts], properties: Sequence[bytes]) -> None:
+    """Adds the facts and properties of all messages, one each, to a batch that has none."""
+    table, indexes = _tabled(facts)
+    batch.facts.extend(map(to_bytes, table))
+    batch.facts_of.extend(indexes)
+    own, indexes = _tabled(properties)
+    batch.properties.extend(own)
+    batch.properties_of.extend(indexes)
+
+
+def facts_in(batch: Batch) -> list[Facts]:
+    """One for each message. Raises InternalError for a batch that contradicts itself."""
+    return _spread(list(map(from_bytes, batch.facts)), batch.facts_of, len(batch.uids))
+
+
+def properties_in(batch: Batch) -> list[bytes]:
+    """One for each message. Raises InternalError for a batch that contradicts itself."""
+    return _spread(list(batch.properties), batch.properties_of, len(batch.uids))
+
+
+def _tabled(values: Sequence[_T]) -> tuple[Sequence[_T], Iterable[int]]:
+    """The distinct values, and an index for each; no indexes where all have one value, or hardly two have the same."""
+    # By identity first: there are few objects, and comparing them costs more than all the rest.
+    identities = list(map(id, values))
+    objects = dict(zip(identities, values, strict=True))
+    if 2 * len(objects) > len(values) > 1:
+        return values, ()
+    numbers: dict[_T, int] = {}
+    by_identity = {identity: numbers.setdefault(value, len(numbers)) for identity, value in objects.items()}
+    if len(numbers) == 1:
+        return tuple(numbers), ()
+    return tuple(numbers), map(by_identity.__getitem__, identities)
+
+
+def _spread(table: list[_T], indexes: Sequence[int], count: int) -> list[_T]:
+    found = table * count if len(table) == 1 else table
+    if indexes:
+        found = list(map(table.__getitem__, indexes))
+    if len(found) != count:
+        raise InternalError(f"{len(found)} values for {count} messages")
+    return found

@@ -1,0 +1,72 @@
+"""What a broker knows of a message without looking at its properties: declared once, with its one codec.
+
+A fact that is added here (and as a field of the same name in MessageFacts, proto/queue.proto) is read by the formats
+that can say it, used by the feature that wants it, and passed on by everything else.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
+
+from services.rpc.queue_pb2 import MessageFacts
+
+_REMEMBERED: Final = 8192  # what repeats is translated once; of keys that never come back the oldest go
+
+
+class Facts(NamedTuple):
+    """Of one message, and of all that are alike but for identity, properties and body."""
+
+    virtual_host: str
+    exchange: str
+    routing_key: str
+    format: str  # name of the message format that wrote the properties
+    persistent: bool = False
+    priority: int = 0  # 0 to 255
+    ttl_ms: int | None = None  # the message's own expiration
+
+
+class Attributes(NamedTuple):
+    """What a format reads from properties: facts first, then what a broker looks at before it takes a message in."""
+
+    persistent: bool = False
+    priority: int = 0
+    ttl_ms: int | None = None
+    user_id: str | None = None  # must be the connection's user
+    direct_reply: bool = False  # reply-to is the pseudo-queue amq.rabbitmq.reply-to
+    sampled: bool = False  # its publisher seems to trace it: worth a look at `trace_context`
+    copied: bool = False  # it seems to go by more keys than one: worth a look at `more_keys`
+
+
+_ADDRESS: Final = 4  # facts that no properties say; what they say is in both, in the same order
+_SAID: Final = len(Facts._fields) - _ADDRESS
+
+
+def facts_of(virtual_host: str, exchange: str, routing_key: str, format_name: str, attributes: Attributes) -> Facts:
+    """Of a message with such an address, whose properties say `attributes`."""
+    said = attributes[:_SAID]  # a test holds their order to that of Facts
+    return Facts(virtual_host, exchange, routing_key, format_name, *said)  # type: ignore[arg-type]
+
+
+_OPTIONAL: Final = frozenset(name for name, value in Facts._field_defaults.items() if value is None)
+
+
+@lru_cache(_REMEMBERED)
+def to_bytes(facts: Facts) -> bytes:
+    """A serialised MessageFacts."""
+    return MessageFacts(**facts._asdict()).SerializeToString(deterministic=True)
+
+
+@lru_cache(_REMEMBERED)
+def from_bytes(raw: bytes) -> Facts:
+    """Of a serialised MessageFacts; equal bytes mostly give the same object. Raises DecodeError."""
+    return from_fields(MessageFacts.FromString(raw))
+
+
+def from_fields(fields: Any) -> Facts:  # noqa: ANN401 - any protobuf message that has them
+    """Of anything on the wire that has fields of the same names."""
+    return Facts(**{name: _field(fields, name) for name in Facts._fields})
+
+
+def _field(fields: Any, name: str) -> Any:  # noqa: ANN401 - of a protobuf message
+    return None if name in _OPTIONAL and not fields.HasField(name) else getattr(fields, name)

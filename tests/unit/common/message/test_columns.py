@@ -1,0 +1,89 @@
+"""Columns on the wire: whatever repeats or does not, what was put in comes out."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from services.common.errors import InternalError
+from services.common.message import columns
+from services.common.message.facts import Attributes, Facts, facts_of, from_bytes, to_bytes
+from services.common.message.indexes import choice, chosen, condensed, pick, runs
+from services.rpc.queue_pb2 import DeliveryBatch, MessageFacts, PublishBatch, QueueMessages
+
+FACTS = st.builds(
+    Facts,
+    virtual_host=st.sampled_from(["/", "other"]),
+    exchange=st.sampled_from(["", "x"]),
+    routing_key=st.text(max_size=3),
+    format=st.just("amqp-0-9"),
+    persistent=st.booleans(),
+    priority=st.integers(0, 255),
+    ttl_ms=st.none() | st.integers(0, 1 << 62),
+)
+FEW = st.lists(FACTS, min_size=1, max_size=4)
+INDEXES = st.sets(st.integers(0, 40)).map(sorted)
+
+
+def test_every_fact_is_on_the_wire() -> None:
+    """A fact is a field of the same name in the message that carries it."""
+    assert tuple(field.name for field in MessageFacts.DESCRIPTOR.fields) == Facts._fields
+
+
+@given(FACTS)
+def test_facts(facts: Facts) -> None:
+    """The codec loses nothing: no expiration is another than that of 0 ms."""
+    assert from_bytes(to_bytes(facts)) == facts
+
+
+def test_what_properties_say() -> None:
+    """Facts are an address and what the format has read."""
+    assert Attributes._fields[:3] == Facts._fields[4:]
+    said = Attributes(persistent=True, priority=4, ttl_ms=0, user_id="guest")
+    assert facts_of("/", "x", "k", "amqp-0-9", said) == Facts("/", "x", "k", "amqp-0-9", True, 4, 0)
+
+
+@given(FEW, st.lists(st.binary(max_size=3), min_size=1, max_size=4), st.data())
+def test_any_mixture(few: list[Facts], properties: list[bytes], data: st.DataObject) -> None:
+    """One value for all, one for each, a table with indexes: the reader need not know which."""
+    count = data.draw(st.integers(1, 30))
+    its_facts = [data.draw(st.sampled_from(few)) for _ in range(count)]
+    its_properties = [data.draw(st.sampled_from(properties)) for _ in range(count)]
+    for kind in (PublishBatch, DeliveryBatch):
+        batch = kind(uids=range(count))
+        columns.put(batch, its_facts, its_properties)
+        read = kind.FromString(batch.SerializeToString())
+        assert (columns.facts_in(read), columns.properties_in(read)) == (its_facts, its_properties)
+
+
+def test_what_repeats_is_said_once() -> None:
+    """A hundred keys in turn are a table of a hundred, however many messages there are; equal ones are one value."""
+    few = [Facts("/", "x", str(number), "amqp-0-9") for number in range(100)]
+    batch = PublishBatch(uids=range(1000))
+    columns.put(batch, few * 10, [b"p"] * 1000)
+    assert (len(batch.facts), len(batch.facts_of), len(batch.properties)) == (100, 1000, 1)
+    assert not batch.properties_of
+
+
+@pytest.mark.parametrize("fields", [{"facts": [b""] * 2}, {"facts": [b""], "facts_of": [0]}])
+def test_a_batch_that_contradicts_itself(fields: dict[str, list[object]]) -> None:
+    """It is refused as a whole, and nothing of it is guessed."""
+    batch = PublishBatch(uids=range(3), **fields)  # type: ignore[arg-type]
+    with pytest.raises(InternalError):
+        columns.facts_in(batch)
+
+
+@given(INDEXES)
+def test_indexes(indexes: list[int]) -> None:
+    """As a range or as a list, on the wire and off it, they choose the same."""
+    column = [str(number) for number in range(41)]
+    wire = QueueMessages(**choice(indexes))
+    assert list(chosen(QueueMessages.FromString(wire.SerializeToString()))) == indexes
+    assert list(condensed(indexes)) == indexes
+    assert list(pick(column, condensed(indexes))) == list(pick(column, indexes)) == [column[at] for at in indexes]
+    taken = list(runs(condensed(indexes)))
+    assert [at for first, count in taken for at in range(first, first + count)] == indexes
+    assert all(first + count < following for (first, count), (following, _) in pairwise(taken))
