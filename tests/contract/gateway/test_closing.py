@@ -190,6 +190,12 @@ async def test_who_may_not_come_in(broker: BrokerHouse, options: dict[str, Any],
     assert client.of(Connection.Close)[0].reply_code == code
 
 
+async def test_an_unknown_virtual_host_is_told_in_rabbitmqs_words(broker: BrokerHouse) -> None:
+    """The text of the 530 is RabbitMQ's, letter for letter: clients and their users look for it."""
+    client = await broker.connect(virtual_host="none")
+    assert client.of(Connection.Close)[0].reply_text == "NOT_ALLOWED - vhost none not found"
+
+
 async def test_a_new_secret_ends_nothing(broker: BrokerHouse) -> None:
     """connection.update-secret is answered and the connection goes on; the log says if the secret is wrong."""
     client = await broker.connect()
