@@ -368,12 +368,12 @@ class Connection(asyncio.Protocol):
         else:
             self.part()
 
-    def part(self) -> None:
-        """Everything has been said: ends the socket, once the client has had the time to read it."""
+    def part(self, *, peer_first: bool = False) -> None:
+        """Everything has been said: ends the socket, once the client has had the time to read it, or end it."""
         if self._transport and not self.lost:
             self.lost = self.closing = True
             self._drained.set()
-            Draining(self._transport, self.connection_lost).begin()
+            Draining(self._transport, self.connection_lost).begin(peer_first=peer_first)
 
     def cut_off(self) -> None:
         """Closes the socket without another word; the log knows why."""

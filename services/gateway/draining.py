@@ -3,6 +3,9 @@
 A kernel that closes a socket with input unread resets it, and a reset takes from the peer what it has not read yet:
 close-ok, or the connection.close that says what was wrong. So only the writing half is closed, and what comes is read
 and dropped until the peer ends too, for a while and up to a limit. A peer that reads slowly has the time that it takes.
+
+Who said goodbye first ends the stream first, in a moment: clients take an end that comes close behind close-ok for a
+failure (amqp091-go tells it to NotifyClose, and its users connect anew).
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ import asyncio
 from collections.abc import Callable
 
 _SECONDS = 3.0
+_MOMENT = 1.0
 _BYTES = 64 << 20
 
 
@@ -24,13 +28,25 @@ class Draining(asyncio.Protocol):
         self._unwritten = transport.get_write_buffer_size()
         self._timer: asyncio.TimerHandle | None = None
 
-    def begin(self) -> None:
-        """What was written goes out, then the end of the stream; returns at once."""
-        transport = self._transport
-        if transport.is_closing():
+    def begin(self, *, peer_first: bool = False) -> None:
+        """What was written goes out, then the end of the stream; returns at once.
+
+        With `peer_first` our end waits a moment for the peer's.
+        """
+        if self._transport.is_closing():
             return
-        transport.set_protocol(self)
+        self._transport.set_protocol(self)
+        if peer_first:
+            self._transport.resume_reading()
+            self._timer = asyncio.get_running_loop().call_later(_MOMENT, self._end)
+        else:
+            self._end()
+
+    def _end(self) -> None:
+        transport = self._transport
         self._look_later()
+        if transport.is_closing():
+            return  # the peer has ended, and still reads
         if transport.can_write_eof():
             self._half_close()
         else:

@@ -56,4 +56,4 @@ class Farewell:
         if not self._connection.lost:
             self._connection.engine.succeed(request)
             self._connection.write()
-            self._connection.part()
+            self._connection.part(peer_first=not request.reason)  # none when it was the client's own wish

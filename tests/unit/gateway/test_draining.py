@@ -27,13 +27,14 @@ class _Ends(asyncio.Protocol):
     def __init__(self) -> None:
         self.ended = asyncio.get_running_loop().create_future()
         self.goodbye = _GOODBYE
+        self.peer_first = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport: Any = transport
 
     def data_received(self, _data: bytes) -> None:
         self._transport.write(self.goodbye)
-        Draining(self._transport, self.ended.set_result).begin()
+        Draining(self._transport, self.ended.set_result).begin(peer_first=self.peer_first)
 
 
 def _context(side: int) -> ssl.SSLContext:
@@ -95,6 +96,45 @@ def test_it_does_not_wait_for_ever(tls: bool, monkeypatch: pytest.MonkeyPatch) -
         client.sendall(b"x")
         await protocol.ended
         client.close()
+
+    _serve(tls, use)
+
+
+@pytest.mark.parametrize("tls", [False, True], ids=["tcp", "tls"])
+def test_a_peer_that_said_goodbye_ends_first(tls: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It hears no end of the stream for a moment, in which it can end it; it need not: then the end comes."""
+    monkeypatch.setattr(draining, "_MOMENT", 0.3)
+
+    def talk(port: int) -> tuple[bytes, float]:
+        with _connect(port, tls) as client:
+            client.sendall(b"x")
+            assert client.recv(1000) == _GOODBYE
+            since = time.monotonic()
+            return client.recv(1000), time.monotonic() - since
+
+    async def use(port: int, protocol: _Ends) -> None:
+        protocol.peer_first = True
+        heard, seconds = await asyncio.to_thread(talk, port)
+        assert heard == b""
+        assert seconds > 0.2
+
+    _serve(tls, use)
+
+
+@pytest.mark.parametrize("tls", [False, True], ids=["tcp", "tls"])
+def test_nobody_waits_for_a_peer_that_has_ended(tls: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The socket is gone when the peer has ended it, long before the moment is over."""
+    monkeypatch.setattr(draining, "_MOMENT", 10 * _SECONDS)
+
+    def talk(port: int) -> None:
+        with _connect(port, tls) as client:
+            client.sendall(b"x")
+            assert client.recv(1000) == _GOODBYE
+
+    async def use(port: int, protocol: _Ends) -> None:
+        protocol.peer_first = True
+        await asyncio.to_thread(talk, port)
+        await protocol.ended
 
     _serve(tls, use)
 

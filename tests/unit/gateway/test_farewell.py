@@ -24,7 +24,6 @@ class Connection:
         self.said: list[object] = []
         self.engine = SimpleNamespace(succeed=self.said.append)
         self.parted = asyncio.Event()
-        self.part = self.parted.set
         self._fault = fault
 
     async def end_sessions(self) -> None:
@@ -32,6 +31,10 @@ class Connection:
 
     def write(self) -> None:
         self.said.append("written")
+
+    def part(self, *, peer_first: bool) -> None:
+        self.said.append("peer first" if peer_first else "at once")
+        self.parted.set()
 
 
 @pytest.mark.parametrize("fault", [TimeoutError(), ValueError("a fault of ours")], ids=repr)
@@ -41,4 +44,13 @@ async def test_close_ok_comes_in_any_case(fault: Exception) -> None:
     farewell, close = Farewell(connection), v.Close(0)
     farewell.say(close)
     await asyncio.wait_for(connection.parted.wait(), 10)
-    assert connection.said == [close, "written"]
+    assert connection.said == [close, "written", "peer first"]
+
+
+@pytest.mark.parametrize(("reason", "how"), [("", "peer first"), ("FRAME_ERROR - no frame", "at once")])
+async def test_who_said_goodbye_ends_the_stream(reason: str, how: str) -> None:
+    """A client that wished to close ends the stream itself; one that is told what was wrong finds it ended."""
+    connection: Any = Connection(TimeoutError())
+    connection.sessions, connection.owns_queues, connection.closing = {}, False, True
+    Farewell(connection).say(v.Close(0, reason))
+    assert connection.said[-1] == how
