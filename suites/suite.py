@@ -56,7 +56,7 @@ class Suite:
     default_port: bool = False
     """It cannot be told: the broker has to be at port 5672."""
     replaced: Mapping[str, str] = field(default_factory=dict)
-    """Files of it for which one of `suites/replaced` is put: theirs want containers, or packages of their own."""
+    """Files in it that are of `suites/replaced`: its own want containers or packages of their own, or there is none."""
     virtual_hosts: tuple[str, ...] = ()
     users: Mapping[str, str] = field(default_factory=dict)
     """Names and passwords, besides guest."""
