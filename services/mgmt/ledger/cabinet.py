@@ -13,21 +13,21 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
-
-import pyarrow as pa
-import pyarrow.compute as pc
+from typing import TYPE_CHECKING, Any
 
 from services.common.clock import epoch_ns
-from services.mgmt.ledger import parquet
 from services.mgmt.ledger.pace import Rest, no_rest
-from services.mgmt.ledger.schema import TABLES
+from services.mgmt.ledger.tables import NAMES
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+# ruff: noqa: PLC0415 - Arrow takes memory and time: `parquet` is imported where there are rows
 
 PART, HOUR = "part", "hour"  # how names of files begin: of a few seconds; merged
 _STATE = "_state.json"
 _HOURS = "date=[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]/hour=[0-9][0-9]"
 _HIDDEN = "."
-_HOUR_US = 3_600_000_000
 
 
 @dataclass(slots=True)
@@ -63,7 +63,7 @@ class Cabinet:
             state = {"instances": {}, "add": [], "remove": []}
         self._instances = state["instances"]
         self._carry_out(Change(state["add"], state["remove"]))
-        for table in TABLES:
+        for table in NAMES:
             for path in self._folder.glob(f"{table}/{_HOURS}/{_HIDDEN}*"):
                 path.unlink()
         return self._instances
@@ -71,13 +71,19 @@ class Cabinet:
     def prepare(self, tables: Mapping[str, pa.Table]) -> Change:
         """Writes rows into files that are not seen before the change is committed."""
         change = Change()
+        if not tables:
+            return change
+        from services.mgmt.ledger.parquet import by_hour
+
         for name, table in tables.items():
-            for hour, rows in _by_hour(table):
+            for hour, rows in by_hour(table):
                 change.add.append(self.write(rows, name, hour_folder(hour), PART))
         return change
 
     def write(self, rows: pa.Table, table: str, folder: str, kind: str) -> str:
         """Writes a file that is not seen yet; gives its name for a Change."""
+        from services.mgmt.ledger import parquet
+
         target = self._folder / table / folder
         if not target.exists():
             target.mkdir(parents=True)
@@ -152,13 +158,6 @@ def hour_of(path: Path) -> int:
     date, hour = path.parts[-3:-1]
     begins = datetime.strptime(f"{date}/{hour} +0000", "date=%Y-%m-%d/hour=%H %z")
     return int(begins.timestamp()) // 3600
-
-
-def _by_hour(table: pa.Table) -> Iterator[tuple[int, pa.Table]]:
-    hours = pc.divide(table["time"].cast(pa.int64()), _HOUR_US)
-    found = pc.unique(hours).to_pylist()
-    for hour in found:
-        yield hour, table if len(found) == 1 else table.filter(pc.equal(hours, hour))
 
 
 def _sync(path: Path) -> None:

@@ -14,6 +14,7 @@ from services.common.ledger import stages
 from services.common.ledger.uid_ranges import compress
 from services.common.message import format_named
 from services.common.uid import SEQUENCE_BITS
+from services.mgmt.ledger.arrow_errors import as_known_errors
 from services.mgmt.ledger.pace import Rest, no_rest
 from services.mgmt.ledger.schema import IDS, REPEATED, STAGES, TIME, UIDS
 from services.rpc.ledger_pb2 import DEAD_LETTERED, Identified, LedgerBatch
@@ -29,8 +30,9 @@ class Rows(NamedTuple):
     ids: pa.Table
 
 
+@as_known_errors()
 def decode(batch: LedgerBatch, rest: Rest = no_rest) -> Rows:
-    """Raises ValueError, IndexError or pa.ArrowException for a batch that contradicts itself."""
+    """Raises ValueError or LookupError for a batch that contradicts itself."""
     uids = _Uids(batch)
     rest()
     return Rows(uids.table(rest), _ids(batch, rest))

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING, TypeAlias
 
-import pyarrow as pa
-
-from services.mgmt.ledger.decode import Rows
 from services.mgmt.ledger.instances import Gap
-from services.mgmt.ledger.schema import GAPS, TABLES
+from services.mgmt.ledger.tables import NAMES
 
-Tables = Mapping[str, pa.Table]
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from services.mgmt.ledger.decode import Rows
+
+Tables: TypeAlias = "Mapping[str, pa.Table]"
 
 
 class Drawer:
     """Filled by batches, emptied by filings."""
 
     def __init__(self) -> None:
-        self._parts: dict[str, list[pa.Table]] = {name: [] for name in TABLES}
+        self._parts: dict[str, list[pa.Table]] = {name: [] for name in NAMES}
+        self._gaps: list[tuple[int, Gap]] = []
         self._taken: Tables = {}
         self.rows = 0
 
@@ -30,15 +34,14 @@ class Drawer:
 
     def put_gap(self, gap: Gap, time_us: int) -> None:
         """A gap that was noticed at `time_us`."""
-        columns = [[time_us], *([value] for value in gap)]
-        arrays = [pa.array(column, field.type) for column, field in zip(columns, GAPS, strict=True)]
-        self._parts["gaps"].append(pa.table(arrays, schema=GAPS))
+        self._gaps.append((time_us, gap))
         self.rows += 1
 
     def take(self) -> Tables:
         """Everything; it is offered further on until `done`."""
-        self._taken = {name: pa.concat_tables(parts) for name, parts in self._parts.items() if parts}
-        self._parts = {name: [] for name in TABLES}
+        self._taken = self._together(self._parts)
+        self._parts = {name: [] for name in NAMES}
+        self._gaps = []
         self.rows = 0
         return self._taken
 
@@ -48,7 +51,16 @@ class Drawer:
 
     def tables(self) -> Tables:
         """What is not on file, by table."""
-        parts = {name: list(parts) for name, parts in self._parts.items()}
-        for name, table in self._taken.items():
-            parts[name].append(table)
-        return {name: pa.concat_tables(each) for name, each in parts.items() if each}
+        return self._together({name: [*parts, *_one(self._taken, name)] for name, parts in self._parts.items()})
+
+    def _together(self, parts: Mapping[str, list[pa.Table]]) -> Tables:
+        if not self._gaps and not any(parts.values()):
+            return {}
+        # Not before there is a row: Arrow takes memory and time.
+        from services.mgmt.ledger.loose import together  # noqa: PLC0415
+
+        return together(parts, self._gaps)
+
+
+def _one(tables: Tables, name: str) -> list[pa.Table]:
+    return [tables[name]] if name in tables else []

@@ -12,9 +12,8 @@ import errno
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-import pyarrow as pa
 import structlog
 from google.protobuf.message import DecodeError
 from nats.aio.msg import Msg
@@ -28,7 +27,6 @@ from services.common.config import Settings
 from services.common.plugins import UnknownPlugin
 from services.common.runtime import Tasks
 from services.mgmt.ledger.cabinet import Cabinet, Change
-from services.mgmt.ledger.decode import Rows, decode
 from services.mgmt.ledger.drawer import Drawer, Tables
 from services.mgmt.ledger.feed import AT_ONCE, Feed
 from services.mgmt.ledger.instances import Gap, Instances
@@ -36,6 +34,9 @@ from services.mgmt.ledger.lease import FilingLease, LeaseEnded
 from services.mgmt.ledger.pace import Pace, Rest
 from services.mgmt.ledger.tidying import Limits, Tidying
 from services.rpc.ledger_pb2 import LedgerBatch
+
+if TYPE_CHECKING:
+    from services.mgmt.ledger.decode import Rows
 
 log = structlog.get_logger()
 
@@ -55,7 +56,7 @@ _RESTS_TO_TIDY = 5.0
 _LAST_WORDS = 5.0
 _NO_SPACE = "no space left"  # JetStream has no code for it
 _BUS_FULL = "NATS cannot write the record of messages: make room on its disk, it goes on by itself"
-_UNREADABLE = (DecodeError, ValueError, LookupError, UnknownPlugin, pa.ArrowException)
+_UNREADABLE = (DecodeError, ValueError, LookupError, UnknownPlugin)
 
 
 class Filer:
@@ -106,7 +107,7 @@ class Filer:
             await self._lease.held()
             try:
                 await self._session()
-            except (Away, LeaseEnded, OSError, ValueError, pa.ArrowException) as failure:
+            except (Away, LeaseEnded, OSError, ValueError) as failure:
                 reason = self._told(failure)
                 if self._said != reason:
                     self._said = reason
@@ -192,7 +193,8 @@ class Filer:
             await asyncio.sleep(_GATHER if messages and seconds > _GATHER else 0)
 
     async def _file(self, session: _Session) -> None:
-        tables, messages, state = self._drawer.take(), session.take_messages(), session.instances.state
+        messages, state = session.take_messages(), session.instances.state
+        tables = await self._in_thread(self._drawer.take)
         if tables or state != self._filed:
             self._pace.allow(0 if self._behind else _RESTS)
             change = await self._in_thread(self._cabinet.prepare, tables)
@@ -234,7 +236,7 @@ class _Session:
         """Whether there is something to be filed or acknowledged now."""
         return bool(self._messages or self._drawer.rows) and (passed >= seconds or self._drawer.rows >= _MANY)
 
-    def accept(self, message: Msg, read: tuple[LedgerBatch, Rows] | None) -> None:
+    def accept(self, message: Msg, read: tuple[LedgerBatch, Rows | None] | None) -> None:
         """A batch, or None for one that nobody understands."""
         self._messages.append(message)
         self.heard_at = monotonic()
@@ -257,7 +259,7 @@ class _Session:
                 do="if NATS was away for long, give processes a larger HOPLINE_LEDGER_BUFFER",
             )
             self._drawer.put_gap(gap, _now_us())
-        if is_new and rows.stages.num_rows:
+        if is_new and rows and rows.stages.num_rows:
             self._drawer.put(rows)
 
     def listen(self) -> None:
@@ -272,13 +274,23 @@ class _Session:
         return messages
 
 
-def _read(message: Msg, rest: Rest) -> tuple[LedgerBatch, Rows] | None:
+def _read(message: Msg, rest: Rest) -> tuple[LedgerBatch, Rows | None] | None:
     try:
         batch = LedgerBatch.FromString(message.data)
         rest()
-        return batch, decode(batch, rest)
+        return batch, _rows(batch, rest)
     except _UNREADABLE:
         return None
+
+
+def _rows(batch: LedgerBatch, rest: Rest) -> Rows | None:
+    """None for a batch without any: who has nothing to tell says so, every ten seconds."""
+    if not (batch.stages or batch.ranges or batch.firsts):
+        return None
+    # Not before there is a row: Arrow takes memory and time.
+    from services.mgmt.ledger.decode import decode  # noqa: PLC0415
+
+    return decode(batch, rest)
 
 
 def _now_us() -> int:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from services.mgmt.ledger.arrow_errors import as_known_errors
 from services.mgmt.ledger.pace import Rest
 from services.mgmt.ledger.schema import FEW_VALUES, REPEATED, ROW_GROUP, SORTED_BY, TABLES
 
+_HOUR_US = 3_600_000_000
 _PAGE = 128 << 10  # bytes that are compressed at once
 
 
@@ -28,8 +30,17 @@ class _PacedFile(io.BufferedWriter):
         return super().write(data)
 
 
+def by_hour(table: pa.Table) -> Iterator[tuple[int, pa.Table]]:
+    """The rows of each hour since the Unix epoch."""
+    hours = pc.divide(table["time"].cast(pa.int64()), _HOUR_US)
+    found = pc.unique(hours).to_pylist()
+    for hour in found:
+        yield hour, table if len(found) == 1 else table.filter(pc.equal(hours, hour))
+
+
+@as_known_errors()
 def write(rows: pa.Table, table: str, path: Path, rest: Rest) -> None:
-    """Writes rows of `table`, in its order, with all text as text. Raises OSError."""
+    """Writes rows of `table`, in its order, with all text as text. Raises OSError or ValueError."""
     with _PacedFile(path, rest) as file:
         pq.write_table(
             _in_order(rows, table, rest),
@@ -43,14 +54,32 @@ def write(rows: pa.Table, table: str, path: Path, rest: Rest) -> None:
         )
 
 
+def read_all(paths: Iterable[Path], table: str, rest: Rest) -> pa.Table:
+    """The rows of files of `table`; raises what `read` does."""
+    return pa.concat_tables([read(path, table, rest) for path in paths])
+
+
+@as_known_errors()
 def read(path: Path, table: str, rest: Rest) -> pa.Table:
-    """The rows of a file of `table`. Raises OSError, ValueError or pa.ArrowException."""
+    """The rows of a file of `table`. Raises OSError or ValueError."""
     columns = []
     with pq.ParquetFile(path, read_dictionary=_repeated(table)) as file:
         for field in TABLES[table]:
             columns.append(file.read([field.name], use_threads=False)[field.name].cast(field.type))
             rest()
     return pa.table(columns, schema=TABLES[table])
+
+
+@as_known_errors()
+def number_of_rows(path: Path) -> int:
+    """Of a file. Raises OSError or ValueError."""
+    count: int = pq.read_metadata(path).num_rows
+    return count
+
+
+def release_memory() -> None:
+    """Gives back what rows have left behind."""
+    pa.default_memory_pool().release_unused()
 
 
 def _in_order(rows: pa.Table, table: str, rest: Rest) -> pa.Table:

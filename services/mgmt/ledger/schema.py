@@ -7,6 +7,8 @@ from typing import Final
 
 import pyarrow as pa
 
+from services.mgmt.ledger.tables import NAMES
+
 _TIME: Final = pa.timestamp("us", tz="UTC")
 _UIDS: Final = pa.list_(
     pa.field(
@@ -60,7 +62,7 @@ GAPS: Final = pa.schema(
         "reason": _TEXT,
     }
 )
-TABLES: Final[Mapping[str, pa.Schema]] = {"stages": STAGES, "ids": IDS, "gaps": GAPS}
+TABLES: Final[Mapping[str, pa.Schema]] = dict(zip(NAMES, (STAGES, IDS, GAPS), strict=True))
 SORTED_BY: Final[Mapping[str, str]] = {"stages": "first_uid", "ids": "id", "gaps": "time"}
 ROW_GROUP: Final[Mapping[str, int]] = {"stages": 65_536, "ids": 8_192, "gaps": 65_536}
 """Rows that are read at least. Ids lie in no order of time: every file may have one, and has to be looked into."""

@@ -7,13 +7,11 @@ from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
-from services.mgmt.ledger import parquet
 from services.mgmt.ledger.cabinet import HOUR, Cabinet, Change, hour_of
 from services.mgmt.ledger.pace import Rest, no_rest
-from services.mgmt.ledger.schema import TABLES
+from services.mgmt.ledger.tables import NAMES
+
+# ruff: noqa: PLC0415 - Arrow takes memory and time: `parquet` is imported where there is something to merge
 
 _MOST_ROWS = 1_000_000  # in a merged file: what fits into memory at once
 _LATE = 120.0  # seconds after an hour's end in which most of its rows come
@@ -37,11 +35,11 @@ class Tidying:
 
     def prepare(self, time: float) -> Change | None:
         """One thing that is to be carried out; `time` is Unix."""
-        return self._drop(time) or next(filter(None, (self._merge(table, time) for table in TABLES)), None)
+        return self._drop(time) or next(filter(None, (self._merge(table, time) for table in NAMES)), None)
 
     def give_way(self) -> Change | None:
         """The oldest hour, to be removed whatever the limits say; the newest stays."""
-        files = [path for table in TABLES for path in self._cabinet.files(table)]
+        files = [path for table in NAMES for path in self._cabinet.files(table)]
         old = _oldest(files, max(map(hour_of, files), default=0))
         return Change(remove=self._cabinet.relative(old)) if old else None
 
@@ -61,15 +59,15 @@ class Tidying:
         return None
 
     def _merged(self, table: str, files: list[Path]) -> Change:
-        rows = pa.concat_tables([parquet.read(path, table, self._rest) for path in files])
+        from services.mgmt.ledger import parquet
+
         folder = str(Path(*files[0].parts[-3:-1]))
-        added = self._cabinet.write(rows, table, folder, HOUR)
-        del rows
-        pa.default_memory_pool().release_unused()
+        added = self._cabinet.write(parquet.read_all(files, table, self._rest), table, folder, HOUR)
+        parquet.release_memory()
         return Change([added], self._cabinet.relative(files))
 
     def _drop(self, time: float) -> Change | None:
-        files = [path for table in TABLES for path in self._cabinet.files(table)]
+        files = [path for table in NAMES for path in self._cabinet.files(table)]
         # Old is what newer rows have come after: a clock that is wrong alone makes nothing old.
         now = min(int(time // 3600), max(map(hour_of, files), default=0) + 1)
         oldest = now - int(self._limits.days * 24)
@@ -91,10 +89,12 @@ def _oldest(files: list[Path], stays: int) -> list[Path]:
 
 def _groups(files: list[Path]) -> Iterator[list[Path]]:
     """Files that together have not too many rows."""
+    from services.mgmt.ledger.parquet import number_of_rows
+
     group: list[Path] = []
     rows = 0
     for path in files:
-        count = pq.read_metadata(path).num_rows
+        count = number_of_rows(path)
         if group and rows + count > _MOST_ROWS:
             yield group
             group, rows = [], 0

@@ -6,9 +6,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-import pyarrow as pa
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from services.common.clock import Clock, monotonic
 from services.common.errors import ResourceError, SyntaxFault
@@ -17,12 +15,16 @@ from services.common.trace import LONGEST_ID, MOST_JOURNEYS, Trace
 from services.mgmt.lookup.undone import undone
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from services.mgmt.lookup.answers import Answers
 
 _HARD_SECONDS = 20.0  # after which a question is broken off
 _MOST_WAITING = 16
 
-Unfiled = Callable[[], Mapping[str, pa.Table]]
+_T = TypeVar("_T")
+
+Unfiled: TypeAlias = "Callable[[], Mapping[str, pa.Table]]"
 """Rows that are not in files yet, by table; called in the event loop."""
 
 
@@ -66,7 +68,9 @@ class LookUp:
         self._waiting += 1
         try:
             async with self._turn:
-                trace = await self._bounded(asked, journeys, everything)
+                if self._answers is None:
+                    self._answers = await self._in_thread(self._open)
+                trace = await self._bounded(self._answers, asked, journeys, everything)
         finally:
             self._waiting -= 1
         restored = self._restored()
@@ -80,12 +84,10 @@ class LookUp:
         if self._answers:
             self._answers.close()
 
-    async def _bounded(self, asked: str, journeys: int, everything: bool) -> Trace:
+    async def _bounded(self, answers: Answers, asked: str, journeys: int, everything: bool) -> Trace:
         # Taken before the files are listed: what is filed meanwhile is found twice rather than never.
         unfiled = self._unfiled()
-        work = asyncio.get_running_loop().run_in_executor(
-            self._thread, self._answer, asked, journeys, everything, unfiled
-        )
+        work = self._in_thread(answers.trace, asked, journeys, everything, unfiled)
         try:
             async with asyncio.timeout(_HARD_SECONDS):
                 return await asyncio.shield(work)
@@ -97,13 +99,14 @@ class LookUp:
                 raise ResourceError(f"the look-up takes longer than {_HARD_SECONDS:.0f} seconds") from None
             raise
 
-    def _answer(self, asked: str, journeys: int, everything: bool, unfiled: Mapping[str, pa.Table]) -> Trace:
-        if self._answers is None:
-            # DuckDB takes time and memory that nobody has to spend who never asks.
-            from services.mgmt.lookup.answers import Answers  # noqa: PLC0415
+    def _in_thread(self, work: Callable[..., _T], *arguments: object) -> asyncio.Future[_T]:
+        return asyncio.get_running_loop().run_in_executor(self._thread, work, *arguments)
 
-            self._answers = Answers(self._folder, self._clock)
-        return self._answers.trace(asked, journeys, everything, unfiled)
+    def _open(self) -> Answers:
+        # DuckDB and Arrow take time and memory that nobody has to spend who never asks.
+        from services.mgmt.lookup.answers import Answers  # noqa: PLC0415
+
+        return Answers(self._folder, self._clock)
 
     def _interrupt(self) -> None:
         if self._answers:

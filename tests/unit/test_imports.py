@@ -1,0 +1,26 @@
+"""What a service imports at its start, others wait for, and it holds for ever: each in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+_NAME = "import json, sys; import services.{}.service; print(json.dumps(sorted(sys.modules)))"
+# What is needed when the first row is filed, or looked up, or analysed.
+LATER = {"duckdb", "numpy", "pandas", "pyarrow", "pyspark"}
+OTHERS = {"store": {"aiosqlite", "sqlite3"}, "mgmt": {"fastapi", "uvicorn"}}
+
+
+def _imported(name: str) -> set[str]:
+    told = subprocess.run([sys.executable, "-c", _NAME.format(name)], check=True, capture_output=True, timeout=60)
+    return {module.partition(".")[0] for module in json.loads(told.stdout)}
+
+
+@pytest.mark.parametrize("service", ["gateway", "router", "queue", "store", "mgmt"])
+def test_what_a_service_imports(service: str) -> None:
+    """Not what it may never need, nor what only others do."""
+    theirs = {module for name, modules in OTHERS.items() if name != service for module in modules}
+    assert _imported(service) & (LATER | theirs) == set()
