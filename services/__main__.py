@@ -6,13 +6,14 @@ import asyncio
 import os
 from collections import Counter
 from collections.abc import Callable, Coroutine
+from importlib import import_module
 from importlib.metadata import version as version_of
 from socket import gethostname
 from typing import Annotated, Any, TypeVar
 
 import typer
 
-from services.common import log, runtime, secret
+from services.common import log, plugins, runtime, secret
 from services.common.bus.subject import ALL
 from services.common.cli import messages
 from services.common.cli.asking import fail, read_bus_address, read_settings, run
@@ -59,9 +60,16 @@ messages.add_to(app)
 @app.command()
 def up() -> None:
     """Runs the whole stack on this machine until Ctrl-C."""
+    from services.common.supervisor.forks import Forks
+
     settings = read_settings()
+    forks = Forks.begin(_import_services, app)  # while nothing is open or runs: its children would have it too
     log.configure("supervisor", settings.log_format, settings.log_level)
-    raise typer.Exit(run(run_stack(settings, typer.echo)))
+    try:
+        status = run(run_stack(settings, typer.echo, forks.start))
+    finally:
+        forks.end()
+    raise typer.Exit(status)
 
 
 @app.command()
@@ -327,6 +335,13 @@ def _serve(name: str, create: Callable[[Settings], runtime.Service]) -> None:
         typer.echo(f"{name} cannot run: {error}", err=True)
         # What it had opened goes with the process; destructors could only complain that the loop is closed.
         os._exit(1)
+
+
+def _import_services() -> None:
+    """What each of them would do at its start."""
+    for name in ("store", "router", "queue", "gateway", "mgmt"):
+        import_module(f"services.{name}.service")
+    plugins.names("protocols")
 
 
 def _on_mgmt(call: Callable[[MgmtClient], Coroutine[Any, Any, _Result]]) -> _Result:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from tests.support.stack import Stack
 
 MEBIBYTE = 1 << 20
-MOST_MEMORY = 500 * MEBIBYTE
+MOST_MEMORY = 250 * MEBIBYTE
 # About 125 on any machine, where CPU time depends on what else runs there: 2 % of a core are 0.12 ms for each.
 MOST_WAKES = 200
 MEASURED_SECONDS = 10.0
@@ -32,7 +32,7 @@ def _switches(thread: Path) -> int:
 
 
 def test_an_idle_stack_sleeps(stack: Stack) -> None:
-    """Whole, with default settings: processes come to wake seldom, and have less than 500 MiB in all."""
+    """Whole, with default settings: processes come to wake seldom, and have less than 250 MiB in all."""
     wait_until(lambda: _sleeps(stack), SETTLED_SECONDS, f"stack that wakes less than {MOST_WAKES} times a second")
     assert stack.memory() < MOST_MEMORY
 

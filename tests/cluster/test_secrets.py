@@ -38,8 +38,8 @@ PASSWORDS = {
     for who in ("first", "by-file", "by-input", "changed", "wrong", "stranger", "malformed", "renewed")
 }
 SECRETS = {**{who: forms(who, password) for who, password in PASSWORDS.items()}, "stack": [], "nats": []}
-# Who has to have one: what `hopline up` was started with, and what makes the first user.
-PROCESSES = {("first", "hopline up", "environ"), ("first", "services mgmt", "environ")}
+# What `hopline up` was started with; mgmt, which makes the first user, is told where nobody else looks.
+PROCESSES = {("first", "hopline up", "environ")}
 # NATS reads from a file of its own what it wants to hear.
 FILES = {("stack", "run/secret"), ("nats", "nats/auth.conf")}
 # What the log says of all that was tried.

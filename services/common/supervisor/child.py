@@ -14,6 +14,7 @@ from services.common.clock import Clock, monotonic
 from services.common.supervisor.notes import note
 from services.common.supervisor.output import Frame, forward
 from services.common.supervisor.parent import PARENT_VARIABLE
+from services.common.supervisor.process import Process, Start, execute
 from services.common.supervisor.program import Program
 from services.common.supervisor.restarts import Restarts
 
@@ -30,7 +31,13 @@ class Child:
     ended: asyncio.Task[None]
 
     def __init__(
-        self, program: Program, pid_file: Path, frame: Frame, is_serving: HealthCheck, clock: Clock = monotonic
+        self,
+        program: Program,
+        pid_file: Path,
+        frame: Frame,
+        is_serving: HealthCheck,
+        start: Start = execute,
+        clock: Clock = monotonic,
     ) -> None:
         self.name = program.name
         self.vital = program.vital
@@ -40,8 +47,9 @@ class Child:
         self._pid_file = pid_file
         self._frame = frame
         self._is_serving = is_serving
+        self._start = start
         self._clock = clock
-        self._process: asyncio.subprocess.Process | None = None
+        self._process: Process | None = None
         self._stopping = asyncio.Event()
         self._signal = signal.SIGTERM
         self._restarts = Restarts(may_give_up=program.vital)
@@ -97,16 +105,9 @@ class Child:
         self.last_words = await output
         return status
 
-    async def _spawn(self) -> asyncio.subprocess.Process:
-        process = await asyncio.create_subprocess_exec(
-            *self._program.command,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.STDOUT,
-            env={**self._program.environment(), PARENT_VARIABLE: str(os.getpid()), "PYTHONUNBUFFERED": "1"},
-            # Ctrl-C goes to a terminal's whole process group, and the order of stopping is the supervisor's affair.
-            start_new_session=True,
-        )
+    async def _spawn(self) -> Process:
+        told = {PARENT_VARIABLE: str(os.getpid()), "PYTHONUNBUFFERED": "1"}
+        process = await self._start(self._program, {**self._program.environment(), **told})
         note(self._pid_file, str(process.pid))
         return process
 

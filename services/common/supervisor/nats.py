@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 import socket
 import sys
 
@@ -13,7 +12,6 @@ import structlog
 from services.common.bus import server
 from services.common.config import Settings
 from services.common.runtime import CannotStart
-from services.common.supervisor.parent import die_with_parent
 from services.common.supervisor.program import Program
 
 HOST = "127.0.0.1"
@@ -49,7 +47,7 @@ def program(settings: Settings, port: int) -> Program:
     """The server on loopback, with JetStream in the data folder. Raises CannotStart when it is not installed."""
     folder = settings.data.absolute() / "nats"
     log_file = ("--log", str(folder / "nats.log"), "--log_size_limit", str(_LOG_LIMIT))
-    command = (sys.executable, "-P", "-m", "services.common.supervisor.nats", *server.command(folder, HOST, port))
+    command = (sys.executable, "-P", "-m", "services.common.supervisor.parent", *server.command(folder, HOST, port))
     return Program("nats", (*command, *log_file), f"{_SCHEME}{HOST}:{port}", vital=False)
 
 
@@ -95,9 +93,3 @@ def _is_free(port: int) -> bool:
 def _free_port() -> int:
     with socket.create_server((HOST, 0)) as listener:
         return int(listener.getsockname()[1])
-
-
-if __name__ == "__main__":
-    # What was asked of the kernel outlives exec: the server dies with the supervisor, as every other child does.
-    die_with_parent()
-    os.execv(sys.argv[1], sys.argv[1:])  # noqa: S606 - the supervisor's own command, and no shell

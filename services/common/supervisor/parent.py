@@ -1,4 +1,7 @@
-"""Ties a child to its supervisor: it cannot outlive one that was killed with -9."""
+"""Ties a child to its supervisor: it cannot outlive one that was killed with -9.
+
+As a program it becomes the one that its arguments name: what was asked of the kernel outlives exec.
+"""
 
 from __future__ import annotations
 
@@ -17,10 +20,19 @@ def die_with_parent() -> None:
     The child asks by itself: code between fork and exec would run beside gRPC's threads in the supervisor.
     """
     parent = os.environ.pop(PARENT_VARIABLE, None)
-    if parent is None:
-        return
+    if parent is not None:
+        die_with(int(parent))
+
+
+def die_with(parent: int) -> None:
+    """As `die_with_parent`, with the process `parent`."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     # It may have died before the kernel was asked.
-    if os.getppid() != int(parent):
+    if os.getppid() != parent:
         raise SystemExit(1)
+
+
+if __name__ == "__main__":
+    die_with_parent()
+    os.execv(sys.argv[1], sys.argv[1:])  # noqa: S606 - the supervisor's own command, and no shell

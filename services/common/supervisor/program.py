@@ -19,6 +19,7 @@ class Program:
     command: tuple[str, ...]
     address: str  # gRPC target, or nats://
     vital: bool = True  # the stack is not ready without it, and ends when it cannot run
+    arguments: tuple[str, ...] = ()  # of Hopline's own command line, where that is what `command` runs
     secrets: frozenset[str] = frozenset()  # variables that it is given though others are not
 
     def environment(self) -> dict[str, str]:
@@ -54,4 +55,4 @@ def stages(settings: Settings) -> tuple[tuple[Program, ...], ...]:
 def _program(settings: Settings, name: str, *arguments: str) -> Program:
     # -P: a folder that happens to be called `services` where the user stands must not stand in for ours.
     command = (sys.executable, "-P", "-m", "services", *arguments)
-    return Program(name, command, settings.address_of(name))
+    return Program(name, command, settings.address_of(name), arguments=arguments)

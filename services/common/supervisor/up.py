@@ -19,13 +19,17 @@ from services.common.supervisor.child import Child
 from services.common.supervisor.healthz import ask, reachable
 from services.common.supervisor.notes import note
 from services.common.supervisor.output import frame_for
+from services.common.supervisor.process import Start
 from services.common.supervisor.program import Program, stages
 from services.common.supervisor.run_folder import RunFolder
 from services.common.supervisor.supervisor import Supervisor
 
 
-async def up(settings: Settings, say: Callable[[str], None]) -> int:
-    """Runs until a signal; says one line when ready. Returns the exit status; raises CannotStart."""
+async def up(settings: Settings, say: Callable[[str], None], start: Start) -> int:
+    """Runs until a signal; says one line when ready. Returns the exit status; raises CannotStart.
+
+    `start` starts programs.
+    """
     # gRPC's own precautions are for children that go on using it; ours become other programs at once.
     os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
     # Its children share what there is, which one by itself could not know.
@@ -39,7 +43,13 @@ async def up(settings: Settings, say: Callable[[str], None]) -> int:
             planned = ((await _plan_nats(settings, after),), *planned)
         children = [
             [
-                Child(program, folder.pid_file(program.name), frame_for(settings.log_format, program.name), _is_serving)
+                Child(
+                    program,
+                    folder.pid_file(program.name),
+                    frame_for(settings.log_format, program.name),
+                    _is_serving,
+                    start,
+                )
                 for program in stage
             ]
             for stage in planned

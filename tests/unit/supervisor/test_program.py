@@ -20,7 +20,7 @@ def test_order_and_addresses(tmp_path: Path) -> None:
         ["gateway"],
     ]
     second = planned[2][1]
-    assert second.command[-3:] == ("queue", "--name", "queue-2")
+    assert second.command[-3:] == second.arguments == ("queue", "--name", "queue-2")
     assert second.address == f"unix:{tmp_path}/run/queue-2.sock"
 
 

@@ -1,0 +1,55 @@
+"""A process that another one forked, and that became a child of this one."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+
+
+class Forked:
+    """As Process says."""
+
+    returncode: int | None = None
+
+    def __init__(self, pid: int, stdout: asyncio.StreamReader) -> None:
+        """Raises OSError where the kernel does not tell of single processes (before Linux 5.3)."""
+        self.pid = pid
+        self.stdout = stdout
+        self._descriptor = os.pidfd_open(pid)
+        self._ended = asyncio.Event()
+        asyncio.get_running_loop().add_reader(self._descriptor, self._on_end)
+
+    async def wait(self) -> int:
+        """As Process says."""
+        await self._ended.wait()
+        assert self.returncode is not None
+        return self.returncode
+
+    def send_signal(self, number: int, /) -> None:
+        """As Process says."""
+        if self.returncode is None:
+            signal.pidfd_send_signal(self._descriptor, number)
+
+    def _on_end(self) -> None:
+        asyncio.get_running_loop().remove_reader(self._descriptor)
+        _, status = os.waitpid(self.pid, 0)
+        self.returncode = os.waitstatus_to_exitcode(status)
+        os.close(self._descriptor)
+        self._ended.set()
+
+
+class _Output(asyncio.StreamReaderProtocol):
+    """Closes the pipe at its end."""
+
+    def eof_received(self) -> bool:
+        super().eof_received()
+        return False
+
+
+async def reader_of(descriptor: int) -> asyncio.StreamReader:
+    """What comes out of a pipe, which is closed at its end."""
+    reader = asyncio.StreamReader()
+    loop = asyncio.get_running_loop()
+    await loop.connect_read_pipe(lambda: _Output(reader), os.fdopen(descriptor, "rb", 0))
+    return reader
