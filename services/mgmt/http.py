@@ -1,51 +1,16 @@
-"""The HTTP face of mgmt."""
+"""The HTTP server inside of mgmt."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import socket
-from collections.abc import Iterable, Iterator
-from importlib.metadata import version
+from collections.abc import Iterator
 
 import uvicorn
-from fastapi import APIRouter, Depends, FastAPI
-from fastapi.responses import JSONResponse
 
 from services.common.runtime import CannotStart
-from services.mgmt.rest.basic import Basic
-from services.mgmt.rest.failures import answer_failures, documented
-from services.mgmt.stack_health import StackHealth
-from services.mgmt.users import Users
-
-# Who may see what passes through all virtual hosts.
-_OBSERVERS = ("administrator", "monitoring")
-
-
-def application(health: StackHealth, users: Users, routers: Iterable[APIRouter]) -> FastAPI:
-    """The routes; those of `routers` come below /api, for users who may observe."""
-    app = FastAPI(title="Hopline", version=version("hopline"), docs_url=None, redoc_url=None)
-    answer_failures(app)
-    observer = Depends(Basic(users, _OBSERVERS))
-    for router in routers:
-        app.include_router(router, prefix="/api", dependencies=[observer], responses=documented(401, 403))
-
-    @app.get("/healthz", include_in_schema=False)
-    async def healthz() -> JSONResponse:
-        report = await health.report()
-        status = "ok" if report.ok else "unavailable"
-        body: dict[str, object] = {
-            "status": status,
-            "services": report.services,
-            "away": report.away,
-            "members": report.members,
-            "notes": report.notes,
-        }
-        if report.restored:
-            body["restored"] = report.restored
-        return JSONResponse(body, 200 if report.ok else 503)
-
-    return app
+from services.mgmt.front import Application
 
 
 class HttpServer:
@@ -63,7 +28,7 @@ class HttpServer:
         number: int = self._socket.getsockname()[1]
         return number
 
-    def start(self, app: FastAPI) -> None:
+    def start(self, app: Application) -> None:
         """Serves from now on."""
         config = uvicorn.Config(
             app,

@@ -18,12 +18,11 @@ from services.common.restored import RECORD_KIND as RESTORED_KIND
 from services.common.runtime import Tasks
 from services.common.watchers import RECORD_KIND as WATCHER_KIND
 from services.mgmt.first_user import FirstUser, first_user
+from services.mgmt.front import Application, Front
 from services.mgmt.handler import Handler
-from services.mgmt.http import HttpServer, application
+from services.mgmt.http import HttpServer
 from services.mgmt.ledger.filer import Filer
 from services.mgmt.lookup.lookup import LookUp
-from services.mgmt.rest.route import dry_run_routes
-from services.mgmt.rest.trace import trace_routes
 from services.mgmt.restored import RestoredNote
 from services.mgmt.roll import Roll
 from services.mgmt.spans_note import spans_note
@@ -67,10 +66,9 @@ class Service:
         self._routers = Routers(self._store, NAME)
         self._routers.start()
         roll = self._roll_of(table)
-        routers = [trace_routes(self._look_up), dry_run_routes(DryRunOfAny(self._routers))]
         self._tasks.start(note.follow(self._store.watch_records([RESTORED_KIND])), name="follow restores")
         health = StackHealth(settings, table, roll, notes=self._notes, restored=lambda: note.text)
-        self._http.start(application(health, users, routers))
+        self._http.start(Front(health, lambda: self._application(users)))
         await _seed(users, first, settings.address_of("store"))
         await self._server.ready()
         log.info("mgmt ready", http_port=self.http_port)
@@ -81,6 +79,12 @@ class Service:
         routers.listeners.append(lambda: roll.update(ROUTER, routers.members()))
         self._tasks.start(roll.follow_gateways(self._store.watch_records([WATCHER_KIND])), name="follow gateways")
         return roll
+
+    def _application(self, users: Users) -> Application:
+        # Not before somebody asks for it: see Front.
+        from services.mgmt.rest.application import application  # noqa: PLC0415
+
+        return application(users, self._look_up, DryRunOfAny(self._routers))
 
     async def stop(self) -> None:
         """Ends what is under way, then leaves the store."""

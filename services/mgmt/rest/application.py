@@ -1,0 +1,30 @@
+"""The routes below /api, and their description."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from importlib.metadata import version
+
+from fastapi import APIRouter, Depends, FastAPI
+
+from services.common.clients.dry_run import DryRuns
+from services.mgmt.lookup.lookup import LookUp
+from services.mgmt.rest.basic import Basic
+from services.mgmt.rest.failures import answer_failures, documented
+from services.mgmt.rest.route import dry_run_routes
+from services.mgmt.rest.trace import trace_routes
+from services.mgmt.users import Users
+
+# Who may see what passes through all virtual hosts.
+_OBSERVERS = ("administrator", "monitoring")
+
+
+def application(users: Users, look_up: LookUp, dry_runs: DryRuns) -> FastAPI:
+    """For those of `users` who may observe."""
+    app = FastAPI(title="Hopline", version=version("hopline"), docs_url=None, redoc_url=None)
+    answer_failures(app)
+    observer = Depends(Basic(users, _OBSERVERS))
+    routers: Iterable[APIRouter] = (trace_routes(look_up), dry_run_routes(dry_runs))
+    for router in routers:
+        app.include_router(router, prefix="/api", dependencies=[observer], responses=documented(401, 403))
+    return app
