@@ -12,11 +12,15 @@ _NAME = "import json, sys; import services.{}.service; print(json.dumps(sorted(s
 # What is needed when a row is filed, looked up or analysed, when somebody asks over HTTP, when spans are on.
 LATER = {"duckdb", "fastapi", "numpy", "opentelemetry", "pandas", "pyarrow", "pyspark", "starlette"}
 OTHERS = {"store": {"aiosqlite", "sqlite3"}, "mgmt": {"uvicorn"}}
+_FORKED = "import os, services.__main__ as main; main._import_services(); print(len(os.listdir('/proc/self/task')))"
 
 
 def _imported(name: str) -> set[str]:
-    told = subprocess.run([sys.executable, "-c", _NAME.format(name)], check=True, capture_output=True, timeout=60)
-    return {module.partition(".")[0] for module in json.loads(told.stdout)}
+    return {module.partition(".")[0] for module in json.loads(_said(_NAME.format(name)))}
+
+
+def _said(code: str) -> bytes:
+    return subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, timeout=60).stdout
 
 
 @pytest.mark.parametrize("service", ["gateway", "router", "queue", "store", "mgmt"])
@@ -24,3 +28,8 @@ def test_what_a_service_imports(service: str) -> None:
     """Not what it may never need, nor what only others do."""
     theirs = {module for name, modules in OTHERS.items() if name != service for module in modules}
     assert _imported(service) & (LATER | theirs) == set()
+
+
+def test_what_services_are_forked_from() -> None:
+    """To import them all begins nothing: a thread, gRPC's or another one, would be missing in whoever is forked."""
+    assert int(_said(_FORKED)) == 1
