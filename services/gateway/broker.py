@@ -25,6 +25,7 @@ from services.common.telemetry.tracer import Tracer
 from services.gateway.adrift import Adrift
 from services.gateway.backlog import Arrived
 from services.gateway.consumer import Consumer, State
+from services.gateway.exclusive import ExclusiveQueues
 from services.gateway.requests.consume import end
 from services.gateway.routes import RouteCache
 from services.gateway.tracing.publishing import Publishing
@@ -74,6 +75,7 @@ class Broker:
         self.events = events
         self.recorder = recorder
         self.routes = RouteCache(topology)
+        self.exclusive = ExclusiveQueues(topology)
         self.publisher = Publisher(name, uids, table, self._partition_of, self)
         self.unwritable = Unwritable(table, self.publisher, topology.queues)
         self.sessions: dict[Session, None] = {}

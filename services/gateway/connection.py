@@ -27,7 +27,6 @@ from services.gateway.login import Login
 from services.gateway.opening import open_connection
 from services.gateway.record import NO_RECORD
 from services.gateway.requests import HANDLERS
-from services.gateway.requests.topology import delete_exclusive_queues
 from services.gateway.rest import Rest
 from services.gateway.session import Session
 from services.gateway.unread import Unread
@@ -167,7 +166,7 @@ class Connection(asyncio.Protocol):
         sessions, self.sessions = self.sessions, {}
         for_each("closing a session", sessions.values(), Session.close)
         if self.owns_queues:
-            await delete_exclusive_queues(self)
+            await self.broker.exclusive.delete(self)
 
     # -------------------------------------------------------------- writing
 

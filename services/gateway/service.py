@@ -95,6 +95,7 @@ class Service:
     async def stop(self) -> None:
         """Says farewell to clients, then leaves the other services."""
         await self._listener.stop()
+        await self._broker.exclusive.stop()
         await self._bus.stop()
         # Clients that closed without waiting for confirms have published all the same.
         await self._broker.publisher.drained(_LAST_WRITES)

@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
-import structlog
+from typing import Any
 
 from services.common.errors import BrokerError, InternalError, NotFound, PreconditionFailed, ResourceLocked
 from services.common.message import arguments
 from services.gateway import vocabulary as v
 from services.gateway.session import Session
 from services.rpc import queue_pb2, router_pb2
-
-if TYPE_CHECKING:
-    from services.gateway.connection import Connection
-
-log = structlog.get_logger()
 
 DIRECT_REPLY = "amq.rabbitmq.reply-to"  # the pseudo-queue
 
@@ -100,19 +93,6 @@ async def change(session: Session, **what: Any) -> router_pb2.ChangeReply:  # no
     return await session.broker.topology.change(
         router_pb2.ChangeRequest(virtual_host=connection.virtual_host, connection=connection.name, **what)
     )
-
-
-async def delete_exclusive_queues(connection: Connection) -> None:
-    """Its exclusive queues go with a connection; when nobody answers, the router finds them later."""
-    closed = router_pb2.CloseConnection()
-    request = router_pb2.ChangeRequest(
-        virtual_host=connection.virtual_host, connection=connection.name, close_connection=closed
-    )
-    try:
-        await connection.broker.topology.change(request)
-        connection.owns_queues = False
-    except BrokerError as error:
-        log.warning("exclusive queues stay until the router is back", connection=connection.name, error=error.text)
 
 
 async def find_queue(session: Session, name: str) -> router_pb2.QueueDefinition:
