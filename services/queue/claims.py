@@ -7,6 +7,7 @@ sends it again, later than the client's gateway claims it or sooner. A claim for
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from services.common.ledger.stages import HELD
@@ -25,6 +26,21 @@ Outcome: TypeAlias = pb.Outcome.ValueType
 FINAL: Final = frozenset({pb.ACCEPT, pb.REJECT})  # outcomes of which it does not matter who says them
 
 
+@dataclass(slots=True)
+class _Claim:
+    """`link` has what is not here yet, or nobody; `outcome`: it was settled already; `undecided`: a transaction's."""
+
+    link: Link | None
+    outcome: Outcome | None = None
+    undecided: Undecided | None = None
+
+    def begin(self, entry: Entry) -> None:
+        """It is here now."""
+        entry.holder = self.undecided or self.link
+        if self.undecided:
+            self.undecided.heirs[entry] = self.link
+
+
 class Claims:
     """`unsettled` are the acquired entries by uid; claims move entries there from `ready`.
 
@@ -36,7 +52,7 @@ class Claims:
         self._unsettled = unsettled
         self._record = record
         self._context = context
-        self._waiting: dict[int, tuple[Link, Outcome | None]] = {}  # by uid; what was settled already has an outcome
+        self._waiting: dict[int, _Claim] = {}  # by uid
         self._until = 0
 
     def __bool__(self) -> bool:
@@ -60,14 +76,22 @@ class Claims:
         if uids:
             self._forget_old(now)
             self._until = now + _KEPT_MS
-            self._waiting.update(dict.fromkeys(uids, (link, None)))
+            for uid in uids:
+                before = self._waiting.get(uid)
+                self._waiting[uid] = _Claim(link, undecided=before.undecided if before else None)
 
     def settled(self, outcome: Outcome, uids: Sequence[int]) -> None:
         """What became of deliveries, some of which are perhaps not here."""
         for uid in uids:
-            if (claim := self._waiting.pop(uid, None)) and outcome in FINAL:
-                self._waiting[uid] = (claim[0], outcome)
+            if (claim := self._waiting.get(uid)) is None:
+                continue
+            if outcome in FINAL:
+                claim.outcome, claim.undecided = outcome, None
                 self._context.on_early()
+            elif outcome == pb.ABANDON:
+                self._give_up(uid, claim)
+            else:
+                del self._waiting[uid]
 
     def not_others(self, uids: Iterable[int], holder: Holder) -> list[int]:
         """Those that neither another gateway holds that is there, nor a transaction of its."""
@@ -93,9 +117,51 @@ class Claims:
 
     def release(self, holder: object) -> None:
         """What `holder` had is anybody's, when it comes."""
-        self._waiting = {
-            uid: claim for uid, claim in self._waiting.items() if claim[0] is not holder or claim[1] is not None
-        }
+        for uid, claim in list(self._waiting.items()):
+            if claim.link is holder and claim.outcome is None:
+                self._give_up(uid, claim)
+
+    def _give_up(self, uid: int, claim: _Claim) -> None:
+        claim.link = None
+        if claim.undecided is None:
+            del self._waiting[uid]
+
+    # -------------------------------------------------------------- transactions
+
+    def hold(self, uids: Iterable[int], holder: Undecided) -> tuple[list[Entry], list[int]]:
+        """These are a transaction's: gives those that are here, and the uids of those that are to come."""
+        entries: list[Entry] = []
+        coming: list[int] = []
+        for uid in uids:
+            if (entry := self._unsettled.get(uid)) is not None:
+                entry.holder = holder
+                entries.append(entry)
+            elif (claim := self._waiting.get(uid)) and claim.outcome is None:
+                claim.undecided = holder
+                coming.append(uid)
+        return entries, coming
+
+    def still(self, uids: Iterable[int], holder: Undecided) -> list[int]:
+        """Of those that were to come when `holder` took them, what it has yet: its gateway may have given them back."""
+        return [uid for uid in uids if self._is_to_come(uid, holder) or self._has_come(uid, holder)]
+
+    def let_go(self, uids: Iterable[int], holder: Undecided) -> list[Entry]:
+        """The transaction is off: what comes is who claims it's; gives those that have come since, and are its yet."""
+        for uid in uids:
+            if self._is_to_come(uid, holder):
+                claim = self._waiting[uid]
+                claim.undecided = None
+                if claim.link is None:
+                    del self._waiting[uid]
+        return [self._unsettled[uid] for uid in uids if self._has_come(uid, holder)]
+
+    def _is_to_come(self, uid: int, holder: Undecided) -> bool:
+        return (claim := self._waiting.get(uid)) is not None and claim.undecided is holder
+
+    def _has_come(self, uid: int, holder: Undecided) -> bool:
+        return (entry := self._unsettled.get(uid)) is not None and entry.holder is holder
+
+    # -------------------------------------------------------------- what comes
 
     def among(self, uids: Sequence[int], now: int) -> bool:
         """Whether any of these is claimed."""
@@ -107,8 +173,8 @@ class Claims:
         claimed = {uid: claim for uid in uids if (claim := self._waiting.pop(uid, None))}
         entries = self._acquire(set(claimed))
         for entry in entries:
-            entry.holder = claimed[entry.message.uid][0]
-        return entries, {uid: outcome for uid, (_, outcome) in claimed.items() if outcome is not None}
+            claimed[entry.message.uid].begin(entry)
+        return entries, {uid: claim.outcome for uid, claim in claimed.items() if claim.outcome is not None}
 
     def _acquire(self, uids: set[int]) -> list[Entry]:
         entries = self._ready.acquire(uids)

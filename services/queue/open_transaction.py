@@ -22,12 +22,16 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Settlement:
-    """Entries of one queue that the transaction settles."""
+    """Entries of one queue that the transaction settles, and uids of those that are not there yet.
+
+    A client may hold what its publisher sends again only later, since the former owner of the partition died.
+    """
 
     queue: Queue
     outcome: pb.Outcome.ValueType
     entries: list[Entry]
-    staged: bool  # the staged part of the journal dequeues them
+    coming: list[int]
+    staged: bool  # the staged part of the journal dequeues the entries
 
 
 @dataclass(slots=True, eq=False)

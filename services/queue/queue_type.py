@@ -12,7 +12,7 @@ from typing import Protocol
 from services.queue.arrival import Arrival
 from services.queue.consumers import Consumer, Consumers, Link
 from services.queue.context import QueueContext
-from services.queue.entry import Entry, Holder
+from services.queue.entry import Entry, Holder, Undecided
 from services.queue.message import Holding
 from services.queue.options import QueueOptions
 from services.queue.overflow import OverflowPolicy
@@ -94,11 +94,17 @@ class Queue(Protocol):
     def unreserve(self, count: int, size: int) -> None:
         """Gives up what `reserve` kept."""
 
-    def hold(self, uids: Iterable[int], holder: object) -> list[Entry]:
-        """Unsettled entries that a transaction settles: from now on they are `holder`'s."""
+    def hold(self, uids: Iterable[int], holder: Undecided) -> tuple[list[Entry], list[int]]:
+        """Unsettled entries that a transaction settles, and uids of claimed ones that are to come: `holder`'s now."""
 
     def settle_held(self, outcome: Outcome.ValueType, entries: list[Entry], now: int, *, staged: bool) -> None:
         """The transaction is complete; `staged`: the journal has their dequeue already."""
+
+    def settle_coming(self, outcome: Outcome.ValueType, uids: Sequence[int], holder: Undecided, now: int) -> None:
+        """The same for uids that were to come when `hold` was called, whether they have come since or not."""
+
+    def let_go(self, uids: Sequence[int], holder: Undecided) -> list[Entry]:
+        """The transaction is off, for such uids: gives the entries that have come since, for `unhold`."""
 
     def unhold(self, entries: list[Entry], holder: object, now: int) -> None:
         """The transaction is off: they are `holder`'s again, or released when there is none."""

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Protocol
 
 from services.queue.entry import Entry
+from services.queue.options import QueueOptions
 
 
 class Ready(Protocol):
@@ -32,3 +33,16 @@ class Ready(Protocol):
     def clear(self) -> list[Entry]: ...
 
     def view(self, seen: int) -> Iterator[Entry]: ...
+
+
+def too_much(ready: Ready, options: QueueOptions) -> list[Entry]:
+    """Takes from the front what is more than the options allow."""
+    taken: list[Entry] = []
+    while (options.max_length is not None and ready.count > options.max_length) or (
+        options.max_bytes is not None and ready.size > options.max_bytes
+    ):
+        entry = ready.pop()
+        if entry is None:
+            break
+        taken.append(entry)
+    return taken

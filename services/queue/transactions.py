@@ -214,8 +214,8 @@ class Transactions:
         # A rejected one stays in the journal until the dead-letter exchange has it.
         ends = settle.outcome == pb.ACCEPT or (settle.outcome == pb.REJECT and options.dead_letter_exchange is None)
         uids = settle.uids if settle.outcome in FINAL else queue.not_others(settle.uids, self._link)
-        entries = queue.hold(uids, transaction)
-        transaction.settlements.append(Settlement(queue, settle.outcome, entries, ends))
+        entries, coming = queue.hold(uids, transaction)
+        transaction.settlements.append(Settlement(queue, settle.outcome, entries, coming, ends))
 
     def _stage(self, number: int, transaction: OpenTransaction) -> None:
         partitions = self._host.registry.partitions
@@ -301,9 +301,10 @@ class Transactions:
                 # What its gateway has given back meanwhile may be somebody else's.
                 entries = [entry for entry in entries if entry.holder is transaction]
             settlement.queue.settle_held(settlement.outcome, entries, now, staged=settlement.staged)
+            settlement.queue.settle_coming(settlement.outcome, settlement.coming, transaction, now)
         else:
             # What is committed counts at the next owner too, who would not know it: the gateway tells him.
-            queue_id, uids = settlement.queue.options.queue_id, uids_of(settlement.entries)
+            queue_id, uids = settlement.queue.options.queue_id, uids_of(settlement.entries) + settlement.coming
             self._link.outbox.frame.unsettled.add(queue_id=queue_id, outcome=settlement.outcome, uids=uids)
 
     def _give_back(self, transaction: OpenTransaction, now: int) -> None:
@@ -314,6 +315,7 @@ class Transactions:
             queue.unreserve(len(arrival.bodies), sum(map(len, arrival.bodies)))
         for settlement in transaction.settlements:
             if self._is_served(settlement.queue):
+                settlement.entries += settlement.queue.let_go(settlement.coming, transaction)
                 for holder, entries in transaction.returning(settlement, self._link).items():
                     settlement.queue.unhold(entries, holder, now)
 

@@ -6,17 +6,17 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from services.common.ledger.stages import ACCEPTED, CONSUMER_GONE, NO_CONSUMERS, NOT_SENT, PURGED, RELEASED
 from services.queue.arrival import Arrival
-from services.queue.claims import Claims
+from services.queue.claims import FINAL, Claims
 from services.queue.consumers import Consumer, Consumers, Link
 from services.queue.context import DELIVERY_LIMIT, EXPIRED, MAXLEN, REJECTED, DeadLetter, QueueContext
 from services.queue.dispatch import Dispatcher
-from services.queue.entry import ACQUIRED, AVAILABLE, GONE, Entry, Holder
+from services.queue.entry import ACQUIRED, AVAILABLE, GONE, Entry, Holder, Undecided
 from services.queue.entry_list import EntryList
 from services.queue.message import Holding
 from services.queue.options import QueueOptions
 from services.queue.overflow import OverflowPolicy
 from services.queue.queue_type import Refused
-from services.queue.ready import Ready
+from services.queue.ready import Ready, too_much
 from services.queue.record import uids_of
 from services.rpc import queue_pb2 as pb
 
@@ -146,18 +146,7 @@ class StandardQueue:
 
     def _trim(self, now: int) -> None:
         """Drops from the head what is too much."""
-        options, ready = self.options, self._ready
-        if not options.limited or not self._policy.drops_head:
-            return
-        dropped: list[Entry] = []
-        while (options.max_length is not None and ready.count > options.max_length) or (
-            options.max_bytes is not None and ready.size > options.max_bytes
-        ):
-            entry = ready.pop()
-            if entry is None:
-                break
-            dropped.append(entry)
-        if dropped:
+        if self.options.limited and self._policy.drops_head and (dropped := too_much(self._ready, self.options)):
             self.discard(dropped, MAXLEN, now)
 
     def recover(self, entries: list[Entry]) -> None:
@@ -318,12 +307,8 @@ class StandardQueue:
         self._reserved[0] -= count
         self._reserved[1] -= size
 
-    def hold(self, uids: Iterable[int], holder: object) -> list[Entry]:
-        unsettled = self._unsettled
-        entries = [entry for uid in uids if (entry := unsettled.get(uid)) is not None]
-        for entry in entries:
-            entry.holder = holder
-        return entries
+    def hold(self, uids: Iterable[int], holder: Undecided) -> tuple[list[Entry], list[int]]:
+        return self._claims.hold(uids, holder)
 
     def settle_held(self, outcome: pb.Outcome.ValueType, entries: list[Entry], now: int, *, staged: bool) -> None:
         # One that was settled otherwise meanwhile, because its gateway has told that again, is done with.
@@ -336,6 +321,9 @@ class StandardQueue:
             self._context.forget(entries, self.holding, durable=self._dispatcher.journalled)
         elif entries:
             self._come_back(outcome, entries, now)
+
+    def settle_coming(self, outcome: pb.Outcome.ValueType, uids: Sequence[int], holder: Undecided, now: int) -> None:
+        self.settle(outcome, uids if outcome in FINAL else self._claims.still(uids, holder), now)
 
     def _settled_on_disk(self, outcome: pb.Outcome.ValueType, entries: list[Entry]) -> None:
         """The journal has their dequeue: accepted, or rejected where nobody wants dead letters."""
@@ -351,6 +339,9 @@ class StandardQueue:
             entry.holder = holder
         if holder is None:
             self.settle(pb.ABANDON, uids_of(entries), now)
+
+    def let_go(self, uids: Sequence[int], holder: Undecided) -> list[Entry]:
+        return self._claims.let_go(uids, holder)
 
     # -------------------------------------------------------------- life
 

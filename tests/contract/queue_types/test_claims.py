@@ -71,3 +71,74 @@ def test_old_claims_are_forgotten(make: Make) -> None:
     machine.consumer(held=[1], again=True)
     machine.publish(1, now=60_001)
     assert machine.link.uids() == [1]
+
+
+def test_settled_in_a_transaction_before_the_message(make: Make) -> None:
+    """A message that a client has had, and acknowledged in a transaction, is done with when it is sent again."""
+    machine, transaction = make(durable=True), Undecided()
+    machine.consumer(held=[1, 2, 3], again=True)
+    assert machine.queue.hold([1, 2, 77], transaction) == ([], [1, 2])
+    machine.publish(1, persistent=True)  # the first comes while nothing is decided
+    machine.queue.settle_coming(pb.ACCEPT, [1, 2], transaction, 0)
+    machine.publish(2, persistent=True)
+    machine.queue.release_held_by(machine.link, 0)
+    assert machine.link.uids() == [3]
+    assert sum(map(len, machine.draft.dequeues.values())) == 2
+
+
+def test_a_transaction_before_the_message_is_off(make: Make) -> None:
+    """A message that came meanwhile, and one that comes later, are with who claims them, as if nothing had been."""
+    machine, transaction = make(), Undecided()
+    machine.consumer(held=[1, 2], again=True)
+    machine.queue.hold([1, 2], transaction)
+    machine.publish(1)
+    entries = machine.queue.let_go([1, 2], transaction)
+    assert [entry.message.uid for entry in entries] == [1]
+    assert list(transaction.heirs.items()) == [(entries[0], machine.link)]
+    machine.queue.unhold(entries, machine.link, 0)
+    machine.publish(1)
+    assert machine.link.taken() == []
+    machine.queue.settle(pb.RELEASE, [1, 2], 0)
+    assert machine.link.uids() == [1, 2]
+
+
+def test_who_claims_is_gone_before_a_transaction_is_decided(make: Make) -> None:
+    """What is committed counts though the consumer, or its gateway, has left meanwhile; what is not is anybody's."""
+    for end in (
+        lambda machine, gone: machine.queue.release_held_by(gone, 0),
+        lambda machine, _gone: machine.queue.settle(pb.ABANDON, [1, 2], 0),
+    ):
+        machine, gone, transaction, other = make(), FakeLink(), Undecided(), Undecided()
+        machine.consumer()
+        machine.consumer(held=[1, 2], again=True, link=gone, messages=0)
+        machine.queue.hold([1], transaction)
+        machine.queue.hold([2], other)
+        end(machine, gone)
+        machine.queue.settle_coming(pb.ACCEPT, [1], transaction, 0)
+        assert machine.queue.let_go([2], other) == []
+        machine.publish(2)
+        assert machine.link.uids() == [2]
+
+
+def test_given_back_before_a_transaction_is_decided(make: Make) -> None:
+    """A transaction does not give back what its gateway has given back before, and others have."""
+    machine, transaction = make(), Undecided()
+    machine.consumer(held=[1, 2], again=True)
+    machine.queue.hold([1, 2], transaction)
+    machine.queue.settle(pb.RELEASE, [1], 0)
+    machine.publish(1)
+    assert machine.link.uids() == [1]
+    machine.queue.settle_coming(pb.RELEASE, [1, 2], transaction, 0)
+    machine.publish(1)
+    assert machine.link.uids() == [2]
+
+
+def test_claimed_again_before_a_transaction_is_decided(make: Make) -> None:
+    """A gateway that comes again has what its transaction does not settle in the end."""
+    machine, transaction, again = make(), Undecided(), FakeLink()
+    machine.consumer(held=[1], again=True)
+    machine.queue.hold([1], transaction)
+    machine.queue.claim([1], again, 0)
+    machine.publish(1)
+    machine.queue.let_go([1], transaction)
+    assert list(transaction.heirs.values()) == [again]

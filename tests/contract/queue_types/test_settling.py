@@ -142,8 +142,8 @@ def test_transaction_holds_entries_until_decided(make: Make) -> None:
     machine.consumer()
     machine.publish(2)
     machine.link.taken()
-    transaction = object()
-    entries = machine.queue.hold([1, 2], transaction)
+    transaction = Undecided()
+    entries, _ = machine.queue.hold([1, 2], transaction)
     machine.queue.release_held_by(machine.link, 0)
     assert machine.link.taken() == []
     machine.queue.unhold(entries[:1], machine.link, 0)
@@ -158,7 +158,7 @@ def test_transaction_whose_consumer_is_gone(make: Make) -> None:
     machine.consumer(messages=2)
     machine.publish(2)
     transaction = Undecided()
-    entries = machine.queue.hold([1, 2], transaction)
+    entries, _ = machine.queue.hold([1, 2], transaction)
     machine.queue.settle(pb.ABANDON, [1, 2], 0)
     assert machine.queue.ready_count == 0
     assert set(transaction.heirs.values()) == {None}
@@ -172,6 +172,6 @@ def test_transaction_of_a_link_that_is_gone(make: Make) -> None:
     machine = make()
     machine.consumer(messages=1)
     machine.publish(1)
-    entries = machine.queue.hold([1], object())
+    entries, _ = machine.queue.hold([1], Undecided())
     machine.queue.unhold(entries, None, 0)
     assert machine.queue.ready_count == 1

@@ -1,0 +1,49 @@
+"""Transactions that settle what a client had from a former owner, and what its publisher sends again only later."""
+
+from __future__ import annotations
+
+import pytest
+
+from services.rpc import queue_pb2 as pb
+from tests.support.queue_house import House
+
+PREPARE, COMPLETE, ABORT = pb.TransactionStep.PREPARE, pb.TransactionStep.COMPLETE, pb.TransactionStep.ABORT
+UID = 1002 << 39 | 1
+
+
+@pytest.mark.parametrize("step", [COMPLETE, ABORT])
+@pytest.mark.parametrize("comes", ["before", "after"])
+async def test_the_message_comes(house: House, step: pb.TransactionStep.Step.ValueType, comes: str) -> None:
+    """Before the decision or after it: what is committed is done with, else the client has the message as before."""
+    queue_id = await house.declare("q", durable=True)
+    link, publisher = await house.link(origin=1001), await house.link(origin=1002)
+    queue = house.queues["queue-1"]._host.registry.queues[queue_id]
+    await link.attach(queue_id, held=[UID], again=True)
+    settle = pb.Settle(queue_id=queue_id, uids=[UID], transaction=7)
+    await link.send(settles=[settle], transactions=[pb.TransactionStep(transaction=7, step=PREPARE)])
+    await link.until(lambda: any(frame.prepared for frame in link.frames))
+    if comes == "before":
+        await publisher.publish(queue_id, [b"1"], uids=[UID], persistent=True, resent=True)
+    await link.send(transactions=[pb.TransactionStep(transaction=7, step=step)])
+    await link.until(lambda: any(frame.completed for frame in link.frames))
+    if comes == "after":
+        await publisher.publish(queue_id, [b"1"], uids=[UID], persistent=True, resent=True)
+    assert [entry.message.uid for entry in queue.entries()] == ([] if step == COMPLETE else [UID])
+    await link.close()
+    await publisher.attach(queue_id)
+    if step == ABORT:
+        await publisher.until(lambda: publisher.uids == [UID])
+    assert await publisher.ready(queue_id, 1) == 0
+
+
+async def test_the_partition_leaves(house: House) -> None:
+    """What is committed after that is told to the gateway, which tells the next owner."""
+    queue_id = await house.declare("q")
+    link, host = await house.link(), house.queues["queue-1"]._host
+    await link.attach(queue_id, held=[UID], again=True)
+    settle = pb.Settle(queue_id=queue_id, uids=[UID], transaction=7)
+    await link.send(settles=[settle], transactions=[pb.TransactionStep(transaction=7, step=PREPARE)])
+    await link.until(lambda: any(frame.prepared for frame in link.frames))
+    host.registry.drop(host.registry.partition_of(queue_id))  # type: ignore[arg-type]
+    await link.send(transactions=[pb.TransactionStep(transaction=7, step=COMPLETE)])
+    await link.until(lambda: [list(each.uids) for frame in link.frames for each in frame.unsettled] == [[UID]])
