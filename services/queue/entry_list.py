@@ -2,16 +2,19 @@
 
 Consumers that may take any entry share the list's front: what is taken is unlinked at once, so no garbage is left
 behind it. An entry that comes back has its old position and is kept, sorted, beside the chain: usually before it all.
+It is sorted in when one is to leave: a great deal may come back one by one, and to find its place each time takes long.
 A browser has a view of its own that remembers the position it has seen and follows the chain from there.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator
 from operator import attrgetter
 
 from services.queue.entry import ACQUIRED, AVAILABLE, GONE, Entry
+
+_SEARCH = 16  # entries that are looked at, about, to find the place of one among many
 
 
 def _descending(entry: Entry) -> int:
@@ -21,12 +24,13 @@ def _descending(entry: Entry) -> int:
 class EntryList:
     """Available entries in order of position. `count` and `size` (bytes of bodies) are of those that are available."""
 
-    __slots__ = ("_head", "_returned", "_tail", "count", "size")
+    __slots__ = ("_back", "_head", "_returned", "_tail", "count", "size")
 
     def __init__(self) -> None:
         self._head: Entry | None = None
         self._tail: Entry | None = None
         self._returned: list[Entry] = []  # lowest position last, where taking it is cheap
+        self._back: list[Entry] = []  # what has come back since; lowest position last, the others in any order
         self.count = 0
         self.size = 0
 
@@ -46,26 +50,42 @@ class EntryList:
 
     def put_back(self, entries: list[Entry]) -> None:
         """Makes acquired entries available again, at their places."""
+        back = self._back
         for entry in entries:
             entry.state = AVAILABLE
             self.size += len(entry.message.body)
+            if back and back[-1].position < entry.position:
+                back.append(back[-1])
+                back[-2] = entry
+            else:
+                back.append(entry)
         self.count += len(entries)
-        self._returned.extend(entries)
-        self._returned.sort(key=_descending)
+
+    def _sort_in(self) -> None:
+        """What has come back to its place: few find it one by one, many are sorted with the others."""
+        if not self._back:
+            return
+        back, self._back = self._back, []
+        if _SEARCH * len(back) < len(self._returned):
+            for entry in back:
+                insort(self._returned, entry, key=_descending)
+        else:
+            self._returned.extend(back)
+            self._returned.sort(key=_descending)
 
     def peek(self) -> Entry | None:
         """The first available entry; stays where it is."""
-        returned, head = self._returned, self._head
-        while returned and returned[-1].state != AVAILABLE:
-            returned.pop()
-        while head is not None and head.state != AVAILABLE:
-            head = self._unlink(head)
-        if returned and (head is None or returned[-1].position < head.position):
-            return returned[-1]
-        return head
+        first = self._head
+        while first is not None and first.state != AVAILABLE:
+            first = self._unlink(first)
+        for some in (self._returned, self._back):
+            if some and (first is None or some[-1].position < first.position):
+                first = some[-1]
+        return first
 
     def pop(self) -> Entry | None:
         """Acquires the first available entry and takes it out."""
+        self._sort_in()
         entry = self.peek()
         if entry is None:
             return None
@@ -79,6 +99,7 @@ class EntryList:
     def take(self, limit: int, size: int, now: int, expired: list[Entry]) -> list[Entry]:
         """Acquires entries until there are `limit` or they weigh `size`; `expired` gets those past their time."""
         taken: list[Entry] = []
+        self._sort_in()
         while self._returned and len(taken) < limit and size > 0 and (entry := self.pop()) is not None:
             if entry.expires and entry.expires <= now:
                 expired.append(entry)
@@ -116,6 +137,7 @@ class EntryList:
 
     def acquire(self, uids: set[int]) -> list[Entry]:
         """Acquires the available entries of these messages wherever they stand, and takes them out."""
+        self._sort_in()
         found = [entry for entry in self._returned if entry.state == AVAILABLE and entry.message.uid in uids]
         for entry in found:
             self._acquired(entry)
@@ -153,6 +175,7 @@ class EntryList:
 
     def view(self, seen: int) -> Iterator[Entry]:
         """Available entries with positions above `seen`, in order. Ends when the list is changed under it."""
+        self._sort_in()
         returned = self._returned
         index = bisect_left(returned, -seen, key=_descending) - 1
         entry = self._head

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
 from services.queue.entry import AVAILABLE, Entry
@@ -42,3 +44,55 @@ def test_acquire_again(entries: EntryList) -> None:
         entries.put_back(taken)
         assert [entry.state for entry in taken] == [AVAILABLE] * 2
     assert uids(entries.clear()) == list(range(10))
+
+
+def test_what_comes_back_in_any_order(entries: EntryList) -> None:
+    """Has its place whenever something is taken or looked at, however much came back before and since."""
+    draw = random.Random(1)
+    entries.extend([Entry(Message(uid, b"", b"x", RUN), uid) for uid in range(10, 100)], 90)
+    away, ready = uids(taken := entries.take(100, 1000, 0, [])), set[int]()
+    draw.shuffle(away)
+    by_uid = {entry.message.uid: entry for entry in taken}
+    while away:
+        some = [away.pop() for _ in range(min(len(away), draw.choice([1, 1, 1, 40])))]
+        entries.put_back([by_uid[uid] for uid in some])
+        ready.update(some)
+        first = entries.peek()
+        assert first is not None
+        assert first.message.uid == min(ready)
+        if draw.random() < 0.3:
+            assert uids(list(entries.view(20))) == sorted(uid for uid in ready if uid > 20)
+        elif draw.random() < 0.3:
+            assert entries.pop() is first
+            ready.discard(first.message.uid)
+    assert uids(entries.clear()) == sorted(ready)
+
+
+class Watched(Entry):
+    """Counts how often its place is asked for."""
+
+    asked = 0
+
+    @property
+    def position(self) -> int:  # type: ignore[override]
+        Watched.asked += 1
+        return self.message.uid
+
+    @position.setter
+    def position(self, _value: int) -> None: ...
+
+
+@pytest.mark.parametrize("looks", [False, True])
+@pytest.mark.parametrize("order", [1, -1])
+def test_much_comes_back_one_by_one(entries: EntryList, order: int, *, looks: bool) -> None:
+    """Little is looked at for each of them, however much is there: a client decides how many there are."""
+    entries.clear()
+    entries.extend([Watched(Message(uid, b"", b"x", RUN), uid) for uid in range(5000)], 5000)
+    taken = entries.take(5000, 5000, 0, [])
+    Watched.asked = 0
+    for entry in taken[::order]:
+        entries.put_back([entry])
+        if looks:
+            entries.peek()
+    assert uids(entries.clear()) == list(range(5000))
+    assert Watched.asked < 40 * 5000
