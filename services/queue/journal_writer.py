@@ -123,7 +123,7 @@ class JournalWriter:
             frames[-1].dequeues.add(batch=batch, indexes=indexes)
             size += _INDEX * len(indexes)
             for partition in fences:
-                self._add_departures(frames[-1], partition, partition.known.departing(batch, again=True))
+                self._add_departures(frames[-1], partition, batch, partition.known.departing(batch, again=True))
         return [self.append(frame) for frame in frames]
 
     def append(self, frame: store_pb2.JournalFrame) -> asyncio.Future[store_pb2.JournalAck]:
@@ -187,7 +187,7 @@ class JournalWriter:
         answer.add_done_callback(partial(self._answered, turn, fences))
 
     def _frame(self, turn: _Turn, fences: dict[int, Partition]) -> store_pb2.JournalFrame:
-        frame = store_pb2.JournalFrame()
+        frame = store_pb2.JournalFrame(apart=True)
         for content, partitions, _ in turn.contents:
             add_content(frame, content, self._ids.take()[0])
             fences.update(partitions)
@@ -202,12 +202,12 @@ class JournalWriter:
         partition = changes.partition
         for batch, indexes in changes.dequeues.items():
             frame.dequeues.add(batch=batch, indexes=indexes)
-            self._add_departures(frame, partition, partition.known.departing(batch))
+            self._add_departures(frame, partition, batch, partition.known.departing(batch))
         for batch, upto in changes.delivered.items():
             frame.delivered.add(batch=batch, upto=upto)
 
     def _add_departures(
-        self, frame: store_pb2.JournalFrame, partition: Partition, departures: Iterable[Departure]
+        self, frame: store_pb2.JournalFrame, partition: Partition, batch: int, departures: Iterable[Departure]
     ) -> None:
         for origin, upto, columns in departures:
             frame.taken.add(
@@ -217,6 +217,7 @@ class JournalWriter:
                 upto=upto,
                 messages=columns.SerializeToString(),
             )
+            frame.taken_of.append(batch)
 
     def _answered(
         self, turn: _Turn, partitions: dict[int, Partition], answer: asyncio.Future[store_pb2.JournalAck]

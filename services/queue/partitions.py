@@ -16,7 +16,7 @@ from services.common.partition import lease_name, partition_in
 from services.queue.context import QueueContext
 from services.queue.dead_letter_office import DeadLetterOffice
 from services.queue.expected import ANYBODY
-from services.queue.hand_over import frames, unwritten
+from services.queue.hand_over import Row, frames, unwritten
 from services.queue.host import Host
 from services.queue.journal_draft import PartitionDraft
 from services.queue.known import Known
@@ -71,6 +71,7 @@ class Partitions:
         self._moving: asyncio.Task[None] | None = None
         self._settled = asyncio.Event()  # has what it wants and serves it
         self._wanting = True
+        self._room = True  # at the store
         self._balanced: store_pb2.KeepAliveReply | None = None  # by which nothing was to be moved
 
     async def join(self, leases: Leases) -> None:
@@ -153,9 +154,13 @@ class Partitions:
         self._pins, self._balanced = pins, None
         self._look_again()
 
-    def owners_changed(self, owners: Container[int]) -> None:
-        """Partitions have changed hands; one that nobody has may be for this process, and every moment counts."""
-        if any(number not in owners for number in range(self._count)):
+    def owners_changed(self, owners: Container[int], *, room: bool = True) -> None:
+        """Partitions have changed hands; one that nobody has may be for this process, and every moment counts.
+
+        `room`: whether the store has some for what is handed over; without, no partition is moved.
+        """
+        grown, self._room = room and not self._room, room
+        if grown or any(number not in owners for number in range(self._count)):
             self._look_again()
 
     def _look_again(self) -> None:
@@ -180,7 +185,7 @@ class Partitions:
         self._balanced = None if acquire or release or view.joining else reply
         self._leases.acquire([lease_name(number) for number in acquire])
         self._check_settled()
-        moving = [self._host.registry.partitions[number] for number in release]
+        moving = [self._host.registry.partitions[number] for number in release if self._room]
         if moving and (self._moving is None or self._moving.done()):
             self._moving = self._host.tasks.start(self._move(moving), "hand over partitions")
 
@@ -221,17 +226,35 @@ class Partitions:
 
     async def _write_out(self, partition: Partition) -> bool:
         """False when the partition was lost meanwhile, or not all of it could be written; it goes all the same."""
+        partition.state = State.WRITTEN
+        rows = unwritten(partition, self._office.letters_of(partition))
+        writing = asyncio.get_running_loop().create_task(self._write_all(partition, rows), name="write a partition out")
         try:
-            return await self._write_all(partition)
+            await self._written(partition, rows, writing)
+            return writing.done() and writing.result()
         except Exception as fault:  # noqa: BLE001 - it is nobody's to serve until it goes
             contained("writing down what the next owner gets", fault, partition=partition.number)
             return False
+        finally:
+            writing.cancel()
 
-    async def _write_all(self, partition: Partition) -> bool:
+    async def _written(self, partition: Partition, rows: list[Row], writing: asyncio.Task[bool]) -> None:
+        """Returns when that is done, or the store has no room for it and nothing would be lost without.
+
+        Nobody serves it meanwhile, and it may be what its consumers take that makes room.
+        """
+        while not writing.done():
+            await asyncio.wait((writing,), timeout=_PATIENCE)
+            if not writing.done() and not self._room and all(row.entry.part is not None for row in rows):
+                log.info(
+                    "the store has no room for what is handed over, the next owner reads back what is on disk",
+                    partition=partition.number,
+                )
+                return
+
+    async def _write_all(self, partition: Partition, rows: list[Row]) -> bool:
         """Puts everything into the journal that is not there."""
         writer = self._host.writer
-        partition.state = State.WRITTEN
-        rows = unwritten(partition, self._office.letters_of(partition))
         await writer.drained()
         for frame in frames(partition, rows, self._host.take_id):
             if partition.state is not State.WRITTEN:

@@ -140,7 +140,7 @@ class Service:
         """Dead letters go to queue processes as a gateway's messages do, this very process among them."""
         table = PartitionTable()
         self._tasks.start(table.follow(self._store.watch_leases(ROLE)), "lease table")
-        table.listeners.append(lambda: self._partitions.owners_changed(table.owners))
+        table.listeners.append(lambda: self._partitions.owners_changed(table.owners, room=not table.unwritable))
         definitions = self._topology.queues
 
         def partition_of(queue_id: int) -> int | None:

@@ -5,7 +5,8 @@ between the decision and the disk. A group that cannot be written is tried again
 that is full or broken makes everybody wait, and loses nothing.
 
 So that it does not get full, messages for which there is no room wait before they are part of a group, and with them
-what their writer has sent after them: it may refer to them. Leases, records and other writers go on.
+what their writer has sent after them: it may refer to them. What frees room goes ahead of it, and leases, records and
+other writers go on.
 """
 
 from __future__ import annotations
@@ -41,10 +42,15 @@ class _Submitted(NamedTuple):
     weight: int
     writer: int
     moot: Callable[[], bool]
+    ahead: Callable[[set[int]], Work | None]
 
 
 def _never() -> bool:
     return False
+
+
+def _nothing(_held: set[int]) -> None:
+    return None
 
 
 class Committer:
@@ -62,13 +68,23 @@ class Committer:
         self._held = False  # what waits, for room
         self._wake = asyncio.Event()
 
-    def submit(self, work: Work, weight: int = 0, writer: int = 0, moot: Callable[[], bool] = _never) -> None:
+    def submit(
+        self,
+        work: Work,
+        weight: int = 0,
+        writer: int = 0,
+        moot: Callable[[], bool] = _never,
+        ahead: Callable[[set[int]], Work | None] = _nothing,
+    ) -> None:
         """Queues `work` for the next group that has room for it.
 
         `weight`: bytes of messages in it; `moot` tells whether it would write none of them any more, by what has been
         decided meanwhile. Work of one `writer` keeps its order, and of none (0) as far as it weighs nothing.
+
+        `ahead` gives what can be written of it while it waits: `work` itself when that is all. It is asked again and
+        again, and given the entry batches that wait before it with the same writer, to which it adds its own.
         """
-        self._waiting.append(_Submitted(work, weight, writer, moot))
+        self._waiting.append(_Submitted(work, weight, writer, moot, ahead))
         self._wake.set()
 
     async def run(self) -> None:
@@ -102,22 +118,24 @@ class Committer:
             work.written()
 
     def _take(self) -> list[Work]:
-        """What fits, in the order of submission; of a writer nothing behind what does not."""
+        """What fits, in the order of submission; of a writer behind what does not, what can go ahead."""
         submitted, self._waiting = self._waiting, []
         room = self._disk.room_for_messages() if submitted else None
         if room is None:
             return [each.work for each in submitted]
         taken: list[Work] = []
-        behind: set[int] = set()
+        behind: dict[int, set[int]] = {}
         for each in submitted:
             fits = each.weight <= room
             if each.writer not in behind and (fits or each.moot()):
                 room -= each.weight if fits else 0
                 taken.append(each.work)
-            else:
+                continue
+            ahead = each.ahead(behind.setdefault(each.writer, set()) if each.writer else set())
+            if ahead is not None:
+                taken.append(ahead)
+            if ahead is not each.work:
                 self._waiting.append(each)
-                if each.writer:
-                    behind.add(each.writer)
         self._hold(min((each.weight for each in self._waiting if each.weight), default=0))
         return taken
 

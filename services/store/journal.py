@@ -15,14 +15,20 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable
 
 from services.rpc.store_pb2 import JournalAck, JournalFrame
-from services.store.committer import Committer
+from services.store.committer import Committer, Work
 from services.store.draft import LIMIT, Draft
 from services.store.fencing import Epochs
+from services.store.freeing import Freeing
 from services.store.provider import RefusalRow
 from services.store.transactions import Transactions
 
 # Read ahead from one writer while its earlier frames are being written; beyond it the transport holds it back.
+# What waits for room does not count: behind it may be what frees some. Of that its own windows let nobody send much.
 READ_AHEAD = 32 << 20
+
+
+def _unheard() -> None:
+    return None
 
 
 class Journal:
@@ -41,14 +47,21 @@ class Journal:
         self._refusals = {(row.writer, row.sequence): row.answer for row in refusals}
 
     def append(
-        self, writer: int, frame: JournalFrame, answer: Callable[[JournalAck], None], size: int | None = None
+        self,
+        writer: int,
+        frame: JournalFrame,
+        answer: Callable[[JournalAck], None],
+        size: int | None = None,
+        aside: Callable[[], None] = _unheard,
     ) -> None:
-        """Queues a frame of so many bytes; `answer` is called when its fate is durable."""
+        """Queues a frame of so many bytes; `answer` is called when its fate is durable, in the order of the writer's
+        frames but for those of transactions. `aside` is called when it has to wait for room.
+        """
         # Of what is staged nothing is written before it is decided.
         brings = frame.contents and not frame.transaction
         weight = 0 if not brings else frame.ByteSize() if size is None else size
-        append = Append(self, writer, frame, answer)
-        self._committer.submit(append, weight, writer, append.is_moot)
+        append = Append(self, writer, frame, answer, aside)
+        self._committer.submit(append, weight, writer, append.is_moot, append.ahead)
 
     def is_moot(self, writer: int, frame: JournalFrame) -> bool:
         """Whether nothing of a frame would be written: it was before, or all that it is for is somebody else's."""
@@ -72,6 +85,11 @@ class Journal:
         if sequence < LIMIT:
             self._writers[writer] = draft.changes.writers[writer] = sequence
         return ack
+
+    def free(self, writer: int, part: JournalFrame, draft: Draft) -> None:
+        """Puts into the group what of a frame goes ahead of it."""
+        if not self.is_moot(writer, part) and not draft.fault(part):
+            draft.add(part, self._epochs.refused(part.fences))
 
     def _stage(self, writer: int, frame: JournalFrame, draft: Draft) -> JournalAck:
         """Not numbered on disk: what was staged is gone after a crash, and must be taken again."""
@@ -100,20 +118,39 @@ class Journal:
 class Append:
     """One frame on its way through the committer."""
 
-    __slots__ = ("_ack", "_answer", "_frame", "_journal", "_writer")
+    __slots__ = ("_ack", "_answer", "_aside", "_frame", "_freeing", "_journal", "_writer")
 
     def __init__(
-        self, journal: Journal, writer: int, frame: JournalFrame, answer: Callable[[JournalAck], None]
+        self,
+        journal: Journal,
+        writer: int,
+        frame: JournalFrame,
+        answer: Callable[[JournalAck], None],
+        aside: Callable[[], None],
     ) -> None:
         self._journal = journal
         self._writer = writer
         self._frame = frame
         self._answer = answer
+        self._aside = aside
+        self._freeing: Freeing | None = None  # once it waits
         self._ack: JournalAck
 
     def is_moot(self) -> bool:
         """As Journal says."""
         return self._journal.is_moot(self._writer, self._frame)
+
+    def ahead(self, held: set[int]) -> Work | None:
+        """As Committer.submit says. Nothing is written of what is staged: it can go if it refers to nothing `held`."""
+        frame = self._frame
+        if self._freeing is None:
+            self._freeing = Freeing(frame)
+            self._aside()
+        if frame.transaction:
+            return None if any(dequeue.batch in held for dequeue in frame.dequeues) else self
+        held.update(batch.id for batch in frame.entries)
+        part = self._freeing.ahead(held)
+        return part and Ahead(self._journal, self._writer, part)
 
     def prepare(self, draft: Draft) -> None:
         self._ack = self._journal.accept(self._writer, self._frame, draft)
@@ -122,13 +159,28 @@ class Append:
         self._answer(self._ack)
 
 
+class Ahead:
+    """What of a frame does not wait with it."""
+
+    def __init__(self, journal: Journal, writer: int, part: JournalFrame) -> None:
+        self._journal = journal
+        self._writer = writer
+        self._part = part
+
+    def prepare(self, draft: Draft) -> None:
+        self._journal.free(self._writer, self._part, draft)
+
+    def written(self) -> None:
+        """Its frame is answered in its turn."""
+
+
 class Stream:
     """One writer's connection: reads ahead only so far, and gives acknowledgements as they come."""
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
-        self._sizes: deque[int] = deque()
-        self._bytes = 0
+        self._open = 0  # frames without an answer …
+        self._bytes = 0  # … and those in them that do not wait for room
         self._acks: deque[JournalAck] = deque()
         self._changed = asyncio.Event()
         self._room = asyncio.Event()
@@ -139,9 +191,10 @@ class Stream:
         """Appends what comes until the writer ends."""
         async for frame in frames:
             size = frame.ByteSize()
-            self._sizes.append(size)
+            self._open += 1
             self._bytes += size
-            self._journal.append(writer, frame, self._answer, size)
+            counted = _Counted(self, size)
+            self._journal.append(writer, frame, counted.answer, size, counted.release)
             if self._bytes > READ_AHEAD:
                 self._room.clear()
                 await self._room.wait()
@@ -149,18 +202,41 @@ class Stream:
         self._changed.set()
 
     async def acks(self) -> AsyncIterator[JournalAck]:
-        """Answers in the order of the frames, until the last frame of an ended writer is answered."""
+        """Answers as Journal gives them, until the last frame of an ended writer is answered."""
         while True:
             while self._acks:
                 yield self._acks.popleft()
-            if self._ended and not self._sizes:
+            if self._ended and not self._open:
                 return
             await self._changed.wait()
             self._changed.clear()
 
-    def _answer(self, ack: JournalAck) -> None:
-        self._bytes -= self._sizes.popleft()
+    def answer(self, ack: JournalAck) -> None:
+        """A frame's fate is durable."""
+        self._open -= 1
         self._acks.append(ack)
         self._changed.set()
+
+    def release(self, size: int) -> None:
+        """So many bytes do not count any more."""
+        self._bytes -= size
         if self._bytes <= READ_AHEAD:
             self._room.set()
+
+
+class _Counted:
+    """A frame and its bytes, as long as they count."""
+
+    __slots__ = ("_size", "_stream")
+
+    def __init__(self, stream: Stream, size: int) -> None:
+        self._stream = stream
+        self._size = size
+
+    def answer(self, ack: JournalAck) -> None:
+        self.release()
+        self._stream.answer(ack)
+
+    def release(self) -> None:
+        size, self._size = self._size, 0
+        self._stream.release(size)

@@ -45,7 +45,7 @@ class Transactions:
 
         Aborts unless there are exactly `parts` and all their fences hold; 0 where nothing is durable.
         """
-        weight = sum(frame.ByteSize() for frame in self._staged.get(transaction, {}).values())
+        weight = sum(frame.ByteSize() for frame in self._staged.get(transaction, {}).values() if frame.contents)
         return await self._decide(Decision(self, transaction, parts), weight)
 
     async def resolve(self, transaction: int) -> TransactionOutcome:

@@ -189,6 +189,7 @@ KINDS: dict[str, tuple[float, Draw]] = {
     "tear": (0.2, _tear),
     "slow": (0.1, _between("slow")),
     "disk_full": (0.06, _disk("disk_full")),
+    "disk_low": (0.12, _disk("disk_low")),
     "disk_fails": (0.06, _disk("disk_fails")),
     "disk_slow": (0.2, _disk("disk_slow")),
     "jump": (0.05, _jump),

@@ -111,6 +111,7 @@ def disturb(world: World) -> None:
             lambda: cluster.tear(a, b),
             lambda: cluster.slow(a, b, seconds),
             lambda: cluster.disk_full(seconds),
+            lambda: cluster.disk_low(seconds),
             lambda: cluster.disk_fails(seconds),
             lambda: cluster.disk_slow(seconds),
             lambda: cluster.jump_clock(process, draw.uniform(-5000, 5000)),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+from services.common.disk import Room
 from services.rpc.queue_pb2 import PublishBatch
 from services.rpc.store_pb2 import Delivered, Dequeue, EntryBatch, EntryColumns, Fence, Floor, JournalFrame, Taken
 from services.store.compaction import compact
@@ -24,6 +25,30 @@ async def test_recovers_what_was_acknowledged(house: House) -> None:
         assert batch.columns == frame.contents[0].columns
         assert sorted(batch.dequeued) == [0, 2]
         assert batch.delivered_upto == 3
+        await house.restart()
+
+
+async def test_what_goes_ahead_for_room_is_there_once(house: House) -> None:
+    """What frees room is written while its frame waits for some, and stays so when that is written, or sent again."""
+    await house.append(enqueue(10, 3))
+    frames = [enqueue(20, 1, apart=True), dequeue(10, 0, apart=True)]
+    frames[0].dequeues.add(batch=10, indexes=[2])
+    frames[1].delivered.add(batch=10, upto=2)
+    frames[1].taken.add(id=5, partition=1, origin=7, upto=30, messages=b"known")
+    frames[1].taken_of.append(10)
+    for attempt in range(3):
+        if attempt < 2:
+            house.engine._disk._room = lambda: Room(0, 1 << 30)
+        held = [house.append(frame, sequence=frame.sequence) for frame in frames]
+        if attempt < 2:
+            await house.acquire(f"partition/{attempt}")  # a group that is written behind it
+            assert not any(done.done() for done in held)
+        else:
+            await asyncio.wait_for(asyncio.gather(*held), 5)
+        first, batch, *_ = await house.recovered()
+        assert [(taken.id, taken.messages) for taken in first.taken] == [(5, b"known")]
+        assert (sorted(batch.dequeued), batch.delivered_upto) == ([0, 2], 2)
+        assert list(await house.alive()) == ([10] if attempt < 2 else [10, 20])
         await house.restart()
 
 

@@ -139,7 +139,9 @@ class Facts:
     def owners_may_die(self) -> bool:
         """Whether an owner may have gone without handing over: transient messages go with it."""
         killed = self.faults("kill", of="queue-") or self.faults("kill", of="store")
-        return bool(killed or self.faults(*_DEADLY))
+        # What is handed over needs room, and who is told to stop does not wait for it for ever.
+        unwritten = self.faults("disk_low") and self.faults("stop")
+        return bool(killed or unwritten or self.faults(*_DEADLY))
 
     def may_be_deaf(self, gateway: str) -> bool:
         """Whether what its clients hold may have been given to others, because a new owner did not hear it in time."""

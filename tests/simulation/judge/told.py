@@ -14,7 +14,10 @@ from tests.simulation.judge.facts import Facts, Violation, told
 from tests.simulation.judge.lost import promised
 
 # What may happen without anything missing in the record: nobody is killed, and everybody can reach the bus.
-_WHOLE = {"move", "tear", "slow", "disk_slow", "disk_full", "disk_fails", "add_queue_process", "start_again"}
+_WHOLE = {
+    "move", "tear", "slow", "disk_slow", "disk_full", "disk_low", "disk_fails", "add_queue_process",
+    "start_again",
+}  # fmt: skip
 _THERE = {"enqueued", "recovered", "dropped", "dead_lettered"}
 
 

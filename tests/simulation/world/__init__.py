@@ -39,6 +39,7 @@ hosts of clients where two ends are named. A fault that makes no sense at the mo
     cluster.tear(a, b)                        # connections between the two break now, perhaps after part of a frame
     cluster.slow(a, b, seconds)               # delays a hundred times as long
     cluster.disk_full(seconds)                # every commit fails, nothing is written
+    cluster.disk_low(seconds)                 # hardly any room for messages: the store lets them wait
     cluster.disk_fails(seconds)               # commits fail, some of them after they were written
     cluster.disk_slow(seconds)
     cluster.jump_clock(name, seconds)         # wall clock of one process, either way

@@ -185,6 +185,10 @@ class Cluster:
         """Nothing can be written."""
         self._disk.full_until = self._loop.now + seconds
 
+    def disk_low(self, seconds: float) -> None:
+        """There is room for little more than what is no message."""
+        self._disk.low_until = self._loop.now + seconds
+
     def disk_fails(self, seconds: float) -> None:
         """Most commits fail."""
         self._disk.fails_until = self._loop.now + seconds

@@ -7,11 +7,15 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from random import Random
 
+from services.common.disk import Room
 from services.store.provider import Changes, StoredBatch
 from services.store.providers.memory import MemoryProvider
 
 _SLOWER = 100.0
 _READS = 0.2  # share of the rows that have to be waited for
+_TOTAL = 1 << 30
+_NEVER = 8 << 20  # what messages never get of such a disk
+_LITTLE = (0, 0, 0, 0, 500, 2000)  # bytes that they do, doubled, while there is hardly any room
 
 
 class Disk:
@@ -19,14 +23,20 @@ class Disk:
 
     def __init__(self, random: Random, commit: float, now: Callable[[], float]) -> None:
         """`commit` is how long a commit takes in the mean."""
-        self.full_until = self.fails_until = self.slow_until = 0.0
+        self.full_until = self.fails_until = self.slow_until = self.low_until = 0.0
         self._random = random
         self._commit = commit
         self._now = now
 
     def heal(self) -> None:
         """It is as it should be."""
-        self.full_until = self.fails_until = self.slow_until = 0.0
+        self.full_until = self.fails_until = self.slow_until = self.low_until = 0.0
+
+    def room(self) -> Room:
+        """All of it, or hardly any: then others free and take some from moment to moment."""
+        if self._now() >= self.low_until:
+            return Room(_TOTAL, _TOTAL)
+        return Room(_NEVER + self._random.choice(_LITTLE), _TOTAL)
 
     def moment(self) -> float:
         """Half of a commit."""
@@ -54,6 +64,10 @@ class SimulatedProvider(MemoryProvider):
         self._origin = 0
         self._incarnation = 0
         self._disk = disk
+
+    def room(self) -> Room:
+        """As the disk has it."""
+        return self._disk.room()
 
     async def commit(self, changes: Changes) -> None:
         """Raises OSError, and then nothing was written."""

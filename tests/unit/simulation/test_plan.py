@@ -29,7 +29,19 @@ def test_swarm() -> None:
     assert not all(plan.faults for plan in plans)
     assert max(len(plan.faults) for plan in plans) >= 10
     kinds = {fault["do"] for plan in plans for fault in plan.faults}
-    assert kinds >= {"kill", "stop", "move", "pause", "cut", "tear", "slow", "disk_full", "suspend", "jump_clock"}
+    assert kinds >= {
+        "kill",
+        "stop",
+        "move",
+        "pause",
+        "cut",
+        "tear",
+        "slow",
+        "disk_full",
+        "disk_low",
+        "suspend",
+        "jump_clock",
+    }
 
 
 def _long() -> Plan:

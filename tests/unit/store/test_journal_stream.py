@@ -17,8 +17,16 @@ class SlowJournal:
     def __init__(self) -> None:
         self.taken: list[tuple[JournalFrame, Callable[[JournalAck], None]]] = []
 
-    def append(self, writer: int, frame: JournalFrame, answer: Callable[[JournalAck], None], size: int) -> None:
+    def append(
+        self,
+        writer: int,
+        frame: JournalFrame,
+        answer: Callable[[JournalAck], None],
+        size: int,
+        aside: Callable[[], None],
+    ) -> None:
         self.taken.append((frame, answer))
+        self.aside = aside
 
     def answer(self) -> None:
         frame, answer = self.taken.pop(0)
@@ -57,6 +65,25 @@ async def test_reads_ahead_only_so_far() -> None:
     assert [frame.sequence for frame, _ in journal.taken] == [2, 3]
     journal.answer()
     await asyncio.wait_for(reading, 1)
+
+
+async def test_reads_on_behind_what_waits_for_room() -> None:
+    """What may free room is behind it: what waits for some does not count, once, whatever comes of it."""
+    journal = SlowJournal()
+    stream = Stream(journal)  # type: ignore[arg-type]
+    large = [enqueue(number, 1, sequence=number) for number in range(1, 5)]
+    for frame in large:
+        frame.contents[0].columns = bytes(journal_module.READ_AHEAD + 1)
+    reading = asyncio.create_task(stream.read(1, frames(*large)))
+    await asyncio.sleep(0.01)
+    assert len(journal.taken) == 1
+    journal.aside()
+    await asyncio.sleep(0.01)
+    assert len(journal.taken) == 2
+    journal.answer()
+    await asyncio.sleep(0.01)
+    assert [frame.sequence for frame, _ in journal.taken] == [2]
+    reading.cancel()
 
 
 async def test_a_bug_ends_the_engine(house: House) -> None:

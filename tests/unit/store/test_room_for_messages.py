@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -50,7 +51,7 @@ async def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterato
     await house.stop()
 
 
-def large(number: int, mebibytes: float, **more: int) -> JournalFrame:
+def large(number: int, mebibytes: float, **more: Any) -> JournalFrame:
     """One message of that size."""
     frame = enqueue(number, 1, **more)
     frame.contents[0].columns = content(number, 1, size=int(mebibytes * _MIB)).columns
@@ -59,7 +60,8 @@ def large(number: int, mebibytes: float, **more: int) -> JournalFrame:
 
 async def turns() -> None:
     """Time in which whatever has room is written."""
-    await asyncio.sleep(0.05)
+    for _ in range(20):  # of the loop too, however slow the machine is
+        await asyncio.sleep(0.003)
 
 
 async def answer(done: asyncio.Future[JournalAck]) -> JournalAck:
@@ -67,7 +69,7 @@ async def answer(done: asyncio.Future[JournalAck]) -> JournalAck:
 
 
 async def test_messages_wait_and_the_rest_does_not(house: House) -> None:
-    """Without room messages wait, and what their writer sent after them; leases and other writers' dequeues go on."""
+    """Without room messages wait, and what their writer says of them; leases and other writers' dequeues go on."""
     await answer(house.append(large(1, 1), _OTHER))
     house.provider.free = 20 * _MIB
     late = [house.append(large(2, 10)), house.append(dequeue(2, 0))]
@@ -131,6 +133,124 @@ async def test_who_takes_over_fences_what_waits(house: House) -> None:
     assert (await answer(held)).fenced == ["partition/1"]
     await turns()
     assert not house.engine.leases._table.published("queue").unwritable
+    assert await house.alive() == {}
+
+
+async def test_dequeues_go_ahead_of_what_waits(house: House) -> None:
+    """What frees room does not wait behind its writer's messages, nor beside them; it is answered in its turn."""
+    await answer(house.append(enqueue(1, 2)))
+    await answer(house.append(enqueue(2, 1)))
+    house.provider.free = 10 * _MIB
+    mixed = large(3, 10, apart=True)
+    mixed.dequeues.add(batch=1, indexes=[0])
+    late = [house.append(mixed), house.append(dequeue(2, 0, apart=True))]
+    await turns()
+    assert await house.alive() == {1: [1]}
+    assert not any(done.done() for done in late)
+    house.provider.free = _TOTAL
+    assert [(await answer(done)).fenced for done in late] == [[], []]
+    assert await house.alive() == {1: [1], 3: [0]}
+
+
+async def test_no_dequeue_goes_ahead_of_its_entry(house: House) -> None:
+    """What is said of entries that wait is written behind them, while the rest of the same frame goes ahead."""
+    await answer(house.append(enqueue(1, 1)))
+    house.provider.free = 10 * _MIB
+    both = dequeue(1, 0, apart=True)
+    both.dequeues.add(batch=2, indexes=[0])
+    late = [house.append(large(2, 10)), house.append(large(3, 20)), house.append(both)]
+    await turns()
+    assert await house.alive() == {}
+    house.provider.free = 4 * _MIB + 25 * _MIB
+    await answer(late[0])
+    await turns()
+    assert await house.alive() == {}, "its dequeue came as soon as it was there"
+    house.provider.free = _TOTAL
+    await answer(late[2])
+    assert await house.alive() == {3: [0]}
+
+
+async def test_what_gives_up_a_place_for_another_waits(house: House) -> None:
+    """A frame that does not say that its dequeues stand for themselves is written whole or not at all."""
+    await answer(house.append(enqueue(1, 1)))
+    house.provider.free = 10 * _MIB
+    moved = large(2, 10)
+    moved.dequeues.add(batch=1, indexes=[0])
+    late = [house.append(moved), house.append(dequeue(1, 0))]
+    await turns()
+    assert await house.alive() == {1: [0]}
+    house.provider.free = _TOTAL
+    await answer(late[1])
+    assert await house.alive() == {2: [0]}
+
+
+async def test_what_is_known_goes_with_its_dequeue(house: House) -> None:
+    """Of what was taken that is written ahead which speaks of entries on disk, and nothing of those that wait."""
+    await answer(house.append(enqueue(1, 2)))
+    house.provider.free = 10 * _MIB
+    both = dequeue(1, 0, apart=True)
+    both.dequeues.add(batch=2, indexes=[0])
+    for batch in (1, 2):
+        both.taken.add(id=100 + batch, partition=1, origin=7, upto=batch + 1, messages=bytes([batch]))
+        both.taken_of.append(batch)
+    late = [house.append(large(2, 10)), house.append(both)]
+    await turns()
+    assert [taken.id for taken in (await house.recovered())[0].taken] == [101]
+    house.provider.free = _TOTAL
+    await answer(late[1])
+    assert [taken.id for taken in (await house.recovered())[0].taken] == [101, 102]
+
+
+async def test_a_store_that_starts_again_takes_it_once_more(house: House) -> None:
+    """What went ahead is sent again with all that was not answered, and changes nothing the second time."""
+    await answer(house.append(enqueue(1, 2)))
+    house.provider.free = 10 * _MIB
+    frames = [large(2, 10), dequeue(1, 0, apart=True)]
+    for frame in frames:
+        house.append(frame)
+    await turns()
+    await house.restart()
+    assert await house.alive() == {1: [1]}
+    again = [house.append(frame, sequence=frame.sequence) for frame in frames]
+    house.provider.free = _TOTAL
+    for done in again:
+        await answer(done)
+    assert await house.alive() == {1: [1], 2: [0]}
+
+
+async def test_nothing_goes_ahead_for_who_was_fenced(house: House) -> None:
+    """A former owner's dequeues stay out while its frame waits for another partition's sake."""
+    for partition in (1, 2):
+        await house.acquire(f"partition/{partition}")
+    fences = [{"lease": f"partition/{number}", "epoch": 1} for number in (1, 2)]
+    await answer(house.append(enqueue(1, 2, fences=fences[:1])))
+    await house.acquire(release=["partition/1"])
+    await house.acquire("partition/1", member="m2")
+    house.provider.free = 10 * _MIB
+    mixed = large(2, 10, partition=2, fences=fences, apart=True)
+    mixed.dequeues.add(batch=1, indexes=[0])
+    held = house.append(mixed)
+    await turns()
+    assert await house.alive() == {1: [0, 1]}
+    house.provider.free = _TOTAL
+    assert (await answer(held)).fenced == ["partition/1"]
+    assert await house.alive() == {1: [0, 1]}
+
+
+async def test_transactions_that_free_go_ahead(house: House) -> None:
+    """What only settles is staged, and committed, while its writer's messages wait; not before what it settles."""
+    await answer(house.append(enqueue(1, 1)))
+    house.provider.free = 0
+    held = house.append(large(2, 10))
+    later = house.append(dequeue(2, 0, transaction=6))
+    await answer(house.append(dequeue(1, 0, transaction=5)))
+    assert (await asyncio.wait_for(house.engine.transactions.commit(5, 1), 5)).committed
+    assert await house.alive() == {}
+    assert not held.done()
+    assert not later.done()
+    house.provider.free = _TOTAL
+    await answer(later)
+    assert (await asyncio.wait_for(house.engine.transactions.commit(6, 1), 5)).committed
     assert await house.alive() == {}
 
 

@@ -1,0 +1,41 @@
+"""What of a frame that waits for room is written ahead of it: what frees some.
+
+Room comes of entries that go, so their going must not wait behind messages of the same writer. A dequeue goes ahead
+when its entry is on disk: not held itself, nor brought by a frame that is. So does the word on its delivery, and what
+is to be known of its batch, which is never written without a dequeue nor the other way about. The frame is numbered,
+answered, and written whole in its turn: then what went ahead is there already, and changes nothing.
+
+Frames whose dequeues give up a place for another one that they bring do not say `apart`, and wait whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container
+
+from services.rpc.store_pb2 import JournalFrame
+
+
+class Freeing:
+    """Of one frame: what has not gone ahead."""
+
+    def __init__(self, frame: JournalFrame) -> None:
+        self._frame = frame
+        apart = frame.apart and len(frame.taken_of) == len(frame.taken)
+        spoken_of = {dequeue.batch for dequeue in frame.dequeues} | {delivered.batch for delivered in frame.delivered}
+        self._left = spoken_of if apart else set()
+
+    def ahead(self, held: Container[int]) -> JournalFrame | None:
+        """What can go now, of batches that are not `held`; each once."""
+        ready = {batch for batch in self._left if batch not in held}
+        self._left -= ready
+        return _part(self._frame, ready) if ready else None
+
+
+def _part(frame: JournalFrame, batches: Container[int]) -> JournalFrame:
+    return JournalFrame(
+        sequence=frame.sequence,
+        fences=frame.fences,
+        dequeues=[dequeue for dequeue in frame.dequeues if dequeue.batch in batches],
+        delivered=[delivered for delivered in frame.delivered if delivered.batch in batches],
+        taken=[taken for taken, batch in zip(frame.taken, frame.taken_of, strict=True) if batch in batches],
+    )
