@@ -106,6 +106,9 @@ class Settings(BaseSettings):
     incoming_memory: Annotated[int, Field(ge=1 << 20)] = Field(
         300 << 20, description="bytes of unfinished messages in a gateway above which it reads on only who has little"
     )
+    outgoing_memory: Annotated[int, Field(ge=1 << 20)] = Field(
+        128 << 20, description="bytes of what clients are behind with reading, for which each may be behind a MiB"
+    )
     incoming_timeout: Annotated[float, Field(gt=0)] = Field(
         30.0, description="seconds after which who does not go on is ended, while others wait for that memory"
     )

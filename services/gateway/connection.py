@@ -40,8 +40,6 @@ log = structlog.get_logger()
 
 _MUCH = 200_000  # bytes of one read, after which others have their turn: the loop would read on, for megabytes
 _GETS = 4  # at a time: the answer of each may be as large as a message may be
-_WRITE_HIGH = 1 << 20
-_WRITE_LOW = 256 << 10
 
 
 class Connection(asyncio.Protocol):
@@ -85,7 +83,7 @@ class Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)  # uvloop's is one in all but name
-        self._transport.set_write_buffer_limits(_WRITE_HIGH, _WRITE_LOW)
+        self.listener.outgoing.come(self._transport)
         peer = transport.get_extra_info("peername")
         self.peer, self.peer_host = (_written(peer), peer[0]) if peer else ("local", "")
         self.listener.doors.come(self)
@@ -123,6 +121,7 @@ class Connection(asyncio.Protocol):
         self.writable = False
         self._drained.clear()
         if self._transport and not self.lost:
+            self.listener.outgoing.paused(self._transport)
             self._unread = Unread(self, self._transport, self.listener.settings.unread_timeout)
 
     def resume_writing(self) -> None:
@@ -147,6 +146,7 @@ class Connection(asyncio.Protocol):
         self.lost = self.closing = True
         self._drained.set()
         self._forget_unread()
+        self.listener.outgoing.forget(self._transport)
         for timer in self.timers:
             timer.cancel()
         if self.virtual_host:

@@ -19,6 +19,7 @@ from services.gateway.connection import Connection
 from services.gateway.doors import Doors, files
 from services.gateway.incoming import Incoming
 from services.gateway.listening import listen_at
+from services.gateway.outgoing import Outgoing
 from services.gateway.proxied import Proxied
 from services.gateway.turns import Turns
 
@@ -50,6 +51,7 @@ class Listener:
         self.broker = broker
         self.authenticator = authenticator
         self.incoming = Incoming(min(available() // 8, settings.incoming_memory), settings.incoming_timeout)
+        self.outgoing = Outgoing(min(available() // 16, settings.outgoing_memory))
         self.turns = Turns()
         self.doors = Doors(settings.max_connections, files())
         self.few = FewLines()  # of those that strangers cause

@@ -16,6 +16,7 @@ from services.common.runtime import Tasks
 from services.gateway.connection import Connection
 from services.gateway.doors import Doors
 from services.gateway.incoming import Incoming
+from services.gateway.outgoing import Outgoing
 from services.gateway.protocols.amqp_0_9.engine import create
 from services.gateway.protocols.limits import Limits
 from services.gateway.turns import Turns
@@ -44,6 +45,7 @@ class Listener:
         self.doors = Doors(0, 1024)
         self.few = FewLines()
         self.incoming = Incoming(1 << 20, 60)
+        self.outgoing = Outgoing(1 << 20)
 
     def accept(self) -> Connection:
         connection = Connection(self, create(Limits(), ["PLAIN"]), "1.1")  # type: ignore[arg-type]
