@@ -72,17 +72,27 @@ class Compaction:
         """Nobody waits."""
 
 
+def _fitting(live: Live, now: int, room: int | None) -> list[int]:
+    """Those that are due, oldest first, as far as there is room: what they are rewritten to goes through the log."""
+    found: list[int] = []
+    for number, since in live.sparse.items():
+        if since > now - _AGE_MS or len(found) == _AT_ONCE:
+            break
+        size = content.size if (content := live.contents.get(number)) else 0
+        if room is None or size <= room:
+            found.append(number)
+            room = None if room is None else room - size
+    return found
+
+
 async def compact(provider: Provider, live: Live, now: int, room: int | None = None) -> list[Compaction]:
     """Work for contents that have been sparse for long, a few at once, which take no more than `room` in bytes.
 
-    `now` as the commits' stamps.
+    `now` as the commits' stamps. What is too large for the room waits, and smaller ones make some.
     """
-    due = [number for number, since in live.sparse.items() if since <= now - _AGE_MS][:_AT_ONCE]
     found = []
-    for number in due:
+    for number in _fitting(live, now, room):
         content = live.contents.get(number)
-        if content and room is not None and (room := room - content.size) < 0:
-            break  # what it is rewritten to goes through the log
         live.sparse.pop(number, None)
         if content is None or content.left * SPARSE >= content.total:
             continue

@@ -293,6 +293,17 @@ async def test_what_is_handed_over_replaces_what_was_written(house: House) -> No
     assert sorted(row.id for row in (await house.recovered())[0].taken) == [2, 4, 5]
 
 
+async def test_compaction_goes_on_with_what_fits(house: House) -> None:
+    """A content for which there is no room does not keep smaller ones from giving back theirs; it waits."""
+    for number, size in ((1, 8000), (1001, 1000), (2001, 1000), (3001, 1000)):
+        await house.append(JournalFrame(contents=[content(number, 100, size=size)], entries=[entries(number, 100)]))
+        await house.append(dequeue(number, *range(1, 100)))
+    now, engine = house.run(61), house.engine
+    found = await compact(engine.provider, engine._live, now, 250_000)
+    assert [work._content.id for work in found] == [1001, 2001]
+    assert [work._content.id for work in await compact(engine.provider, engine._live, now)] == [1, 3001]
+
+
 async def test_compaction_blanks_bodies_of_dead_entries(house: House) -> None:
     """A large content with little alive loses the dead bodies, keeps positions, and stays recoverable."""
     count = 100
