@@ -196,7 +196,7 @@ class Partitions:
             if partition.state is State.SERVING and not self._leaving:
                 handed += await self._hand_over([partition], _PATIENCE)
                 assert self._leases is not None
-                self._leases.release([lease_name(partition.number)])
+                self._leases.release({lease_name(partition.number): partition.epoch})
         _tell(handed)
 
     async def _hand_over(self, partitions: list[Partition], patience: float) -> list[int]:

@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import math
 from collections.abc import AsyncIterator, Iterable
+from itertools import zip_longest
 
 import structlog
 
@@ -141,7 +142,8 @@ class Leases:
         if deadline < self._awake_at:
             self._sooner.set()
         self._table.weigh(member, request.loads)
-        self._release(row for row in held if row.name in request.release)
+        released = dict(zip_longest(request.release, request.release_epochs[: len(request.release)], fillvalue=0))
+        self._release(row for row in held if released.get(row.name, row.epoch + 1) in (0, row.epoch))
         wanted = [name for name in dict.fromkeys(request.acquire) if self._may_take(name)]
         if not wanted:
             return

@@ -4,9 +4,9 @@ Validity is counted on the monotonic clock from the moment when a successful req
 suspend of the machine, the event loop's timers do not: whoever acts for a lease asks `check` when it acts.
 
 A store that is busy answers late, and a late answer is as good as another: what it grants ends one time to live after
-its question was sent, so it is waited for until then. Meanwhile it is asked again beside, as the question may be lost.
-What is asked beside only renews. To acquire and to release is asked by one question at a time: of two the store could
-carry out the older one last, and take back what the newer one was granted.
+its question was sent, so it is waited for until then. Meanwhile it is asked the same again beside, as the question may
+be lost, and whichever is answered first ends the waiting. The store may carry out the older one last: nothing is
+acquired twice, and what is released is an epoch, so that nothing is taken back that a newer one was granted.
 
 When the store's process is gone for certain (it was on this machine, and nobody listens at its address), nobody else
 can be granted anything either, and a store that comes back honours for one time to live, from when it listens, what
@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Protocol
 
 import structlog
@@ -81,7 +81,7 @@ class Leases:
         self._clock = clock
         self._is_gone = is_gone
         self._acquire: set[str] = set()
-        self._release: set[str] = set()
+        self._release: dict[str, int] = {}
         self._asked: set[str] = set()
         self._told = pb.KeepAliveReply()
         self._told_at = 0.0
@@ -122,9 +122,9 @@ class Leases:
         if self._acquire - self._asked:
             self._now.set()
 
-    def release(self, names: Iterable[str]) -> None:
-        """Gives leases back at once; the caller has stopped acting for them."""
-        self._release.update(names)
+    def release(self, held: Mapping[str, int]) -> None:
+        """Gives leases back at once, in the epochs that are said; the caller has stopped acting for them."""
+        self._release.update(held)
         self._now.set()
 
     def refresh(self) -> None:
@@ -152,47 +152,57 @@ class Leases:
 
     async def _beat(self) -> bool:
         request = self._question()
-        beside = self._tasks.start(self._renew_beside(request), "renewing leases beside")
+        heard: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        self._tasks.start(self._ask(request, heard), "renewing leases")
+        beside = self._tasks.start(self._ask_again(request, heard), "renewing leases beside")
+        try:
+            return await heard
+        except BrokerError as failure:
+            self._release = {**dict(zip(request.release, request.release_epochs, strict=True)), **self._release}
+            await self._unanswered(failure)
+            await asyncio.sleep(_RETRY_SECONDS)
+            return False
+        finally:
+            beside.cancel()  # what was asked is listened to all the same
+
+    async def _ask(self, request: pb.KeepAliveRequest, heard: asyncio.Future[bool]) -> None:
         sent = self._clock()
         try:
             # An answer that comes later than what it grants is worth nothing.
             reply = await self._store.keep_alive(request, timeout=self._granted)
         except BrokerError as failure:
-            self._release.update(request.release)
-            await self._unanswered(failure)
-            await asyncio.sleep(_RETRY_SECONDS)
-            return False
-        finally:
-            beside.cancel()  # what it has asked is listened to all the same
-        return self._answered(sent, request, reply)
+            if not heard.done():
+                heard.set_exception(failure)
+        else:
+            answered = self._answered(sent, request, reply)
+            if not heard.done():
+                heard.set_result(answered)
 
     def _question(self) -> pb.KeepAliveRequest:
         acquire, self._acquire = self._acquire, set()
-        release, self._release = self._release, set()
+        release, self._release = self._release, {}
         self._asked = acquire
         return pb.KeepAliveRequest(
-            member=self.member, role=self._role, address=self._address, acquire=acquire, release=release,
-            ttl_ms=self._ttl_ms, loads=self.loads(), known=self._told.version,
+            member=self.member, role=self._role, address=self._address, acquire=acquire, release=release.keys(),
+            release_epochs=release.values(), ttl_ms=self._ttl_ms, loads=self.loads(), known=self._told.version,
         )  # fmt: skip
 
-    async def _renew_beside(self, unanswered: pb.KeepAliveRequest) -> None:
-        """As long as there is no answer: asks again and again for no more than to live on."""
-        request = pb.KeepAliveRequest()
-        request.CopyFrom(unanswered)
-        for of_one_question in ("acquire", "release", "loads"):
-            request.ClearField(of_one_question)
+    async def _ask_again(self, request: pb.KeepAliveRequest, heard: asyncio.Future[bool]) -> None:
+        """As long as there is no answer, again and again."""
         while True:
             seconds = self._granted * _ANSWER
             await asyncio.sleep(seconds)
             gone = await self._unanswered(Unavailable(f"the store did not answer within {seconds:.2g} s"))
             # Who is joining has nothing to lose yet. Were it heard late, it would seem to be joining again.
             if request.address and not gone:
-                self._tasks.start(self._ask_beside(request), "renewing leases beside")
+                self._tasks.start(self._ask_beside(request, heard), "renewing leases beside")
 
-    async def _ask_beside(self, request: pb.KeepAliveRequest) -> None:
+    async def _ask_beside(self, request: pb.KeepAliveRequest, heard: asyncio.Future[bool]) -> None:
         sent = self._clock()
         with contextlib.suppress(BrokerError):
-            self._answered(sent, request, await self._store.keep_alive(request, timeout=self._granted))
+            reply = await self._store.keep_alive(request, timeout=self._granted)
+            if self._answered(sent, request, reply) and not heard.done():
+                heard.set_result(True)
 
     def _answered(self, sent: float, request: pb.KeepAliveRequest, reply: pb.KeepAliveReply) -> bool:
         """False when the answer comes too late: what it grants has run out, and may be another's by now."""

@@ -39,6 +39,15 @@ async def test_the_epoch_counts_holders(house: House) -> None:
     assert await house.acquire("partition/1") == {}
 
 
+async def test_a_late_release_lets_go_of_nothing_newer(house: House) -> None:
+    """Of a lease that was let go and taken anew, only its present epoch can be released, or whichever it has."""
+    for epoch in (1, 2):
+        assert await house.acquire("partition/1", "partition/2") == {"partition/1": epoch, "partition/2": epoch}
+        released = await house.acquire(release=["partition/1", "partition/2"], release_epochs=[1, epoch])
+        assert released == ({} if epoch == 1 else {"partition/1": 2})
+    assert await house.acquire(release=["partition/1"]) == {}
+
+
 async def test_renewals_write_nothing(house: House) -> None:
     """A keep-alive that changes no holder does not touch the disk."""
     await house.acquire("partition/1")

@@ -81,7 +81,7 @@ async def test_acquire_and_release_at_once() -> None:
     await house.leases.start()
     house.leases.acquire(["partition/1", "partition/2"])
     await until(lambda: house.listener.held == {"partition/1": 1, "partition/2": 1})
-    house.leases.release(["partition/1"])
+    house.leases.release({"partition/1": 1})
     await until(lambda: house.listener.held == {"partition/2": 1})
     await house.leases.stop()
     assert house.store.requests[-1].leaving
