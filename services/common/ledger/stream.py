@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable
 
@@ -21,6 +22,7 @@ _DUPLICATES = 120.0  # seconds in which NATS itself drops what is sent twice; th
 _EXISTS = 10058  # JetStream: the name is in use with another configuration
 _NO_ROOM = 10047  # JetStream: it has promised less (of a server of ours, three quarters of its disk)
 _SMALLER = 4
+_LOOKS, _LOOK_SECONDS = 5, 1.0  # whether what was sent has come, before a stream is taken for a broken one
 _SMALLEST = 1 << 20
 
 log = structlog.get_logger()
@@ -63,14 +65,18 @@ async def configure(context: JetStreamContext, settings: Settings) -> None:
 
 
 async def takes(context: JetStreamContext) -> bool:
-    """Whether it keeps what it is told: one whose disk was full never does again. Raises what nats-py raises."""
-    if await _kept(context):
+    """Whether it keeps what it is told: one whose disk was full never does again. Raises what nats-py raises.
+
+    NATS may be slow, and answer other questions meanwhile: then what was sent is there at last, so that is waited for.
+    """
+    before = (await context.stream_info(NAME)).state.last_seq
+    if await _kept(context) or await _kept(context):
         return True
-    # NATS may have been slow: then what was sent is there by now, or what is sent next will be.
-    before = await context.stream_info(NAME)
-    if await _kept(context):
-        return True
-    return (await context.stream_info(NAME)).state.last_seq > before.state.last_seq
+    for _ in range(_LOOKS):
+        if (await context.stream_info(NAME)).state.last_seq > before:
+            return True
+        await asyncio.sleep(_LOOK_SECONDS)
+    return (await context.stream_info(NAME)).state.last_seq > before
 
 
 async def renew(context: JetStreamContext, settings: Settings) -> None:

@@ -168,6 +168,10 @@ class Filer:
         self._doubts = not await session.feed.takes()
         session.heard_at = monotonic()
         if self._doubts:
+            # What it still has goes with it.
+            await self._receive(session, _WAIT)
+            while self._behind:
+                await self._receive(session, _WAIT)
             await self._file(session)
             self._lease.require()
             await session.feed.renew(self._bounds())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from nats.js.api import StreamConfig
+from nats.js.api import StreamConfig, StreamInfo, StreamState
 from nats.js.errors import APIError
 
 from services.common.bus.nats_link import Away
@@ -45,3 +45,27 @@ async def test_no_room_at_all() -> None:
     """Where there is none for the smallest either, what is raised says what to do."""
     with pytest.raises(Away, match="make room on its disk"):
         await stream.ensure(Context(0), Settings())  # type: ignore[arg-type]
+
+
+class Slow:
+    """JetStream that answers what it is asked of a stream at once, and takes what it is told `late` questions later."""
+
+    def __init__(self, late: int) -> None:
+        self._late = late
+        self._told = self._asked = 0
+
+    async def publish(self, _subject: str, _payload: bytes) -> None:
+        self._told += 1
+        raise TimeoutError
+
+    async def stream_info(self, _name: str) -> StreamInfo:
+        self._asked += bool(self._told)
+        taken = self._told if self._asked > self._late else 0
+        return StreamInfo(config=StreamConfig(), state=StreamState(0, 0, 0, last_seq=7 + taken, consumer_count=1))
+
+
+@pytest.mark.parametrize(("late", "takes"), [(0, True), (2, True), (5, True), (1000, False)])
+async def test_a_slow_stream_is_no_broken_one(monkeypatch: pytest.MonkeyPatch, late: int, takes: bool) -> None:
+    """One that takes what it was told much later than it answers is not renewed; one that never does, is."""
+    monkeypatch.setattr(stream, "_LOOK_SECONDS", 0)
+    assert await stream.takes(Slow(late)) is takes  # type: ignore[arg-type]
