@@ -55,12 +55,14 @@ class Adrift:
         queues: Mapping[int, router_pb2.QueueDefinition],
         sessions: Iterable[Session],
         new_handle: Callable[[], int],
+        attach: Callable[..., None],
         end: Callable[[Consumer], None],
     ) -> None:
         self._publisher = publisher
         self._queues = queues
         self._sessions = sessions
         self._new_handle = new_handle
+        self._attach = attach
         self._end = end
         self._places: dict[int, _Place] = defaultdict(_Place)
         self._handles: dict[int, int] = {}  # asked → queue
@@ -216,8 +218,8 @@ class Adrift:
             if holder not in consumers:
                 strays += uids
         for consumer in consumers:
+            self._attach(consumer, link, list(held.get(consumer, ())), again=True)
             self._expect(place, queue_id, consumer.handle)
-            consumer.attach(link, list(held.get(consumer, ())), again=True)
         if strays:
             self._claim(place, queue_id, link, strays)
         if not place.asked:
@@ -228,7 +230,9 @@ class Adrift:
         for first in range(0, len(uids), _HELD):
             handle, held = self._new_handle(), uids[first : first + _HELD]
             self._expect(place, queue_id, handle)
-            link.attach(pb.AttachConsumer(consumer=handle, queue_id=queue_id, held=held, again=True, stray=True))
+            term = self._publisher.epoch_of(queue_id)
+            attach = pb.AttachConsumer(consumer=handle, queue_id=queue_id, held=held, again=True, stray=True, term=term)
+            link.attach(attach)
 
     def _expect(self, place: _Place, queue_id: int, handle: int) -> None:
         place.asked.add(handle)

@@ -70,6 +70,7 @@ class Broker:
     ) -> None:
         self.topology = topology
         self.sampler = Sampler(trace_ratio, topology.queues)
+        self._table = table
         self.publishing = Publishing(tracer, self.sampler, topology.queues, table)
         self.sending = Sending(tracer, topology.queues)
         self.events = events
@@ -82,7 +83,9 @@ class Broker:
         self._consumers: dict[int, Consumer] = {}
         self._windows = available() // 16
         self._handles = itertools.count(1)
-        self._adrift = Adrift(self.publisher, topology.queues, self.sessions, self.new_handle, self._end)
+        self._adrift = Adrift(
+            self.publisher, topology.queues, self.sessions, self.new_handle, self.attach_to, self._end
+        )
         self.transactions = Coordinator(self.publisher, store, self._adrift)
         self._to_flush: dict[Connection, None] = {}
         self.close_virtual_host: Callable[[str], None] = _nobody_is_connected
@@ -159,11 +162,11 @@ class Broker:
         """Attaches a new consumer; raises AccessRefused (exclusive use), NotFound, Unavailable."""
         loop = asyncio.get_running_loop()
         give_up = loop.time() + _PATIENCE
-        while loop.time() < give_up:
+        while loop.time() < give_up and consumer.handle in self._consumers:
             link = self._adrift.link_of(consumer.queue_id)
             if link:
                 consumer.answer = loop.create_future()
-                consumer.attach(link, [], again=False)
+                self.attach_to(consumer, link, [], again=False)
                 attached = await consumer.answer
                 if consumer.state is State.ENDED:
                     raise NotFound("the queue was deleted")
@@ -176,6 +179,13 @@ class Broker:
                 raise NotFound("the queue was deleted")
             await asyncio.sleep(_AGAIN)
         raise Unavailable("the queue has no owner at the moment; try again")
+
+    def attach_to(self, consumer: Consumer, link: QueueLink, held: list[int], *, again: bool) -> None:
+        """Asks an owner to serve it, under a new handle: what was said to a former one is for nobody any more."""
+        self._consumers.pop(consumer.handle, None)
+        consumer.handle = self.new_handle()
+        self._consumers[consumer.handle] = consumer
+        consumer.attach(link, self.publisher.epoch_of(consumer.queue_id), held, again=again)
 
     async def detach(self, consumer: Consumer) -> None:
         """Ends a consumer; returns when nothing more can come for it."""
@@ -220,8 +230,7 @@ class Broker:
         if frame.unsettled:
             self._adrift.give_back(Settlement(each.queue_id, each.outcome, each.uids) for each in frame.unsettled)
         if frame.lost_partitions:
-            lost = set(frame.lost_partitions)
-            self._owner_gone(link, lambda queue_id: self._partition_of(queue_id) in lost)
+            self.moved(link, self._table.ended(frame.lost_partitions, frame.lost_terms))
         # What is safe was not lost in the same frame.
         self.transactions.safe(link, frame.safe)
         self._flush()
@@ -314,7 +323,8 @@ class Broker:
         self._owner_gone(link, lambda _: True)
 
     def moved(self, link: QueueLink, partitions: AbstractSet[int]) -> None:
-        # The next owner waits to hear what is held. A consumer that holds nothing stays for what is on its way here.
+        # The next owner waits to hear what is held. A consumer that holds nothing stays for what is on its way here,
+        # which would be lost, until its former owner says that nothing more comes.
         self._owner_gone(link, lambda queue_id: self._partition_of(queue_id) in partitions, but_settled=True)
 
     def assignment_changed(self) -> None:
@@ -332,6 +342,7 @@ class Broker:
         # What was kept unsent is dropped: the client never saw it, and the next owner delivers it again.
         if not consumer.settled:
             consumer.session.take_parked(consumer)
+        consumer.link = None
         if consumer.state is State.ENDED:
             self.remove(consumer)
             return
@@ -341,7 +352,7 @@ class Broker:
         if consumer.answer and not consumer.answer.done():
             consumer.answer.set_result(pb.Attached(reason=pb.NOT_OWNER))
             return
-        consumer.state, consumer.link = State.ADRIFT, None
+        consumer.state = State.ADRIFT
         self._adrift.add(consumer)
 
     # -------------------------------------------------------------- the topology says

@@ -69,8 +69,8 @@ class Consumer:
     due_room: int = 0  # bytes to be granted
     started: bool = field(default=False)
 
-    def attach(self, link: QueueLink, held: list[int], *, again: bool) -> None:
-        """Asks the owner of the queue; with `again`, deliveries in `held` stay the consumer's.
+    def attach(self, link: QueueLink, term: int, held: list[int], *, again: bool) -> None:
+        """Asks the owner of the queue in a term; with `again`, deliveries in `held` stay the consumer's.
 
         Credit comes with it: once a client has its answer, an immediate message finds the consumer, whoever sends it.
         """
@@ -95,6 +95,7 @@ class Consumer:
                 bytes=room,
                 held=held,
                 again=again,
+                term=term,
             )
         )
 

@@ -251,7 +251,7 @@ class Link(Holder):
 
     def _attach(self, attach: pb.AttachConsumer, now: int) -> Queue | None:
         registry, handle, queue_id = self._host.registry, attach.consumer, attach.queue_id
-        queue = registry.queues.get(queue_id)
+        queue = registry.serving(queue_id, attach.term)
         if queue is None and (partition := registry.awaited(queue_id)):
             self._awaiting[handle] = (partition, attach)
             partition.recalled.discard((self, queue_id))

@@ -336,6 +336,7 @@ class Partitions:
         self._host.registry.drop(partition)
         for link in self._host.links:
             link.outbox.frame.lost_partitions.append(partition.number)
+            link.outbox.frame.lost_terms.append(partition.epoch)
         partition.replay()
 
 

@@ -40,6 +40,13 @@ class Registry:
         definition = self.definitions.get(queue_id)
         return self.partitions.get(definition.partition) if definition else None
 
+    def serving(self, queue_id: int, term: int) -> Queue | None:
+        """The queue, when its partition is in the term for which it is asked; 0 is whichever it is in."""
+        queue = self.queues.get(queue_id)
+        if queue is None or not term or self.partitions[queue.options.partition].epoch == term:
+            return queue
+        return None
+
     def awaited(self, queue_id: int) -> Partition | None:
         """The partition that has to be waited for before anything can be said of the queue."""
         partition = self.partition_of(queue_id)

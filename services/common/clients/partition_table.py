@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from operator import call
 
 from services.common.containment import for_each
@@ -33,6 +34,18 @@ class PartitionTable:
     members: dict[str, str] = field(default_factory=dict)  # member → address, of the processes believed alive
     unwritable: str = ""  # why the store cannot keep anything for now
     listeners: list[Callable[[], None]] = field(default_factory=list)
+
+    def ended(self, partitions: Iterable[int], epochs: Iterable[int]) -> set[int]:
+        """Partitions that an owner says it has lost in these terms, or in one that it does not name.
+
+        Without those that are known to be in a later term: when that began, everybody heard of the end of the former.
+        """
+        lost = zip_longest(partitions, epochs, fillvalue=0)
+        return {number for number, epoch in lost if not self._is_past(number, epoch)}
+
+    def _is_past(self, partition: int, epoch: int) -> bool:
+        owner = self.owners.get(partition)
+        return owner is not None and 0 < epoch < owner.epoch
 
     async def follow(self, tables: AsyncIterator[pb.LeaseTable]) -> None:
         """Applies each table of a watch; ends with the watch."""

@@ -66,7 +66,7 @@ class FrameListener(Protocol):
     def link_down(self, link: QueueLink) -> None: ...
 
     def moved(self, link: QueueLink, partitions: AbstractSet[int]) -> None:
-        """These are no longer the process's at the other end, whatever it still says."""
+        """The terms in which the process at the other end had these are over, whatever it still says of them."""
 
     def received(self, link: QueueLink, frame: pb.QueueFrame) -> None: ...
 
@@ -333,7 +333,7 @@ class Publisher:
         if self._moving:
             self._say_sent_again()
         if frame.lost_partitions:
-            self._partings.handed_over(link, frame.lost_partitions)
+            self._partings.handed_over(link, self._table.ended(frame.lost_partitions, frame.lost_terms))
         if self._listener:
             self._listener.received(link, frame)
 
@@ -383,8 +383,7 @@ class Publisher:
             if former and before != now and former.up:
                 # One that it moved away from before, or that has it again, may not have answered either.
                 self._moving.setdefault(partition, {})[former] = former.mark()
-                if former.member != owner.member:
-                    moved[former].add(partition)
+                moved[former].add(partition)
             self._last_owners[partition] = now
         if listener := self._listener:
             for_each("following partitions that moved", moved.items(), lambda each: listener.moved(*each))

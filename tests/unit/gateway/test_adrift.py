@@ -20,7 +20,7 @@ def adrift_of(link: object) -> Adrift:
     """One queue, whose owner is behind `link`."""
     publisher = SimpleNamespace(link_of=lambda _: link, epoch_of=lambda _: EPOCH, owners=lambda: iter(()))
     queues = {QUEUE: SimpleNamespace(partition=0)}
-    return Adrift(cast("Any", publisher), cast("Any", queues), (), lambda: 1, lambda _: None)
+    return Adrift(cast("Any", publisher), cast("Any", queues), (), lambda: 1, Mock(), lambda _: None)
 
 
 @pytest.mark.parametrize(("outcome", "told"), [(pb.ACCEPT, True), (pb.REJECT, True), (pb.RELEASE, False)])

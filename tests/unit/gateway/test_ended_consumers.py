@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -17,3 +18,13 @@ def test_an_answer_that_comes_late() -> None:
     broker._adrift = SimpleNamespace(answered=lambda _handle, *, agreed: agreed)
     broker._attached(link, pb.Attached(consumer=7))
     assert consumer.state is State.ENDED
+
+
+async def test_what_comes_while_a_consumer_waits_to_ask_again() -> None:
+    """An owner that was lost before it answered is not the consumer's any more: what it still sends is not kept."""
+    consumer = SimpleNamespace(state=State.ATTACHING, link=object(), settled=True, ended=None)
+    consumer.answer = asyncio.get_running_loop().create_future()
+    broker = cast("Any", Broker.__new__(Broker))
+    broker._drift(consumer)
+    assert consumer.answer.result().reason == pb.NOT_OWNER
+    assert consumer.link is None

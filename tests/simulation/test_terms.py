@@ -1,0 +1,121 @@
+"""A partition that goes to another process and comes back, while a gateway hears its owners late."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from pamqp import commands
+
+from tests.simulation.test_loop import begin
+from tests.simulation.world import Shape, World
+from tests.support.amqp_client import AmqpClient, Message
+
+QUEUE = "q"
+PROCESSES = ("queue-1", "queue-2")
+SECONDS = 8.0  # in which everything has come that will come
+
+
+class Stage:
+    """One queue. Its reader is at gateway-1, which hears late; its publishers are at gateway-2."""
+
+    def __init__(self, seed: int) -> None:
+        self.world = World(seed, Shape(queue_processes=2))
+        self.cluster = self.world.cluster
+        self.acknowledged: list[bytes] = []
+        self.held = 0  # in the end, as its owner believes
+
+    def play(self, reader: Callable[[], Any], history: Callable[[], Any]) -> None:
+        """Returns when the history is over and has shown what there is to be seen."""
+
+        async def scenario() -> None:
+            await self.cluster.start()
+            await begin(self.world, "client-2", self._declare())
+            reading = begin(self.world, "client-1", reader())
+            await asyncio.sleep(0.5)
+            await history()
+            await reading
+            self.held = self._held()
+
+        self.world.run(scenario())
+
+    async def client(self, gateway: str) -> AmqpClient:
+        client = AmqpClient()
+        await client.open(dict(self.cluster.amqp_addresses)[gateway], host=gateway)
+        return client
+
+    async def _declare(self) -> None:
+        await (await self.client("gateway-2")).declare(QUEUE, durable=True)
+
+    async def publish(self, *bodies: bytes) -> None:
+        """Returns when they are confirmed."""
+
+        async def publishing() -> None:
+            client = await self.client("gateway-2")
+            await client.call(1, commands.Confirm.Select(), commands.Confirm.SelectOk)
+            for tag, body in enumerate(bodies, 1):
+                client.publish(body, QUEUE, delivery_mode=2)
+                await client.confirmed(tag, seconds=20)
+
+        await begin(self.world, "client-2", publishing())
+
+    async def acknowledge(self, client: AmqpClient, message: Message) -> None:
+        """With a later answer on the channel, so that it counts."""
+        client.ack(message.tag)
+        await client.declare(QUEUE, durable=True)
+        self.acknowledged.append(message.body)
+
+    async def consumer(self) -> None:
+        """Acknowledges all that comes."""
+        client = await self.client("gateway-1")
+        await client.consume(QUEUE, "c")
+        seen, until = 0, self.world.time() + SECONDS
+        while self.world.time() < until:
+            for message in client.messages()[seen:]:
+                seen += 1
+                await self.acknowledge(client, message)
+            await asyncio.sleep(0.02)
+
+    @property
+    def partition(self) -> int:
+        number: int = self.cluster.service("gateway-1")._broker.topology.by_name["/", QUEUE].partition
+        return number
+
+    def owner(self) -> str:
+        """Who serves the queue; none while nobody does."""
+        for name in PROCESSES:
+            partition = self.cluster.service(name)._host.registry.partitions.get(self.partition)
+            if partition is not None and partition.state.name == "SERVING":
+                return name
+        return ""
+
+    async def move(self) -> None:
+        """To the other process; returns when that serves."""
+        [other] = set(PROCESSES) - {self.owner()}
+        self.cluster.move(self.partition, other)
+        while self.owner() != other:
+            await asyncio.sleep(0.01)
+
+    def _held(self) -> int:
+        queues = self.cluster.service(self.owner())._host.registry.partitions[self.partition].queues.values()
+        return sum(len(queue._unsettled) for queue in queues)
+
+
+@pytest.mark.parametrize(("fault", "seconds"), [("deafen", 4.5), ("cut", 3.2)])
+def test_a_partition_that_comes_back(fault: str, seconds: float) -> None:
+    """What its owner said in a former term comes last: acknowledged is not seen again, and all that follows comes."""
+    stage = Stage(1)
+
+    async def history() -> None:
+        getattr(stage.cluster, fault)("gateway-1", stage.owner(), seconds)
+        await stage.publish(b"first")
+        await stage.move()
+        await asyncio.sleep(0.2)
+        await stage.move()
+        await stage.publish(*(b"%d" % number for number in range(5)))
+
+    stage.play(stage.consumer, history)
+    assert sorted(stage.acknowledged) == [b"0", b"1", b"2", b"3", b"4", b"first"]
+    assert not stage.held

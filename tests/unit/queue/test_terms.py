@@ -1,0 +1,37 @@
+"""A gateway and a queue process that do not know of the same term of office over a partition."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from services.rpc import queue_pb2 as pb
+from tests.support.queue_house import House
+
+
+@pytest.mark.parametrize("stray", [False, True])
+async def test_whoever_asks_for_another_term_is_not_served(house: House, *, stray: bool) -> None:
+    """One that was asked for before, or is not known here yet; who names none is served in whichever there is."""
+    queue_id = await house.declare("q")
+    [epoch] = {partition.epoch for partition in house.queues["queue-1"]._host.registry.partitions.values()}
+    link = await house.link()
+    reasons = [
+        (await link.attach(queue_id, consumer, again=True, stray=stray, term=term)).reason
+        for consumer, term in enumerate((epoch - 1 or 9, epoch + 1, epoch, 0), 1)
+    ]
+    assert reasons == [pb.NOT_OWNER, pb.NOT_OWNER, pb.NONE, pb.NONE]
+
+
+async def test_the_end_of_a_term_is_told_with_its_epoch(house: House) -> None:
+    """So that who hears it late does not take it for the end of the next one."""
+    link = await house.link()
+    partitions = house.queues["queue-1"]._host.registry.partitions
+    epochs = {number: partition.epoch for number, partition in partitions.items()}
+    await house.start_queue("queue-2")
+    async with asyncio.timeout(10):
+        while len(partitions) != 4:
+            await asyncio.sleep(0.02)
+    await link.until(lambda: sum(len(frame.lost_terms) for frame in link.frames) == 4)
+    lost = [pair for frame in link.frames for pair in zip(frame.lost_partitions, frame.lost_terms, strict=True)]
+    assert dict(lost) == {number: epochs[number] for number in epochs.keys() - partitions.keys()}
