@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import structlog
 
@@ -23,6 +23,7 @@ from services.common.message.weight import weight
 from services.common.telemetry.tracer import OFF as NO_TRACER
 from services.common.telemetry.tracer import Tracer
 from services.gateway.adrift import Adrift
+from services.gateway.asking import AGAIN, PATIENCE, Asking
 from services.gateway.backlog import Arrived
 from services.gateway.consumer import Consumer, State
 from services.gateway.exclusive import ExclusiveQueues
@@ -48,9 +49,6 @@ if TYPE_CHECKING:
     from services.rpc import router_pb2
 
 log = structlog.get_logger()
-
-_PATIENCE = 30.0  # seconds that a request waits for a queue's next owner
-_AGAIN = 0.05
 
 
 class Broker:
@@ -86,6 +84,7 @@ class Broker:
         self._adrift = Adrift(
             self.publisher, topology.queues, self.sessions, self.new_handle, self.attach_to, self._end
         )
+        self.asking = Asking(self._adrift)
         self.transactions = Coordinator(self.publisher, store, self._adrift)
         self._to_flush: dict[Connection, None] = {}
         self.close_virtual_host: Callable[[str], None] = _nobody_is_connected
@@ -99,33 +98,11 @@ class Broker:
     async def topology_known(self) -> None:
         """Returns while every answered change is known here, at once in general; raises Unavailable."""
         loop = asyncio.get_running_loop()
-        give_up = loop.time() + _PATIENCE
+        give_up = loop.time() + PATIENCE
         while not self.topology.has_place():
             if loop.time() > give_up:
                 raise Unavailable("the router is away; try again")
-            await asyncio.sleep(_AGAIN)
-
-    # -------------------------------------------------------------- asking a queue's owner
-
-    async def ask_owner(self, queue_id: int, **request: Any) -> pb.QueueReply:  # noqa: ANN401 - as QueueLink.request
-        """Asks whoever owns the queue, through changes of owner; raises Unavailable when there is none for long."""
-        loop = asyncio.get_running_loop()
-        give_up = loop.time() + _PATIENCE
-        while True:
-            link = self._adrift.link_of(queue_id)
-            if link:
-                try:
-                    reply = await link.request(**request)
-                except Unavailable:
-                    pass
-                else:
-                    if reply.reason not in (pb.NOT_OWNER, pb.UNAVAILABLE):
-                        return reply
-            elif queue_id not in self.topology.queues:
-                return pb.QueueReply(reason=pb.UNKNOWN_QUEUE)
-            if loop.time() > give_up:
-                raise Unavailable("the queue has no owner at the moment; try again")
-            await asyncio.sleep(_AGAIN)
+            await asyncio.sleep(AGAIN)
 
     def settle(self, queue_id: int, outcome: pb.Outcome.ValueType, uids: Sequence[int]) -> None:
         """Says what became of deliveries, now or when the queue has an owner again."""
@@ -161,7 +138,7 @@ class Broker:
     async def attach(self, consumer: Consumer) -> None:
         """Attaches a new consumer; raises AccessRefused (exclusive use), NotFound, Unavailable."""
         loop = asyncio.get_running_loop()
-        give_up = loop.time() + _PATIENCE
+        give_up = loop.time() + PATIENCE
         while loop.time() < give_up and consumer.handle in self._consumers:
             link = self._adrift.link_of(consumer.queue_id)
             if link:
@@ -177,7 +154,7 @@ class Broker:
                 _raise(attached)
             elif consumer.queue_id not in self.topology.queues:
                 raise NotFound("the queue was deleted")
-            await asyncio.sleep(_AGAIN)
+            await asyncio.sleep(AGAIN)
         raise Unavailable("the queue has no owner at the moment; try again")
 
     def attach_to(self, consumer: Consumer, link: QueueLink, held: list[int], *, again: bool) -> None:

@@ -357,7 +357,7 @@ class Link(Holder):
 
     def _request(self, request: pb.QueueRequest, now: int) -> None:
         registry, queue_id = self._host.registry, requests.queue_id_of(request)
-        queue = registry.queues.get(queue_id)
+        queue = registry.serving(queue_id, request.term)
         if queue is None and (partition := registry.awaited(queue_id)):
             partition.waiting.append(partial(self._request_all, (request,)))
         elif queue_id in registry.unusable and request.HasField("delete"):

@@ -78,6 +78,17 @@ class Stage:
                 await self.acknowledge(client, message)
             await asyncio.sleep(0.02)
 
+    async def getter(self) -> None:
+        """Asks for one after the other, and acknowledges them."""
+        client, until = await self.client("gateway-1"), self.world.time() + SECONDS
+        await asyncio.sleep(1)
+        while self.world.time() < until:
+            client.send(1, commands.Basic.Get(queue=QUEUE, no_ack=False))
+            got = await client.expect((Message, commands.Basic.GetEmpty), seconds=20)
+            if isinstance(got, Message):
+                await self.acknowledge(client, got)
+            await asyncio.sleep(0.5)
+
     @property
     def partition(self) -> int:
         number: int = self.cluster.service("gateway-1")._broker.topology.by_name["/", QUEUE].partition
@@ -118,4 +129,20 @@ def test_a_partition_that_comes_back(fault: str, seconds: float) -> None:
 
     stage.play(stage.consumer, history)
     assert sorted(stage.acknowledged) == [b"0", b"1", b"2", b"3", b"4", b"first"]
+    assert not stage.held
+
+
+def test_an_answer_of_a_former_owner() -> None:
+    """What basic.get took of a former owner is not shown to its client: the next one gives it, to one alone."""
+    stage = Stage(1)
+
+    async def history() -> None:
+        await stage.publish(b"first")
+        await asyncio.sleep(0.3)
+        stage.cluster.deafen("gateway-1", stage.owner(), 4.5)
+        await asyncio.sleep(0.4)
+        await stage.move()
+
+    stage.play(stage.getter, history)
+    assert stage.acknowledged == [b"first"]
     assert not stage.held

@@ -221,7 +221,7 @@ class QueueLink:
         self._write_soon()
 
     async def request(self, **request: Any) -> pb.QueueReply:  # noqa: ANN401 - one field of the oneof
-        """One of `get`, `purge`, `delete`, `inspect`; raises Unavailable when the stream breaks before the reply."""
+        """One of `get`, `purge`, `delete`, `inspect`, and perhaps `term`; raises Unavailable when the stream breaks."""
         if not self.up:
             raise Unavailable(f"queue process at {self.address} is away")
         self._request_id += 1

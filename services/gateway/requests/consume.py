@@ -106,9 +106,8 @@ async def get(session: Session, request: v.Get) -> v.Got | None:
 
 async def _get(session: Session, request: v.Get) -> v.Got | None:
     definition = await find_queue(session, request.queue)
-    reply = await session.broker.ask_owner(
-        definition.id, get=queue_pb2.GetRequest(queue_id=definition.id, settled=request.settled)
-    )
+    asked = queue_pb2.GetRequest(queue_id=definition.id, settled=request.settled)
+    reply = await session.broker.asking.ask(definition.id, to_hold=not request.settled, get=asked)
     if reply.reason == queue_pb2.EXCLUSIVE_USE:
         raise AccessRefused(f"queue '{definition.name}' in vhost '{definition.virtual_host}' in exclusive use")
     if reply.reason != queue_pb2.NONE:

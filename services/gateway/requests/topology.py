@@ -47,7 +47,7 @@ async def declare_queue(session: Session, request: v.DeclareQueue) -> v.QueueDec
     session.last_queue = reply.queue.name
     if reply.created:
         return v.QueueDeclared(reply.queue.name, 0, 0)
-    counts = await session.broker.ask_owner(reply.queue.id, inspect=queue_pb2.InspectRequest(queue_id=reply.queue.id))
+    counts = await session.broker.asking.ask(reply.queue.id, inspect=queue_pb2.InspectRequest(queue_id=reply.queue.id))
     return v.QueueDeclared(reply.queue.name, counts.message_count, counts.consumer_count)
 
 
@@ -64,7 +64,7 @@ async def delete_queue(session: Session, request: v.DeleteQueue) -> int:
     except NotFound:
         return 0  # deleting what is gone is what the client wants (RabbitMQ since 3.2)
     delete = queue_pb2.DeleteRequest(queue_id=definition.id, if_unused=request.if_unused, if_empty=request.if_empty)
-    reply = await session.broker.ask_owner(definition.id, delete=delete)
+    reply = await session.broker.asking.ask(definition.id, delete=delete)
     if reply.reason not in (queue_pb2.NONE, queue_pb2.UNKNOWN_QUEUE):
         raise _refusal(reply, definition)
     return int(reply.message_count)
@@ -73,7 +73,7 @@ async def delete_queue(session: Session, request: v.DeleteQueue) -> int:
 async def purge_queue(session: Session, request: v.PurgeQueue) -> int:
     definition = await find_queue(session, request.name)
     purge = queue_pb2.PurgeRequest(queue_id=definition.id)
-    reply = await session.broker.ask_owner(definition.id, purge=purge)
+    reply = await session.broker.asking.ask(definition.id, purge=purge)
     if reply.reason != queue_pb2.NONE:
         raise _refusal(reply, definition)
     return int(reply.message_count)

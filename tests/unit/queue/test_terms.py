@@ -35,3 +35,13 @@ async def test_the_end_of_a_term_is_told_with_its_epoch(house: House) -> None:
     await link.until(lambda: sum(len(frame.lost_terms) for frame in link.frames) == 4)
     lost = [pair for frame in link.frames for pair in zip(frame.lost_partitions, frame.lost_terms, strict=True)]
     assert dict(lost) == {number: epochs[number] for number in epochs.keys() - partitions.keys()}
+
+
+async def test_whoever_wants_a_message_to_hold_of_another_term(house: House) -> None:
+    """It is not given to him; he would not tell the next owner of it."""
+    queue_id = await house.declare("q")
+    link = await house.link()
+    await link.publish(queue_id, [b"1"])
+    get = pb.GetRequest(queue_id=queue_id)
+    assert (await link.request(1, get=get, term=9)).reason == pb.NOT_OWNER
+    assert (await link.request(2, get=get, term=1)).message.bodies == [b"1"]
