@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import structlog
 
-from services.common.clients.publisher import Congestion, Pressure
+from services.common.clients.pressure import Congestion, Pressure
 from services.common.containment import contained, for_each
 from services.common.errors import BrokerError, ConnectionForced, InternalError
 from services.common.runtime import Tasks
@@ -151,6 +151,7 @@ class Connection(asyncio.Protocol):
             timer.cancel()
         if self.virtual_host:
             self.broker.events.publish(closed(self))
+            self.broker.publisher.forget(self)
         self.listener.forget(self)
         self.listener.tasks.start(self._clean_up(), name=f"clean up {self.name}")
 
@@ -271,13 +272,13 @@ class Connection(asyncio.Protocol):
     def congested(self, pressure: Pressure) -> None:
         """What the publisher said of what was published last."""
         state = pressure.state
-        if state in self._holds:
+        if self.lost or state in self._holds:
             return
         if state is Congestion.BLOCKED:
             self.blocked.block(state, LOW_ON_MEMORY)
         else:
             self.hold(state)
-        self.broker.publisher.when_relieved(pressure, lambda: self.blocked.unblock(state))
+        self.broker.publisher.when_relieved(pressure, self, lambda: self.blocked.unblock(state))
 
     # -------------------------------------------------------------- requests
 

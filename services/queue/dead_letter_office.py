@@ -18,7 +18,7 @@ import structlog
 
 from services.common import plugins
 from services.common.clients.outbound import Messages, Refused, Targets, Ticket
-from services.common.clients.publisher import Congestion, Pressure
+from services.common.clients.pressure import Congestion, Pressure
 from services.common.containment import contained, for_each
 from services.common.errors import Unavailable
 from services.common.ledger.recorder import OFF, Recorder
@@ -61,7 +61,7 @@ class Publications(Protocol):
 
     def publish(self, messages: Messages, ticket: Ticket) -> Pressure | None: ...
 
-    def when_relieved(self, pressure: Pressure, callback: Callable[[], None]) -> None: ...
+    def when_relieved(self, pressure: Pressure, who: object, callback: Callable[[], None]) -> None: ...
 
 
 @dataclass(slots=True, eq=False)
@@ -319,7 +319,7 @@ class DeadLetterOffice:
         self._under_way += len(letters)  # and not if that raises: nobody answers then
         if pressure and pressure.state is Congestion.FULL:
             self._full = True
-            self._publisher.when_relieved(pressure, self._relieved)
+            self._publisher.when_relieved(pressure, self, self._relieved)
 
     def _traces(self, letters: list[_Letter]) -> dict[int, bytes] | None:
         """Contexts of those that are traced, which what they go on as is a part of too."""

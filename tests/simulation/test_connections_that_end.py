@@ -10,7 +10,7 @@ from tests.simulation.test_loop import begin
 from tests.simulation.world import Shape, World
 from tests.support.amqp_client import AmqpClient
 
-_SMALL = Shape(gateways=1, routers=1, queue_processes=1, partitions=1)
+_SMALL = Shape(gateways=1, routers=1, queue_processes=1, partitions=1, queue_memory=1 << 20)
 _AWAY = 70.0  # seconds: twice as long as a gateway waits for an answer
 
 
@@ -41,6 +41,33 @@ def test_exclusive_queues_while_no_router_can_delete_them(away: str) -> None:
         await world.cluster.heal()
         await asyncio.sleep(5)
         await begin(world, "client-2", _declare(world))
+
+    world.run(scenario())
+    assert world.faults == []
+
+
+async def _publish(world: World, count: int) -> None:
+    client = await _client(world)
+    await client.declare("full", durable=True)
+    for _ in range(count):
+        client.publish(bytes(64 << 10), "full")
+        await asyncio.sleep(0.05)
+    client.abort()
+
+
+def test_publishers_that_leave_while_a_queue_is_full() -> None:
+    """Nothing is kept of who was told to wait and has gone, while the others wait on."""
+    world = World(1, _SMALL)
+
+    async def scenario() -> None:
+        await world.cluster.start()
+        await begin(world, "client-1", _publish(world, 40))
+        for _ in range(5):
+            await begin(world, "client-1", _publish(world, 1))
+        await asyncio.sleep(1)
+        publisher = world.cluster.service("gateway-1")._broker.publisher
+        assert all(link.full or link.full_everywhere for link in publisher._links.values())
+        assert not len(publisher._held)
 
     world.run(scenario())
     assert world.faults == []

@@ -7,13 +7,10 @@ can be reached, what is for it waits here, and goes out, marked as resent, when 
 from __future__ import annotations
 
 import asyncio
-import enum
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 from itertools import chain
-from operator import call
 from typing import Protocol
 
 import structlog
@@ -22,6 +19,7 @@ from services.common.clients.outbound import Attempt, Delivery, Messages, Target
 from services.common.clients.parked import Parked
 from services.common.clients.parting import Partings
 from services.common.clients.partition_table import Owner, PartitionTable
+from services.common.clients.pressure import Congestion, Held, Pressure
 from services.common.clients.queue_link import QueueLink
 from services.common.clients.suspects import LARGE, Suspects
 from services.common.clock import Epoch
@@ -37,25 +35,6 @@ _RETRY_SECONDS = 0.05
 _MOVING_SECONDS = 0.005
 
 Place = tuple[QueueLink | None, int]  # where messages for a queue go: a link, or None and the partition, -1 if gone
-
-
-class Congestion(enum.Enum):
-    """Why a publisher should wait."""
-
-    FULL = "wait until what is under way has been taken"
-    BLOCKED = "wait until consumers have made room: a queue has more than its share of memory"
-
-
-@dataclass(slots=True)
-class Pressure:
-    """What `publish` says when a publisher should wait; `link` is where, None for queues without an owner.
-
-    `queue_ids` are those that it published to there, some of which are full.
-    """
-
-    state: Congestion
-    link: QueueLink | None
-    queue_ids: Sequence[int] = ()
 
 
 class FrameListener(Protocol):
@@ -103,7 +82,7 @@ class Publisher:
         self._said: dict[int, tuple[QueueLink, int]] = {}  # partition → to whom, that all was sent again; and its epoch
         self._suspects = Suspects()
         self._partings = Partings()
-        self._held: list[tuple[Pressure, Callable[[], None]]] = []
+        self._held = Held()
         self._retry: asyncio.TimerHandle | None = None
         self._stopping: set[asyncio.Task[None]] = set()
         table.listeners.append(self._assignment_changed)
@@ -173,9 +152,13 @@ class Publisher:
         """What was sent to queue processes and is not done."""
         return chain.from_iterable(link.under_way() for link in self._links.values())
 
-    def when_relieved(self, pressure: Pressure, callback: Callable[[], None]) -> None:
-        """Calls back once, when a publisher that was told so may try again."""
-        self._held.append((pressure, callback))
+    def when_relieved(self, pressure: Pressure, who: object, callback: Callable[[], None]) -> None:
+        """Calls back once, when `who` was told so may try again."""
+        self._held.add(pressure, who, callback)
+
+    def forget(self, who: object) -> None:
+        """Whoever waits for that is gone."""
+        self._held.forget(who)
 
     def link_of(self, queue_id: int) -> QueueLink | None:
         """The link to the owner of a queue, or None when it has none that can be reached."""
@@ -254,7 +237,7 @@ class Publisher:
                 else:
                     self._park(partition, attempt)
         self._say_sent_again()
-        self._relieve()
+        self._relieve_parked()
 
     def _say_sent_again(self) -> None:
         """Owners forget what their predecessors knew of this publisher once nothing older comes to them."""
@@ -308,7 +291,7 @@ class Publisher:
             by_itself("detaching from a queue process", lambda: listener.link_down(link))
         self._suspects.lost(attempts, link.member, died=link.broken)
         self._send_again(attempts)
-        self._relieve()
+        self._relieve(link, full_changed=True)
 
     def done(self, attempt: Attempt) -> None:
         if attempt.size > LARGE and self._suspects.done(attempt):
@@ -328,8 +311,7 @@ class Publisher:
         self._park_each(attempt, {queue_id: indexes}, resent=True)
 
     def received(self, link: QueueLink, frame: pb.QueueFrame) -> None:
-        if self._held:
-            self._relieve()
+        self._relieve(link, full_changed=frame.HasField("blocked"))
         if self._moving:
             self._say_sent_again()
         if frame.lost_partitions:
@@ -339,18 +321,16 @@ class Publisher:
 
     # -------------------------------------------------------------- changes
 
-    def _relieve(self) -> None:
-        held, self._held = self._held, []
-        self._held += [waiting for waiting in held if self._presses(waiting[0])]
-        for_each("letting a publisher go on", [go for pressure, go in held if not self._presses(pressure)], call)
+    def _relieve(self, link: QueueLink, *, full_changed: bool) -> None:
+        self._relieve_parked()
+        if not link.up or link.outstanding <= _LOW:
+            self._held.let_go(link, Congestion.FULL)
+        if full_changed:
+            self._held.let_go(link, Congestion.BLOCKED, link.is_full)
 
-    def _presses(self, pressure: Pressure) -> bool:
-        link = pressure.link
-        if link is None:
-            return self._parked.size > _HIGH
-        if pressure.state is Congestion.BLOCKED:
-            return link.is_full(pressure.queue_ids)
-        return link.up and link.outstanding > _LOW
+    def _relieve_parked(self) -> None:
+        if self._parked.size <= _HIGH:
+            self._held.let_go(None, Congestion.FULL)
 
     def _unpark_soon(self) -> None:
         if self._parked:

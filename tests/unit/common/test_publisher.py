@@ -12,7 +12,8 @@ import pytest
 
 from services.common.clients.outbound import Messages, Refused
 from services.common.clients.partition_table import PartitionTable
-from services.common.clients.publisher import Congestion, Pressure, Publisher
+from services.common.clients.pressure import Congestion, Pressure
+from services.common.clients.publisher import Publisher
 from services.common.uid import UidSource
 from services.rpc import queue_pb2 as pb
 from services.rpc import store_pb2
@@ -288,7 +289,7 @@ async def test_publishers_wait_while_a_queue_process_is_out_of_memory(
     while (state := publish(publisher, messages_of(b"x"), None)) is None or state.state is not Congestion.BLOCKED:
         await asyncio.sleep(0.01)
     relieved = asyncio.Event()
-    publisher.when_relieved(state, relieved.set)
+    publisher.when_relieved(state, relieved, relieved.set)
     queues[0].streams[0].put_nowait(pb.QueueFrame(blocked=pb.Blocked()))
     await asyncio.wait_for(relieved.wait(), 5)
 
@@ -332,7 +333,7 @@ async def test_a_full_process_holds_up_nobody_elses_publishers(
         pressure = publish(publisher, messages_of(b"x" * (9 << 20), queue_ids=(queue_id,)), None)
         assert pressure is not None
         assert pressure.state is Congestion.FULL
-        publisher.when_relieved(pressure, relieved[queue_id].set)
+        publisher.when_relieved(pressure, relieved[queue_id], relieved[queue_id].set)
     await asyncio.wait_for(relieved[2].wait(), 5)
     assert not relieved[1].is_set()
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from services.common.clients.partition_table import PartitionTable
-from services.common.clients.publisher import Congestion, Publisher
+from services.common.clients.pressure import Congestion
+from services.common.clients.publisher import Publisher
 from services.common.message.weight import FRAME_BYTES
 from services.common.uid import UidSource
 from services.rpc import queue_pb2 as pb
