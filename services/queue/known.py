@@ -26,7 +26,9 @@ Part = tuple[int, int]  # index of the first, and behind the last
 
 _NEVER: Final = 1 << 63  # above all uids
 _FLOOR_SECONDS: Final = 1.0  # a floor bounds what the next owner has to know; what is below it by then is no fault
-_FORMERS: Final = 64  # publishers at most of which something is kept from before: who lives says soon what comes again
+# Publishers at most of which something is kept from before. Who lives has said something lately, and says soon what
+# comes again: those are forgotten first that nothing was heard of for longest, however old they are themselves.
+_FORMERS: Final = 64
 
 
 class Taken:
@@ -86,7 +88,7 @@ class Known:
 
     def __init__(self) -> None:
         self._taken: dict[int, dict[Taken, None]] = {}  # by origin, in the order of arrival
-        self._former: dict[int, _Former] = {}  # by origin
+        self._former: dict[int, _Former] = {}  # by origin, in the order in which something was heard of them last
         self._batches: dict[int, list[tuple[Taken, Iterable[tuple[int, int, int, int]]]]] = {}  # of the journal
         self._index: dict[int, set[int]] | None = None  # queue → uids, while something comes again
         self._latest: dict[int, int] = {}  # origin → first uid of the batch that came last …
@@ -132,8 +134,9 @@ class Known:
     def link_ended(self, taken: Taken) -> None:
         """The answer may not have been heard, and will not be: it may come again on another link."""
         if self._forget(taken):
-            self._former.setdefault(taken.origin, _Former()).taken[taken] = None
-            self._forget_oldest()
+            former = self._former.get(taken.origin) or _Former()
+            former.taken[taken] = None
+            self._keep(taken.origin, former)
 
     def nothing_comes(self) -> None:
         """For now: a link has ended, or has sent all of it again."""
@@ -144,9 +147,11 @@ class Known:
             for queue_id, first, count in taken.spans():
                 self._index[queue_id].difference_update(range(first, first + count))
 
-    def _forget_oldest(self) -> None:
+    def _keep(self, origin: int, former: _Former) -> None:
+        self._former.pop(origin, None)
+        self._former[origin] = former
         if len(self._former) > _FORMERS:
-            self.sent_again(min(self._former))
+            self.sent_again(next(iter(self._former)))
 
     def _forget(self, taken: Taken) -> bool:
         mine = self._taken.get(taken.origin, {})
@@ -229,9 +234,10 @@ class Known:
         written, at = self._written.get(origin, (_NEVER, 0.0))
         if written <= floor and now - at < _FLOOR_SECONDS:
             return None
+        self._written.pop(origin, None)
         self._written[origin] = floor, now
         if len(self._written) > _FORMERS:
-            del self._written[min(self._written)]
+            del self._written[next(iter(self._written))]
         return floor
 
     def floors_lost(self) -> None:
@@ -253,9 +259,8 @@ class Known:
     # -------------------------------------------------------------- from a former owner
 
     def recover_floor(self, origin: int, uid: int) -> None:
-        """First of all: what is below `uid` was heard by its publisher."""
-        self._former[origin] = _Former(uid)
-        self._forget_oldest()
+        """First of all, and those that are longest unchanged first: what is below `uid` was heard by its publisher."""
+        self._keep(origin, _Former(uid))
 
     def recover_taken(self, origin: int, columns: TakenColumns) -> None:
         """What may have left its queue."""

@@ -147,7 +147,7 @@ class Entries(Protocol):
         """Every entry batch there is, for what is kept in memory of it."""
 
     async def floors(self, partition: int) -> list[tuple[int, int]]:
-        """(origin, uid) of `partition`."""
+        """(origin, uid) of `partition`, those first that are as they are for longest."""
 
     async def taken(self, partition: int) -> list[TakenRow]:
         """Those of `partition` that no floor is above."""

@@ -127,7 +127,8 @@ class MemoryProvider:
         return LiveRow(row.id, row.partition, row.content, row.total, dequeues, len(columns), whole)
 
     async def floors(self, partition: int) -> list[tuple[int, int]]:
-        return [(origin, uid) for (where, origin), uid in self._floors.items() if where == partition]
+        keys = sorted((key for key in self._floors if key[0] == partition), key=lambda key: (self._touched[key], key))
+        return [(origin, self._floors[partition, origin]) for _, origin in keys]
 
     async def taken(self, partition: int) -> list[TakenRow]:
         return [row for row in self._taken.values() if row.partition == partition]

@@ -156,7 +156,8 @@ class SQLiteProvider:
         return await self._reader.run(sqlite_read.live)
 
     async def floors(self, partition: int) -> list[tuple[int, int]]:
-        rows = await self._reader.rows("SELECT origin, uid FROM floor WHERE partition = ?", (partition,))
+        sql = "SELECT origin, uid FROM floor WHERE partition = ? ORDER BY at, origin"
+        rows = await self._reader.rows(sql, (partition,))
         return [(origin, uid) for origin, uid in rows]
 
     async def taken(self, partition: int) -> list[TakenRow]:

@@ -280,6 +280,15 @@ async def test_what_was_taken_is_known_below_no_floor(house: House) -> None:
     assert [taken.id for taken in (await house.recovered(2))[0].taken] == [4]
 
 
+async def test_floors_come_in_the_order_in_which_they_changed(house: House) -> None:
+    """Whose was changed last is last, however old the publisher is itself; one that is said again was not changed."""
+    for origin, uid in ((7, 1), (9, 1), (8, 1), (7, 2), (9, 1)):
+        house.run(1)
+        await house.append(JournalFrame(floors=[Floor(partition=1, origin=origin, uid=uid)]))
+    await house.restart()
+    assert [(floor.origin, floor.uid) for floor in (await house.recovered())[0].floors] == [(9, 1), (8, 1), (7, 2)]
+
+
 async def test_what_is_handed_over_replaces_what_was_written(house: House) -> None:
     """An owner that leaves says all that may come again; what was written before goes, of the same group too."""
 

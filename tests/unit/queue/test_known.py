@@ -106,6 +106,32 @@ def test_what_publishers_wrote_together_is_told_apart() -> None:
     assert (origin, upto, list(columns.first), list(columns.count)) == (5, uid(5, 5), [uid(5, 4)], [2])
 
 
+def test_what_many_publishers_have_left() -> None:
+    """Of those that nothing was heard of for long less is known, not of the one that is oldest and lives."""
+    known = Known()
+    for origin in [*range(6, 6 + 100), 5]:  # as the store gives them: the one that changed last is last
+        known.recover_floor(origin, uid(origin, 10))
+    known.recover_batch(80, [(1, 0, 2)], [uid(5, 10), uid(5, 11)], handed_over=False)
+    assert new(known, 1, 5, 9, 10, 11, 12) == [9, 12]
+    assert len(known.origins()) == 64
+    for origin in range(200, 263):
+        known.link_ended(took(known, origin, [1], 1))
+    assert new(known, 1, 5, 10, 11) == []
+    known.link_ended(took(known, 5, [12], 1))
+    known.link_ended(took(known, 300, [1], 1))
+    assert new(known, 1, 5, 10, 11, 12) == []
+    assert new(known, 1, 200, 1) == [1]
+
+
+def test_floors_of_many_publishers() -> None:
+    """The oldest publisher's is written as seldom as the others', however many there are."""
+    known = Known()
+    for origin in [*range(6, 6 + 63), 5, 200]:
+        took(known, origin, [1], 1)
+        assert known.floor_due(origin, 0.0) == uid(origin, 1)
+    assert known.floor_due(5, 0.5) is None
+
+
 class Machine(RuleBasedStateMachine):
     """Batches are taken, heard, sent again on other links and to other owners, in any order; a set is the judge."""
 
