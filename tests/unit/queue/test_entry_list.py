@@ -49,7 +49,7 @@ def test_acquire_again(entries: EntryList) -> None:
 def test_what_comes_back_in_any_order(entries: EntryList) -> None:
     """Has its place whenever something is taken or looked at, however much came back before and since."""
     draw = random.Random(1)
-    entries.extend([Entry(Message(uid, b"", b"x", RUN), uid) for uid in range(10, 100)], 90)
+    entries.extend([Entry(Message(uid, facts(), b"", b"x"), uid) for uid in range(10, 100)], 90)
     away, ready = uids(taken := entries.take(100, 1000, 0, [])), set[int]()
     draw.shuffle(away)
     by_uid = {entry.message.uid: entry for entry in taken}
@@ -87,7 +87,7 @@ class Watched(Entry):
 def test_much_comes_back_one_by_one(entries: EntryList, order: int, *, looks: bool) -> None:
     """Little is looked at for each of them, however much is there: a client decides how many there are."""
     entries.clear()
-    entries.extend([Watched(Message(uid, b"", b"x", RUN), uid) for uid in range(5000)], 5000)
+    entries.extend([Watched(Message(uid, facts(), b"", b"x"), uid) for uid in range(5000)], 5000)
     taken = entries.take(5000, 5000, 0, [])
     Watched.asked = 0
     for entry in taken[::order]:
