@@ -179,12 +179,15 @@ class Known:
     def split(self, queue_id: int, uids: Sequence[int]) -> tuple[list[Part], list[Part]]:
         """Of what comes again for a queue: what it has not taken, and what it has."""
         known = self._indexed().get(queue_id, frozenset())
+        if known.isdisjoint(uids) and len(set(uids)) == len(uids):
+            return [(0, len(uids))], []
         new: list[Part] = []
         old: list[Part] = []
-        if known.isdisjoint(uids):
-            return [(0, len(uids))], old
+        # One may be there twice: refused to its publisher, who did not hear that all else of the batch was done.
+        before: set[int] = set()
         for index, uid in enumerate(uids):
-            parts = old if uid in known else new
+            parts = old if uid in known or uid in before else new
+            before.add(uid)
             if parts and parts[-1][1] == index:
                 parts[-1] = parts[-1][0], index + 1
             else:

@@ -274,3 +274,14 @@ def test_messages_of_a_batch_that_are_no_neighbours() -> None:
     assert new(known, 1, 5, 1, 2, 3, 4, 9) == [2, 9]
     assert new(known, 2, 5, 1, 2, 3, 4, 9) == [1, 3, 4]
     assert list(taken.spans()) == [(2, uid(5, 2), 1), (2, uid(5, 9), 1), (1, uid(5, 1), 1), (1, uid(5, 3), 2)]
+
+
+def test_what_comes_again_twice_at_once() -> None:
+    """A message that was refused, and sent again once more with its whole batch, is taken once."""
+    known = Known()
+    sequences = [1, 2, 3, 2, 3, 3]
+    new, old = known.split(1, [uid(5, sequence) for sequence in sequences])
+    assert (new, old) == ([(0, 3)], [(3, 6)])
+    took(known, 5, [1], 1)
+    new, old = known.split(1, [uid(5, sequence) for sequence in sequences])
+    assert (new, old) == ([(1, 3)], [(0, 1), (3, 6)])
