@@ -94,9 +94,11 @@ class Server:
     def __init__(self, address: str, services: Iterable[str], tracer: Tracer = OFF) -> None:
         """`address` is where it will listen; `tracer` gets a span of each call that comes with a trace context."""
         self._address = address
-        interceptors = [Guard(address), *([TracedCalls(tracer)] if tracer.on else []), Answers()]
+        guard = Guard(address)
+        interceptors = [guard, *([TracedCalls(tracer)] if tracer.on else []), Answers()]
         self.grpc = _runtime.server(address, interceptors)
         self._health = Health(services, self.grpc)
+        guard.unread = self._health.unread()
 
     async def listen(self) -> None:
         """Binds and accepts calls; raises CannotStart when the address is taken."""

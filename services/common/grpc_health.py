@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+import grpc
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection, reflection_pb2_grpc
 
@@ -22,6 +23,19 @@ class Health:
             reflection.aio.ReflectionServicer(listed, pool=None), server
         )
 
+    def unread(self) -> dict[str, Any]:
+        """Handlers, by method, for who is not to be read: it hears of the server as a whole, whatever it names."""
+        return {
+            f"/{health.SERVICE_NAME}/{name}": _unread(handle)
+            for name, handle in (("Check", self._check), ("Watch", self._watch))
+        }
+
+    async def _check(self, _requests: object, context: Any) -> None:  # noqa: ANN401 - of grpc.aio, or made like it
+        await context.write(await self._servicer.Check(health_pb2.HealthCheckRequest(), context))
+
+    async def _watch(self, _requests: object, context: Any) -> None:  # noqa: ANN401 - of grpc.aio, or made like it
+        await self._servicer.Watch(health_pb2.HealthCheckRequest(), context)
+
     async def say(self, *, serving: bool) -> None:
         """What health checks are answered from now on."""
         status = health_pb2.HealthCheckResponse.SERVING if serving else health_pb2.HealthCheckResponse.NOT_SERVING
@@ -31,3 +45,9 @@ class Health:
     async def shut_down(self) -> None:
         """NOT_SERVING, for good."""
         await self._servicer.enter_graceful_shutdown()
+
+
+def _unread(handle: Any) -> Any:  # noqa: ANN401 - gRPC's types are generic in its stubs only
+    return grpc.stream_stream_rpc_method_handler(
+        handle, response_serializer=health_pb2.HealthCheckResponse.SerializeToString
+    )

@@ -9,6 +9,7 @@ from typing import Any
 
 import grpc
 import pytest
+from grpc_health.v1 import health_pb2
 from nats.errors import Error
 
 from services.common import secret
@@ -83,6 +84,21 @@ async def test_health_is_for_everybody(known: str) -> None:
         secret.use("")
         assert await is_serving(address)
         secret.use(known)
+
+
+async def test_a_stranger_is_answered_unread(known: str) -> None:
+    """A health check needs nothing of its request, which may be as large as a message of ours: it is not taken in."""
+    async with answering() as address:
+        secret.use("")
+        async with connect(address) as theirs:
+            secret.use(known)
+            check = theirs.unary_unary("/grpc.health.v1.Health/Check")
+            for request in (b"", bytes(64 << 20)):
+                reply = health_pb2.HealthCheckResponse.FromString(await check(request, timeout=10))
+                assert reply.status == health_pb2.HealthCheckResponse.SERVING
+            watch = theirs.unary_stream("/grpc.health.v1.Health/Watch")(b"", timeout=10)
+            assert await watch.read() == reply.SerializeToString()
+            watch.cancel()
 
 
 async def test_streams(known: str) -> None:
