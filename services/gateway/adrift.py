@@ -83,9 +83,12 @@ class Adrift:
 
     # -------------------------------------------------------------- what waits
 
-    def keep(self, queue_id: int, outcome: pb.Outcome.ValueType, uids: Sequence[int]) -> None:
-        """A settlement for when the queue has an owner."""
-        if uids:
+    def settle(self, queue_id: int, outcome: pb.Outcome.ValueType, uids: Sequence[int]) -> None:
+        """Says what became of deliveries, now or when the queue has an owner again."""
+        link = self.link_of(queue_id)
+        if link:
+            self._say(link, queue_id, outcome, uids)
+        elif uids and queue_id in self._queues:
             self._places[queue_id].kept.append((outcome, uids))
             self._look_within(_AGAIN)
 
@@ -114,10 +117,13 @@ class Adrift:
             if link is None:
                 self.give_back((Settlement(queue_id, each.outcome, [each.uid]),))
             elif place is None:
-                link.settle(queue_id, each.outcome, [each.uid])
+                self._say(link, queue_id, each.outcome, [each.uid])
             else:
                 (place.late if place.asked else place.kept).append((each.outcome, [each.uid]))
                 self._look_within(_AGAIN)
+
+    def _say(self, link: QueueLink, queue_id: int, outcome: pb.Outcome.ValueType, uids: Sequence[int]) -> None:
+        link.settle(queue_id, outcome, uids, term=self._publisher.epoch_of(queue_id))
 
     def add(self, consumer: Consumer) -> None:
         """A consumer to be attached again."""
@@ -250,7 +256,7 @@ class Adrift:
         if agreed and not place.asked and not place.consumers and place.link:
             del self._places[queue_id]
             for outcome, uids in place.kept:
-                place.link.settle(queue_id, outcome, uids)
+                self._say(place.link, queue_id, outcome, uids)
             if place.late:
                 self._places[queue_id].kept = place.late
                 self.retry_soon()

@@ -108,11 +108,7 @@ class Broker:
         """Says what became of deliveries, now or when the queue has an owner again."""
         if self.sending.open:
             self.sending.ended(queue_id, OUTCOMES[outcome], uids)
-        link = self._adrift.link_of(queue_id)
-        if link:
-            link.settle(queue_id, outcome, uids)
-        elif queue_id in self.topology.queues:
-            self._adrift.keep(queue_id, outcome, uids)
+        self._adrift.settle(queue_id, outcome, uids)
 
     # -------------------------------------------------------------- consumers
 

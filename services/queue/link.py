@@ -329,7 +329,9 @@ class Link(Holder):
             self.outbox.frame.unsettled.append(settle)
 
     def _settled_here(self, settle: pb.Settle, queue: Queue) -> list[int]:
-        return list(settle.uids) if settle.outcome in FINAL else queue.not_others(settle.uids, self)
+        if settle.outcome in FINAL:
+            return list(settle.uids)
+        return queue.not_others(settle.uids, self) if self._host.registry.is_in(queue, settle.term) else []
 
     def _credit_all(self, granted: Iterable[pb.Credit], now: int) -> None:
         for_each("giving a consumer credit", granted, partial(self._credit, now=now), self._not_served)

@@ -43,9 +43,11 @@ class Registry:
     def serving(self, queue_id: int, term: int) -> Queue | None:
         """The queue, when its partition is in the term for which it is asked; 0 is whichever it is in."""
         queue = self.queues.get(queue_id)
-        if queue is None or not term or self.partitions[queue.options.partition].epoch == term:
-            return queue
-        return None
+        return queue if queue is None or self.is_in(queue, term) else None
+
+    def is_in(self, queue: Queue, term: int) -> bool:
+        """Whether that is the term of its partition here, or 0."""
+        return not term or self.partitions[queue.options.partition].epoch == term
 
     def awaited(self, queue_id: int) -> Partition | None:
         """The partition that has to be waited for before anything can be said of the queue."""

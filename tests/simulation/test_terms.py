@@ -78,6 +78,21 @@ class Stage:
                 await self.acknowledge(client, message)
             await asyncio.sleep(0.02)
 
+    async def refuser(self) -> None:
+        """Gives the first delivery back, by words that its owner hears late, and keeps the second one for a while."""
+        client, until = await self.client("gateway-1"), self.world.time() + SECONDS
+        await client.call(1, commands.Basic.Qos(prefetch_count=1), commands.Basic.QosOk)
+        await client.consume(QUEUE, "c")
+        first = (await client.until(client.messages))[0]
+        self.cluster.deafen(self.owner(), "gateway-1", SECONDS)
+        client.send(1, commands.Basic.Nack(first.tag))
+        await client.until(lambda: client.messages()[1:])
+        await asyncio.sleep(4)
+        for message in client.messages()[1:]:
+            await self.acknowledge(client, message)
+        await asyncio.sleep(until - self.world.time())
+        self.acknowledged += [message.body for message in client.messages()[2:]]
+
     async def getter(self) -> None:
         """Asks for one after the other, and acknowledges them."""
         client, until = await self.client("gateway-1"), self.world.time() + SECONDS
@@ -94,19 +109,19 @@ class Stage:
         number: int = self.cluster.service("gateway-1")._broker.topology.by_name["/", QUEUE].partition
         return number
 
-    def owner(self) -> str:
-        """Who serves the queue; none while nobody does."""
+    def owner(self, state: str = "SERVING") -> str:
+        """Who serves the queue, or is in another state with it; none while nobody is."""
         for name in PROCESSES:
             partition = self.cluster.service(name)._host.registry.partitions.get(self.partition)
-            if partition is not None and partition.state.name == "SERVING":
+            if partition is not None and partition.state.name == state:
                 return name
         return ""
 
-    async def move(self) -> None:
-        """To the other process; returns when that serves."""
+    async def move(self, state: str = "SERVING") -> None:
+        """To the other process; returns when that serves, or is so far."""
         [other] = set(PROCESSES) - {self.owner()}
         self.cluster.move(self.partition, other)
-        while self.owner() != other:
+        while self.owner(state) != other:
             await asyncio.sleep(0.01)
 
     def _held(self) -> int:
@@ -144,5 +159,24 @@ def test_an_answer_of_a_former_owner() -> None:
         await stage.move()
 
     stage.play(stage.getter, history)
+    assert stage.acknowledged == [b"first"]
+    assert not stage.held
+
+
+def test_what_was_given_back_in_a_former_term() -> None:
+    """It is somebody's again, whom nobody takes it from; once that one has acknowledged it, it is not seen any more."""
+    stage = Stage(1)
+
+    async def history() -> None:
+        first, network = stage.owner(), stage.world.network
+        await stage.publish(b"first")
+        await asyncio.sleep(0.3)
+        await stage.move()
+        await asyncio.sleep(0.3)
+        await stage.move("RECOVERING")
+        await asyncio.sleep(0.3)
+        network.link(network.host(first), network.host("gateway-1")).heal()
+
+    stage.play(stage.refuser, history)
     assert stage.acknowledged == [b"first"]
     assert not stage.held

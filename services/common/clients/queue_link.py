@@ -168,13 +168,16 @@ class QueueLink:
                 self._cut_here()
         self._write_soon()
 
-    def settle(self, queue_id: int, outcome: pb.Outcome.ValueType, uids: Sequence[int], transaction: int = 0) -> None:
+    def settle(
+        self, queue_id: int, outcome: pb.Outcome.ValueType, uids: Sequence[int], transaction: int = 0, term: int = 0
+    ) -> None:
         """Says what became of deliveries. Without a transaction, it is kept until the queue process has it safe."""
         for first in range(0, len(uids), _UIDS):
-            self._settle(queue_id, outcome, uids[first : first + _UIDS], transaction)
+            self._settle((queue_id, outcome, transaction, term), uids[first : first + _UIDS])
         self._write_soon()
 
-    def _settle(self, queue_id: int, outcome: pb.Outcome.ValueType, uids: Sequence[int], transaction: int) -> None:
+    def _settle(self, what: tuple[int, pb.Outcome.ValueType, int, int], uids: Sequence[int]) -> None:
+        queue_id, outcome, transaction, term = what
         if self._uids + len(uids) > _UIDS:
             self._cut_here()
         self._uids += len(uids)
@@ -182,10 +185,10 @@ class QueueLink:
         if not transaction:
             self._settled.append(Settlement(queue_id, outcome, uids))
         last = settles[-1] if settles else None
-        if last and last.queue_id == queue_id and last.outcome == outcome and last.transaction == transaction:
+        if last and (last.queue_id, last.outcome, last.transaction, last.term) == what:
             last.uids.extend(uids)
         else:
-            settles.add(queue_id=queue_id, outcome=outcome, uids=uids, transaction=transaction)
+            settles.add(queue_id=queue_id, outcome=outcome, uids=uids, transaction=transaction, term=term)
 
     def take_unsettled(self, is_lost: Callable[[int], bool]) -> list[Settlement]:
         """Takes out what was said of queues that `is_lost` names, and may not have been heard."""

@@ -37,6 +37,21 @@ async def test_the_end_of_a_term_is_told_with_its_epoch(house: House) -> None:
     assert dict(lost) == {number: epochs[number] for number in epochs.keys() - partitions.keys()}
 
 
+async def test_what_was_given_back_in_another_term(house: House) -> None:
+    """Who holds it in the present one keeps it; that it is done with is true in every term."""
+    queue_id = await house.declare("q")
+    link = await house.link()
+    await link.attach(queue_id)
+    await link.publish(queue_id, [b"1"])
+    [queue] = [queue for queue in house.queues["queue-1"]._host.registry.queues.values() if queue._unsettled]
+    for number, outcome in enumerate((pb.RELEASE, pb.RESTORE, pb.ABANDON, pb.ACCEPT), 1):
+        assert list(queue._unsettled) == link.uids
+        await link.send(settles=[pb.Settle(queue_id=queue_id, outcome=outcome, uids=link.uids, term=9)])
+        await link.ready(queue_id, number)
+    assert not queue._unsettled
+    assert link.bodies == [b"1"]
+
+
 async def test_whoever_wants_a_message_to_hold_of_another_term(house: House) -> None:
     """It is not given to him; he would not tell the next owner of it."""
     queue_id = await house.declare("q")
