@@ -5,10 +5,12 @@ says of its entries. Pure accumulators: queues write into them, the journal writ
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 from services.common.message.indexes import runs
 from services.queue.entry import Entry, JournalPart
+
+_AS_ONE: Final = 10  # dequeued entries of a batch that take as long, about, as another batch
 
 
 class EntryDraft:
@@ -61,6 +63,21 @@ class PartitionDraft:
         """Begins anew; whoever took the values has them for itself."""
         self.dequeues: dict[int, list[int]] = {}
         self.delivered: dict[int, int] = {}
+
+    def take(self, most: int) -> tuple[dict[int, list[int]], dict[int, int]]:
+        """Dequeues, of about `most` batches at most, and what was delivered: they are written now; the rest stays."""
+        dequeues, delivered, taken = self.dequeues, self.delivered, dict[int, list[int]]()
+        for batch, indexes in dequeues.items():
+            if most <= 0:
+                break
+            taken[batch] = indexes
+            most -= 1 + len(indexes) // _AS_ONE
+        self.reset()
+        if len(taken) < len(dequeues):
+            for batch in taken:
+                del dequeues[batch]
+            self.dequeues = dequeues
+        return taken, delivered
 
     def __bool__(self) -> bool:
         return bool(self.dequeues or self.delivered)

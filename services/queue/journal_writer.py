@@ -32,6 +32,9 @@ from services.rpc import queue_pb2, store_pb2
 log = structlog.get_logger()
 
 _INDEX = 5  # bytes of a dequeued entry in a frame, at most
+# Batches at most, about, of which a frame dequeues something, since it is one turn here and in the store; of one
+# partition at least these, while others have much to dequeue as well.
+_DEQUEUES, _OF_ONE = 10_000, 1000
 
 
 class Journal(Protocol):
@@ -77,6 +80,8 @@ class JournalWriter:
         self._scheduled = False
         self._under_way = 0
         self._last: _Turn | None = None
+        self._rest = False  # a large queue was purged, or deleted: not all of it has had room in a frame …
+        self._portion: _Turn | None = None  # … and goes on when the store has that one, so that others come between
         self._size = 0  # of the contents of the turn
 
     # -------------------------------------------------------------- what is to be written
@@ -133,28 +138,46 @@ class JournalWriter:
 
     async def drained(self) -> None:
         """Returns when everything that was added so far is on disk, whatever comes behind it."""
-        self.flush()
-        if self._last is not None:
-            drained: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            self._last.drained.append(drained)
-            await drained
+        again = True
+        while again:
+            self.flush()
+            again = self._rest
+            if self._last is not None:
+                drained: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+                self._last.drained.append(drained)
+                await drained
 
     def flush(self) -> None:
         """Writes what there is now."""
         self._scheduled = False
         turn, self._turn = self._turn, _Turn()
         self._size = 0
-        for partition in self._dirty.values():
-            draft = partition.context.draft
-            if not draft:
-                continue  # woken for entries that are not on disk
-            turn.changes.append(_Changes(partition, draft.dequeues, draft.delivered))
-            draft.reset()
-        self._dirty.clear()
+        self._take_changes(turn)
         if turn.changes or turn.contents:
             self._write(turn)
         elif turn.waiters:
             self._follow(turn.waiters)
+
+    def _take_changes(self, turn: _Turn) -> None:
+        dirty, self._dirty = self._dirty, {}
+        room = 0 if self._portion else max(_OF_ONE, _DEQUEUES // max(1, len(dirty)))
+        for number, partition in dirty.items():
+            draft = partition.context.draft
+            dequeues, delivered = draft.take(room)
+            if dequeues or delivered:  # else woken for entries that are not on disk
+                turn.changes.append(_Changes(partition, dequeues, delivered))
+            if draft:
+                self._dirty[number] = partition
+        self._rest = bool(self._dirty)
+        if self._rest:
+            # What waits for all that was added so far has to wait for the rest too.
+            self._turn.waiters, turn.waiters = turn.waiters, []
+            self._portion = self._portion or turn
+
+    def _go_on(self, turn: _Turn) -> None:
+        if turn is self._portion:
+            self._portion = None
+            self._schedule()
 
     # -------------------------------------------------------------- frames
 
@@ -181,6 +204,7 @@ class JournalWriter:
         except Exception as fault:  # noqa: BLE001 - this turn's, and others follow
             contained("making a journal frame", fault)
             self._give_up(turn)
+            self._go_on(turn)
             return
         self._under_way += 1
         self._last = turn
@@ -237,9 +261,12 @@ class JournalWriter:
             for_each("answering what is on disk", turn.contents, partial(_answer, fenced))
             for_each("going on after what is on disk", turn.waiters, lambda waiter: waiter.part_done())
         turn.end()
+        self._go_on(turn)
 
     def _give_up(self, turn: _Turn) -> None:
         """Nobody could write it. Frames behind it, under way already, have left out the floors that it had."""
+        if turn is self._portion:  # who waits for the rest as well waits for this
+            turn.waiters, self._turn.waiters = self._turn.waiters, []
         _refuse_all(turn)
         partitions = {each.number: each for _, its, _ in turn.contents for each in its.values()}
         frame, now = store_pb2.JournalFrame(fences=[each.fence for each in partitions.values()]), monotonic()

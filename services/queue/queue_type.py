@@ -7,7 +7,7 @@ links, everything else that has to happen into the QueueContext that it was made
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Protocol
+from typing import Final, Protocol
 
 from services.queue.arrival import Arrival
 from services.queue.consumers import Consumer, Consumers, Link
@@ -20,6 +20,8 @@ from services.queue.record import QueueRecord
 from services.rpc.queue_pb2 import Outcome, Reason
 
 Refused = tuple[int, int, "Reason.ValueType"]  # index of the first message within the run, count, why
+
+AT_ONCE: Final = 10_000  # messages that one turn drops: more would keep everybody else waiting, and the lease too
 
 
 class Queue(Protocol):
@@ -54,8 +56,8 @@ class Queue(Protocol):
     def get(self, link: Link, now: int, *, settled: bool) -> Entry | None:
         """Hands out one entry without a consumer."""
 
-    def purge(self) -> int:
-        """Drops what is ready; gives the number."""
+    def purge(self, most: int = AT_ONCE) -> int:
+        """Drops what is ready, from the front, `most` at most; gives the number."""
 
     def discard(self, entries: list[Entry], reason: str, now: int) -> None:
         """Dead-letters entries that are out of the list already, or drops them."""
@@ -114,8 +116,8 @@ class Queue(Protocol):
     def touch(self, now: int) -> None:
         """It was declared again: x-expires starts anew."""
 
-    def expire(self, now: int) -> None:
-        """Discards messages at the front that are past their time."""
+    def expire(self, now: int, most: int = AT_ONCE) -> None:
+        """Discards messages at the front that are past their time, `most` at most: the rest is due at once."""
 
     def deadline(self) -> int:
         """When `expire` or x-expires has something to do next, or 0."""

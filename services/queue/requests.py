@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
+from services.common.containment import contained
 from services.common.errors import BrokerError, NotFound
 from services.queue.deliveries import Columns, DeliveryRun
 from services.queue.entry import Entry
 from services.queue.host import Host
 from services.queue.outbox import encode
-from services.queue.queue_type import Queue
+from services.queue.queue_type import AT_ONCE, Queue
 from services.rpc import queue_pb2 as pb
 
 if TYPE_CHECKING:
@@ -29,13 +31,34 @@ def answer(host: Host, link: Link, request: pb.QueueRequest, queue: Queue, now: 
     if kind == "delete":
         _delete(host, link, request, queue, reply)
         return
+    if kind == "purge" and queue.ready_count > AT_ONCE:
+        host.tasks.start(_purge_in_turns(host, link, queue, reply), f"purge queue {queue.options.name}")
+        return
     if kind == "get":
         _get(host, link, request.get, queue, reply, now)
     elif kind == "purge":
-        reply.message_count = queue.purge()
+        reply.message_count = queue.purge(AT_ONCE)
     else:
         queue.touch(now)
         reply.message_count = queue.ready_count
+    reply.consumer_count = len(queue.consumers)
+    link.outbox.reply(reply)
+
+
+async def _purge_in_turns(host: Host, link: Link, queue: Queue, reply: pb.QueueReply) -> None:
+    """Drops as many as there are now, some in each turn: what comes meanwhile is behind them."""
+    queue_id, left = queue.options.queue_id, queue.ready_count
+    try:
+        while left > 0 and (count := queue.purge(min(left, AT_ONCE))):
+            reply.message_count += count
+            left -= count
+            host.check_memory()
+            await asyncio.sleep(0)
+            await host.until_certain()
+            if left > 0 and host.registry.queues.get(queue_id) is not queue:
+                reply.reason, left = host.registry.missing(queue_id), 0
+    except Exception as fault:  # noqa: BLE001 - as when it is carried out at once
+        reply.reason, reply.text = pb.OTHER, contained("purging a queue", fault, queue=queue.options.name).text
     reply.consumer_count = len(queue.consumers)
     link.outbox.reply(reply)
 

@@ -15,7 +15,7 @@ from services.queue.entry_list import EntryList
 from services.queue.message import Holding
 from services.queue.options import QueueOptions
 from services.queue.overflow import OverflowPolicy
-from services.queue.queue_type import Refused
+from services.queue.queue_type import AT_ONCE, Refused
 from services.queue.ready import Ready, too_much
 from services.queue.record import uids_of
 from services.rpc import queue_pb2 as pb
@@ -205,7 +205,7 @@ class StandardQueue:
 
     def get(self, link: Link, now: int, *, settled: bool) -> Entry | None:
         self._used_at = now
-        self.expire(now)
+        self.expire(now, self._ready.count)
         entry = self._ready.pop()
         if entry is None:
             return None
@@ -221,8 +221,9 @@ class StandardQueue:
             self._context.draft.handed_out([entry])
         return entry
 
-    def purge(self) -> int:
-        entries = self._ready.clear()
+    def purge(self, most: int = AT_ONCE) -> int:
+        ready = self._ready
+        entries = ready.clear() if most >= ready.count else [entry for _ in range(most) if (entry := ready.pop())]
         if entries:
             self.record.dropped(uids_of(entries), PURGED)
         self._context.forget(entries, self.holding, durable=self._dispatcher.journalled)
@@ -348,9 +349,9 @@ class StandardQueue:
     def touch(self, now: int) -> None:
         self._used_at = now
 
-    def expire(self, now: int) -> None:
+    def expire(self, now: int, most: int = AT_ONCE) -> None:
         expired: list[Entry] = []
-        while (head := self._ready.peek()) is not None and 0 < head.expires <= now:
+        while len(expired) < most and (head := self._ready.peek()) is not None and 0 < head.expires <= now:
             self._ready.pop()
             expired.append(head)
         self._past(expired, now)

@@ -19,6 +19,19 @@ def test_message_ttl(make: Make) -> None:
     assert machine.dead() == [(2, "expired")]
 
 
+def test_many_expire_at_once(make: Make) -> None:
+    """A turn drops only so many of them, the rest is due at once; a get comes to what is behind them all."""
+    machine = make()
+    machine.publish(5, ttl_ms=50)
+    machine.publish(1)
+    machine.queue.expire(50, 2)
+    assert (machine.queue.ready_count, machine.queue.deadline()) == (4, 50)
+    entry = machine.queue.get(machine.link, 60, settled=True)
+    assert entry is not None
+    assert entry.message.uid == 6
+    assert machine.account.used == 0
+
+
 def test_expired_ones_behind_the_head(make: Make) -> None:
     """Expired messages between others are passed over when they would be delivered."""
     machine = make(dead_letter_exchange="dlx")

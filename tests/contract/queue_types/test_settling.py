@@ -97,7 +97,7 @@ def test_purge(make: Make) -> None:
     machine = make()
     machine.consumer(messages=1)
     machine.publish(4)
-    assert machine.queue.purge() == 3
+    assert (machine.queue.purge(2), machine.queue.purge()) == (2, 1)
     assert machine.queue.ready_count == 0
     machine.queue.settle(pb.ACCEPT, [1], 0)
     assert machine.account.used == 0

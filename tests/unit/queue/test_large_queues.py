@@ -1,0 +1,169 @@
+"""What a large queue loses at once is written down, and dropped, in parts: others have their turns between them."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from services.common.errors import PreconditionFailed
+from services.common.uid import UidSource
+from services.queue import journal_writer, requests
+from services.queue.context import QueueContext
+from services.queue.entry import Entry, JournalPart
+from services.queue.journal_draft import PartitionDraft
+from services.queue.journal_writer import JournalWriter
+from services.queue.message import MemoryAccount, Message, Run
+from services.queue.partition import Partition
+from services.queue.ticket import Receipt
+from services.rpc import queue_pb2 as pb
+from services.rpc import store_pb2
+from tests.support.queue_house import House
+
+RUN = Run("/", "", "q", "amqp-0-9", True, 0, None)
+
+
+class Desk:
+    """A journal writer whose frames are kept, and answered when a test says so."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(journal_writer, "_DEQUEUES", 10)
+        monkeypatch.setattr(journal_writer, "_OF_ONE", 4)
+        self.frames: list[tuple[store_pb2.JournalFrame, asyncio.Future[store_pb2.JournalAck]]] = []
+        self.writer = JournalWriter(self, UidSource(1), lambda _: None)
+        self.one, self.other = self.partition(1), self.partition(2)
+        self.safe: list[str] = []
+
+    def partition(self, number: int) -> Partition:
+        draft = PartitionDraft(lambda: self.writer.touch(partition))
+        partition = Partition(number, 1, QueueContext(MemoryAccount(), draft, lambda: None))
+        return partition
+
+    def append(self, frame: store_pb2.JournalFrame) -> asyncio.Future[store_pb2.JournalAck]:
+        done: asyncio.Future[store_pb2.JournalAck] = asyncio.get_running_loop().create_future()
+        self.frames.append((frame, done))
+        return done
+
+    def drop(self, partition: Partition, *batches: int, of_each: int = 1) -> None:
+        """Entries of journal batches leave their queue."""
+        draft = partition.context.draft
+        for batch in batches:
+            part = JournalPart(batch, 0)
+            draft.dequeue([Entry(Message(1, b"", b"", RUN), place, part=part) for place in range(of_each)])
+
+    def wait(self, name: str) -> None:
+        """A name is noted as soon as all that was dropped so far is on disk."""
+        receipt = Receipt(lambda: self.safe.append(name))
+        self.writer.barrier(receipt)
+        receipt.part_done()
+
+    async def turn(self) -> list[int]:
+        """What the frame dequeues that one more turn has brought, by batch."""
+        before = len(self.frames)
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        assert len(self.frames) - before in (0, 1)
+        return [each.batch for frame, _ in self.frames[before:] for each in frame.dequeues]
+
+    def answer(self) -> None:
+        """The store has written the oldest frame that is open."""
+        next(done for _, done in self.frames if not done.done()).set_result(store_pb2.JournalAck())
+
+
+async def test_dequeues_are_written_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The next one comes when the store has the one before; partitions share a frame, and what waits, waits for all."""
+    desk = Desk(monkeypatch)
+    desk.drop(desk.one, *range(12))
+    desk.wait("all of it")
+    assert await desk.turn() == list(range(10))
+    desk.drop(desk.other, 100)
+    desk.wait("more")
+    assert await desk.turn() == []
+    desk.answer()
+    assert desk.safe == []
+    assert await desk.turn() == [10, 11, 100]
+    desk.answer()
+    assert await desk.turn() == []
+    assert desk.safe == ["all of it", "more"]
+    desk.drop(desk.one, 13)
+    assert await desk.turn() == [13]
+
+
+async def test_partitions_have_their_shares(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is large in one of them keeps no other waiting, and batches with many entries count for more."""
+    desk = Desk(monkeypatch)
+    desk.drop(desk.one, *range(20))
+    desk.drop(desk.other, *range(100, 120), of_each=20)
+    assert await desk.turn() == [0, 1, 2, 3, 4, 100, 101]
+
+
+async def test_a_hand_over_waits_for_all_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is left of a large queue's end is on disk before the next owner has the partition."""
+    desk = Desk(monkeypatch)
+    desk.drop(desk.one, *range(25))
+    drained = asyncio.ensure_future(desk.writer.drained())
+    written = await desk.turn()
+    for _ in range(2):
+        assert not drained.done()
+        desk.answer()
+        written += await desk.turn()
+    desk.answer()
+    await drained
+    assert written == list(range(25))
+
+
+async def test_a_part_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rest is written all the same, and nobody is told that all of it was."""
+    desk = Desk(monkeypatch)
+    desk.drop(desk.one, *range(12))
+    desk.wait("all of it")
+    await desk.turn()
+    desk.frames[0][1].set_exception(PreconditionFailed("it makes no sense"))
+    await asyncio.sleep(0)
+    assert await desk.turn() == [10, 11]
+    desk.answer()
+    assert await desk.turn() == []
+    assert desk.safe == []
+
+
+async def test_purge_of_a_large_queue(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It goes in parts, between which others have their turns, and all of it is counted."""
+    monkeypatch.setattr(requests, "AT_ONCE", 10)
+    queue_id = await house.declare("q", durable=True)
+    link, queue = await house.link(), house.queues["queue-1"]._host.registry.queues[queue_id]
+    await link.publish(queue_id, [b"x"] * 95, persistent=True)
+    purge, parts, turns = queue.purge, list[int](), list[int]()
+
+    def noted(most: int) -> int:
+        parts.append(most)
+        asyncio.get_running_loop().call_soon(lambda: turns.append(len(parts)))
+        return purge(most)
+
+    monkeypatch.setattr(queue, "purge", noted)
+    asked = pb.QueueRequest(id=1, purge=pb.PurgeRequest(queue_id=queue_id))
+    await link.send(requests=[asked], publishes=[link.batch(queue_id, [b"y"] * 20)])
+    await link.until(lambda: any(frame.replies for frame in link.frames))
+    (reply,) = [reply for frame in link.frames for reply in frame.replies]
+    assert reply.reason == pb.NONE
+    assert (reply.message_count, sum(parts), queue.ready_count) == (115, 115, 0)
+    assert turns == list(range(1, len(parts) + 1))
+    assert max(parts) == 10
+
+
+async def test_the_partition_leaves_while_a_queue_is_purged(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who asked is told so, and asks the next owner."""
+    monkeypatch.setattr(requests, "AT_ONCE", 10)
+    queue_id = await house.declare("q")
+    link, host = await house.link(), house.queues["queue-1"]._host
+    await link.publish(queue_id, [b"x"] * 95)
+    queue = host.registry.queues[queue_id]
+    purge, partition = queue.purge, host.registry.partitions[queue.options.partition]
+
+    def leaves(most: int) -> int:
+        host.registry.suspend(partition)
+        return purge(most)
+
+    monkeypatch.setattr(queue, "purge", leaves)
+    reply = await link.request(1, purge=pb.PurgeRequest(queue_id=queue_id))
+    assert reply.reason == pb.NOT_OWNER
+    assert queue.ready_count == 85
