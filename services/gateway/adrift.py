@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from services.common.clients.queue_link import Settlement
 from services.common.containment import for_each
 from services.gateway.told import Told
+from services.gateway.used import Used
 from services.rpc import queue_pb2 as pb
 
 if TYPE_CHECKING:
@@ -66,7 +67,8 @@ class Adrift:
         self._end = end
         self._places: dict[int, _Place] = defaultdict(_Place)
         self._handles: dict[int, int] = {}  # asked → queue
-        self._told = Told(publisher)
+        self.used = Used(queues)
+        self._told = Told(publisher, self.used)
         self._retry: asyncio.TimerHandle | None = None
 
     def exists(self, queue_id: int) -> bool:

@@ -245,6 +245,7 @@ class Broker:
             return
         if attached.reason == pb.NONE and consumer.state is not State.ENDED:
             consumer.state = State.ATTACHED
+            self._adrift.used.add(consumer.queue_id)
         if consumer.answer and not consumer.answer.done():
             consumer.answer.set_result(attached)
         elif attached.reason == pb.NONE:
@@ -333,8 +334,9 @@ class Broker:
     def on_queue(self, _definition: router_pb2.QueueDefinition) -> None:
         self.publisher.forget_routes()
 
-    def on_queue_deleted(self, _definition: router_pb2.QueueDefinition) -> None:
+    def on_queue_deleted(self, definition: router_pb2.QueueDefinition) -> None:
         self.publisher.forget_routes()
+        self._adrift.used.forget(definition)
 
     def on_forget(self, what: router_pb2.Forget) -> None:
         self.routes.forget(what)

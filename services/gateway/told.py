@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from services.common.clients.publisher import Publisher
     from services.common.clients.queue_link import QueueLink
+    from services.gateway.used import Used
 
 
 class Told:
     """A new owner waits for that before it gives anything to others: what is held must not be delivered again."""
 
-    def __init__(self, publisher: Publisher) -> None:
+    def __init__(self, publisher: Publisher, used: Used) -> None:
         self._publisher = publisher
+        self._used = used
         self._epochs: dict[int, tuple[QueueLink, int]] = {}  # by partition
 
     def tell(self, untold: Container[int | None]) -> None:
@@ -22,7 +24,7 @@ class Told:
         for partition, epoch, link in self._publisher.owners():
             if partition not in untold and self._epochs.get(partition) != (link, epoch):
                 self._epochs[partition] = link, epoch
-                link.told(partition, epoch)
+                link.told(partition, epoch, self._used.of(partition))
 
     def forget(self, partition: int | None) -> None:
         """Its owner did not know yet that it is."""

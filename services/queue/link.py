@@ -27,6 +27,7 @@ from services.queue.partition import Partition, State
 from services.queue.queue_type import Queue
 from services.queue.ticket import Receipt
 from services.queue.times import put_right
+from services.queue.told import Told
 from services.queue.traced_batch import TracedAnswers, TracedBatch
 from services.queue.transactions import Transactions
 from services.rpc import queue_pb2 as pb
@@ -59,8 +60,7 @@ class Link(Holder):
         self._settling = 0  # frames with settlements, so far
         self._tells = False
         self._member = ""
-        self._told: dict[int, int] = {}  # partition → epoch whose owner has heard everything
-        self._unheard: set[int] = set()  # partitions that the frame at hand speaks of, and that are not here yet
+        self.told = Told(host.registry)
         self._receiving = False
         self._unused: list[Queue] = []  # left without a consumer
         self._batches = Batches(host.registry.partitions, host.unheard)
@@ -86,7 +86,7 @@ class Link(Holder):
             self._suspended.append(frame)
             return
         self._receiving = True
-        self._unheard.clear()
+        self.told.begin()
         now = self._host.now()
         self._batches.heard(self.outbox.heard(frame.heard))
         if frame.attaches:
@@ -104,7 +104,7 @@ class Link(Holder):
             self._detach_all(frame.detaches, now)
         for step in frame.transactions:
             self._transactions.step(step, now)
-        self._hear(frame.told)
+        self.told.hear(frame.told, now)
         self._batches.sent_again(frame.sent_again)
         self._batches.forget_former(self.origin)
         self._host.check_memory()
@@ -181,7 +181,7 @@ class Link(Holder):
 
     def has_told(self, partition: Partition) -> bool:
         """Whether the peer has said all that its consumers hold of a partition, if it ever does."""
-        return not self._tells or self._told.get(partition.number) == partition.epoch
+        return not self._tells or self.told.has(partition)
 
     # -------------------------------------------------------------- answers
 
@@ -263,7 +263,7 @@ class Link(Holder):
             reason = registry.missing(queue_id) if queue is None else pb.UNKNOWN_QUEUE
             self.outbox.frame.attached.add(consumer=handle, reason=reason)
             if reason == pb.NOT_OWNER and attach.again:
-                self._not_heard(registry.definitions[queue_id].partition)
+                self.told.not_heard(registry.definitions[queue_id].partition)
             return None
         self._touched[queue] = None
         if attach.stray:
@@ -300,16 +300,6 @@ class Link(Holder):
         for_each("attaching a consumer", (attach,), partial(self._attach_to, touched, now=now), self._not_attached)
         # After every other consumer that waits, for the same reason as in a frame.
         partition.waiting += [partial(self._begin, queue, now) for queue in touched]
-
-    def _hear(self, told: Sequence[pb.Told]) -> None:
-        for each in told:
-            if each.partition not in self._unheard:
-                self._told[each.partition] = each.epoch
-
-    def _not_heard(self, partition: int) -> None:
-        # The peer may know sooner than this process that the partition is here. It is told, and says everything again.
-        self._told.pop(partition, None)
-        self._unheard.add(partition)
 
     def _settle_all(self, settles: Sequence[pb.Settle], now: int) -> None:
         self._settling += 1

@@ -321,6 +321,8 @@ class Partitions:
         partition.known = known
         self._host.registry.serve(partition)
         partition.replay()
+        for link in self._host.links:
+            link.told.pass_on(partition, self._host.now())
         self._host.check_memory()
         self._host.timed.set()
         self._check_settled()

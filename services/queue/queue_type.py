@@ -17,6 +17,7 @@ from services.queue.message import Holding
 from services.queue.options import QueueOptions
 from services.queue.overflow import OverflowPolicy
 from services.queue.record import QueueRecord
+from services.queue.use import Use
 from services.rpc.queue_pb2 import Outcome, Reason
 
 Refused = tuple[int, int, "Reason.ValueType"]  # index of the first message within the run, count, why
@@ -31,6 +32,7 @@ class Queue(Protocol):
     consumers: Consumers
     record: QueueRecord
     holding: Holding
+    use: Use
 
     @property
     def ready_count(self) -> int:
@@ -76,6 +78,9 @@ class Queue(Protocol):
     def detach(self, consumer: Consumer, now: int) -> bool:
         """Ends a consumer, what it holds stays unsettled; True when the queue is to be deleted with its last one."""
 
+    def had_consumers(self, now: int) -> None:
+        """A former owner's: with auto-delete it goes unless one of them, or another, comes within half a minute."""
+
     def credit(self, consumer: Consumer, messages: int, size: int, now: int) -> None:
         """Adds credit and delivers."""
 
@@ -113,17 +118,11 @@ class Queue(Protocol):
 
     # -------------------------------------------------------------- life
 
-    def touch(self, now: int) -> None:
-        """It was declared again: x-expires starts anew."""
-
     def expire(self, now: int, most: int = AT_ONCE) -> None:
         """Discards messages at the front that are past their time, `most` at most: the rest is due at once."""
 
     def deadline(self) -> int:
-        """When `expire` or x-expires has something to do next, or 0."""
-
-    def unused(self, now: int) -> bool:
-        """Whether x-expires says that it is to be deleted."""
+        """When `expire` has something to do next, or the queue is to be deleted, or 0."""
 
     def end(self, *, durable: bool) -> int:
         """Gives its memory back (`durable`: dequeues in the journal too); gives how many messages were ready."""

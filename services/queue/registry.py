@@ -159,7 +159,7 @@ def _tell_deleted(queue: Queue, now: int) -> None:
     """What the queue had goes with it."""
     if not (uids := uids_of(queue.entries())):
         return
-    expired = queue.unused(now)
+    expired = queue.use.expired(now)
     if expired:
         queue.record.expired(uids, stages.QUEUE_TTL)
     queue.record.dropped(uids, stages.EXPIRED if expired else stages.QUEUE_DELETED)

@@ -39,7 +39,7 @@ def answer(host: Host, link: Link, request: pb.QueueRequest, queue: Queue, now: 
     elif kind == "purge":
         reply.message_count = queue.purge(AT_ONCE)
     else:
-        queue.touch(now)
+        queue.use.touch(now)
         reply.message_count = queue.ready_count
     reply.consumer_count = len(queue.consumers)
     link.outbox.reply(reply)

@@ -91,7 +91,7 @@ class Timers:
             partition.context.timed.discard(queue_id)
         elif 0 < queue.deadline() <= now:
             queue.expire(now)
-            if queue.unused(now):
+            if queue.use.expired(now) or queue.use.deserted(now):
                 self._host.delete_soon(queue_id)
 
     def _drop_orphans(self, partition: Partition) -> None:

@@ -71,3 +71,55 @@ def test_publishers_that_leave_while_a_queue_is_full() -> None:
 
     world.run(scenario())
     assert world.faults == []
+
+
+async def _consume(world: World, *, no_ack: bool = False) -> AmqpClient:
+    client = await _client(world)
+    await client.declare("q", auto_delete=True)
+    await client.consume("q", "c", no_ack=no_ack)
+    return client
+
+
+def _is_there(world: World) -> bool:
+    return ("/", "q") in world.cluster.service("gateway-1")._broker.topology.by_name
+
+
+def test_auto_delete_queues_without_an_owner() -> None:
+    """They go with their last consumer, though it ends while nobody owns them: the next owner hears of it."""
+    world = World(1, _SMALL)
+
+    async def scenario() -> None:
+        await world.cluster.start()
+        client = await begin(world, "client-1", _consume(world))
+        world.cluster.kill("queue-1")
+        await asyncio.sleep(0.3)
+        await client.close()
+        await world.cluster.heal()
+        assert _is_there(world)
+        await asyncio.sleep(60)
+        assert not _is_there(world)
+
+    world.run(scenario())
+    assert world.faults == []
+
+
+def test_auto_delete_queues_that_are_still_used() -> None:
+    """They stay for the consumers that come again, and go with the last of them."""
+    world = World(1, _SMALL)
+
+    async def scenario() -> None:
+        await world.cluster.start()
+        leaves = await begin(world, "client-1", _consume(world))
+        stays = await begin(world, "client-2", _consume(world, no_ack=True))
+        world.cluster.kill("queue-1")
+        await asyncio.sleep(0.3)
+        await leaves.close()
+        await world.cluster.heal()
+        await asyncio.sleep(60)
+        assert _is_there(world)
+        await stays.close()
+        await asyncio.sleep(1)
+        assert not _is_there(world)
+
+    world.run(scenario())
+    assert world.faults == []

@@ -15,6 +15,7 @@ from services.common.clients.publisher import Publisher
 from services.common.clients.store import StoreClient
 from services.common.uid import UidSource
 from services.gateway.told import Told
+from services.gateway.used import Used
 from services.rpc import queue_pb2 as pb
 from tests.support.messages import messages
 
@@ -75,7 +76,7 @@ class Client:
             self._partition_of,
             self,
         )
-        self._told = Told(self.publisher)
+        self._told = Told(self.publisher, Used({}))
         for work in (table.follow(self._store.watch_leases(ROLE)), self._attach_for_ever(), self._settle_for_ever()):
             self._tasks.append(asyncio.create_task(work))
         self.publisher.start()

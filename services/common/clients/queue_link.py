@@ -203,9 +203,9 @@ class QueueLink:
         self._frame.attaches.append(consumer)
         self._write_soon()
 
-    def told(self, partition: int, epoch: int) -> None:
-        """Says that everything was said that is held of a partition."""
-        self._frame.told.add(partition=partition, epoch=epoch)
+    def told(self, partition: int, epoch: int, used: Iterable[int]) -> None:
+        """Says that everything was said that is held of a partition; `used` are auto-delete queues."""
+        self._frame.told.add(partition=partition, epoch=epoch, used=used)
         self._write_soon()
 
     def credit(self, consumer: int, messages: int, size: int) -> None:

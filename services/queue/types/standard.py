@@ -18,6 +18,7 @@ from services.queue.overflow import OverflowPolicy
 from services.queue.queue_type import AT_ONCE, Refused
 from services.queue.ready import Ready, too_much
 from services.queue.record import uids_of
+from services.queue.use import Use
 from services.rpc import queue_pb2 as pb
 
 _BACK = {pb.RELEASE: RELEASED, pb.ABANDON: CONSUMER_GONE, pb.RESTORE: NOT_SENT}
@@ -38,8 +39,7 @@ class StandardQueue:
         self._unsettled = self._dispatcher.unsettled
         self._claims = Claims(self._ready, self._unsettled, self.record, context)
         self._may_expire = False
-        self._had_consumers = False
-        self._used_at = now
+        self.use = Use(options, self.consumers, now)
         self._reserved = [0, 0]  # messages and bytes that transactions will bring
         if options.unused_ms is not None:
             context.expect(options.queue_id)
@@ -204,7 +204,7 @@ class StandardQueue:
         return [entry for entry in entries if entry.attempts <= limit]
 
     def get(self, link: Link, now: int, *, settled: bool) -> Entry | None:
-        self._used_at = now
+        self.use.touch(now)
         self.expire(now, self._ready.count)
         entry = self._ready.pop()
         if entry is None:
@@ -245,7 +245,7 @@ class StandardQueue:
         taken = self.consumers.exclusive is not None or (consumer.exclusive and len(self.consumers) > 0)
         if taken and not again:
             return pb.EXCLUSIVE_USE
-        self._used_at, self._had_consumers = now, True
+        self.use.attached(now)
         self.consumers.add(consumer)
         if self.record.on:
             consumer.places = self.record.places_for(consumer.connection, consumer.tag)
@@ -260,12 +260,15 @@ class StandardQueue:
         return self._claims.not_others(uids, holder)
 
     def detach(self, consumer: Consumer, now: int) -> bool:
-        self._used_at = now
         was_active = self.consumers.active is consumer
         self.consumers.remove(consumer)
         if was_active:
             self.dispatch(now)
-        return self.options.auto_delete and self._had_consumers and not len(self.consumers)
+        return self.use.detached(now)
+
+    def had_consumers(self, now: int) -> None:
+        self.use.before(now)
+        self._context.expect(self.options.queue_id)
 
     def credit(self, consumer: Consumer, messages: int, size: int, now: int) -> None:
         consumer.messages += messages
@@ -346,9 +349,6 @@ class StandardQueue:
 
     # -------------------------------------------------------------- life
 
-    def touch(self, now: int) -> None:
-        self._used_at = now
-
     def expire(self, now: int, most: int = AT_ONCE) -> None:
         expired: list[Entry] = []
         while len(expired) < most and (head := self._ready.peek()) is not None and 0 < head.expires <= now:
@@ -363,16 +363,10 @@ class StandardQueue:
             self.discard(expired, EXPIRED, now)
 
     def deadline(self) -> int:
-        times = []
+        times = self.use.deadlines()
         if self._may_expire and (head := self._ready.peek()) is not None and head.expires:
             times.append(head.expires)
-        if self.options.unused_ms is not None and not len(self.consumers):
-            times.append(self._used_at + self.options.unused_ms)
         return min(times, default=0)
-
-    def unused(self, now: int) -> bool:
-        unused_ms = self.options.unused_ms
-        return unused_ms is not None and not len(self.consumers) and self._used_at + unused_ms <= now
 
     def end(self, *, durable: bool) -> int:
         entries = self._ready.clear()

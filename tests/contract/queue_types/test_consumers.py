@@ -139,6 +139,29 @@ def test_auto_delete_after_the_last_consumer(make: Make) -> None:
     assert machine.queue.detach(second, 0)
 
 
+def test_auto_delete_after_consumers_of_a_former_owner(make: Make) -> None:
+    """A queue that has had consumers is to be deleted when none of them comes again, and with the last that does."""
+    machine = make(auto_delete=True)
+    assert machine.queue.deadline() == 0
+    machine.queue.had_consumers(1000)
+    assert machine.context.timed == {1}
+    deadline = machine.queue.deadline()
+    assert deadline > 1000
+    assert [machine.queue.use.deserted(now) for now in (deadline - 1, deadline)] == [False, True]
+    consumer = machine.consumer()
+    assert not machine.queue.deadline()
+    assert not machine.queue.use.deserted(deadline)
+    assert machine.queue.detach(consumer, deadline)
+
+
+def test_other_queues_stay_without_consumers(make: Make) -> None:
+    """Whoever has used a queue without auto-delete, it stays."""
+    machine = make()
+    machine.queue.had_consumers(0)
+    assert machine.queue.deadline() == 0
+    assert not machine.queue.use.deserted(1 << 50)
+
+
 def test_held_by_a_consumer_that_comes_back(make: Make) -> None:
     """What a consumer held under the former owner is its own again, and not delivered."""
     machine = make()

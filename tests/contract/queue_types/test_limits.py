@@ -57,12 +57,12 @@ def test_unused_queue(make: Make) -> None:
     """x-expires counts from the last consumer, get or declaration."""
     machine = make(expires=100)
     consumer = machine.consumer(now=50)
-    assert not machine.queue.unused(1000)
+    assert not machine.queue.use.expired(1000)
     machine.queue.detach(consumer, 1000)
     assert machine.queue.deadline() == 1100
-    machine.queue.touch(1050)
-    assert not machine.queue.unused(1100)
-    assert machine.queue.unused(1150)
+    machine.queue.use.touch(1050)
+    assert not machine.queue.use.expired(1100)
+    assert machine.queue.use.expired(1150)
 
 
 def test_drop_head(make: Make) -> None:

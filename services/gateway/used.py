@@ -1,0 +1,35 @@
+"""Auto-delete queues that have had a consumer of this gateway: they go with their last one, whoever owns them then.
+
+It may end while nobody owns its queue, or its owner may go down before the queue is deleted: so each new owner is told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from services.rpc.router_pb2 import QueueDefinition
+
+
+class Used:
+    """`queues` are all that there are."""
+
+    def __init__(self, queues: Mapping[int, QueueDefinition]) -> None:
+        self._queues = queues
+        self._used: dict[int, dict[int, None]] = {}  # by partition
+
+    def add(self, queue_id: int) -> None:
+        """A consumer was attached."""
+        definition = self._queues.get(queue_id)
+        if definition and definition.auto_delete:
+            self._used.setdefault(definition.partition, {})[queue_id] = None
+
+    def forget(self, definition: QueueDefinition) -> None:
+        """The queue was deleted."""
+        if used := self._used.get(definition.partition):
+            used.pop(definition.id, None)
+
+    def of(self, partition: int) -> list[int]:
+        """Those of a partition."""
+        return list(self._used.get(partition, ()))
