@@ -28,6 +28,7 @@ from services.common.config import Settings
 from services.common.errors import BrokerError
 from services.common.printable import printable
 from services.common.supervisor import healthz
+from services.common.supervisor.forks import Forks
 from services.common.supervisor.parent import die_with_parent
 from services.common.supervisor.up import up as run_stack
 from services.store.commands import commands as store_commands
@@ -60,8 +61,6 @@ messages.add_to(app)
 @app.command()
 def up() -> None:
     """Runs the whole stack on this machine until Ctrl-C."""
-    from services.common.supervisor.forks import Forks
-
     settings = read_settings()
     forks = Forks.begin(_import_services, app)  # while nothing is open or runs: its children would have it too
     log.configure("supervisor", settings.log_format, settings.log_level)
