@@ -7,7 +7,7 @@ messages that were for it are refused, so that they find its owner.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import partial
@@ -338,6 +338,17 @@ def _tell_persisted(content: ContentDraft, partitions: dict[int, Partition]) -> 
         partition = partitions[number]
         if not partition.context.recorder.on:
             return
-        for queue_id, first, count, _ in entries.runs:
+        for queue_id, uids in _by_queue(content.source.uids, entries.runs):
             if queue := partition.queues.get(queue_id):
-                queue.record.persisted(span(content.source.uids, first, count))
+                queue.record.persisted(uids)
+
+
+def _by_queue(uids: list[int], runs: list[tuple[int, int, int, int]]) -> Iterable[tuple[int, Sequence[int]]]:
+    """The messages of each queue: mixed ones are many runs."""
+    if len(runs) == 1:
+        queue_id, first, count, _ = runs[0]
+        return ((queue_id, span(uids, first, count)),)
+    found: dict[int, list[int]] = {}
+    for queue_id, first, count, _ in runs:
+        found.setdefault(queue_id, []).extend(uids[first : first + count])
+    return found.items()

@@ -50,6 +50,13 @@ class Messages:
     numbers: Sequence[int]
     immediate: frozenset[int] = frozenset()  # numbers of those to be refused unless a consumer can take them at once
     traces: Mapping[int, bytes] | None = None  # contexts by number, of those that get spans
+    size: int = field(init=False)  # bytes that all of them take in a frame, with what has to be said of each
+
+    def __post_init__(self) -> None:
+        size = weight(self.properties, self.bodies) + BESIDE * len(self.bodies)
+        # By identity: there are few objects, and comparing them costs more than all the rest.
+        objects = dict(zip(map(id, self.facts), self.facts, strict=True))
+        self.size = size + sum(map(_facts_size, objects.values())) + _QUEUE * sum(map(len, self.targets))
 
     def __len__(self) -> int:
         return len(self.bodies)
@@ -66,12 +73,6 @@ class Messages:
             self.immediate,
             self.traces,
         )
-
-    @property
-    def size(self) -> int:
-        """Bytes that all of them take in a frame, with what has to be said of each."""
-        size = weight(self.properties, self.bodies) + BESIDE * len(self.bodies)
-        return size + sum(map(_facts_size, set(self.facts))) + _QUEUE * sum(map(len, self.targets))
 
     def by_queue(self) -> dict[int, Sequence[int]]:
         """The indexes of the messages for each queue."""

@@ -62,7 +62,7 @@ def _fault(session: Session, kind: v.Kind) -> BrokerError | None:
     return None
 
 
-async def _publish_until(session: Session, request: v.Publish, faults: Mapping[v.Kind, BrokerError]) -> None:
+async def _publish_until(session: Session, request: v.Publish, faults: Mapping[v.Kind, BrokerError]) -> NoReturn:
     """What came before the first message that ends its session is published; what came behind it is not looked at."""
     first = min(map(list(request.kinds).index, faults))
     if first:

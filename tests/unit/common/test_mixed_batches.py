@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -101,7 +103,7 @@ def test_a_refusal_finds_its_publishers(some: list[Messages], data: st.DataObjec
 @given(mixtures(), st.sampled_from([10, 2 << 20, 5 << 20]))
 def test_frames(messages: Messages, size: int) -> None:
     """What is too much for a frame goes in several, in order; only a message that is too large itself makes one so."""
-    messages.bodies = [bytes(size) if number % 3 == 0 else b"x" for number in range(len(messages))]
+    messages = replace(messages, bodies=[bytes(size) if at % 3 == 0 else b"x" for at in range(len(messages))])
     pieces = list(frames_of(messages))
     assert [uid for piece in pieces for uid in piece.uids] == list(messages.uids)
     assert [number for piece in pieces for number in piece.numbers] == list(messages.numbers)

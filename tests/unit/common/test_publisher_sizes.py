@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -45,8 +46,7 @@ async def test_properties_weigh(queue: ScriptedQueue, publisher: Publisher) -> N
     """Messages that are mostly properties go out in frames of bearable size, and hold their publisher back."""
     pressures, tickets = [], []
     for number in range(100):
-        large = messages_of(b"x")
-        large.properties = [b"%03d" % number + bytes(120_000)]
+        large = replace(messages_of(b"x"), properties=[b"%03d" % number + bytes(120_000)])
         tickets.append(RecordingTicket())
         pressures.append(publish(publisher, large, tickets[-1]))
     for ticket in tickets:
