@@ -27,7 +27,7 @@ class Record:
     def __init__(self, ledger: Any) -> None:
         self.ids: dict[int, str] = {}
         self.of_message: dict[str, list[str]] = defaultdict(list)
-        self.of_copy: dict[tuple[str, str], list[tuple[str, str]]] = defaultdict(list)  # stage and outcome
+        self.of_copy: dict[tuple[str, str], list[tuple[str, str, int]]] = defaultdict(list)  # stage, outcome, epoch
         for raw in ledger._batches:
             self._identify(LedgerBatch.FromString(raw))
         for row in ledger.rows():
@@ -35,7 +35,7 @@ class Record:
                 if (message := self.ids.get(uid)) is None:
                     continue  # a dead letter goes on under another number
                 if row.place.queue:
-                    self.of_copy[message, row.place.queue].append((row.stage, row.outcome))
+                    self.of_copy[message, row.place.queue].append((row.stage, row.outcome, row.place.epoch))
                 else:
                     self.of_message[message].append(row.stage)
 
@@ -74,23 +74,25 @@ def _of_message(facts: Facts, record: Record, sent: Sent) -> Iterator[Violation]
     if not promised(facts, sent):
         return
     for queue in filter(lambda name: facts.stays(sent.host, name), sorted(facts.routes(sent).must)):
-        kinds = {stage for stage, _ in record.of_copy.get((sent.id, queue), ())}
+        kinds = {stage for stage, *_ in record.of_copy.get((sent.id, queue), ())}
         if not kinds & _THERE:
             yield Violation("the ledger agrees", f"{told(sent)} is not on record in {queue}: {sorted(kinds)}")
 
 
 def _of_delivery(facts: Facts, record: Record, sent: Sent, delivered: Delivered) -> Iterator[Violation]:
     rows = record.of_copy.get((sent.id, delivered.queue), [])
-    if not any(stage == "delivered" for stage, _ in rows):
+    if not any(stage == "delivered" for stage, *_ in rows):
         yield Violation("the ledger agrees", f"{told(sent)} was delivered from {delivered.queue}; on record: {rows}")
     acknowledged = delivered.settled_as == "ack" and delivered.known is not None and not delivered.transaction
     # An owner whose leases ran out drops what is not on disk, and what was acknowledged meanwhile with it.
-    gone = not facts.is_on_disk(delivered) and any(stage == "dropped" for stage, _ in rows)
-    accepted = rows.count(("settled", "accepted"))
-    if acknowledged and accepted != 1 and not (gone and accepted == 0):
+    gone = not facts.is_on_disk(delivered) and any(stage == "dropped" for stage, *_ in rows)
+    terms = [epoch for stage, outcome, epoch in rows if (stage, outcome) == ("settled", "accepted")]
+    # The next owner hears it again, and tells it, where the one before could not write it down.
+    once = len(terms) == len(set(terms)) and (gone or terms)
+    if acknowledged and not once:
         yield Violation(
             "the ledger agrees",
-            f"{told(sent)} was acknowledged in {delivered.queue}; on record {accepted} times: {rows}",
+            f"{told(sent)} was acknowledged in {delivered.queue}; on record in terms {terms}: {rows}",
         )
 
 
@@ -100,5 +102,5 @@ def misled(facts: Facts) -> Iterator[Violation]:
         return
     for (message, queue), rows in Record(facts.history.ledger).of_copy.items():
         sent = facts.history.sent.get(message)
-        if sent and queue not in facts.routes(sent).may and any(stage == "enqueued" for stage, _ in rows):
+        if sent and queue not in facts.routes(sent).may and any(stage == "enqueued" for stage, *_ in rows):
             yield Violation("the ledger agrees", f"{told(sent)} is on record in {queue}, where no binding leads")
