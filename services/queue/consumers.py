@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
-from typing import Protocol
+from typing import Final, Protocol
 
 from services.common.ledger.place import Place
 from services.queue.deliveries import Deliveries
@@ -64,6 +65,9 @@ class Consumer:
         return self.messages > 0 and self.size > 0
 
 
+_NOBODY: Final[deque[Consumer]] = deque(maxlen=0)
+
+
 class Consumers:
     """Rings of consumers with credit, one for each priority, highest first. Browsers stand apart: they take nothing."""
 
@@ -72,7 +76,7 @@ class Consumers:
         self.active: Consumer | None = None
         self.browsers: list[Consumer] = []
         self._all: dict[Consumer, None] = {}  # in the order in which they came
-        self._rings: list[tuple[int, list[Consumer]]] = []
+        self._rings: list[tuple[int, deque[Consumer]]] = []
 
     def __len__(self) -> int:
         return len(self._all)
@@ -86,12 +90,12 @@ class Consumers:
         return next((consumer for consumer in self._all if consumer.exclusive), None)
 
     @property
-    def ring(self) -> list[Consumer]:
+    def ring(self) -> deque[Consumer]:
         """Those of the highest priority that have credit, whose turn it is first; empty when nobody can take."""
         rings = self._rings
         while rings and not rings[0][1]:
             rings.pop(0)
-        return rings[0][1] if rings else []
+        return rings[0][1] if rings else _NOBODY
 
     def capacity(self) -> int:
         """How many messages all of them together may be sent, as far as bytes allow any."""
@@ -128,21 +132,27 @@ class Consumers:
         consumer.queued = True
         self._ring_of(consumer.priority).append(consumer)
 
-    def turn(self, ring: list[Consumer], served: int) -> None:
-        """`served` consumers had one message more than the rest; drops those without credit, the next comes first."""
-        served %= len(ring)
-        if served:
-            ring[:] = ring[served:] + ring[:served]
-        for consumer in ring:
-            if consumer.messages <= 0 or consumer.size <= 0:
-                consumer.queued = False
-        ring[:] = [consumer for consumer in ring if consumer.queued]
+    def turn(self, ring: deque[Consumer], served: int) -> None:
+        """So many messages were given out in turns: drops those without credit, the next comes first.
 
-    def _ring_of(self, priority: int) -> list[Consumer]:
+        Whoever had none is not looked at.
+        """
+        if served < len(ring):
+            had = [ring.popleft() for _ in range(served)]
+        else:
+            ring.rotate(-(served % len(ring)))
+            had = list(ring)
+            ring.clear()
+        for consumer in had:
+            consumer.queued = consumer.messages > 0 and consumer.size > 0
+            if consumer.queued:
+                ring.append(consumer)
+
+    def _ring_of(self, priority: int) -> deque[Consumer]:
         for level, ring in self._rings:
             if level == priority:
                 return ring
-        ring = []
+        ring = deque[Consumer]()
         self._rings.append((priority, ring))
         self._rings.sort(key=lambda pair: -pair[0])
         return ring

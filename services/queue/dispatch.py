@@ -5,7 +5,7 @@ Turns are by message but everything is done by slices: of n messages for k consu
 
 from __future__ import annotations
 
-from itertools import repeat
+from itertools import islice, repeat
 
 from services.common.message.weight import weight
 from services.queue.arrival import Arrival
@@ -54,21 +54,23 @@ class Dispatcher:
         """
         done, count = 0, len(arrival.bodies)
         while done < count and (ring := self._consumers.ring):
-            end = min(count, done + len(ring) * min([consumer.messages for consumer in ring]))
-            if arrival.weight(done, end) > min([consumer.size for consumer in ring]):
+            # Of more consumers than messages the others' turn is later: they are not looked at.
+            serving = list(islice(ring, count - done))
+            end = min(count, done + len(serving) * min([consumer.messages for consumer in serving]))
+            if arrival.weight(done, end) > min([consumer.size for consumer in serving]):
                 break
-            kinds = {consumer.settled for consumer in ring}
+            kinds = {consumer.settled for consumer in serving}
             if len(kinds) > 1:
                 break
             settled = kinds.pop()
             if settled and arrival.parts is not None:  # the journal has them already
                 break
             if self._record.on:
-                self._record_direct(ring, arrival, done, end, settled=settled)
+                self._record_direct(serving, arrival, done, end, settled=settled)
             if settled:
-                self._direct_columns(ring, arrival, done, end)
+                self._direct_columns(serving, arrival, done, end)
             else:
-                self._direct_entries(ring, arrival, done, end)
+                self._direct_entries(serving, arrival, done, end)
             self._consumers.turn(ring, end - done)
             done = end
         self._context.traffic += done
@@ -136,12 +138,13 @@ class Dispatcher:
             self._browse()
         ready, consumers = self._ready, self._consumers
         while ready.count and (ring := consumers.ring):
-            step = len(ring)
-            limit = step * min([consumer.messages for consumer in ring])
-            taken = ready.take(limit, min([consumer.size for consumer in ring]), now, expired)
+            serving = list(islice(ring, ready.count))
+            step = len(serving)
+            limit = step * min([consumer.messages for consumer in serving])
+            taken = ready.take(limit, min([consumer.size for consumer in serving]), now, expired)
             if not taken:
                 continue
-            for index, consumer in enumerate(ring):
+            for index, consumer in enumerate(serving):
                 if mine := taken if step == 1 else taken[index::step]:
                     self._hand_out(consumer, mine)
             consumers.turn(ring, len(taken))
