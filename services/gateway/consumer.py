@@ -34,15 +34,18 @@ class State(enum.Enum):
 
 @dataclass(slots=True, eq=False)
 class GetHolder:
-    """Holds what basic.get took from one queue."""
+    """Holds what basic.get took from one queue, and is one of `others` as long as it holds something."""
 
     queue_id: int
     link: QueueLink | None = None  # where it was taken from
     count: int = 0  # unsettled
+    others: dict[int, GetHolder] = field(default_factory=dict)  # of its session, by queue
 
     def returned(self, count: int) -> None:
         """Deliveries were settled."""
         self.count -= count
+        if not self.count:
+            self.others.pop(self.queue_id, None)
 
 
 @dataclass(slots=True, eq=False)

@@ -119,7 +119,8 @@ async def _get(session: Session, request: v.Get) -> v.Got | None:
     number = session.next_number
     session.next_number += 1
     if not request.settled:
-        holder = session.get_holders.setdefault(definition.id, GetHolder(definition.id))
+        holders = session.get_holders
+        holder = holders.setdefault(definition.id, GetHolder(definition.id, others=holders))
         holder.link = session.broker.publisher.link_of(definition.id)
         holder.count += 1
         session.unsettled[number] = (holder, batch.uids[0])

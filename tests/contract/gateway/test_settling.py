@@ -52,6 +52,27 @@ async def test_what_was_got_and_not_acknowledged_comes_back(broker: BrokerHouse,
     assert await client.get(name) is None
 
 
+async def test_nothing_is_kept_of_queues_that_all_was_settled_of(broker: BrokerHouse, name: str) -> None:
+    """A session that gets from ever new queues does not grow, whether it settles at once or in transactions."""
+    await (await filled(broker, name, 2)).close()
+    client = await broker.connect()
+    first, second = await client.get(name), await client.get(name)
+    assert first is not None
+    assert second is not None
+    queue_id = broker.topology.by_name["/", name].id
+    connections = [each for gateway in broker.gateways for each in gateway._listener._connections]
+    sessions = [session for connection in connections for session in connection.sessions.values()]
+    (session,) = [each for each in sessions if queue_id in each.get_holders]
+    await client.call(1, commands.Tx.Select(), commands.Tx.SelectOk)
+    client.ack(second.tag)
+    await client.call(1, commands.Tx.Rollback(), commands.Tx.RollbackOk)
+    assert [holder.count for holder in session.get_holders.values()] == [2]
+    client.ack(first.tag)
+    client.ack(second.tag)
+    await client.call(1, commands.Tx.Commit(), commands.Tx.CommitOk)
+    assert session.get_holders == {}
+
+
 async def test_ack_multiple_settles_everything_before(broker: BrokerHouse, name: str) -> None:
     """A multiple ack settles the deliveries up to its tag that are still unsettled, and only those."""
     client = await filled(broker, name, 6)
