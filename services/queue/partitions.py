@@ -23,6 +23,7 @@ from services.queue.known import Known
 from services.queue.loads import Loads
 from services.queue.partition import Partition, State
 from services.queue.recovering import Recoveries, read_back, wait_again
+from services.queue.recovery import Recovery
 from services.queue.share import Placement, View
 from services.queue.sisters import missing
 from services.rpc import store_pb2
@@ -287,17 +288,17 @@ class Partitions:
         return partition
 
     async def _recover(self, partition: Partition) -> None:
+        recovery: Recovery | None = None
         while partition.state is State.RECOVERING and not self._leaving:
             try:
-                recovery = await read_back(self._host, self._store, partition)
-            except Fenced:
-                self._lose(partition)
-            except Exception as failure:  # noqa: BLE001 - all that is for the partition waits until it is read back
-                contained("reading a partition back", failure, do=_DO, partition=partition.number)
-                await asyncio.sleep(_RETRY_SECONDS)
-            else:
+                recovery = recovery or await read_back(self._host, self._store, partition)
                 await self._heard(partition)
                 self._serve(partition, recovery.known)
+            except Fenced:
+                self._lose(partition)
+            except Exception as failure:  # noqa: BLE001 - all that is for the partition waits until it is served
+                contained("taking a partition over", failure, do=_DO, partition=partition.number)
+                await asyncio.sleep(_RETRY_SECONDS)
 
     async def _heard(self, partition: Partition) -> None:
         """Returns when every gateway has said what its consumers hold from the former owner; waits a moment at most.

@@ -11,6 +11,7 @@ from structlog.testing import capture_logs
 from services.queue import dead_letter_office
 from services.queue.dead_letter import rewrite
 from services.queue.dead_letter_office import DeadLetterOffice
+from services.queue.partition import Partition
 from services.queue.recovery import Recovery
 from services.queue.registry import Registry
 from services.queue.types.standard import StandardQueue
@@ -239,3 +240,26 @@ async def test_a_batch_that_cannot_be_read_back(house: House, monkeypatch: pytes
     await later.until(lambda: len(later.bodies) == 2)
     assert later.bodies == [b"1", b"2"]
     assert "reading a batch of the journal" in _errors(told)
+
+
+async def test_a_partition_that_cannot_be_served_at_first(
+    house: House, monkeypatch: pytest.MonkeyPatch, told: list[Any]
+) -> None:
+    """It is tried again, with all that was read back: what is for it would wait as long as the process lives."""
+    queue_id = await house.declare("q", durable=True)
+    link = await house.link()
+    await link.publish(queue_id, [b"m"], persistent=True)
+    await house.queues.pop("queue-1").stop()
+    serve, failed = Registry.serve, set[int]()
+
+    def fails_once(self: Registry, partition: Partition) -> None:
+        if partition.number not in failed:
+            failed.add(partition.number)
+            raise ZeroDivisionError
+        serve(self, partition)
+
+    monkeypatch.setattr(Registry, "serve", fails_once)
+    await house.start_queue("queue-1")
+    again = await house.link()
+    assert await again.ready(queue_id, 1) == 1
+    assert _errors(told) == {"taking a partition over"}
