@@ -41,6 +41,12 @@ def failing(home: Path, name: str, status: int | str = 3) -> Program:
     return Program(name, (sys.executable, "-c", code), str(home / name))
 
 
+def killed(home: Path, name: str) -> Program:
+    """Gets kill -9 at once."""
+    command = f"echo {name} starts >> '{home / 'notes'}'; kill -9 $$"
+    return Program(name, ("sh", "-c", command), str(home / name))
+
+
 async def is_serving(address: str) -> bool:
     """What stands for a health check: the program's file exists."""
     return Path(address).exists()  # noqa: ASYNC240 - a moment, in a test

@@ -20,6 +20,8 @@ from services.common.supervisor.restarts import Restarts
 
 log = structlog.get_logger()
 
+_NOT_EXECUTED = 127  # as shells have it
+_ROOM = "see that the machine has memory, process ids and file descriptors left"
 _POLL = 0.1  # seconds between health checks of a child that does not serve yet
 
 HealthCheck = Callable[[str], Awaitable[bool]]
@@ -36,9 +38,11 @@ class Child:
         pid_file: Path,
         frame: Frame,
         is_serving: HealthCheck,
+        served: set[str],
         start: Start = execute,
         clock: Clock = monotonic,
     ) -> None:
+        """`served` has the roles of which any has served, and is shared by all children of a stack."""
         self.name = program.name
         self.vital = program.vital
         self.serving = asyncio.Event()  # since its last start
@@ -47,6 +51,7 @@ class Child:
         self._pid_file = pid_file
         self._frame = frame
         self._is_serving = is_serving
+        self._served = served
         self._start = start
         self._clock = clock
         self._process: Process | None = None
@@ -83,7 +88,8 @@ class Child:
             status = await self._run_once()
             if self._stopping.is_set():
                 return
-            delay = self._restarts.delay_after(self._clock() - started, served=self.serving.is_set())
+            cannot_start = status > 0 and self._program.role not in self._served
+            delay = self._restarts.delay_after(self._clock() - started, cannot_start=cannot_start)
             if delay is None:
                 log.error("cannot start, given up", program=self.name, status=describe(status))
                 return
@@ -92,7 +98,12 @@ class Child:
 
     async def _run_once(self) -> int:
         self.serving.clear()
-        process = self._process = await self._spawn()
+        try:
+            process = self._process = await self._spawn()
+        except OSError as failure:
+            self.last_words = f"cannot be executed: {failure}"
+            log.warning("cannot be executed", program=self.name, reason=str(failure), do=_ROOM)
+            return _NOT_EXECUTED
         if self._stopping.is_set():  # asked to while it was being spawned
             process.send_signal(self._signal)
         assert process.stdout
@@ -114,6 +125,7 @@ class Child:
     async def _watch_health(self) -> None:
         while not await self._is_serving(self._program.address):  # noqa: ASYNC110 - it happens in another process
             await asyncio.sleep(_POLL)
+        self._served.add(self._program.role)
         self.serving.set()
 
     async def _pause(self, seconds: float) -> None:

@@ -18,9 +18,14 @@ class Program:
     name: str
     command: tuple[str, ...]
     address: str  # gRPC target, or nats://
-    vital: bool = True  # the stack is not ready without it, and ends when it cannot run
+    vital: bool = True  # the stack is not ready without it, and ends when it cannot even start
     arguments: tuple[str, ...] = ()  # of Hopline's own command line, where that is what `command` runs
     secrets: frozenset[str] = frozenset()  # variables that it is given though others are not
+
+    @property
+    def role(self) -> str:
+        """What it does: queue, of queue-1 and queue-2."""
+        return self.name.partition("-")[0]
 
     def environment(self) -> dict[str, str]:
         """This process's own, without the secrets of others; settings are read in any case of letters."""

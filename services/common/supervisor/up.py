@@ -41,6 +41,7 @@ async def up(settings: Settings, say: Callable[[str], None], start: Start) -> in
         await folder.clean(program.address for stage in planned for program in stage)
         if not settings.nats_url:
             planned = ((await _plan_nats(settings, after),), *planned)
+        served: set[str] = set()
         children = [
             [
                 Child(
@@ -48,6 +49,7 @@ async def up(settings: Settings, say: Callable[[str], None], start: Start) -> in
                     folder.pid_file(program.name),
                     frame_for(settings.log_format, program.name),
                     _is_serving,
+                    served,
                     start,
                 )
                 for program in stage

@@ -3,23 +3,29 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from pathlib import Path
+from typing import Protocol
 
 import pytest
 
 from services.common.supervisor.child import Child
 from services.common.supervisor.output import frame_for
+from services.common.supervisor.process import Start, execute
 from services.common.supervisor.program import Program
 from tests.support.programs import is_serving
 
-MakeChild = Callable[[Program], Child]
+
+class MakeChild(Protocol):
+    def __call__(self, program: Program, start: Start = execute) -> Child: ...
 
 
 @pytest.fixture
 def child(tmp_path: Path) -> MakeChild:
-    """A child of a program whose file in the test's folder says that it serves."""
+    """Children, of one stack, of programs whose files in the test's folder say that they serve."""
+    served: set[str] = set()
 
-    def make(program: Program) -> Child:
-        return Child(program, tmp_path / f"{program.name}.pid", frame_for("console", program.name), is_serving)
+    def make(program: Program, start: Start = execute) -> Child:
+        pid_file, frame = tmp_path / f"{program.name}.pid", frame_for("console", program.name)
+        return Child(program, pid_file, frame, is_serving, served, start)
 
     return make
 

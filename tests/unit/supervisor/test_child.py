@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,11 +13,24 @@ from structlog.testing import capture_logs
 from services.common.config import Settings
 from services.common.supervisor import nats, restarts
 from services.common.supervisor.child import describe
-from services.common.supervisor.program import stages
-from tests.support.programs import failing, notes, serving, until
+from services.common.supervisor.process import Process, execute
+from services.common.supervisor.program import Program, stages
+from tests.support.programs import failing, killed, notes, serving, until
 from tests.unit.supervisor.conftest import MakeChild
 
 FOREVER = 3600.0
+_SERVES_ONCE = """
+echo starts >> "$0/notes"
+[ -e "$0/once" ] && rm -f "$0/one" && exit 1
+touch "$0/once" "$0/one"
+exec sleep 3600
+"""
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Restarts that do not take a test's time."""
+    monkeypatch.setattr(restarts, "_LONGEST", 0.01)
 
 
 async def test_runs_and_stops(child: MakeChild, tmp_path: Path) -> None:
@@ -49,6 +63,62 @@ async def test_given_up(child: MakeChild, tmp_path: Path, capfd: pytest.CaptureF
     await asyncio.wait_for(one.ended, 60)
     assert notes(tmp_path) == ["one fails"] * 5
     assert "exit status 3" in "".join(capfd.readouterr())
+
+
+async def test_killed_before_it_serves(child: MakeChild, tmp_path: Path, quick: None) -> None:
+    """Who is killed each time before it serves is tried on, with a warning each time: somebody does that to it."""
+    one = child(killed(tmp_path, "one"))
+    with capture_logs() as lines:
+        one.start()
+        await until(lambda: one.ended.done() or len(notes(tmp_path)) > restarts.ATTEMPTS)
+    assert not one.ended.done()
+    assert {(line["log_level"], line["status"]) for line in lines} == {("warning", "killed by SIGKILL")}
+    await one.stop(FOREVER)
+
+
+async def test_served_once(child: MakeChild, tmp_path: Path, quick: None) -> None:
+    """Who has served in this life of the stack is not given up when it cannot start later."""
+    program = replace(serving(tmp_path, "one"), command=("sh", "-c", _SERVES_ONCE, str(tmp_path)))
+    one = child(program)
+    one.start()
+    await asyncio.wait_for(one.serving.wait(), 60)
+    os.kill(int((tmp_path / "one.pid").read_text()), signal.SIGKILL)
+    await until(lambda: one.ended.done() or len(notes(tmp_path)) > 2 * restarts.ATTEMPTS)
+    assert not one.ended.done()
+    await one.stop(FOREVER)
+
+
+async def test_another_of_its_role_served(child: MakeChild, tmp_path: Path, quick: None) -> None:
+    """One of several that cannot start is tried on while another of them serves, or has."""
+    first, second = child(serving(tmp_path, "queue-1")), child(failing(tmp_path, "queue-2"))
+    first.start()
+    await asyncio.wait_for(first.serving.wait(), 60)
+    second.start()
+    await until(lambda: second.ended.done() or notes(tmp_path).count("queue-2 fails") > restarts.ATTEMPTS)
+    assert not second.ended.done()
+    await asyncio.gather(first.stop(FOREVER), second.stop(FOREVER))
+
+
+async def test_machine_without_room(child: MakeChild, tmp_path: Path, quick: None) -> None:
+    """Who has served is tried on though the machine has no room for another process, and a line says so."""
+    starts = 0
+
+    async def start(program: Program, environment: Mapping[str, str]) -> Process:
+        nonlocal starts
+        starts += 1
+        if starts > 1:
+            raise BlockingIOError(11, "Resource temporarily unavailable")
+        return await execute(program, environment)
+
+    one = child(serving(tmp_path, "one"), start)
+    one.start()
+    await asyncio.wait_for(one.serving.wait(), 60)
+    with capture_logs() as lines:
+        os.kill(int((tmp_path / "one").read_text()), signal.SIGKILL)
+        await until(lambda: one.ended.done() or starts > 2 * restarts.ATTEMPTS)
+    assert not one.ended.done()
+    assert "Resource temporarily unavailable" in str([line.get("reason") for line in lines])
+    await one.stop(FOREVER)
 
 
 async def test_deaf_child_is_killed(child: MakeChild, tmp_path: Path) -> None:
