@@ -61,7 +61,6 @@ async def _one(forks: Forks, arguments: list[str]) -> None:
     program = Program("one", EXECUTED, "", arguments=tuple(arguments))
     opened = len(os.listdir("/proc/self/fd"))  # noqa: PTH208 - as good, where a loop runs
     process: Process = await forks.start(program, {**TOLD, PARENT_VARIABLE: str(os.getpid())})
-    assert process.stdout
     said = (await process.stdout.read()).decode()
     status = await process.wait()
     sys.stdout.write(json.dumps({"said": said, "status": status, "pid": process.pid, "opened": opened}) + "\n")

@@ -11,10 +11,11 @@ from pathlib import Path
 import structlog
 
 from services.common.clock import Clock, monotonic
+from services.common.supervisor.executed import execute
 from services.common.supervisor.notes import note
 from services.common.supervisor.output import Frame, forward
 from services.common.supervisor.parent import PARENT_VARIABLE
-from services.common.supervisor.process import Process, Start, execute
+from services.common.supervisor.process import Process, Start
 from services.common.supervisor.program import Program
 from services.common.supervisor.restarts import Restarts
 
@@ -106,7 +107,6 @@ class Child:
             return _NOT_EXECUTED
         if self._stopping.is_set():  # asked to while it was being spawned
             process.send_signal(self._signal)
-        assert process.stdout
         loop = asyncio.get_running_loop()
         output = loop.create_task(forward(process.stdout, self._frame))
         health = loop.create_task(self._watch_health())

@@ -37,19 +37,3 @@ class Forked:
         self.returncode = os.waitstatus_to_exitcode(status)
         os.close(self._descriptor)
         self._ended.set()
-
-
-class _Output(asyncio.StreamReaderProtocol):
-    """Closes the pipe at its end."""
-
-    def eof_received(self) -> bool:
-        super().eof_received()
-        return False
-
-
-async def reader_of(descriptor: int) -> asyncio.StreamReader:
-    """What comes out of a pipe, which is closed at its end."""
-    reader = asyncio.StreamReader()
-    loop = asyncio.get_running_loop()
-    await loop.connect_read_pipe(lambda: _Output(reader), os.fdopen(descriptor, "rb", 0))
-    return reader

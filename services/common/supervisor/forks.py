@@ -14,9 +14,11 @@ from typing import Self
 
 import structlog
 
+from services.common.supervisor.executed import execute
 from services.common.supervisor.fork_server import Order, Run, serve
-from services.common.supervisor.forked import Forked, reader_of
-from services.common.supervisor.process import Process, execute
+from services.common.supervisor.forked import Forked
+from services.common.supervisor.pipe import reader_of
+from services.common.supervisor.process import Process
 from services.common.supervisor.program import Program
 
 log = structlog.get_logger()
@@ -94,7 +96,7 @@ async def _ordered(connection: socket.socket, order: bytes) -> Process:
         (read, output), (begin, say) = os.pipe(), os.pipe()
         for descriptor in (output, begin, say):
             opened.callback(os.close, descriptor)
-        stdout = await reader_of(read)
+        stdout = await reader_of(os.fdopen(read, "rb", 0))
         socket.send_fds(connection, [order], [output, begin])
         answer = await asyncio.get_running_loop().sock_recv(connection, _LONGEST_ANSWER)
         if not answer:

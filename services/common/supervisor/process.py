@@ -1,4 +1,4 @@
-"""A program's process as its keeper sees it, and how one is started from its command."""
+"""A program's process as its keeper sees it, and what starts one."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from services.common.supervisor.program import Program
 
 
 class Process(Protocol):
-    """Of asyncio's own kind, or one that was forked."""
+    """One that was executed, or forked."""
 
     @property
     def pid(self) -> int:
         """Its process id."""
 
     @property
-    def stdout(self) -> asyncio.StreamReader | None:
+    def stdout(self) -> asyncio.StreamReader:
         """What it writes, to stdout and to stderr."""
 
     @property
@@ -33,16 +33,3 @@ class Process(Protocol):
 
 Start = Callable[[Program, Mapping[str, str]], Awaitable[Process]]
 """Starts a program in a session of its own, with this environment and nothing to read."""
-
-
-async def execute(program: Program, environment: Mapping[str, str]) -> Process:
-    """As Start says, from its command. Raises OSError."""
-    return await asyncio.create_subprocess_exec(
-        *program.command,
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.STDOUT,
-        env=dict(environment),
-        # Ctrl-C goes to a terminal's whole process group, and the order of stopping is the supervisor's affair.
-        start_new_session=True,
-    )

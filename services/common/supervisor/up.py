@@ -30,8 +30,6 @@ async def up(settings: Settings, say: Callable[[str], None], start: Start) -> in
 
     `start` starts programs.
     """
-    # gRPC's own precautions are for children that go on using it; ours become other programs at once.
-    os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
     # Its children share what there is, which one by itself could not know.
     share = settings.queue_memory or for_messages(available(), settings.queue_processes)
     os.environ["HOPLINE_QUEUE_MEMORY"] = str(share)

@@ -8,8 +8,9 @@ from typing import Protocol
 import pytest
 
 from services.common.supervisor.child import Child
+from services.common.supervisor.executed import execute
 from services.common.supervisor.output import frame_for
-from services.common.supervisor.process import Start, execute
+from services.common.supervisor.process import Start
 from services.common.supervisor.program import Program
 from tests.support.programs import is_serving
 
