@@ -15,6 +15,7 @@ from services.common.bus.address import token_for
 _CONNECT_SECONDS = 2.0
 _AGAIN_SECONDS = 0.2  # between the attempts of one `connect`
 _ANSWER_SECONDS = 2.0
+_LONGEST_ANSWER = 3600  # seconds; who asks gives up long before
 _FAREWELL_SECONDS = 1.0
 
 _create: Callable[[], Client] = Client
@@ -36,6 +37,7 @@ class NatsLink:
     def __init__(self, client: Client, ended: asyncio.Event) -> None:
         self._client = client
         self._ended = ended
+        self._asked: set[asyncio.Task[None]] = set()  # pings that are not answered
 
     @classmethod
     async def connect(cls, address: str, name: str) -> NatsLink:
@@ -78,6 +80,8 @@ class NatsLink:
                 for subject, payload in messages:
                     await self._client.publish(subject, payload)
                 await self._answered()
+        except TimeoutError as failure:
+            raise Away(f"no answer within {_ANSWER_SECONDS:.0f} s") from failure
         except (Error, OSError) as failure:
             raise Away(str(failure) or type(failure).__name__) from failure
 
@@ -98,18 +102,25 @@ class NatsLink:
     async def close(self) -> None:
         """Ends it, whatever state it is in."""
         await close(self._client)
+        await _cancel(self._asked)
 
     async def _answered(self) -> None:
-        """A ping goes through everything that was written before it."""
+        """A ping goes through everything that was written before it.
+
+        One without an answer waits until the link is closed: the client, when it hears an answer that nobody waits for,
+        logs a traceback and hears nothing more.
+        """
         loop = asyncio.get_running_loop()
-        answer = loop.create_task(self._client.flush(int(_ANSWER_SECONDS)))
+        answer = loop.create_task(self._client.flush(_LONGEST_ANSWER))
+        self._asked.add(answer)
         end = loop.create_task(self._ended.wait())
         try:
             await asyncio.wait({answer, end}, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            await _cancel((end,) if answer.done() else (end, answer))
-        if not answer.done() or answer.cancelled():
+            await _cancel((end,))
+        if not answer.done():
             raise Away("connection lost")
+        self._asked.discard(answer)
         answer.result()
 
 

@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+import asyncio
+import json
+
+import pytest
+
+from services.common.bus import nats_link
+from services.common.bus.nats_link import Away, NatsLink
+
+_INFO = {"server_id": "A", "version": "2.10.0", "proto": 1, "max_payload": 1048576, "headers": True}
+
+
+class LateServer:
+    """As much of NATS as greets a client, and then answers its pings when it is told to."""
+
+    def __init__(self) -> None:
+        self.heard = asyncio.Event()  # an answer to the server's own ping
+        self._pings = 0
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._writer = writer
+        writer.write(b"INFO " + json.dumps(_INFO).encode() + b"\r\n")
+        while line := await reader.readline():
+            if line == b"PONG\r\n":
+                self.heard.set()
+            elif line == b"PING\r\n":
+                self._pings += 1
+                if self._pings == 1:  # of the greeting
+                    writer.write(b"PONG\r\n")
+        writer.close()
+
+    def answer(self) -> None:
+        self._writer.write(b"PONG\r\nPING\r\n")
+
+
+async def test_an_answer_that_comes_too_late(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    """An answer that nobody waits for any more, after this process was held up, is no error and no traceback."""
+    monkeypatch.setattr(nats_link, "_ANSWER_SECONDS", 0.05)
+    late = LateServer()
+    async with await asyncio.start_server(late.serve, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        link = await NatsLink.connect(f"nats://127.0.0.1:{port}", "one")
+        with pytest.raises(Away, match="no answer within"):
+            await link.send([("subject", b"payload")])
+        late.answer()
+        await asyncio.wait_for(late.heard.wait(), 5)
+        await link.close()
+    assert caplog.text == ""
