@@ -60,6 +60,9 @@ class NatsLink:
                     error_cb=_ignore,
                     closed_cb=note_end,
                 )
+        except TimeoutError as failure:
+            await close(client)
+            raise _silent(_CONNECT_SECONDS) from failure
         except (Error, OSError, ValueError) as failure:
             await close(client)
             raise Away(str(failure) or type(failure).__name__) from failure
@@ -81,9 +84,13 @@ class NatsLink:
                     await self._client.publish(subject, payload)
                 await self._answered()
         except TimeoutError as failure:
-            raise Away(f"no answer within {_ANSWER_SECONDS:.0f} s") from failure
+            raise _silent(_ANSWER_SECONDS) from failure
         except (Error, OSError) as failure:
             raise Away(str(failure) or type(failure).__name__) from failure
+
+    async def require(self) -> None:
+        """Returns when the server has answered; raises Away."""
+        await self.send(())
 
     async def store(self, subject: str, payload: bytes, headers: dict[str, str] | None = None) -> None:
         """Returns when a stream of JetStream has the message; raises Away."""
@@ -122,6 +129,10 @@ class NatsLink:
             raise Away("connection lost")
         self._asked.discard(answer)
         answer.result()
+
+
+def _silent(seconds: float) -> Away:
+    return Away(f"no answer within {seconds:.0f} s")
 
 
 async def _cancel(tasks: Iterable[asyncio.Task[object]]) -> None:

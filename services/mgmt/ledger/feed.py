@@ -88,6 +88,7 @@ class Feed:
         except TimeoutError:
             if not self._link.up:
                 raise Away("connection lost") from None
+            await self._link.require()  # nothing was told, or nobody is there who could have told it
             return []
         except (Error, OSError) as failure:
             raise Away(str(failure) or type(failure).__name__) from failure

@@ -180,6 +180,8 @@ class Filer:
     def _told(self, failure: Exception) -> str:
         if isinstance(failure, Away) and _NO_SPACE in str(failure):
             return _BUS_FULL
+        if isinstance(failure, Away) and str(failure) != _BUS_FULL:
+            return f"NATS is away ({failure}); services keep what they have to tell, see that it runs"
         if not isinstance(failure, OSError) or failure.errno != errno.ENOSPC:
             return str(failure)
         return f"{failure.strerror}: make room for {self._cabinet.folder} of mgmt, it goes on by itself"

@@ -134,6 +134,21 @@ async def test_rows_are_offered_at_once_and_filed_soon(office: Office) -> None:
     assert office.uids() == [7]
 
 
+async def test_nats_does_not_answer(office: Office) -> None:
+    """A server that is there and says nothing is told of within seconds, also when nothing is to be filed."""
+    filer = office.join()
+    office.tell("a", 7)
+    await until(office.uids)
+    office.server.pause()
+    try:
+        await until(lambda: filer.trouble, 10)
+        assert filer.trouble.startswith("NATS is away (no answer within 2 s)")
+    finally:
+        office.server.resume()
+    office.tell("a", 9)
+    await until(lambda: office.uids() == [7, 9] and not filer.trouble)
+
+
 async def test_why_nothing_is_filed(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever asks is told what keeps the rows from being filed, until they are."""
     full = OSError(errno.ENOSPC, "No space left on device")
