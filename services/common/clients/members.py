@@ -64,7 +64,9 @@ def find(to: str, members: Mapping[str, str], containers: Mapping[str, str]) -> 
     alive = [Named(member, address, containers.get(address, "")) for member, address in sorted(members.items())]
     found = next((fit for fits in _FITS if to and (fit := [one for one in alive if fits(one, to)])), [])
     if not found:
-        raise NotFound(f"no queue process '{to}'; there are: {_shown(alive)}")
+        raise NotFound(
+            f"no queue process '{to}'; there are: {_shown(alive)}; one that is starting comes when it is ready"
+        )
     if len(found) > 1:
         raise PreconditionFailed(f"'{to}' may be any of: {_shown(found)}")
     return found[0].member

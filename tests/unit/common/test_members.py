@@ -73,10 +73,10 @@ async def test_several_of_one_name() -> None:
 
 @pytest.mark.parametrize("to", ["", "queue-3", "store", "9"])
 async def test_unknown(to: str) -> None:
-    """A name that nobody has is an error that lists who there is; so it is where there is nobody."""
-    with pytest.raises(NotFound, match="queue-1-aa11, queue-2-bb22"):
+    """A name that nobody has is an error that lists who there is; one that is starting is not among them, it says."""
+    with pytest.raises(NotFound, match="queue-1-aa11, queue-2-bb22; one that is starting comes when it is ready"):
         await named(to, LOCAL, host_name)
-    with pytest.raises(NotFound, match="there are: none"):
+    with pytest.raises(NotFound, match="there are: none;"):
         await named(to, {}, host_name)
 
 
