@@ -103,6 +103,7 @@ class Unavailable(BrokerError):
     code = 541
     reach = Reach.CONNECTION
     status = grpc.StatusCode.UNAVAILABLE
+    answered = False  # by a peer that is there, and says what it waits for
 
 
 class WrongPeer(Unavailable):
@@ -180,7 +181,10 @@ def from_rpc(failure: grpc.aio.AioRpcError | BrokerError) -> BrokerError:
     text = failure.details() or failure.code().name
     for key, value in failure.trailing_metadata() or ():
         if key == KIND_KEY and isinstance(value, str) and value in _KINDS:
-            return _KINDS[value](text)
+            error = _KINDS[value](text)
+            if isinstance(error, Unavailable):
+                error.answered = True
+            return error
     if failure.code() is grpc.StatusCode.UNIMPLEMENTED:
         return WrongPeer("somebody else answers at the service's address; try again")
     return _NOT_AWAY.get(failure.code(), Unavailable)(text)

@@ -17,13 +17,18 @@ from services.router.wire import description
 from services.rpc import router_pb2
 
 _TAKES_OVER = "this router takes over; ask again"
+_DEAF = "this router does not hear from the one that writes"
 
 
 class Follower:
     """A Role. It has a place as every watcher has: no change is answered before the replica has it."""
 
-    def __init__(self, store: StoreClient, member: str, create: Callable[[], Topology]) -> None:
+    def __init__(
+        self, store: StoreClient, member: str, create: Callable[[], Topology], hears_store: Callable[[], bool]
+    ) -> None:
+        """`hears_store` says whether the store answers this router."""
         self._member = member
+        self._hears_store = hears_store
         self._replica = Replica(create)
         self._client = TopologyClient(store, member, ROLE, "", self._replica)
         self._changes: dict[
@@ -88,4 +93,5 @@ class Follower:
 
     def _check(self) -> None:
         if not self._client.has_place():
-            raise Unavailable("this router does not hear from the one that writes")
+            cause = "see that it runs" if self._hears_store() else "the store does not answer, see that it runs"
+            raise Unavailable(f"{_DEAF}: {cause}")

@@ -55,6 +55,10 @@ class Lease:
         """Whether nobody else can have it at this moment."""
         return self.epoch > 0 and not self._lost and self._leases.check()
 
+    def hears_store(self) -> bool:
+        """Whether the store has answered within the time that a lease is good for, be there one or not."""
+        return self._leases.check()
+
     async def wait_valid(self) -> None:
         """Returns at once while the lease cannot have run out, else when it has been renewed."""
         while not self.holds():

@@ -91,7 +91,7 @@ class Service:
 
     async def _become(self, lease: Lease) -> None:
         """First one that follows, unless nobody writes; then, when the lease is free, the one that does."""
-        follower = self._follower = Follower(self._store, self._member, lambda: self._topology(0))
+        follower = self._follower = Follower(self._store, self._member, lambda: self._topology(0), lease.hears_store)
         follower.when_routers_change(lease.look_again)
         following = self._tasks.start(self._follow(follower), "follow")
         await lease.acquired()

@@ -48,10 +48,12 @@ def read_bus_address(settings: Settings) -> str:
 
 
 def run(work: Coroutine[Any, Any, _Result], peer: str = "") -> _Result:
-    """What `work` gives; exits with a line when `peer` does not answer, or answers with an error."""
+    """What `work` gives; exits with a line when `peer` does not answer, or with the error that it answers with."""
     try:
         return uvloop.run(_interruptible(work))
     except (OSError, Unavailable) as error:
+        if isinstance(error, Unavailable) and error.answered:
+            fail(error.text)
         asked = f"no answer from {peer}; does Hopline run? " if peer else ""
         fail(f"{asked}({str(error) or 'timeout'})")
     except (BrokerError, CannotStart) as error:

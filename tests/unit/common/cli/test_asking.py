@@ -1,4 +1,4 @@
-"""Ctrl-C ends a command, whatever a library makes of it."""
+"""Ctrl-C ends a command, whatever a library makes of it; what it says of a peer that it asked."""
 
 from __future__ import annotations
 
@@ -8,8 +8,12 @@ import signal
 from collections.abc import Iterator
 
 import pytest
+import typer
+from grpc import StatusCode
+from grpc.aio import AioRpcError, Metadata
 
 from services.common.cli.asking import run
+from services.common.errors import KIND_KEY, from_rpc
 
 
 async def _deaf() -> None:
@@ -43,3 +47,17 @@ def test_interrupted(work: object) -> None:
     """Also one that takes a cancellation for one of its own, or fails while it ends."""
     with pytest.raises(KeyboardInterrupt):
         run(work())  # type: ignore[operator]
+
+
+async def _says(metadata: Metadata) -> None:
+    raise from_rpc(AioRpcError(StatusCode.UNAVAILABLE, Metadata(), metadata, "the store does not answer"))
+
+
+def test_a_peer_that_waits_for_another(capsys: pytest.CaptureFixture[str]) -> None:
+    """Who answers that it cannot is not said to be away; who does not answer is."""
+    with pytest.raises(typer.Exit):
+        run(_says(Metadata((KIND_KEY, "Unavailable"))), "router.sock")
+    assert capsys.readouterr().err == "the store does not answer\n"
+    with pytest.raises(typer.Exit):
+        run(_says(Metadata()), "router.sock")
+    assert "no answer from router.sock; does Hopline run?" in capsys.readouterr().err
