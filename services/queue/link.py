@@ -23,7 +23,7 @@ from services.queue.entry import Holder
 from services.queue.full import Full
 from services.queue.host import Host
 from services.queue.outbox import Outbox
-from services.queue.partition import Partition, State
+from services.queue.partition import Awaited, Partition, State
 from services.queue.queue_type import Queue
 from services.queue.ticket import Receipt
 from services.queue.times import put_right
@@ -53,7 +53,7 @@ class Link(Holder):
         self.name = ""
         self._host = host
         self._consumers: dict[int, tuple[Consumer, Queue]] = {}
-        self._awaiting: dict[int, tuple[Partition, pb.AttachConsumer]] = {}  # by consumer
+        self._awaiting: dict[int, tuple[Awaited, pb.AttachConsumer]] = {}  # by consumer
         self._touched: WeakKeyDictionary[Queue, None] = WeakKeyDictionary()  # in the order in which they were
         self._transactions = Transactions(host, self)
         self._suspended: list[pb.LinkFrame] = []

@@ -27,20 +27,33 @@ class State(enum.Enum):
 
 
 @dataclass(slots=True, eq=False)
-class Partition:
-    """Its queues, what waits for it, and what is known of resent messages."""
+class Awaited:
+    """What waits for a partition, or for one queue of it."""
 
-    number: int
+    number: int  # of the partition
+    claiming: list[Callable[[], None]] = field(default_factory=list, kw_only=True)  # who comes again, with what is held
+    waiting: list[Callable[[], None]] = field(default_factory=list, kw_only=True)  # all else that does
+    recalled: set[tuple[object, int]] = field(default_factory=set, kw_only=True)
+    """Links that have not heard yet that a queue leaves."""
+
+    def replay(self) -> None:
+        """Carries out, or refuses, what has waited: first what is held, so that it is not given to others."""
+        while self.claiming or self.waiting:
+            waiting, self.claiming, self.waiting = [*self.claiming, *self.waiting], [], []
+            for_each("carrying out what has waited for a partition", waiting, call)
+
+
+@dataclass(slots=True, eq=False)
+class Partition(Awaited):
+    """Its queues, and what is known of resent messages."""
+
     epoch: int
     context: QueueContext
     state: State = State.RECOVERING
     queues: dict[int, Queue] = field(default_factory=dict)
     known: Known = field(default_factory=Known)
     orphans: dict[int, list[Entry]] = field(default_factory=dict)  # of queues that the topology does not know
-    claiming: list[Callable[[], None]] = field(default_factory=list)  # who comes again, with what is held
-    waiting: list[Callable[[], None]] = field(default_factory=list)  # all else that does
     undecided: set[object] = field(default_factory=set)  # transactions that are prepared here
-    recalled: set[tuple[object, int]] = field(default_factory=set)  # links that have not heard yet that a queue leaves
     formers: dict[int, Former] = field(default_factory=dict)  # by origin: who had something from the former owner …
     claimable_until: int = 0  # … and until when (Unix ms) it is kept for them
 
@@ -53,9 +66,3 @@ class Partition:
     def waits(self) -> bool:
         """Whether what is for it has to wait."""
         return self.state in (State.RECOVERING, State.LEAVING)
-
-    def replay(self) -> None:
-        """Carries out, or refuses, what has waited: first what is held, so that it is not given to others."""
-        while self.claiming or self.waiting:
-            waiting, self.claiming, self.waiting = [*self.claiming, *self.waiting], [], []
-            for_each("carrying out what has waited for a partition", waiting, call)

@@ -11,7 +11,7 @@ from services.common.ledger import stages
 from services.common.message import arguments
 from services.queue.message import NOBODYS
 from services.queue.options import QueueOptions, read_options
-from services.queue.partition import Partition, State
+from services.queue.partition import Awaited, Partition, State
 from services.queue.queue_type import Queue
 from services.queue.record import uids_of
 from services.rpc import queue_pb2 as pb
@@ -31,6 +31,7 @@ class Registry:
         self.partitions: dict[int, Partition] = {}
         self.queues: dict[int, Queue] = {}
         self.deleting: set[int] = set()
+        self._sealed: dict[int, Awaited] = {}  # queues that are to be deleted as they are: nothing comes in meanwhile
         self.unusable: set[int] = set()  # queues that cannot be served as they are declared; what they have is kept
         self.departed: dict[int, QueueDefinition] = {}
         """The latest that were deleted: messages on their way to them are on record under their names."""
@@ -49,17 +50,34 @@ class Registry:
         """Whether that is the term of its partition here, or 0."""
         return not term or self.partitions[queue.options.partition].epoch == term
 
-    def awaited(self, queue_id: int) -> Partition | None:
-        """The partition that has to be waited for before anything can be said of the queue."""
+    def awaited(self, queue_id: int) -> Awaited | None:
+        """What has to be waited for before anything can be said of the queue."""
+        if sealed := self._sealed.get(queue_id):
+            return sealed
         partition = self.partition_of(queue_id)
         return partition if partition and partition.waits else None
 
     def settling(self, queue_id: int) -> Queue | None:
-        """The queue, also while its partition is being handed over, until what the next owner gets is written down."""
+        """The queue, also when it is sealed, or handed over until what the next owner gets is written down."""
         queue = self.queues.get(queue_id)
-        if queue is None and (partition := self.partition_of(queue_id)) and partition.state is State.LEAVING:
-            queue = partition.queues.get(queue_id)
+        if queue is None and (partition := self.partition_of(queue_id)):
+            settles = State.SERVING if queue_id in self._sealed else State.LEAVING
+            queue = partition.queues.get(queue_id) if partition.state is settles else None
         return queue
+
+    def seal(self, queue: Queue) -> None:
+        """It is empty, and to be deleted only then: what is for it waits until that is decided."""
+        options = queue.options
+        self._sealed[options.queue_id] = Awaited(options.partition)
+        self.queues.pop(options.queue_id, None)
+
+    def unseal(self, queue_id: int) -> None:
+        """It was deleted, or stays: carries out, or refuses, what has waited."""
+        if sealed := self._sealed.pop(queue_id, None):
+            partition = self.partition_of(queue_id)
+            if partition and partition.state is State.SERVING and (queue := partition.queues.get(queue_id)):
+                self.queues[queue_id] = queue
+            sealed.replay()
 
     def missing(self, queue_id: int) -> pb.Reason.ValueType:
         """Why a queue is not in `queues`."""
@@ -115,6 +133,7 @@ class Registry:
         for queue_id, queue in partition.queues.items():
             partition.recalled |= {(consumer.link, queue_id) for consumer in queue.consumers if not consumer.settled}
             _end(queue, pb.NOT_OWNER)
+        self._unseal_all(partition)
 
     def drop(self, partition: Partition) -> None:
         """The partition is somebody else's: ends its queues, tells their consumers, gives their memory back."""
@@ -127,6 +146,7 @@ class Registry:
                 _tell_lost(queue)
             _end(queue, pb.NOT_OWNER)
             queue.end(durable=False)
+        self._unseal_all(partition)
         if (journeys := partition.context.journeys) is not None and journeys.live:
             journeys.forget(partition.queues)
         partition.queues.clear()
@@ -149,6 +169,11 @@ class Registry:
                 _tell_deleted(queue, self.now())
             _end(queue, pb.UNKNOWN_QUEUE)
             queue.end(durable=True)
+        self.unseal(definition.id)
+
+    def _unseal_all(self, partition: Partition) -> None:
+        for queue_id in self._sealed.keys() & partition.queues.keys():
+            self.unseal(queue_id)
 
     def _withdraw(self, partition: Partition) -> None:
         for queue_id in partition.queues:

@@ -86,6 +86,8 @@ def _delete(host: Host, link: Link, request: pb.QueueRequest, queue: Queue, repl
         reply.reason, reply.text = pb.NOT_EMPTY, f"queue '{queue.options.name}' not empty"
     else:
         host.registry.deleting.add(asked.queue_id)
+        if asked.if_empty:
+            host.registry.seal(queue)
         host.tasks.start(_delete_there(host, link, queue, reply), f"delete queue {queue.options.name}")
         return
     link.outbox.reply(reply)
@@ -111,4 +113,5 @@ async def _delete_definition(host: Host, link: Link, queue_id: int, reply: pb.Qu
         reply.reason, reply.text = pb.UNKNOWN_QUEUE, "the queue is deleted already"
     except BrokerError as failure:
         reply.reason, reply.text, reply.message_count = pb.UNAVAILABLE, failure.text, 0
+        host.registry.unseal(queue_id)
     link.outbox.reply(reply)

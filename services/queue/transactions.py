@@ -28,7 +28,7 @@ from services.queue.content import Source
 from services.queue.host import Host
 from services.queue.journal_draft import ContentDraft
 from services.queue.open_transaction import OpenTransaction, Settlement
-from services.queue.partition import Partition
+from services.queue.partition import Awaited
 from services.queue.publishing import arrivals
 from services.queue.queue_type import Queue
 from services.queue.record import uids_of
@@ -168,7 +168,7 @@ class Transactions:
         if number in self._open:
             self._try_to_prepare(number, self._host.now())
 
-    def _awaited(self, transaction: OpenTransaction) -> Partition | None:
+    def _awaited(self, transaction: OpenTransaction) -> Awaited | None:
         published = [queue_id for _, source in transaction.batches for queue_id, _ in source.columns.queues]
         queue_ids = published + [settle.queue_id for settle in transaction.settles]
         awaited = (self._host.registry.awaited(queue_id) for queue_id in dict.fromkeys(queue_ids))
