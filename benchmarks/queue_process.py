@@ -29,8 +29,12 @@ def _nothing() -> None: ...
 
 
 class _Link:
+    broken = over = False
+
     def __init__(self) -> None:
         self.deliveries = Deliveries(_nothing)
+
+    def activated(self, consumer: Consumer) -> None: ...
 
     def ended(self, consumer: Consumer, reason: pb.Reason.ValueType) -> None: ...
 

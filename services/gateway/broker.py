@@ -194,6 +194,8 @@ class Broker:
     def received(self, link: QueueLink, frame: pb.QueueFrame) -> None:
         if frame.attached:
             for_each("attaching a consumer", frame.attached, partial(self._attached, link))
+        for activated in frame.activated:
+            self._activated(link, activated)
         if frame.HasField("deliveries"):
             self._deliver(link, frame.deliveries)
         if frame.detached or frame.cancelled:
@@ -244,7 +246,7 @@ class Broker:
         if consumer is None:
             return
         if attached.reason == pb.NONE and consumer.state is not State.ENDED:
-            consumer.state = State.ATTACHED
+            consumer.state, consumer.age = State.ATTACHED, attached.age
             self._adrift.used.add(consumer.queue_id)
         if consumer.answer and not consumer.answer.done():
             consumer.answer.set_result(attached)
@@ -254,6 +256,12 @@ class Broker:
             self._end(consumer)
         else:
             self._drift(consumer)
+
+    def _activated(self, link: QueueLink, activated: pb.Activated) -> None:
+        """The next owner of its queue has to know that."""
+        consumer = self._consumers.get(activated.consumer)
+        if consumer and consumer.link is link:
+            consumer.activated = activated.number
 
     def _detached(self, handle: int) -> None:
         consumer = self._consumers.get(handle)

@@ -71,6 +71,8 @@ class Consumer:
     due: int = 0  # messages to be granted; below zero after the capacity has shrunk
     due_room: int = 0  # bytes to be granted
     started: bool = field(default=False)
+    age: int = 0  # that owners go by, where one consumer of the queue is active, …
+    activated: int = 0  # … and when it became that one; 0: it never was
 
     def attach(self, link: QueueLink, term: int, held: list[int], *, again: bool) -> None:
         """Asks the owner of the queue in a term; with `again`, deliveries in `held` stay the consumer's.
@@ -99,6 +101,8 @@ class Consumer:
                 held=held,
                 again=again,
                 term=term,
+                age=self.age,
+                activated=self.activated,
             )
         )
 

@@ -22,6 +22,7 @@ from services.queue.content import Source
 from services.queue.entry import Holder
 from services.queue.full import Full
 from services.queue.host import Host
+from services.queue.newcomer import newcomer
 from services.queue.outbox import Outbox
 from services.queue.partition import Awaited, Partition, State
 from services.queue.queue_type import Queue
@@ -172,6 +173,7 @@ class Link(Holder):
                 self._host.delete_soon(queue.options.queue_id)
         touched = list(self._touched)
         for_each("giving deliveries back", touched, lambda queue: queue.release_held_by(self, now))
+        for_each("serving those that are left", touched, lambda queue: queue.dispatch(now))
         self._touched.clear()
         self._host.check_memory()
 
@@ -196,6 +198,10 @@ class Link(Holder):
     def tell_full(self, full: Full) -> None:
         """Publishers wait where it is full, and nowhere else."""
         self.outbox.frame.blocked.CopyFrom(pb.Blocked(everywhere=full.everywhere, queue_ids=full.queue_ids))
+
+    def activated(self, consumer: Consumer) -> None:
+        """It is its queue's single active one: the next owner hears of that from its gateway."""
+        self.outbox.frame.activated.add(consumer=consumer.handle, number=consumer.activated)
 
     def ended(self, consumer: Consumer, reason: pb.Reason.ValueType) -> None:
         """A consumer's queue is gone from here."""
@@ -273,9 +279,9 @@ class Link(Holder):
         if before := self._consumers.pop(handle, None):
             # It asks again because it has not heard the answer.
             before[1].consumers.remove(before[0])
-        consumer = _consumer(attach, self)
+        consumer = newcomer(attach, self)
         reason = queue.attach(consumer, attach.held, now, again=attach.again)
-        answer = self.outbox.frame.attached.add(consumer=handle, reason=reason)
+        answer = self.outbox.frame.attached.add(consumer=handle, reason=reason, age=consumer.age)
         if reason != pb.NONE:
             answer.text = f"queue '{queue.options.name}' is in exclusive use"
             return None
@@ -375,18 +381,3 @@ class Link(Holder):
             if queue.detach(consumer, now):
                 self._host.delete_soon(queue.options.queue_id)
         self.outbox.frame.detached.append(handle)
-
-
-def _consumer(attach: pb.AttachConsumer, link: Link) -> Consumer:
-    return Consumer(
-        attach.consumer,
-        link,
-        tag=attach.tag,
-        connection=attach.connection,
-        exclusive=attach.exclusive,
-        settled=attach.settled,
-        browse=attach.browse,
-        priority=attach.priority,
-        messages=attach.messages,
-        size=attach.bytes,
-    )

@@ -34,6 +34,10 @@ class FakeLink(Holder):
         super().__init__(origin)
         self.deliveries = Deliveries(nothing)
         self.cancelled: list[tuple[int, int]] = []
+        self.active: list[tuple[int, int]] = []
+
+    def activated(self, consumer: Consumer) -> None:
+        self.active.append((consumer.handle, consumer.activated))
 
     def ended(self, consumer: Consumer, reason: pb.Reason.ValueType) -> None:
         self.cancelled.append((consumer.handle, reason))
@@ -54,13 +58,19 @@ class Machine:
     """One queue of a type, with its account, journal draft and dead letters at hand."""
 
     def __init__(
-        self, kind: str = "classic", *, durable: bool = False, auto_delete: bool = False, **arguments: Any
+        self,
+        kind: str = "classic",
+        *,
+        durable: bool = False,
+        auto_delete: bool = False,
+        epoch: int = 1,
+        **arguments: Any,
     ) -> None:
         table = {f"x-{name.replace('_', '-')}": value for name, value in arguments.items()}
         options = read_options(1, "/", "q", 0, table, durable=durable, auto_delete=auto_delete)
         self.account = MemoryAccount()
         self.draft = PartitionDraft(nothing)
-        self.context = QueueContext(self.account, self.draft, nothing)
+        self.context = QueueContext(self.account, self.draft, nothing, epoch=epoch)
         policy = plugins.load("overflow_policies", options.overflow)()
         self.queue: Queue = plugins.load("queue_types", kind)(options, self.context, policy, 0)
         self.link = FakeLink()

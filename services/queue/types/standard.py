@@ -18,6 +18,7 @@ from services.queue.overflow import OverflowPolicy
 from services.queue.queue_type import AT_ONCE, Refused
 from services.queue.ready import Ready, too_much
 from services.queue.record import uids_of
+from services.queue.single_active import SingleActive
 from services.queue.use import Use
 from services.rpc import queue_pb2 as pb
 
@@ -30,7 +31,7 @@ class StandardQueue:
     def __init__(self, options: QueueOptions, context: QueueContext, policy: OverflowPolicy, now: int) -> None:
         self.options = options
         self.record = context.record_of(options)
-        self.consumers = Consumers(single_active=options.single_active)
+        self.consumers = Consumers(SingleActive(context.epoch) if options.single_active else None)
         self.holding = Holding()
         self._context = context
         self._policy = policy

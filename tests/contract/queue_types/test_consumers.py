@@ -94,17 +94,6 @@ def test_exclusive(make: Make) -> None:
     assert machine.reason == pb.EXCLUSIVE_USE
 
 
-def test_single_active(make: Make) -> None:
-    """With x-single-active-consumer the first gets everything, and the next when it is gone."""
-    machine = make(single_active_consumer=True)
-    first = machine.consumer(messages=1)
-    second = machine.consumer()
-    machine.publish(3)
-    assert [handle for handle, _, _ in machine.link.taken()] == [first.handle]
-    machine.queue.detach(first, 0)
-    assert [handle for handle, _, _ in machine.link.taken()] == [second.handle] * 2
-
-
 def test_browsing(make: Make) -> None:
     """A browser sees each message once and takes none."""
     machine = make()

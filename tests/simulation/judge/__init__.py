@@ -22,6 +22,7 @@ RULES: tuple[Callable[[Facts], Iterator[Violation]], ...] = (
     alone.touched,
     alone.shared,
     alone.two_active,
+    alone.two_served,
     quiet.blamed,
     quiet.miscounted,
     quiet.unreturned,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tests.simulation.history import Consuming
+from tests.simulation.history import Consuming, Delivered
 from tests.simulation.judge.facts import Facts, Violation
 
 
@@ -50,7 +50,7 @@ def _end(consuming: Consuming) -> int:
 
 
 def two_active(facts: Facts) -> Iterator[Violation]:
-    """Of a queue's consumers the oldest is active; judged where no owner changed, so that ages are known."""
+    """Of a queue's consumers the oldest is active; judged where nothing fails, so that ages are known."""
     if facts.history.faults:
         return
     for at, queue in facts.queues.items():
@@ -67,3 +67,44 @@ def two_active(facts: Facts) -> Iterator[Violation]:
                         "single active is one",
                         f"{each.consumer.tag} was given {each.id} from {at[1]} beside {older.tag}",
                     )
+
+
+def two_served(facts: Facts) -> Iterator[Violation]:
+    """Whoever is active stays it until it ends, whoever owns the queue: of those that live on one is served."""
+    if _may_go_unheard(facts):
+        return
+    for at, queue in facts.queues.items():
+        if not queue.arguments.get("x-single-active-consumer"):
+            continue
+        served: dict[Consuming, None] = {}
+        for each in _pushed(facts, at):
+            assert each.consumer is not None
+            other = next((other for other in served if _both_live(facts, other, each)), None)
+            if other:
+                text = (
+                    f"{each.consumer.tag} was given {each.id} from {at[1]}, after {other.tag} and while that was there"
+                )
+                yield Violation("single active is one", text)
+            served[each.consumer] = None
+
+
+def _pushed(facts: Facts, at: tuple[str, str]) -> Iterator[Delivered]:
+    for each in facts.history.deliveries:
+        if (each.host, each.queue) == at and each.consumer is not None and not each.draining:
+            yield each
+
+
+def _both_live(facts: Facts, other: Consuming, delivered: Delivered) -> bool:
+    """Whether both consumers were certainly there, for the broker too, as the one got this and the other before."""
+    both = (other, delivered.consumer)
+    return other is not delivered.consumer and all(
+        not (_unsure(facts, each) or each.cancelled_by_broker or each.no_ack)
+        and min(_end(each), each.channel.held_until) > delivered.at
+        for each in both
+        if each is not None
+    )
+
+
+def _may_go_unheard(facts: Facts) -> bool:
+    """Whether gateways may have heard too late who the next owner is, to say to it who was active; see `_unsure`."""
+    return bool(facts.faults("kill", "stop", "pause", "starve", "cut", "deafen", "slow", of="store"))

@@ -10,6 +10,7 @@ ORDER = "first deliveries are in order"
 HELD = "what one holds is nobody else's"
 WHOLE = "a transaction is whole"
 ALONE = "exclusive is exclusive"
+SINGLE = "single active is one"
 ROUTED = "nothing is delivered but where it was routed"
 
 
@@ -307,6 +308,29 @@ def test_exclusive_after(told: Written) -> None:
     """After its end somebody is."""
     told.consumer("q", exclusive=True).ending = told.history.tick()
     told.consumer("q", told.one)
+    assert told.broken() == set()
+
+
+@pytest.mark.parametrize(
+    ("faults", "broken"),
+    [
+        ((("move", "0"),), {SINGLE}),
+        ((("kill", "queue-1"),), {SINGLE}),
+        ((("kill", "queue-1"), ("kill", "store-1")), set()),
+        ((("cut", "gateway-1", "queue-1"),), set()),
+    ],
+)
+def test_single_active_from_owner_to_owner(faults: tuple[tuple[str, ...], ...], broken: set[str]) -> None:
+    """Who was served is the one while it lives, whether or not it is the oldest, unless nobody could tell that."""
+    told = Written()
+    told.queue("q", single_active_consumer=True)
+    young, old = told.consumer("q", told.one), told.consumer("q")
+    for fault in faults:
+        told.fault(*fault)
+    for name, consumer in (("m", old), ("n", young)):
+        told.deliver(told.publish(name, "q"), "q", "ack", consumer=consumer)
+    assert told.broken() == broken
+    old.ending = told.history.deliveries[0].at + 1
     assert told.broken() == set()
 
 
