@@ -19,7 +19,7 @@ _MANY = 20
 
 
 async def test_other_messages_go_as_before(broker: BrokerHouse, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without such a header nothing is decoded, and equal messages are one run: one route is looked up for all."""
+    """Without such a header nothing is decoded, and equal messages are of one kind: one route is looked up for all."""
     client = await _ready(broker, name, 1)
     looked_up = _looked_up(monkeypatch)
     monkeypatch.setattr(publish, "_publish_each", None)
@@ -34,7 +34,7 @@ async def test_other_messages_go_as_before(broker: BrokerHouse, name: str, monke
 async def test_equal_messages_with_keys_stay_together(
     broker: BrokerHouse, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Those with equal headers are looked at once and go as one run; the others part, and all are in order."""
+    """Those with equal headers are looked at once and go together; the others part, and all are in order."""
     client = await _ready(broker, name, 3)
     looked_up = _looked_up(monkeypatch)
     for number in range(_MANY):
@@ -81,12 +81,12 @@ async def _ready(broker: BrokerHouse, name: str, queues: int) -> AmqpClient:
 
 
 def _looked_up(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
-    """Further keys of each run whose route is looked up from now on."""
+    """Further keys of each kind of messages whose route is looked up from now on."""
     looked_up: list[tuple[str, ...]] = []
     find = RouteCache.find
 
     def look(cache: RouteCache, host: str, request: v.Publish) -> Any:
-        looked_up.append(request.more_keys)
+        looked_up.extend({kind.more_keys: None for kind in request.kinds})
         return find(cache, host, request)
 
     monkeypatch.setattr(RouteCache, "find", look)

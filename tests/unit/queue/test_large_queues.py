@@ -13,14 +13,15 @@ from services.queue.context import QueueContext
 from services.queue.entry import Entry, JournalPart
 from services.queue.journal_draft import PartitionDraft
 from services.queue.journal_writer import JournalWriter
-from services.queue.message import MemoryAccount, Message, Run
+from services.queue.message import MemoryAccount, Message
 from services.queue.partition import Partition
 from services.queue.ticket import Receipt
 from services.rpc import queue_pb2 as pb
 from services.rpc import store_pb2
+from tests.support.messages import facts
 from tests.support.queue_house import House
 
-RUN = Run("/", "", "q", "amqp-0-9", True, 0, None)
+FACTS = facts(persistent=True)
 
 
 class Desk:
@@ -49,7 +50,7 @@ class Desk:
         draft = partition.context.draft
         for batch in batches:
             part = JournalPart(batch, 0)
-            draft.dequeue([Entry(Message(1, b"", b"", RUN), place, part=part) for place in range(of_each)])
+            draft.dequeue([Entry(Message(1, FACTS, b"", b""), place, part=part) for place in range(of_each)])
 
     def wait(self, name: str) -> None:
         """A name is noted as soon as all that was dropped so far is on disk."""
