@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from services.common.clients.calls import Client, result
-from services.common.errors import NotFound
-from services.common.grpc_channel import connect
+from services.common.errors import NotFound, Unavailable
+from services.common.grpc_channel import connect, is_serving
 from services.rpc import router_pb2, router_pb2_grpc
 
 _DEADLINE = 10.0  # seconds
+_WAITS = "the router is there and has not done it yet: it waits for the store, or for a gateway; see `hopline health`"
 
 
 class VirtualHostsClient(Client):
     """A connection to the router; every call raises the BrokerError that it answered with, or Unavailable."""
 
     def __init__(self, address: str) -> None:
+        self._address = address
         self._channel = connect(address)
         self._stub: router_pb2_grpc.RouterAsyncStub = router_pb2_grpc.RouterStub(self._channel)
 
@@ -39,4 +41,10 @@ class VirtualHostsClient(Client):
         return sorted(reply.virtual_hosts)
 
     async def _change(self, request: router_pb2.ChangeRequest) -> None:
-        await result(self._stub.Change(request, timeout=_DEADLINE))
+        try:
+            await result(self._stub.Change(request, timeout=_DEADLINE))
+        except Unavailable as failure:
+            if not failure.answered and await is_serving(self._address):
+                failure = Unavailable(_WAITS)
+                failure.answered = True
+            raise failure from None
