@@ -145,8 +145,6 @@ class Broker:
                     raise NotFound("the queue was deleted")
                 if attached.reason == pb.NONE:
                     return
-                # What becomes of that link is no affair of this consumer any more.
-                consumer.link = None
                 _raise(attached)
             elif consumer.queue_id not in self.topology.queues:
                 raise NotFound("the queue was deleted")
@@ -249,6 +247,8 @@ class Broker:
             consumer.state, consumer.age = State.ATTACHED, attached.age
             self._adrift.used.add(consumer.queue_id)
         if consumer.answer and not consumer.answer.done():
+            if attached.reason != pb.NONE:
+                consumer.link = None  # who asks for it asks again: what becomes of that link is none of its affair
             consumer.answer.set_result(attached)
         elif attached.reason == pb.NONE:
             consumer.grant()
