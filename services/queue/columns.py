@@ -42,8 +42,8 @@ class Columns:
         if batch.runs:
             self._read_runs(batch, interned)
             return
-        self.facts: list[Facts] = columns.facts_in(batch) if batch.facts else []
-        self.properties: list[bytes] = interned.properties(columns.properties_in(batch)) if batch.properties else []
+        self.facts: list[Facts] = columns.facts_in(batch)
+        self.properties: list[bytes] = interned.properties(columns.properties_in(batch))
         self.queues: list[tuple[int, Sequence[int]]] = [(one.queue_id, chosen(one)) for one in batch.queues]
         self._resent = frozenset(batch.resent)
         self._immediate = frozenset(batch.immediate)

@@ -31,6 +31,7 @@ _REMEMBERED = 8192
 _TARGET_BYTES = 512 << 10  # of all that are remembered; usual ones have 64 and less
 _SHAPE_BYTES = 1 << 20  # likewise
 _LONGEST = 512  # bytes of a shape that may come again
+_EXCHANGE_AT = 6  # in a basic.publish: behind class and method id, and a reserved short
 _KINDS = 256  # of one target
 
 # Publishes that are alike in everything but the bytes of their bodies: what stands in front of a body, the body's size,
@@ -171,9 +172,10 @@ class Publications:
 def _plain(payload: bytes) -> Target | None:
     """The hot way to what `_decoded` gives; None for what is not as it should be."""
     try:
-        key = 3 + payload[2]
+        key = _EXCHANGE_AT + 1 + payload[_EXCHANGE_AT]
         flags = key + 1 + payload[key]
-        exchange, routing_key, bits = payload[3:key].decode(), payload[key + 1 : flags].decode(), payload[flags]
+        exchange, routing_key = payload[_EXCHANGE_AT + 1 : key].decode(), payload[key + 1 : flags].decode()
+        bits = payload[flags]
     except (IndexError, UnicodeDecodeError):
         return None
     return Target(exchange, routing_key, bits & 1 > 0, bits & 2 > 0, {}) if flags + 1 == len(payload) else None

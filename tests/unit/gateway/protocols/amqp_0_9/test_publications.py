@@ -10,6 +10,9 @@ from hypothesis import strategies as st
 from pamqp import commands, heartbeat
 
 from services.common.message.facts import Attributes, Facts
+from services.gateway.protocols.amqp_0_9 import publications
+from services.gateway.protocols.amqp_0_9.method import encode
+from services.gateway.protocols.amqp_0_9.methods import basic
 from services.gateway.vocabulary import Publish, Request
 from tests.support.amqp_playbook import Playbook, content, written
 
@@ -172,3 +175,19 @@ def test_byte_by_byte_gives_the_same_requests() -> None:
     book = Playbook().running(1, 2)
     requests = [request for start in range(len(_STREAM)) for request in book.engine.receive(_STREAM[start : start + 1])]
     assert _flattened(requests) == _flattened(Playbook().running(1, 2).engine.receive(_STREAM))
+
+
+_SHORT = st.text(max_size=60).filter(lambda text: len(text.encode()) < 256)
+
+
+@given(_SHORT | st.just(""), _SHORT | st.integers(0, 255).map("k".__mul__), st.booleans(), st.booleans())
+def test_the_hot_way_reads_what_the_general_one_does(
+    exchange: str, routing_key: str, mandatory: bool, immediate: bool
+) -> None:
+    """A basic.publish of any names and flags: an offset that is wrong may fit some lengths by chance."""
+    payload = encode(basic.Publish(0, exchange, routing_key, mandatory, immediate))
+    assert publications._plain(payload) == (exchange, routing_key, mandatory, immediate, {})
+    assert publications._decoded(payload) == (exchange, routing_key, mandatory, immediate, {})
+    for end in range(len(payload)):
+        assert publications._plain(payload[:end]) is None
+    assert publications._plain(payload + b"\0") is None
