@@ -99,7 +99,9 @@ class Publications:
         return position
 
     def _take(self, shape: _Shape, data: bytes, position: int, end: int) -> int:
-        """All that lie together on the channel of a shape."""
+        """All that lie together on the channel of a shape; no request begins without a message."""
+        if not _is_whole(shape, data, position, end):
+            return position
         channel = shape[2]
         kinds, properties, bodies = self._columns_of(channel.number)
         find, last = self._shapes.get, frames.END
@@ -167,6 +169,11 @@ class Publications:
         if again and len(prefix) <= _LONGEST:
             self._shapes.put(prefix, shape, len(prefix))
         return shape
+
+
+def _is_whole(shape: _Shape, data: bytes, position: int, end: int) -> bool:
+    after = position + len(shape[0]) + shape[1]
+    return after < end and data[after] == frames.END
 
 
 def _plain(payload: bytes) -> Target | None:

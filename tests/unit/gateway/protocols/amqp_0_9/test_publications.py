@@ -146,6 +146,7 @@ def _flattened(requests: list[Request]) -> list[object]:
     flat: list[object] = []
     for request in requests:
         if isinstance(request, Publish):
+            assert request.bodies, "nobody publishes nothing"
             columns = zip(request.kinds, request.properties, request.bodies, strict=True)
             flat += [(request.session, kind.facts, kind.attributes, *pair) for kind, *pair in columns]
         elif type(request).__name__ == "Settle":
@@ -191,3 +192,12 @@ def test_the_hot_way_reads_what_the_general_one_does(
     for end in range(len(payload)):
         assert publications._plain(payload[:end]) is None
     assert publications._plain(payload + b"\0") is None
+
+
+def test_a_message_that_comes_in_parts() -> None:
+    """Of a shape that is known: nothing is published before it is whole, and then one message is."""
+    engine, one = Playbook().running().engine, content(1, b"x" * 3000, routing_key="q")
+    assert [len(_bodies(engine.receive(one))) for _ in range(3)] == [1, 1, 1]
+    for cut in (len(one) - 1, len(one) - 1500, 100):
+        assert engine.receive(one[:cut]) == []
+        assert _bodies(engine.receive(one[cut:])) == [b"x" * 3000]
