@@ -11,6 +11,7 @@ from services.common.ledger.place import Place
 from services.common.ledger.recorder import OFF, Recorder
 from services.common.memo import Memo
 from services.common.message import format_named
+from services.common.message.alike import objects
 from services.common.message.facts import Facts
 from services.common.message.indexes import pick
 from services.common.message.weight import weight
@@ -92,12 +93,12 @@ class ClientRecord:
     def identify(self, name: str, uids: Sequence[int], properties: Sequence[bytes]) -> None:
         """Messages have properties that may name them."""
         identifying = format_named(name).identifying
-        objects = dict(zip(map(id, properties), properties, strict=True))
-        if len(objects) == 1:
+        distinct = objects(properties)
+        if len(distinct) == 1:
             if named := identifying(properties[0]):
                 self._recorder.identify(name, uids, [named])
             return
-        names = {identity: identifying(each) for identity, each in objects.items()}
+        names = {identity: identifying(each) for identity, each in distinct.items()}
         if any(names.values()):
             found = [(uid, named) for uid, each in zip(uids, properties, strict=True) if (named := names[id(each)])]
             self._recorder.identify(name, [uid for uid, _ in found], [named for _, named in found])
@@ -116,7 +117,7 @@ class Published:
 
     def _by_place(self) -> list[tuple[Place, Sequence[int]]]:
         kinds = self._publish.kinds
-        place_of = {kind: self._record.place(kind.facts) for kind in dict.fromkeys(kinds)}
+        place_of = {kind: self._record.place(kind.facts) for kind in objects(kinds).values()}
         places = dict.fromkeys(place_of.values())
         if len(places) == 1:
             return [(next(iter(places)), range(len(kinds)))]

@@ -17,6 +17,7 @@ from services.common.clients.outbound import Targets
 from services.common.clients.topology import Metadata, TopologyClient
 from services.common.errors import AccessRefused, BrokerError, NotFound
 from services.common.memory import available
+from services.common.message.alike import objects
 from services.common.message.facts import Facts
 from services.gateway.vocabulary import Kind, Publish
 from services.rpc import router_pb2
@@ -289,7 +290,7 @@ class _Asking:
 
 def distinct(kinds: Sequence[Kind]) -> list[Kind]:
     """Each once, in the order in which they come."""
-    return list(dict.fromkeys(kinds))
+    return list(objects(kinds).values())
 
 
 def _address(kind: Kind) -> _Address:

@@ -7,6 +7,7 @@ from itertools import groupby
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
+from services.common.message.alike import objects
 from services.common.message.facts import Facts
 from services.common.message.indexes import pick
 from services.common.message.weight import weight
@@ -68,7 +69,7 @@ class Arrival:
         self.place: int | None = None
         self.parts: Parts | None = None
         self._columns = columns
-        self._objects = list(dict(zip(map(id, self.facts), self.facts, strict=True)).values())
+        self._objects = list(objects(self.facts).values())
 
     def __len__(self) -> int:
         return len(self.uids)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
+from services.common.message.alike import objects
 from services.common.message.facts import Facts
 
 if TYPE_CHECKING:
@@ -99,10 +100,10 @@ class Interned:
 
     def properties(self, column: list[bytes]) -> list[bytes]:
         """The same, with one object for equal ones that repeat here."""
-        objects = set(map(id, column))
-        if 2 * len(objects) > len(column) > 1:
+        count = len(objects(column))
+        if 2 * count > len(column) > 1:
             return column
-        if len(objects) == 1:
+        if count == 1:
             return [self._one(column[0])] * len(column)
         return list(map(self._one, column))
 

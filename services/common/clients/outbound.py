@@ -8,6 +8,7 @@ from itertools import accumulate, repeat
 from typing import NamedTuple, Protocol
 
 from services.common.message import columns
+from services.common.message.alike import are_alike, objects
 from services.common.message.facts import Facts
 from services.common.message.indexes import choice, chosen, condensed, pick
 from services.common.message.weight import BESIDE, FRAME_BYTES, weight
@@ -54,9 +55,8 @@ class Messages:
 
     def __post_init__(self) -> None:
         size = weight(self.properties, self.bodies) + BESIDE * len(self.bodies)
-        # By identity: there are few objects, and comparing them costs more than all the rest.
-        objects = dict(zip(map(id, self.facts), self.facts, strict=True))
-        self.size = size + sum(map(_facts_size, objects.values())) + _QUEUE * sum(map(len, self.targets))
+        facts = objects(self.facts).values()
+        self.size = size + sum(map(_facts_size, facts)) + _QUEUE * sum(map(len, self.targets))
 
     def __len__(self) -> int:
         return len(self.bodies)
@@ -77,9 +77,8 @@ class Messages:
     def by_queue(self) -> dict[int, Sequence[int]]:
         """The indexes of the messages for each queue."""
         targets = self.targets
-        first = targets[0]
-        if targets.count(first) == len(targets):
-            return dict.fromkeys(first, range(len(targets)))
+        if are_alike(targets):
+            return dict.fromkeys(targets[0], range(len(targets)))
         found: dict[int, list[int]] = {}
         for index, queue_ids in enumerate(targets):
             for queue_id in queue_ids:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Protocol, TypeVar
 
 from services.common.errors import InternalError
+from services.common.message.alike import objects
 from services.common.message.facts import Facts, from_bytes, to_bytes
 
 _T = TypeVar("_T")
@@ -56,16 +57,14 @@ def properties_in(batch: Batch) -> list[bytes]:
 
 def _tabled(values: Sequence[_T]) -> tuple[Sequence[_T], Iterable[int]]:
     """The distinct values, and an index for each; no indexes where all have one value, or hardly two have the same."""
-    # By identity first: there are few objects, and comparing them costs more than all the rest.
-    identities = list(map(id, values))
-    objects = dict(zip(identities, values, strict=True))
-    if 2 * len(objects) > len(values) > 1:
+    found = objects(values)
+    if 2 * len(found) > len(values) > 1:
         return values, ()
     numbers: dict[_T, int] = {}
-    by_identity = {identity: numbers.setdefault(value, len(numbers)) for identity, value in objects.items()}
+    by_identity = {identity: numbers.setdefault(value, len(numbers)) for identity, value in found.items()}
     if len(numbers) == 1:
         return tuple(numbers), ()
-    return tuple(numbers), map(by_identity.__getitem__, identities)
+    return tuple(numbers), map(by_identity.__getitem__, map(id, values))
 
 
 def _spread(table: list[_T], indexes: Sequence[int], count: int) -> list[_T]:

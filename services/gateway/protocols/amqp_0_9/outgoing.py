@@ -10,6 +10,7 @@ import struct
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
+from services.common.message.alike import are_alike, objects
 from services.gateway.protocols.amqp_0_9 import frames
 from services.gateway.protocols.amqp_0_9.method import Method, encode
 from services.gateway.protocols.amqp_0_9.methods import basic
@@ -37,17 +38,18 @@ def deliveries(channel: int, run: Deliveries, frame_max: int) -> bytes:
     tags = [pack(number) for number in range(run.first, run.first + len(bodies))]
     chunk = frame_max - frames.OVERHEAD
     around = {
-        id(each): _around_tag(channel, run.tag, run.redelivered, each.exchange, each.routing_key)
-        for each in dict(zip(map(id, facts), facts, strict=True)).values()
+        identity: _around_tag(channel, run.tag, run.redelivered, each.exchange, each.routing_key)
+        for identity, each in objects(facts).items()
     }
     size = len(bodies[0])
-    alike = len(around) == 1 and size <= chunk and properties.count(properties[0]) == len(properties)
+    alike = len(around) == 1 and size <= chunk and are_alike(properties)
     if alike and len(set(map(len, bodies))) == 1:
         return _alike(channel, *around[id(facts[0])], tags, properties[0], bodies)
     parts: list[bytes] = []
+    sole = around[id(facts[0])] if len(around) == 1 else None
     heads: dict[tuple[bytes, int], bytes] = {}
     for tag, its_facts, its_properties, body in zip(tags, facts, properties, bodies, strict=True):
-        before, after = around[id(its_facts)]
+        before, after = sole or around[id(its_facts)]
         size = len(body)
         if not 0 < size <= chunk:
             parts += (before, tag, after, *_content_parts(channel, its_properties, body, frame_max))

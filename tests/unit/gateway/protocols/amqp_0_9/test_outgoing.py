@@ -65,6 +65,18 @@ def test_deliveries_that_differ() -> None:
     ]
 
 
+def test_facts_that_are_equal_and_not_one_object() -> None:
+    """They need not be: what repeats is remembered for a while only."""
+    book = Playbook().running()
+    equal = [facts("ex"), facts("ex"), facts("ex", "other"), facts("ex")]
+    for some in (equal, equal[:2] + equal[:1]):
+        book.engine.deliver(
+            1, Deliveries("tag", 1, False, some, [_PROPERTIES] * len(some), [b"a", b"bb", b"c", b"d"][: len(some)])
+        )
+        keys = [method.routing_key for method, _, _ in _messages(book.sent())]
+        assert keys == [each.routing_key for each in some]
+
+
 def test_no_frame_is_larger_than_agreed() -> None:
     """A body is cut at what the client's tune-ok said (section 4.2.3)."""
     book = Playbook().running(frame_max=4096)
