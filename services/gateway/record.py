@@ -11,7 +11,7 @@ from services.common.ledger.place import Place
 from services.common.ledger.recorder import OFF, Recorder
 from services.common.memo import Memo
 from services.common.message import format_named
-from services.common.message.alike import objects
+from services.common.message.alike import are_alike, objects
 from services.common.message.facts import Facts
 from services.common.message.indexes import pick
 from services.common.message.weight import weight
@@ -146,7 +146,7 @@ class Published:
         """They go to these queues."""
         for place, its in self._places:
             some = pick(targets, its)
-            if some.count(some[0]) == len(some):
+            if are_alike(some):
                 self._routed(place, some[0], its)
                 continue
             by_target: dict[Targets, list[int]] = {}

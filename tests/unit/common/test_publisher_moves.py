@@ -2,27 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from pathlib import Path
 from unittest.mock import Mock
-
-import pytest
 
 from services.common.clients.partition_table import PartitionTable
 from services.common.clients.publisher import Publisher
 from services.common.uid import UidSource
 from tests.support.programs import until
 from tests.unit.common.test_publisher import PARTITIONS, ScriptedQueue, assign
-
-
-@pytest.fixture
-async def queue(tmp_path: Path) -> AsyncIterator[ScriptedQueue]:
-    """Serves partition 0, once it is assigned."""
-    queue = ScriptedQueue(tmp_path / "a.sock")
-    await queue.start()
-    yield queue
-    queue.break_streams()
-    await queue.stop()
 
 
 async def test_a_process_that_has_a_partition_again(queue: ScriptedQueue) -> None:

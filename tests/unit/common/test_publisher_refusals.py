@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,16 +22,6 @@ from tests.unit.common.test_publisher import (
     publish,
     under_way,
 )
-
-
-@pytest.fixture
-async def queue(tmp_path: Path) -> AsyncIterator[ScriptedQueue]:
-    """Serves partition 0, once it is assigned."""
-    queue = ScriptedQueue(tmp_path / "a.sock")
-    await queue.start()
-    yield queue
-    queue.break_streams()
-    await queue.stop()
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -16,16 +15,6 @@ from services.common.uid import UidSource
 from services.rpc import queue_pb2 as pb
 from tests.support.programs import until
 from tests.unit.common.test_publisher import RecordingTicket, ScriptedQueue, answered, assign, messages_of, publish
-
-
-@pytest.fixture
-async def queue(tmp_path: Path) -> AsyncIterator[ScriptedQueue]:
-    """The owner of partition 0."""
-    queue = ScriptedQueue(tmp_path / "a.sock")
-    await queue.start()
-    yield queue
-    queue.break_streams()
-    await queue.stop()
 
 
 @pytest.fixture
