@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping, Sequence
+from operator import add
+from typing import TYPE_CHECKING, Any, cast
 
 from services.common.errors import AccessRefused, BrokerError, NotFound, Unavailable
 from services.common.ledger import stages
-from services.common.ledger.place import Place
+from services.common.ledger.encoding import Mixture
+from services.common.ledger.place import Keyed, Place
 from services.common.ledger.recorder import OFF, Recorder
 from services.common.memo import Memo
 from services.common.message import format_named
@@ -20,11 +22,12 @@ from services.rpc import ledger_pb2 as ledger
 if TYPE_CHECKING:
     from services.common.clients.outbound import Targets
     from services.gateway.connection import Connection
-    from services.gateway.vocabulary import Kind, Publish
+    from services.gateway.vocabulary import Publish
     from services.rpc.router_pb2 import QueueDefinition
 
 _REMEMBERED = 4096  # places of one connection; beyond, it begins again
 _NAMES = 256 << 10  # bytes of their names
+_BASES = 1 << 20  # bytes of places without keys
 _ROUTED = 4 << 20  # bytes of the places that messages are routed to
 _PLACE = 150  # bytes, about
 
@@ -46,9 +49,10 @@ class ClientRecord:
         self._queues = queues
         self._published: Memo[tuple[str, str], Place] = Memo(_REMEMBERED, _NAMES)
         self._routed: Memo[tuple[str, str, tuple[int, ...]], list[Place]] = Memo(_REMEMBERED, _ROUTED)
+        self._bases: Memo[tuple[str, int], Place] = Memo(_REMEMBERED, _BASES)
 
-    def begin(self, publish: Publish, uids: range) -> Published:
-        """What a request publishes is to be told of."""
+    def received(self, publish: Publish, uids: range) -> Published:
+        """What a request publishes was read whole."""
         return Published(self, publish, uids)
 
     # -------------------------------------------------------------- deliveries
@@ -70,6 +74,10 @@ class ClientRecord:
         """As Recorder says."""
         self._recorder.record(stage, place, uids, reason=reason, size=size)
 
+    def record_each(self, stage: int, mixture: Mixture, uids: Sequence[int], *, reason: str = "") -> None:
+        """As Recorder says."""
+        self._recorder.record_each(stage, mixture, uids, reason=reason)
+
     def place(self, facts: Facts) -> Place:
         """Where messages of an address are published."""
         key = facts.exchange, facts.routing_key
@@ -90,6 +98,27 @@ class ClientRecord:
             self._routed.put(key, places, len(place.routing_key) + _PLACE * (1 + len(places)))
         return places
 
+    def known(self, queue_ids: Targets) -> Sequence[int]:
+        """Those whose queues are still there."""
+        return [each for each in queue_ids if each in self._queues]
+
+    def towards(self, place: Keyed, queue_id: int) -> Keyed:
+        """Where a message goes that was published there, to a queue that is known."""
+        base, routing_key = place
+        return self.at(base.exchange, queue_id), routing_key
+
+    def at(self, exchange: str, queue_id: int = 0) -> Place:
+        """An exchange, or the way from it to a queue, without a routing key."""
+        key = exchange, queue_id
+        place = self._bases.get(key) or self._bases.recall(key)
+        if place is None:
+            place = self._here._replace(exchange=exchange)
+            if queue_id:
+                definition = self._queues[queue_id]
+                place = place._replace(queue=definition.name, partition=definition.partition)
+            self._bases.put(key, place, _PLACE + len(exchange) + len(place.queue))
+        return place
+
     def identify(self, name: str, uids: Sequence[int], properties: Sequence[bytes]) -> None:
         """Messages have properties that may name them."""
         identifying = format_named(name).identifying
@@ -105,60 +134,78 @@ class ClientRecord:
 
 
 class Published:
-    """One request's messages, by where they are published; indexes are those of its columns."""
+    """One request's messages, as they are told of; indexes are those of its columns."""
 
-    __slots__ = ("_places", "_publish", "_record", "_uids")
+    __slots__ = ("_place", "_places", "_record", "_uids", "_which")
 
     def __init__(self, record: ClientRecord, publish: Publish, uids: range) -> None:
+        """Tells that they were read whole. `publish` is not kept: its bodies may be gone long before its last word."""
         self._record = record
-        self._publish = publish
         self._uids = uids
-        self._places = self._by_place()
+        self._place: Place | None = None  # of all
+        self._places: list[Keyed] = []  # where they differ
+        self._which: Sequence[int] = ()  # of them, for each message
+        kinds = objects(publish.kinds)
+        if len({(kind.facts.exchange, kind.facts.routing_key) for kind in kinds.values()}) == 1:
+            self._place = record.place(publish.kinds[0].facts)
+        else:
+            self._places = [(record.at(kind.facts.exchange), kind.facts.routing_key) for kind in kinds.values()]
+            numbers = dict(zip(kinds, range(len(kinds)), strict=True))
+            self._which = list(map(numbers.__getitem__, map(id, publish.kinds)))
+        self._received(publish)
 
-    def _by_place(self) -> list[tuple[Place, Sequence[int]]]:
-        kinds = self._publish.kinds
-        place_of = {kind: self._record.place(kind.facts) for kind in objects(kinds).values()}
-        places = dict.fromkeys(place_of.values())
-        if len(places) == 1:
-            return [(next(iter(places)), range(len(kinds)))]
-        found: dict[Kind, list[int]] = {kind: [] for kind in place_of}
-        for index, kind in enumerate(kinds):
-            found[kind].append(index)
-        return [(place_of[kind], indexes) for kind, indexes in found.items()]
+    def _received(self, publish: Publish) -> None:
+        properties, bodies = publish.properties, publish.bodies
+        self._record.identify(publish.kinds[0].facts.format, self._uids, properties)
+        if self._place:
+            self._record.record(ledger.RECEIVED, self._place, self._uids, size=weight(properties, bodies))
+        else:
+            sizes = list(map(add, map(len, properties), map(len, bodies)))
+            self._record.record_each(ledger.RECEIVED, Mixture(self._places, self._which, sizes), self._uids)
 
     def _tell(self, stage: int, indexes: Sequence[int], reason: str = "") -> None:
-        whole = len(indexes) == len(self._uids)
-        chosen = () if whole or len(self._places) == 1 else frozenset(indexes)
-        for place, its in self._places:
-            some = its if whole else indexes if len(self._places) == 1 else [index for index in its if index in chosen]
-            if some:
-                self._record.record(stage, place, pick(self._uids, some), reason=reason)
-
-    def received(self) -> None:
-        """They were read whole."""
-        properties, bodies = self._publish.properties, self._publish.bodies
-        self._record.identify(self._publish.kinds[0].facts.format, self._uids, properties)
-        for place, its in self._places:
-            size = weight(pick(properties, its), pick(bodies, its))
-            self._record.record(ledger.RECEIVED, place, pick(self._uids, its), size=size)
+        uids = pick(self._uids, indexes)
+        if self._place:
+            self._record.record(stage, self._place, uids, reason=reason)
+        else:
+            self._record.record_each(stage, Mixture(self._places, pick(self._which, indexes)), uids, reason=reason)
 
     def routed(self, targets: Sequence[Targets]) -> None:
         """They go to these queues."""
-        for place, its in self._places:
-            some = pick(targets, its)
-            if are_alike(some):
-                self._routed(place, some[0], its)
-                continue
-            by_target: dict[Targets, list[int]] = {}
-            for index, each in zip(its, some, strict=True):
-                by_target.setdefault(each, []).append(index)
-            for each, indexes in by_target.items():
-                self._routed(place, each, indexes)
+        if not self._place:
+            self._routed_each(targets)
+        elif are_alike(targets):
+            for target in self._record.targets(self._place, targets[0]):
+                self._record.record(ledger.ROUTED, target, self._uids)
+        else:
+            for its, indexes in _by_value(targets):
+                for target in self._record.targets(self._place, its):
+                    self._record.record(ledger.ROUTED, target, pick(self._uids, indexes))
 
-    def _routed(self, place: Place, queue_ids: Targets, indexes: Sequence[int]) -> None:
-        uids = pick(self._uids, indexes)
-        for target in self._record.targets(place, queue_ids):
-            self._record.record(ledger.ROUTED, target, uids)
+    def _routed_each(self, targets: Sequence[Targets]) -> None:
+        of_place = dict(zip(self._which, targets, strict=True))
+        if list(map(of_place.__getitem__, self._which)) == list(targets):
+            self._routed_by_place(of_place)
+            return
+        for its, indexes in _by_value(targets):
+            which, uids = pick(self._which, indexes), pick(self._uids, indexes)
+            for queue_id in self._record.known(its):
+                places = [self._record.towards(place, queue_id) for place in self._places]
+                self._record.record_each(ledger.ROUTED, Mixture(places, which), uids)
+
+    def _routed_by_place(self, targets: Mapping[int, Targets]) -> None:
+        """What has one place goes to the same queues: tells of the first of each place, then of the second, ..."""
+        record = self._record
+        queue_ids = [record.known(targets[number]) for number in range(len(self._places))]
+        for turn in range(max(map(len, queue_ids))):
+            numbers = [number for number, its in enumerate(queue_ids) if len(its) > turn]
+            places = [record.towards(self._places[number], queue_ids[number][turn]) for number in numbers]
+            which, uids = self._which, cast("Sequence[int]", self._uids)
+            if len(numbers) < len(queue_ids):
+                place_of = {number: place for place, number in enumerate(numbers)}
+                indexes = [index for index, number in enumerate(which) if number in place_of]
+                which, uids = [place_of[which[index]] for index in indexes], pick(uids, indexes)
+            record.record_each(ledger.ROUTED, Mixture(places, which), uids)
 
     def returned(self, indexes: Sequence[int], reason: str = stages.NO_ROUTE) -> None:
         """They were sent back."""
@@ -178,12 +225,18 @@ class Published:
 
     def failed(self, error: BrokerError) -> None:
         """They ended their session by what they asked for."""
-        self.received()
         self.refused(range(len(self._uids)), _reason(error))
 
     def rolled_back(self) -> None:
         """Their transaction never was."""
         self._tell(ledger.ROLLED_BACK, range(len(self._uids)))
+
+
+def _by_value(targets: Sequence[Targets]) -> Iterable[tuple[Targets, Sequence[int]]]:
+    found: dict[Targets, list[int]] = {}
+    for index, each in enumerate(targets):
+        found.setdefault(each, []).append(index)
+    return found.items()
 
 
 NO_RECORD = ClientRecord(OFF, Place(), {})

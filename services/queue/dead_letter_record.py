@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from services.common.clients.outbound import Messages
-from services.common.ledger.place import Place
+from services.common.ledger.encoding import Mixture
+from services.common.ledger.place import Keyed, Place
 from services.common.ledger.recorder import Recorder
 from services.queue.context import DeadLetter
 from services.queue.partition import Partition
@@ -41,15 +42,25 @@ class DeadLetterRecord:
 
     def routed(self, messages: Messages) -> None:
         """Where they go as new messages."""
-        places: dict[Place, list[int]] = {}
+        bases: dict[tuple[str, str, int], Place | None] = {}
+        found: dict[int, tuple[list[Keyed], list[int]]] = {}
         for uid, facts, targets in zip(messages.uids, messages.facts, messages.targets, strict=True):
             for queue_id in targets:
-                if definition := self._registry.definitions.get(queue_id):
-                    queue = definition.name, definition.partition
-                    place = Place(facts.virtual_host, facts.exchange, facts.routing_key, *queue)
-                    places.setdefault(place, []).append(uid)
-        for place, uids in places.items():
-            self._recorder.record(ROUTED, place, uids)
+                way = facts.virtual_host, facts.exchange, queue_id
+                if way not in bases:
+                    bases[way] = self._base(*way)
+                if base := bases[way]:
+                    places, uids = found.setdefault(queue_id, ([], []))
+                    places.append((base, facts.routing_key))
+                    uids.append(uid)
+        for places, uids in found.values():
+            self._recorder.record_each(ROUTED, Mixture(places, range(len(places))), uids)
+
+    def _base(self, virtual_host: str, exchange: str, queue_id: int) -> Place | None:
+        definition = self._registry.definitions.get(queue_id)
+        if definition is None:
+            return None
+        return Place(virtual_host, exchange, queue=definition.name, partition=definition.partition)
 
     def _by_queue(self, letters: Letters) -> Iterator[tuple[QueueRecord, list[DeadLetter]]]:
         if not self._recorder.on:

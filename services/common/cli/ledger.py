@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, Iterable, Iterator
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing, suppress
 from dataclasses import asdict, dataclass
 from itertools import repeat
@@ -21,6 +21,7 @@ from services.common.cli.durations import moment
 from services.common.cli.steps import COLOURS
 from services.common.clock import monotonic
 from services.common.errors import BrokerError
+from services.common.ledger.reading import Told, rows_of
 from services.common.ledger.stages import NAMES
 from services.common.ledger.stream import SUBJECTS
 from services.common.message import format_named
@@ -63,18 +64,14 @@ class Following:
         self._ids: OrderedDict[int, str] = OrderedDict()
 
     def lines(self, payload: bytes) -> Iterator[Line]:
-        """Those of a batch; raises DecodeError or IndexError for what is none."""
+        """Those of a batch; raises DecodeError, IndexError or ValueError for what is none."""
         batch = LedgerBatch.FromString(payload)
         for identified in batch.identified:
             with suppress(BrokerError):  # names are a help, no more
                 self._remember(identified)
-        begin = 0
-        for row, length in enumerate(batch.ranges):
-            ranges = range(begin, begin + length)
-            begin += length
-            place = batch.places[batch.place[row]]
-            if (place.virtual_host, place.queue) == (self._virtual_host, self._queue):
-                yield self._line(batch, row, ranges)
+        for told in rows_of(batch):
+            if (told.place.virtual_host, told.place.queue) == (self._virtual_host, self._queue):
+                yield self._line(batch, told)
 
     def ids_of(self, line: Line) -> list[str]:
         """What is known by now of what its messages are called."""
@@ -83,9 +80,8 @@ class Following:
         each = (uid for first, last in line.uids for uid in range(first, last + 1))
         return [self._ids[uid] for uid in each if uid in self._ids]
 
-    def _line(self, batch: LedgerBatch, row: int, ranges: Iterable[int]) -> Line:
-        place = batch.places[batch.place[row]]
-        uids = [(batch.firsts[one], batch.firsts[one] + batch.lengths[one] - 1) for one in ranges]
+    def _line(self, batch: LedgerBatch, told: Told) -> Line:
+        row, place, uids = told
         return Line(
             time_us=batch.times_us[row],
             stage=NAMES[batch.stages[row]] if batch.stages[row] < len(NAMES) else str(batch.stages[row]),
@@ -153,7 +149,7 @@ async def _batches(address: str) -> AsyncGenerator[bytes, None]:
 def _lines(following: Following, payload: bytes) -> list[Line]:
     try:
         return list(following.lines(payload))
-    except (DecodeError, IndexError) as error:  # of a newer Hopline
+    except (DecodeError, IndexError, ValueError) as error:  # of a newer Hopline
         log.warning("a batch of the ledger cannot be read", reason=str(error))
         return []
 

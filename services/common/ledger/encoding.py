@@ -6,11 +6,22 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import NamedTuple
 
-from services.common.ledger.place import Place
+from services.common.ledger.packed import packed
+from services.common.ledger.place import Keyed, Place
 from services.common.ledger.uid_ranges import Ranges, compress
 from services.rpc.ledger_pb2 import DEAD_LETTERED, LedgerBatch
 
-MOST_RANGES = 30_000  # in a batch, which has to stay below NATS's limit of 1 MiB for a message
+MOST_RANGES = 30_000  # in a batch, messages of mixtures counted too: it has to stay below NATS's limit of 1 MiB
+MOST_TEXT = 100_000  # characters of places, after which a batch is full
+_MIXED_AT_ONCE = 256  # messages of a mixture that is too large for a batch
+
+
+class Mixture(NamedTuple):
+    """Places, and of each message, by uid ascending, which of them is its own, and its bytes where they are known."""
+
+    places: Sequence[Keyed]
+    which: Sequence[int]
+    sizes: Sequence[int] = ()
 
 
 class Row(NamedTuple):
@@ -24,6 +35,7 @@ class Row(NamedTuple):
     reason: str
     size: int
     successors: range | None
+    mixture: Mixture | None = None
 
 
 class Identified(NamedTuple):
@@ -53,8 +65,11 @@ class Draft:
         self.rows = 0
         self.room = MOST_RANGES
         """So many ranges may still be added."""
+        self.text = 0
+        """Characters of all that is said of places; at MOST_TEXT the batch is full."""
         self._batch = LedgerBatch(service=header.service, instance=header.instance, first_row=first_row, words=[""])
         self._places: dict[Place, int] = {}
+        self._keyed: dict[tuple[int, str], int] = {}
         self._words = {"": 0}
 
     @property
@@ -62,9 +77,16 @@ class Draft:
         """The number of the next row that is added, here or to another draft."""
         return self.first_row + self.rows
 
+    def fits(self, row: Row, ranges: Ranges) -> bool:
+        """Whether there is room for a row."""
+        mixture = row[8]
+        if mixture is None:
+            return len(ranges[0]) <= self.room
+        return len(ranges[0]) + len(mixture.which) <= self.room and self.text + text_of(mixture) <= MOST_TEXT
+
     def add(self, rows: Sequence[Row], ranges: Sequence[Ranges]) -> None:
         """Adds rows with the ranges of their uids (see `ranges_of`)."""
-        times, stages, places, _, outcomes, reasons, sizes, _ = zip(*rows, strict=True)
+        times, stages, places, _, outcomes, reasons, sizes, _, mixtures = zip(*rows, strict=True)
         batch = self._batch
         batch.times_us.extend(times)
         batch.stages.extend(stages)
@@ -73,6 +95,9 @@ class Draft:
         batch.outcome.extend(self._numbers_of_words(outcomes))
         batch.reason.extend(self._numbers_of_words(reasons))
         self._add_ranges(rows, ranges)
+        for index, mixture in enumerate(mixtures, self.next_row):
+            if mixture is not None:
+                self._mix(index, mixture)
         self.rows += len(rows)
 
     def identify(self, identified: Sequence[Identified]) -> None:
@@ -93,8 +118,27 @@ class Draft:
             if number is None:
                 number = self._places[place] = len(self._places)
                 self._batch.places.add(**place._asdict())
+                self.text += sum([len(each) for each in place if isinstance(each, str)])
             by_identity[identity] = number
         return map(by_identity.__getitem__, identities)
+
+    def _mix(self, row: int, mixture: Mixture) -> None:
+        places, which, sizes = mixture
+        self.room -= len(which)
+        bases = self._numbers_of_places([base for base, _ in places])
+        numbers = list(self._numbers_of_keyed(bases, [key for _, key in places]))
+        own = packed(map(numbers.__getitem__, which))
+        self._batch.mixtures.add(row=row, places=own, sizes=packed(sizes))
+
+    def _numbers_of_keyed(self, bases: Iterator[int], keys: Sequence[str]) -> Iterator[int]:
+        known, batch = self._keyed, self._batch
+        pairs = list(zip(bases, keys, strict=True))
+        unknown = [pair for pair in dict.fromkeys(pairs) if pair not in known]
+        known.update(zip(unknown, range(len(known), len(known) + len(unknown)), strict=True))
+        batch.bases.extend([base for base, _ in unknown])
+        batch.keys.extend([key for _, key in unknown])
+        self.text += sum([len(key) for _, key in unknown])
+        return map(known.__getitem__, pairs)
 
     def _numbers_of_words(self, words: Sequence[str]) -> Iterator[int]:
         for word in dict.fromkeys(words):
@@ -119,17 +163,42 @@ def ranges_of(row: Row) -> Ranges:
     return compress(row[3], in_order=row[1] == DEAD_LETTERED)
 
 
+def text_of(mixture: Mixture) -> int:
+    """Characters of its keys."""
+    return sum([len(key) for _, key in mixture.places])
+
+
 def parts(row: Row, ranges: Ranges) -> Iterator[tuple[Row, Ranges]]:
-    """A row that has more ranges than a batch may have, as several; bytes count once."""
+    """A row that is too much for a batch as several; bytes count once."""
+    mixture = row[8]
+    if mixture is None:
+        yield from _parts_by_ranges(row, ranges)
+    elif len(ranges[0]) + len(mixture.which) <= MOST_RANGES and text_of(mixture) <= MOST_TEXT:
+        yield row, ranges
+    else:
+        yield from _parts_by_messages(row, mixture)
+
+
+def _parts_by_ranges(row: Row, ranges: Ranges) -> Iterator[tuple[Row, Ranges]]:
     firsts, lengths = ranges
-    time_us, stage, place, uids, outcome, reason, size, successors = row
+    time_us, stage, place, uids, outcome, reason, size, successors, _ = row
     for start in range(0, len(firsts), MOST_RANGES):
         end = start + MOST_RANGES
         count = sum(lengths[start:end])
         follow = None if successors is None else successors[:count]
         successors = None if successors is None else successors[count:]
-        part = (time_us, stage, place, uids, outcome, reason, 0 if start else size, follow)
+        part = (time_us, stage, place, uids, outcome, reason, 0 if start else size, follow, None)
         yield part, (firsts[start:end], lengths[start:end])  # type: ignore[misc]  # plain, as all rows are
+
+
+def _parts_by_messages(row: Row, mixture: Mixture) -> Iterator[tuple[Row, Ranges]]:
+    time_us, stage, place, uids, outcome, reason, *_ = row
+    for start in range(0, len(uids), _MIXED_AT_ONCE):
+        some = slice(start, start + _MIXED_AT_ONCE)
+        places = [mixture.places[each] for each in mixture.which[some]]
+        its = Mixture(places, range(len(places)), mixture.sizes[some])
+        part = Row(time_us, stage, place, uids[some], outcome, reason, sum(its.sizes), None, its)
+        yield part, ranges_of(part)
 
 
 def _successors(successors: range, lengths: Sequence[int]) -> Iterator[int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 
 class Place(NamedTuple):
@@ -20,3 +20,7 @@ class Place(NamedTuple):
     consumer: str = ""
     target: str = ""
     attempt: int = 0
+
+
+Keyed: TypeAlias = tuple[Place, str]
+"""A place whose routing key is "", and the routing key: that is what places differ in most."""

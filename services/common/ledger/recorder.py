@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from services.common.clock import epoch_ns
-from services.common.ledger.encoding import Draft, Identified, Row, Sealed, parts, ranges_of
+from services.common.ledger.encoding import MOST_TEXT, Draft, Identified, Mixture, Row, Sealed, parts, ranges_of
 from services.common.ledger.place import Place
 from services.common.ledger.uid_ranges import condense
 from services.rpc.ledger_pb2 import LedgerBatch
@@ -34,6 +34,9 @@ class Recorder(Protocol):
     ) -> None:
         """Messages have reached a stage now. `uids` (a list or a range) is kept and must not be changed any more."""
 
+    def record_each(self, stage: int, mixture: Mixture, uids: Sequence[int], *, reason: str = "") -> None:
+        """As `record`, each message at a place of its own; uids ascend. What is given is kept as it is."""
+
     def identify(self, message_format: str, uids: Sequence[int], properties: Sequence[bytes]) -> None:
         """Messages that were received have properties that name them: one for all of them, or one for each."""
 
@@ -54,6 +57,9 @@ class NoRecorder:
         size: int = 0,
         successors: range | None = None,
     ) -> None:
+        """Nothing."""
+
+    def record_each(self, stage: int, mixture: Mixture, uids: Sequence[int], *, reason: str = "") -> None:
         """Nothing."""
 
     def identify(self, message_format: str, uids: Sequence[int], properties: Sequence[bytes]) -> None:
@@ -106,12 +112,20 @@ class RowRecorder:
         successors: range | None = None,
     ) -> None:
         """As Recorder says."""
-        if not uids:
-            return
-        rows, uids = self._rows, condense(uids)
-        # A plain tuple in the shape of a Row: making the named one takes several times as long.
-        rows.append((epoch_ns() // 1000, stage, place, uids, outcome, reason, size, successors))  # type: ignore[arg-type]
-        count = len(rows)
+        if uids:
+            # A plain tuple in the shape of a Row: making the named one takes several times as long.
+            row = (epoch_ns() // 1000, stage, place, condense(uids), outcome, reason, size, successors, None)
+            self._take(row)  # type: ignore[arg-type]
+
+    def record_each(self, stage: int, mixture: Mixture, uids: Sequence[int], *, reason: str = "") -> None:
+        """As Recorder says."""
+        if uids:
+            place, size = mixture.places[0][0], sum(mixture.sizes)
+            self._take(Row(epoch_ns() // 1000, stage, place, condense(uids), "", reason, size, None, mixture))
+
+    def _take(self, row: Row) -> None:
+        self._rows.append(row)
+        count = len(self._rows)
         if count == 1:
             self._wake()
         elif count == _ROWS_AT_ONCE:
@@ -142,22 +156,27 @@ class RowRecorder:
     def _encode_some(self) -> None:
         if self._rows:
             self._encode()
-        if self._draft.rows >= _ROWS_OF_BATCH:
-            self._end()
 
     def _encode(self) -> None:
         rows, self._rows = self._rows, []
-        ranges = list(map(ranges_of, rows))
-        if sum([len(firsts) for firsts, _ in ranges]) <= self._draft.room:
-            self._draft.add(rows, ranges)
-        else:
-            for row, its in zip(rows, ranges, strict=True):
-                for part, of_part in parts(row, its):
-                    if len(of_part[0]) > self._draft.room:
-                        self._end()
-                    self._draft.add((part,), (of_part,))
         self._draft.identify(self._identified)
         self._identified = []
+        for start in range(0, len(rows), _ROWS_AT_ONCE):
+            self._add(rows[start : start + _ROWS_AT_ONCE])
+            if self._draft.rows >= _ROWS_OF_BATCH or self._draft.text >= MOST_TEXT:
+                self._end()
+
+    def _add(self, rows: Sequence[Row]) -> None:
+        ranges = list(map(ranges_of, rows))
+        plain = all(row[8] is None for row in rows)
+        if plain and sum([len(firsts) for firsts, _ in ranges]) <= self._draft.room:
+            self._draft.add(rows, ranges)
+            return
+        for row, its in zip(rows, ranges, strict=True):
+            for part, of_part in parts(row, its):
+                if not self._draft.fits(part, of_part):
+                    self._end()
+                self._draft.add((part,), (of_part,))
 
     def _end(self) -> None:
         sealed = self._draft.sealed()

@@ -133,7 +133,7 @@ def _fail(session: Session, request: v.Publish, error: BrokerError) -> NoReturn:
     """Ends the session, once the record has what it was ended by."""
     record = session.connection.record
     if record.on:
-        record.begin(request, session.broker.publisher.uids.take(len(request.bodies))).failed(error)
+        record.received(request, session.broker.publisher.uids.take(len(request.bodies))).failed(error)
     raise error
 
 
@@ -151,9 +151,8 @@ def _publish(session: Session, request: v.Publish, targets: Sequence[Targets], a
         _immediate(request, kinds),
     )
     record = session.connection.record
-    recorded = record.begin(request, uids) if record.on else None
+    recorded = record.received(request, uids) if record.on else None
     if recorded:
-        recorded.received()
         recorded.routed(targets)
     traced = None
     if broker.publishing.concerns(kinds):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import accumulate
+from itertools import accumulate, chain
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -15,6 +15,7 @@ from services.common.ledger.uid_ranges import compress
 from services.common.message import format_named
 from services.common.uid import SEQUENCE_BITS
 from services.mgmt.ledger.arrow_errors import as_known_errors
+from services.mgmt.ledger.mixtures import Parts, parts_of
 from services.mgmt.ledger.pace import Rest, no_rest
 from services.mgmt.ledger.schema import IDS, REPEATED, STAGES, TIME, UIDS
 from services.rpc.ledger_pb2 import DEAD_LETTERED, Identified, LedgerBatch
@@ -39,7 +40,7 @@ def decode(batch: LedgerBatch, rest: Rest = no_rest) -> Rows:
 
 
 class _Uids:
-    """Builds the table of a batch's rows: most have one range; few are of several origins, and become several rows."""
+    """Builds the table of a batch's rows: most have one range; few become several: of several origins, or places."""
 
     def __init__(self, batch: LedgerBatch) -> None:
         self._batch = batch
@@ -51,9 +52,35 @@ class _Uids:
         if self._offsets[-1] != len(self._firsts) or not all(counts):
             raise ValueError("rows and ranges do not match")
         self._rows: Sequence[int] = range(len(counts))
+        parts = parts_of(batch, self._offsets) if batch.mixtures else None
+        if parts:
+            self._leave_out({each.row - batch.first_row for each in batch.mixtures})
         origins = pc.min_max(pc.shift_right(self._firsts, SEQUENCE_BITS))
         if origins["min"] != origins["max"]:
             self._split(pc.shift_right(self._firsts, SEQUENCE_BITS).to_pylist())
+        self._sizes = self._bytes()
+        self._keyed = pa.array([], pa.int64())  # places of the last rows
+        if parts:
+            self._join(parts)
+        self._taken = pa.array(self._rows, pa.int32())
+
+    def _leave_out(self, mixed: set[int]) -> None:
+        self._rows = [row for row in self._rows if row not in mixed]
+        bounds = [(self._offsets[row], self._offsets[row + 1]) for row in self._rows]
+        left = pa.array(chain.from_iterable([range(*each) for each in bounds]), pa.int64())
+        self._offsets = list(accumulate([end - start for start, end in bounds], initial=0))
+        self._firsts, self._lengths, self._lasts = (
+            column.take(left) for column in (self._firsts, self._lengths, self._lasts)
+        )
+
+    def _join(self, parts: Parts) -> None:
+        self._keyed = parts.places
+        self._sizes = [*self._sizes, *parts.sizes]
+        self._rows = [*self._rows, *parts.rows]
+        self._offsets = [*self._offsets[:-1], *[self._offsets[-1] + each for each in parts.offsets]]
+        self._firsts = pa.concat_arrays([self._firsts, parts.firsts])
+        self._lengths = pa.concat_arrays([self._lengths, parts.lengths])
+        self._lasts = pc.subtract(pc.add(self._firsts, self._lengths), 1)
 
     def _split(self, origins: list[int]) -> None:
         """A row for each origin."""
@@ -62,7 +89,7 @@ class _Uids:
         for row, (start, end) in enumerate(zip(self._offsets, self._offsets[1:], strict=False)):
             for at in range(start + 1, end + 1):
                 if at == end or origins[at] != origins[at - 1]:
-                    rows.append(row)
+                    rows.append(self._rows[row])
                     offsets.append(at)
         self._rows, self._offsets = rows, offsets
 
@@ -76,10 +103,10 @@ class _Uids:
     def _origins(self) -> dict[str, pa.Array]:
         batch, rows = self._batch, self._rows
         return {
-            "time": pa.array(self._of(batch.times_us), TIME),
+            "time": pa.array(list(batch.times_us), TIME).take(self._taken),
             "service": _constant(batch.service, len(rows)),
             "instance": _constant(batch.instance, len(rows)),
-            "row": pa.array([batch.first_row + row for row in rows], pa.int64()),
+            "row": pc.add(self._taken.cast(pa.int64()), batch.first_row),
         }
 
     def _facts(self) -> dict[str, pa.Array]:
@@ -88,30 +115,34 @@ class _Uids:
             "stage": _repeated(self._indices(batch.stages), _STAGES),
             "outcome": _repeated(self._indices(batch.outcome), words),
             "reason": _repeated(self._indices(batch.reason), words),
-            "bytes": pa.array(self._bytes(), pa.int64()),
+            "bytes": pa.array(self._sizes, pa.int64()),
         }
 
-    def _of(self, column: Sequence[int]) -> list[int]:
-        values = list(column)
-        return values if len(self._rows) == len(values) else [values[row] for row in self._rows]
-
     def _indices(self, column: Sequence[int]) -> pa.Array:
-        return pa.array(self._of(column), pa.int32())
+        return pa.array(list(column), pa.int32()).take(self._taken)
 
     def _bytes(self) -> list[int]:
         """Of a row that became several, with the first."""
-        sizes = self._of(self._batch.bytes)
-        if len(sizes) == len(self._batch.stages):
+        sizes = list(self._batch.bytes)
+        if isinstance(self._rows, range):
             return sizes
+        sizes = [sizes[row] for row in self._rows]
         return [0 if index and row == self._rows[index - 1] else sizes[index] for index, row in enumerate(self._rows)]
 
     def _places(self) -> dict[str, pa.Array]:
-        places, which = list(self._batch.places), self._indices(self._batch.place)
+        batch, places = self._batch, list(self._batch.places)
+        numbers = self._indices(batch.place)[: len(self._rows) - len(self._keyed)]
+        bases = pa.array(list(batch.bases), pa.int32()).take(self._keyed)
+        which = pa.concat_arrays([numbers, bases])
         columns = {
             name: _repeated(which, pa.array([getattr(place, name) for place in places], pa.string())) for name in _TEXTS
         }
         for name, kind in (("partition", pa.int32()), ("epoch", pa.int64()), ("attempt", pa.int32())):
             columns[name] = pa.array([getattr(place, name) for place in places], kind).take(which)
+        if len(self._keyed):
+            keys = pa.array([*[place.routing_key for place in places], *batch.keys], pa.string())
+            own = pc.add(self._keyed.cast(pa.int32()), pa.scalar(len(places), pa.int32()))
+            columns["routing_key"] = _repeated(pa.concat_arrays([numbers, own]), keys)
         return columns
 
     def _ranges(self) -> dict[str, pa.Array]:
@@ -148,7 +179,7 @@ class _Uids:
         used: dict[int, int] = {}
         if not follow:
             return _lists([0] * (len(self._rows) + 1), pa.array([], pa.int64()), pa.array([], pa.int64()))
-        lengths = self._batch.lengths
+        lengths = self._lengths.to_pylist()
         for row, (start, end) in zip(self._rows, self._bounds(), strict=True):
             if row in follow and self._batch.stages[row] == DEAD_LETTERED:
                 begin = used.get(row, 0)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from services.rpc.ledger_pb2 import LedgerBatch, Stage
+from services.rpc.ledger_pb2 import LedgerBatch, Place, Stage
 
 
 class Row(NamedTuple):
@@ -44,12 +45,26 @@ def _rows(batch: LedgerBatch) -> Iterator[Row]:
     follow = {each.row - batch.first_row: tuple(each.firsts) for each in batch.successions}
     pairs = list(zip(batch.firsts, batch.lengths, strict=True))
     columns = zip(batch.times_us, batch.stages, batch.place, batch.outcome, batch.reason, batch.ranges, strict=True)
+    mixtures = {
+        each.row - batch.first_row: struct.unpack(f"<{len(each.places) // 4}I", each.places) for each in batch.mixtures
+    }
     at = 0
     for number, (time_us, stage, place, outcome, reason, count) in enumerate(columns):
         ranges = tuple(pairs[at : at + count])
         at += count
         name = Stage.Name(Stage.ValueType(stage)).lower()
-        yield Row(
-            time_us, batch.service, batch.instance, name, places[place], words[outcome], words[reason], ranges,
-            follow.get(number, ()),
-        )  # fmt: skip
+        what = time_us, batch.service, batch.instance, name
+        why = words[outcome], words[reason]
+        if number not in mixtures:
+            yield Row(*what, places[place], *why, ranges, follow.get(number, ()))
+            continue
+        uids = [uid for first, some in ranges for uid in range(first, first + some)]
+        for uid, keyed in zip(uids, mixtures[number], strict=True):
+            yield Row(*what, _keyed(batch, keyed), *why, ((uid, 1),), ())
+
+
+def _keyed(batch: LedgerBatch, number: int) -> Any:
+    place = Place()
+    place.CopyFrom(batch.places[batch.bases[number]])
+    place.routing_key = batch.keys[number]
+    return place

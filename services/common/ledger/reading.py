@@ -1,0 +1,48 @@
+"""A batch read row by row: for those who look at a few. What files them all reads columns (services/mgmt/ledger)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from services.common.ledger.packed import unpacked
+from services.common.ledger.uid_ranges import compress
+from services.rpc.ledger_pb2 import LedgerBatch, Mixture, Place
+
+
+class Told(NamedTuple):
+    """Some messages at one stage and place."""
+
+    row: int  # index in the batch
+    place: Place
+    uids: list[tuple[int, int]]  # first and last of each range
+
+
+def rows_of(batch: LedgerBatch) -> Iterator[Told]:
+    """All that a batch tells; a row whose messages were at several places gives several.
+
+    Raises IndexError or ValueError for a batch that contradicts itself.
+    """
+    mixtures = {each.row - batch.first_row: each for each in batch.mixtures}
+    begin = 0
+    for row, count in enumerate(batch.ranges):
+        its = slice(begin, begin + count)
+        begin += count
+        ranges = list(zip(batch.firsts[its], batch.lengths[its], strict=True))
+        if row in mixtures:
+            yield from _apart(batch, row, mixtures[row], ranges)
+        else:
+            uids = [(first, first + length - 1) for first, length in ranges]
+            yield Told(row, batch.places[batch.place[row]], uids)
+
+
+def _apart(batch: LedgerBatch, row: int, mixture: Mixture, ranges: list[tuple[int, int]]) -> Iterator[Told]:
+    uids = [uid for first, length in ranges for uid in range(first, first + length)]
+    found: dict[int, list[int]] = {}
+    for uid, number in zip(uids, unpacked(mixture.places), strict=True):
+        found.setdefault(number, []).append(uid)
+    for number, its in found.items():
+        place = Place()
+        place.CopyFrom(batch.places[batch.bases[number]])
+        place.routing_key = batch.keys[number]
+        yield Told(row, place, [(first, first + length - 1) for first, length in zip(*compress(its), strict=True)])
