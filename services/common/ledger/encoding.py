@@ -6,13 +6,14 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import NamedTuple
 
-from services.common.ledger.packed import packed
+from services.common.ledger.packed import NUMBERS, UIDS, packed
 from services.common.ledger.place import Keyed, Place
 from services.common.ledger.uid_ranges import Ranges, compress
 from services.rpc.ledger_pb2 import DEAD_LETTERED, LedgerBatch
 
 MOST_RANGES = 30_000  # in a batch, messages of mixtures counted too: it has to stay below NATS's limit of 1 MiB
 MOST_TEXT = 100_000  # characters of places, after which a batch is full
+_MOST_SINGLES = 1000  # uids of a row that are said one by one where they do not follow one another; of more, ranges
 _MIXED_AT_ONCE = 256  # messages of a mixture that is too large for a batch
 
 
@@ -71,6 +72,7 @@ class Draft:
         self._places: dict[Place, int] = {}
         self._keyed: dict[tuple[int, str], int] = {}
         self._words = {"": 0}
+        self._singles: list[Sequence[int]] = []
 
     @property
     def next_row(self) -> int:
@@ -107,6 +109,8 @@ class Draft:
 
     def sealed(self) -> Sealed:
         """All that was added."""
+        self._batch.singles.extend(map(len, self._singles))
+        self._batch.uids = packed(UIDS, chain.from_iterable(self._singles))
         return Sealed(self.first_row, self.rows, self._batch.SerializeToString())
 
     def _numbers_of_places(self, places: Sequence[Place]) -> Iterator[int]:
@@ -127,8 +131,8 @@ class Draft:
         self.room -= len(which)
         bases = self._numbers_of_places([base for base, _ in places])
         numbers = list(self._numbers_of_keyed(bases, [key for _, key in places]))
-        own = packed(map(numbers.__getitem__, which))
-        self._batch.mixtures.add(row=row, places=own, sizes=packed(sizes))
+        own = packed(NUMBERS, map(numbers.__getitem__, which))
+        self._batch.mixtures.add(row=row, places=own, sizes=packed(NUMBERS, sizes))
 
     def _numbers_of_keyed(self, bases: Iterator[int], keys: Sequence[str]) -> Iterator[int]:
         known, batch = self._keyed, self._batch
@@ -148,18 +152,22 @@ class Draft:
         return map(self._words.__getitem__, words)
 
     def _add_ranges(self, rows: Sequence[Row], ranges: Sequence[Ranges]) -> None:
-        counts = [len(firsts) for firsts, _ in ranges]
-        self.room -= sum(counts)
-        self._batch.ranges.extend(counts)
-        self._batch.firsts.extend(chain.from_iterable([firsts for firsts, _ in ranges]))
+        self.room -= sum([len(firsts) for firsts, _ in ranges])
+        self._batch.ranges.extend([len(lengths) for _, lengths in ranges])
+        self._batch.firsts.extend(chain.from_iterable([firsts for firsts, lengths in ranges if lengths]))
         self._batch.lengths.extend(chain.from_iterable([lengths for _, lengths in ranges]))
+        self._singles += [uids for uids, lengths in ranges if not lengths]
         for index, row in enumerate(rows, self.next_row):
             if row[7] is not None:
                 self._batch.successions.add(row=index, firsts=_successors(row[7], ranges[index - self.next_row][1]))
 
 
 def ranges_of(row: Row) -> Ranges:
-    """The ranges that the uids of a row make up."""
+    """The ranges that the uids of a row make up; without lengths: they are said one by one."""
+    uids = row[3]
+    scattered = not isinstance(uids, range) and 1 < len(uids) <= _MOST_SINGLES
+    if scattered and row[1] != DEAD_LETTERED and row[8] is None:
+        return uids, ()
     return compress(row[3], in_order=row[1] == DEAD_LETTERED)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from services.common.ledger.packed import unpacked
+from services.common.ledger.packed import NUMBERS, UIDS, unpacked
 from services.common.ledger.uid_ranges import compress
 from services.rpc.ledger_pb2 import LedgerBatch, Mixture, Place
 
@@ -24,11 +24,12 @@ def rows_of(batch: LedgerBatch) -> Iterator[Told]:
     Raises IndexError or ValueError for a batch that contradicts itself.
     """
     mixtures = {each.row - batch.first_row: each for each in batch.mixtures}
+    singles = _singles(batch)
     begin = 0
     for row, count in enumerate(batch.ranges):
         its = slice(begin, begin + count)
         begin += count
-        ranges = list(zip(batch.firsts[its], batch.lengths[its], strict=True))
+        ranges = list(zip(batch.firsts[its], batch.lengths[its], strict=True)) or next(singles)
         if row in mixtures:
             yield from _apart(batch, row, mixtures[row], ranges)
         else:
@@ -36,10 +37,18 @@ def rows_of(batch: LedgerBatch) -> Iterator[Told]:
             yield Told(row, batch.places[batch.place[row]], uids)
 
 
+def _singles(batch: LedgerBatch) -> Iterator[list[tuple[int, int]]]:
+    uids, begin = unpacked(UIDS, batch.uids), 0
+    for count in batch.singles:
+        yield list(zip(*compress(uids[begin : begin + count]), strict=True))
+        begin += count
+    raise ValueError("a row of no messages")
+
+
 def _apart(batch: LedgerBatch, row: int, mixture: Mixture, ranges: list[tuple[int, int]]) -> Iterator[Told]:
     uids = [uid for first, length in ranges for uid in range(first, first + length)]
     found: dict[int, list[int]] = {}
-    for uid, number in zip(uids, unpacked(mixture.places), strict=True):
+    for uid, number in zip(uids, unpacked(NUMBERS, mixture.places), strict=True):
         found.setdefault(number, []).append(uid)
     for number, its in found.items():
         place = Place()

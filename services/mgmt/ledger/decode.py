@@ -15,7 +15,7 @@ from services.common.ledger.uid_ranges import compress
 from services.common.message import format_named
 from services.common.uid import SEQUENCE_BITS
 from services.mgmt.ledger.arrow_errors import as_known_errors
-from services.mgmt.ledger.mixtures import Parts, parts_of
+from services.mgmt.ledger.one_by_one import Parts, parts_of
 from services.mgmt.ledger.pace import Rest, no_rest
 from services.mgmt.ledger.schema import IDS, REPEATED, STAGES, TIME, UIDS
 from services.rpc.ledger_pb2 import DEAD_LETTERED, Identified, LedgerBatch
@@ -49,23 +49,24 @@ class _Uids:
         self._lasts = pc.subtract(pc.add(self._firsts, self._lengths), 1)
         counts = list(batch.ranges)
         self._offsets = list(accumulate(counts, initial=0))
-        if self._offsets[-1] != len(self._firsts) or not all(counts):
+        if self._offsets[-1] != len(self._firsts):
             raise ValueError("rows and ranges do not match")
         self._rows: Sequence[int] = range(len(counts))
-        parts = parts_of(batch, self._offsets) if batch.mixtures else None
-        if parts:
-            self._leave_out({each.row - batch.first_row for each in batch.mixtures})
+        parts = None
+        if batch.mixtures or not all(counts):
+            parts = parts_of(batch, self._offsets)
+            self._leave_out({*parts.rows})
         origins = pc.min_max(pc.shift_right(self._firsts, SEQUENCE_BITS))
         if origins["min"] != origins["max"]:
             self._split(pc.shift_right(self._firsts, SEQUENCE_BITS).to_pylist())
         self._sizes = self._bytes()
-        self._keyed = pa.array([], pa.int64())  # places of the last rows
+        self._which = pa.array(list(batch.place), pa.int64()).take(pa.array(self._rows, pa.int64()))
         if parts:
             self._join(parts)
         self._taken = pa.array(self._rows, pa.int32())
 
-    def _leave_out(self, mixed: set[int]) -> None:
-        self._rows = [row for row in self._rows if row not in mixed]
+    def _leave_out(self, rows: set[int]) -> None:
+        self._rows = [row for row in self._rows if row not in rows]
         bounds = [(self._offsets[row], self._offsets[row + 1]) for row in self._rows]
         left = pa.array(chain.from_iterable([range(*each) for each in bounds]), pa.int64())
         self._offsets = list(accumulate([end - start for start, end in bounds], initial=0))
@@ -74,7 +75,7 @@ class _Uids:
         )
 
     def _join(self, parts: Parts) -> None:
-        self._keyed = parts.places
+        self._which = pa.concat_arrays([self._which, parts.places])
         self._sizes = [*self._sizes, *parts.sizes]
         self._rows = [*self._rows, *parts.rows]
         self._offsets = [*self._offsets[:-1], *[self._offsets[-1] + each for each in parts.offsets]]
@@ -131,18 +132,14 @@ class _Uids:
 
     def _places(self) -> dict[str, pa.Array]:
         batch, places = self._batch, list(self._batch.places)
-        numbers = self._indices(batch.place)[: len(self._rows) - len(self._keyed)]
-        bases = pa.array(list(batch.bases), pa.int32()).take(self._keyed)
-        which = pa.concat_arrays([numbers, bases])
+        which = pa.array([*range(len(places)), *batch.bases], pa.int32()).take(self._which)
         columns = {
             name: _repeated(which, pa.array([getattr(place, name) for place in places], pa.string())) for name in _TEXTS
         }
         for name, kind in (("partition", pa.int32()), ("epoch", pa.int64()), ("attempt", pa.int32())):
             columns[name] = pa.array([getattr(place, name) for place in places], kind).take(which)
-        if len(self._keyed):
-            keys = pa.array([*[place.routing_key for place in places], *batch.keys], pa.string())
-            own = pc.add(self._keyed.cast(pa.int32()), pa.scalar(len(places), pa.int32()))
-            columns["routing_key"] = _repeated(pa.concat_arrays([numbers, own]), keys)
+        keys = pa.array([*[place.routing_key for place in places], *batch.keys], pa.string())
+        columns["routing_key"] = _repeated(self._which.cast(pa.int32()), keys)
         return columns
 
     def _ranges(self) -> dict[str, pa.Array]:

@@ -48,9 +48,10 @@ def _rows(batch: LedgerBatch) -> Iterator[Row]:
     mixtures = {
         each.row - batch.first_row: struct.unpack(f"<{len(each.places) // 4}I", each.places) for each in batch.mixtures
     }
+    singles = _singles(batch)
     at = 0
     for number, (time_us, stage, place, outcome, reason, count) in enumerate(columns):
-        ranges = tuple(pairs[at : at + count])
+        ranges = tuple(pairs[at : at + count]) or next(singles)
         at += count
         name = Stage.Name(Stage.ValueType(stage)).lower()
         what = time_us, batch.service, batch.instance, name
@@ -61,6 +62,14 @@ def _rows(batch: LedgerBatch) -> Iterator[Row]:
         uids = [uid for first, some in ranges for uid in range(first, first + some)]
         for uid, keyed in zip(uids, mixtures[number], strict=True):
             yield Row(*what, _keyed(batch, keyed), *why, ((uid, 1),), ())
+
+
+def _singles(batch: LedgerBatch) -> Iterator[tuple[tuple[int, int], ...]]:
+    uids = struct.unpack(f"<{len(batch.uids) // 8}Q", batch.uids)
+    at = 0
+    for count in batch.singles:
+        yield tuple((uid, 1) for uid in uids[at : at + count])
+        at += count
 
 
 def _keyed(batch: LedgerBatch, number: int) -> Any:

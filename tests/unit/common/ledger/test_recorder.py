@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.common.ledger import encoding
+from services.common.ledger import encoding, reading
 from services.common.ledger.encoding import Sealed
 from services.common.ledger.place import Place
 from services.common.ledger.recorder import OFF, RowRecorder
@@ -34,17 +34,11 @@ def recorder() -> tuple[RowRecorder, list[LedgerBatch]]:
 
 
 def rows_of(batch: LedgerBatch) -> list[tuple[object, ...]]:
-    rows, at = [], 0
-    for index, ranges in enumerate(batch.ranges):
-        uids = [
-            first + offset
-            for first, count in zip(batch.firsts[at : at + ranges], batch.lengths[at : at + ranges], strict=True)
-            for offset in range(count)
-        ]
-        at += ranges
-        place = batch.places[batch.place[index]]
-        outcome = batch.words[batch.outcome[index]]
-        rows.append((batch.stages[index], place.queue, place.partition, uids, outcome, batch.bytes[index]))
+    rows = []
+    for row, place, ranges in reading.rows_of(batch):
+        uids = [uid for first, last in ranges for uid in range(first, last + 1)]
+        outcome = batch.words[batch.outcome[row]]
+        rows.append((batch.stages[row], place.queue, place.partition, uids, outcome, batch.bytes[row]))
     return rows
 
 

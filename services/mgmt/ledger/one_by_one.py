@@ -1,7 +1,8 @@
-"""Rows whose messages were at places of their own, as a row for each place. Whole columns at a time: they are many."""
+"""Rows that say something of each message, its place or its uid: a row for each place. Whole columns at a time."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -11,29 +12,39 @@ import pyarrow.compute as pc
 from services.common.uid import SEQUENCE_BITS
 from services.rpc.ledger_pb2 import LedgerBatch
 
-_WIDTH = 4  # bytes of a number
 _LOW = (1 << 32) - 1
 
 
 class Parts(NamedTuple):
-    """Rows, each a part of a mixture; the ranges of row i are those from offsets[i] up to offsets[i + 1]."""
+    """Rows, each one of the batch or a part of it; the ranges of row i are from offsets[i] up to offsets[i + 1]."""
 
     rows: list[int]  # of the batch
-    places: pa.Array  # keyed ones
+    places: pa.Array  # those of the batch, and behind them the keyed ones
     sizes: list[int]
     offsets: list[int]
     firsts: pa.Array
     lengths: pa.Array
 
 
-def parts_of(batch: LedgerBatch, offsets: list[int]) -> Parts:
-    """All mixtures of a batch, as a row for each place and origin; `offsets` are those of the ranges of its rows.
+class _Messages(NamedTuple):
+    """Of each, columns: its row and place as one number, uid, bytes."""
+
+    group: pa.Array
+    uid: pa.Array
+    size: pa.Array
+
+    def take(self, order: pa.Array) -> _Messages:
+        return _Messages(*(column.take(order) for column in self))
+
+
+def parts_of(batch: LedgerBatch, offsets: Sequence[int]) -> Parts:
+    """Of all such rows, one for each place and origin; `offsets` are those of the ranges of the batch's rows.
 
     Raises ValueError where columns do not match.
     """
-    group, uid, size = _messages(batch, offsets)
-    order = pc.sort_indices(group)  # stable: uids ascend further on
-    group, uid, size = group.take(order), uid.take(order), size.take(order)
+    both = zip(_mixed(batch, offsets), _single(batch), strict=True)
+    messages = _Messages(*(pa.concat_arrays(columns) for columns in both))
+    group, uid, size = messages.take(pc.sort_indices(messages.group))  # stable: uids ascend further on
     begins_row = pc.or_(_differs(group, pc.not_equal), _differs(pc.shift_right(uid, SEQUENCE_BITS), pc.not_equal))
     begins_range = pc.or_(begins_row, _differs(uid, _far))
     starts = pc.indices_nonzero(begins_range).cast(pa.int64())
@@ -48,31 +59,43 @@ def parts_of(batch: LedgerBatch, offsets: list[int]) -> Parts:
     )
 
 
-def _messages(batch: LedgerBatch, offsets: list[int]) -> tuple[pa.Array, pa.Array, pa.Array]:
-    """Of each message of a mixture: row and place as one number, uid, and size."""
+def _mixed(batch: LedgerBatch, offsets: Sequence[int]) -> _Messages:
     rows: list[int] = []
     counts: list[int] = []
     ranges: list[tuple[int, int]] = []
     for mixture in batch.mixtures:
-        row, count = mixture.row - batch.first_row, len(mixture.places) // _WIDTH
+        row = mixture.row - batch.first_row
         if not 0 <= row < len(batch.stages):
             raise ValueError("a mixture of no row")
         its = slice(offsets[row], offsets[row + 1])
-        if sum(batch.lengths[its]) != count or len(mixture.sizes) not in {0, len(mixture.places)}:
+        rows.append((row << 32) + len(batch.places))
+        counts.append(sum(batch.lengths[its]))
+        if len(mixture.places) != 4 * counts[-1] or len(mixture.sizes) not in {0, len(mixture.places)}:
             raise ValueError("a mixture and its row do not match")
-        rows.append(row << 32)
-        counts.append(count)
         ranges += zip(batch.firsts[its], batch.lengths[its], strict=True)
-    places = _unpacked([each.places for each in batch.mixtures])
-    if pc.max(places).as_py() >= min(len(batch.bases), len(batch.keys)):
+    places = _unpacked(pa.uint32(), [each.places for each in batch.mixtures])
+    if len(places) and pc.max(places).as_py() >= min(len(batch.bases), len(batch.keys)):
         raise ValueError("a mixture of places that are not said")
-    sizes = _unpacked([each.sizes or bytes(len(each.places)) for each in batch.mixtures])
-    return pc.add(_repeated(rows, counts), places), _uids(ranges), sizes
+    sizes = _unpacked(pa.uint32(), [each.sizes or bytes(len(each.places)) for each in batch.mixtures])
+    return _Messages(pc.add(_repeated(rows, counts), places), _uids(ranges), sizes)
 
 
-def _unpacked(packed: list[bytes]) -> pa.Array:
+def _single(batch: LedgerBatch) -> _Messages:
+    rows, counts = [row for row, count in enumerate(batch.ranges) if not count], list(batch.singles)
+    uid = _unpacked(pa.uint64(), [batch.uids])
+    if len(rows) != len(counts) or not all(counts) or sum(counts) != len(uid):
+        raise ValueError("rows and uids do not match")
+    group = _repeated([(row << 32) + batch.place[row] for row in rows], counts)
+    sizes = [size for row, count in zip(rows, counts, strict=True) for size in (batch.bytes[row], *[0] * (count - 1))]
+    messages = _Messages(group, uid, pa.array(sizes, pa.int64()))
+    ascend = pc.or_(_differs(group, pc.not_equal), _differs(uid, pc.greater))
+    return messages if pc.all(ascend).as_py() is not False else messages.take(pc.sort_indices(uid))
+
+
+def _unpacked(kind: pa.DataType, packed: Sequence[bytes]) -> pa.Array:
     joined = b"".join(packed)
-    return pa.Array.from_buffers(pa.uint32(), len(joined) // _WIDTH, [None, pa.py_buffer(joined)]).cast(pa.int64())
+    count = len(joined) // (kind.bit_width // 8)
+    return pa.Array.from_buffers(kind, count, [None, pa.py_buffer(joined)]).cast(pa.int64())
 
 
 def _uids(ranges: list[tuple[int, int]]) -> pa.Array:
@@ -83,7 +106,7 @@ def _uids(ranges: list[tuple[int, int]]) -> pa.Array:
     return pc.add(index, _repeated([first - start for (first, _), start in zip(ranges, before, strict=False)], lengths))
 
 
-def _repeated(values: list[int], counts: list[int]) -> pa.Array:
+def _repeated(values: Sequence[int], counts: Sequence[int]) -> pa.Array:
     """Each value as often as its count says."""
     ends = pa.array(accumulate(counts), pa.int32())
     return pc.run_end_decode(pa.RunEndEncodedArray.from_arrays(ends, pa.array(values, pa.int64())))
@@ -92,7 +115,7 @@ def _repeated(values: list[int], counts: list[int]) -> pa.Array:
 def _differs(column: pa.Array, how: object) -> pa.Array:
     """Of each value, whether it differs from the one before it; the first does."""
     differ = how(column[1:], column[:-1])  # type: ignore[operator]
-    return pa.concat_arrays([pa.array([True]), differ])
+    return pa.concat_arrays([pa.array([True] * bool(len(column)), pa.bool_()), differ])
 
 
 def _far(later: pa.Array, before: pa.Array) -> pa.Array:
