@@ -32,11 +32,8 @@ class Attached:
     def received(self, message: bytes) -> None:
         """Carries out a frame. Raises DecodeError when it is none."""
         frame = LinkFrame.FromString(message)
-        if frame.HasField("hello"):
-            if frame.hello.member not in ("", self._member):
-                self._refuse(frame.hello)
-                return
-            self._link.hello(frame.hello)
+        if frame.HasField("hello") and not self._welcomed(frame.hello):
+            return
         self._link.receive(frame)
         self._write_soon.now()
 
@@ -49,9 +46,17 @@ class Attached:
         self._link.close()
         log.info("link ended", peer=self._link.name, reason=reason)
 
-    def _refuse(self, hello: Hello) -> None:
-        log.info("link refused, it is meant for another process", peer=hello.name, member=hello.member)
-        self._stream.end(trailers(grpc.StatusCode.UNAVAILABLE, f"this is {self._member}, not {hello.member}"))
+    def _welcomed(self, hello: Hello) -> bool:
+        if hello.member not in ("", self._member):
+            log.info("link refused, it is meant for another process", peer=hello.name, member=hello.member)
+            reason = f"this is {self._member}, not {hello.member}"
+        elif not self._link.hello(hello):
+            log.info("link refused, its peer has a later one", peer=hello.name)
+            reason = "the peer has had another stream since"
+        else:
+            return True
+        self._stream.end(trailers(grpc.StatusCode.UNAVAILABLE, reason))
+        return False
 
     def _write(self) -> None:
         stream, outbox = self._stream, self._link.outbox

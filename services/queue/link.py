@@ -60,22 +60,29 @@ class Link(Holder):
         self._suspended: list[pb.LinkFrame] = []
         self._settling = 0  # frames with settlements, so far
         self._tells = False
-        self._member = ""
+        self.member = ""  # whom the peer means: it may still try a stream to a process that was here before
+        self.number = 0  # among the peer's streams
         self.told = Told(host.registry)
         self._receiving = False
         self._unused: list[Queue] = []  # left without a consumer
         self._batches = Batches(host.registry.partitions, host.unheard)
 
-    def hello(self, hello: pb.Hello) -> None:
-        """The first frame said who it is."""
-        self.name, self.origin, self._tells, self._member = hello.name, hello.origin, hello.tells, hello.member
+    def hello(self, hello: pb.Hello) -> bool:
+        """The first frame said who it is; False when the peer has had another stream since: nothing is heard then."""
+        self.name, self.origin, self._tells, self.member = hello.name, hello.origin, hello.tells, hello.member
+        self.number = hello.number
+        others = [link for link in self._host.links if (link.origin, link.member) == (self.origin, self.member)]
+        if any(other.number > self.number for other in others):
+            self.broken = True
+            return False
         # The peer has given up a stream that it had before, and has sent elsewhere what still comes from there.
-        for former in [link for link in self._host.links if link.is_former_of(self)]:
+        for former in others:
             former.close()
         self._host.links[self] = None
         self._host.expected.came(self.origin)
         if self._host.gate.full:
             self.tell_full(self._host.gate.full)
+        return True
 
     # -------------------------------------------------------------- frames
 
@@ -176,10 +183,6 @@ class Link(Holder):
         for_each("serving those that are left", touched, lambda queue: queue.dispatch(now))
         self._touched.clear()
         self._host.check_memory()
-
-    def is_former_of(self, link: Link) -> bool:
-        """Whether the peer had this stream before, to the same end; it may still try one to a process that was here."""
-        return (self.origin, self._member) == (link.origin, link._member)
 
     def has_told(self, partition: Partition) -> bool:
         """Whether the peer has said all that its consumers hold of a partition, if it ever does."""

@@ -166,6 +166,21 @@ def _unheard(rng: Random, places: Places) -> dict[str, Any]:
     return {"do": "ambush", "args": moment, "hold": 0, "then": then}
 
 
+def _returned(rng: Random, places: Places) -> dict[str, Any]:
+    """A partition goes to another process and comes back, while words between a gateway and its owner are late."""
+    partition, (owner, other) = rng.choice(places["partition"]), rng.sample(places["queue"], 2)
+    gateway = rng.choice(places["gateway"])
+    ends = rng.choice([[gateway, owner], [gateway, owner], [owner, gateway]])
+    at, away = round(rng.uniform(0.3, 1.5), 2), round(rng.uniform(0.3, 2.0), 2)
+    then = [
+        {"do": "move", "args": [partition, owner]},
+        {"do": "deafen", "args": ends, "at": at, "seconds": round(away + rng.uniform(0.5, 2.5), 2)},
+        {"do": "move", "args": [partition, other], "at": round(at + rng.uniform(0, 0.3), 2)},
+        {"do": "move", "args": [partition, owner], "at": round(at + away, 2)},
+    ]
+    return {"do": "ambush", "args": ["KeepAlive", "answered"], "hold": 0, "then": then}
+
+
 def _moved(rng: Random, places: Places) -> dict[str, Any]:
     """All but the gateways die while a router is asked, and come back where others were."""
     dead = [*places["router"], *places["store"], *places["queue"]]
@@ -201,6 +216,7 @@ KINDS: dict[str, tuple[float, Draw]] = {
     "forgotten": (0.15, _forgotten),
     "fenced": (0.02, _fenced),
     "moved": (0.05, _moved),
+    "returned": (0.12, _returned),
     "ambush a commit": (0.0, _ambush(_OF_COMMITS)),
     "long away": (0.0, _long_away),
     "late commit": (0.0, _late_commit),

@@ -70,7 +70,8 @@ class Publisher:
         self.uids = uids
         self.now = Epoch()
         """When messages came, which their time to live begins with."""
-        self._hello = pb.Hello(origin=uids.origin, name=name, tells=listener is not None)
+        self._name = name
+        self._greetings = 0
         self._table = table
         self._partition_of = partition_of
         self._listener = listener
@@ -338,6 +339,11 @@ class Publisher:
                 self._retry.cancel()
             self._retry = asyncio.get_running_loop().call_later(0, self._unpark)
 
+    def _greeting(self, member: str) -> pb.Hello:
+        self._greetings += 1
+        tells, origin = self._listener is not None, self.uids.origin
+        return pb.Hello(origin=origin, name=self._name, tells=tells, member=member, number=self._greetings)
+
     def _assignment_changed(self) -> None:
         self._places.clear()
         self._note_moves()
@@ -346,7 +352,7 @@ class Publisher:
             self._drop(self._links.pop(member))
         for member, address in members.items():
             if member not in self._links:
-                link = self._links[member] = QueueLink(member, address, self._hello, self)
+                link = self._links[member] = QueueLink(member, address, self._greeting, self)
                 link.start()
         self._partings.know(self._table.owners)
         self._unpark_soon()

@@ -70,7 +70,8 @@ class Settlement(NamedTuple):
 class QueueLink:
     """Opens its stream when started and again whenever it breaks, until it is stopped."""
 
-    def __init__(self, member: str, address: str, hello: pb.Hello, listener: LinkListener) -> None:
+    def __init__(self, member: str, address: str, greeting: Callable[[str], pb.Hello], listener: LinkListener) -> None:
+        """`greeting` gives what the first frame of a stream says to a member."""
         self.member = member
         self.address = address
         self.up = False
@@ -79,7 +80,7 @@ class QueueLink:
         self.full: AbstractSet[int] = frozenset()  # queues whose publishers have to wait …
         self.full_everywhere = False  # … or all of the process's
         self.outstanding = 0  # bytes of messages handed over and not done
-        self._hello = pb.Hello(origin=hello.origin, name=hello.name, tells=hello.tells, member=member)
+        self._greeting = greeting
         self._listener = listener
         self._frame = pb.LinkFrame()
         self._settled: list[Settlement] = []  # in that frame
@@ -252,7 +253,7 @@ class QueueLink:
             log.debug("queue process is away", address=self.address, failure=str(failure))
             return
         try:
-            stream.write(pb.LinkFrame(hello=self._hello).SerializeToString())
+            stream.write(pb.LinkFrame(hello=self._greeting(self.member)).SerializeToString())
             by_itself("greeting a queue process", self._up)
             await self._over.wait()
         finally:

@@ -34,7 +34,7 @@ async def test_a_stopped_link_connects_no_more(given_up: bool) -> None:
 
     async with asyncio.timeout(60), await asyncio.start_server(accept, "127.0.0.1", 0) as server:
         port = server.sockets[0].getsockname()[1]
-        link = QueueLink("queue-1", f"127.0.0.1:{port}", pb.Hello(), Mock())
+        link = QueueLink("queue-1", f"127.0.0.1:{port}", lambda member: pb.Hello(member=member), Mock())
         link.start()
         while attempts < 2:
             await asyncio.sleep(0.01)

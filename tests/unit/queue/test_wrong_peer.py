@@ -1,4 +1,4 @@
-"""A stream that is meant for another queue process, at an address that was used again."""
+"""Streams that are not to be heard: meant for another queue process, or given up by their peer."""
 
 from __future__ import annotations
 
@@ -38,3 +38,27 @@ async def test_the_member_that_is_meant(house: House) -> None:
         assert isinstance(frame, pb.QueueFrame)
         assert [reply.id for reply in frame.replies] == [1]
         call.cancel()
+
+
+async def test_what_is_said_late_on_a_stream_that_was_given_up(house: House) -> None:
+    """It ends no later one, and nothing of it is carried out: the peer has sent that on the later one."""
+    queue_id = await house.declare("q")
+    link = await house.link()
+    raw = link.batch(queue_id, [b"sent on the later one"])
+    async with connect(house.settings.address_of("queue-1")) as channel:
+        stub = QueueStub(channel)
+        later, former = stub.Attach(wait_for_ready=True), stub.Attach(wait_for_ready=True)
+        await later.write(pb.LinkFrame(hello=pb.Hello(origin=77, name="g", number=2), requests=[_inspect(1)]))
+        assert isinstance(await later.read(), pb.QueueFrame)
+        await former.write(pb.LinkFrame(hello=pb.Hello(origin=77, name="g", number=1), publishes=[raw]))
+        assert await former.code() == grpc.StatusCode.UNAVAILABLE
+        await later.write(pb.LinkFrame(requests=[_inspect(2)]))
+        frame = await later.read()
+        assert isinstance(frame, pb.QueueFrame)
+        assert [reply.id for reply in frame.replies] == [2]
+        later.cancel()
+    assert await link.ready(queue_id, 1) == 0
+
+
+def _inspect(number: int) -> pb.QueueRequest:
+    return pb.QueueRequest(id=number, inspect=pb.InspectRequest(queue_id=5))
