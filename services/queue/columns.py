@@ -29,9 +29,23 @@ def queue_ids_of(batch: PublishBatch) -> set[int]:
 
 
 class Columns:
-    """`queues` are the ids, with the indexes of the messages for each; `times` are Unix ms."""
+    """`queues` are the ids, with the indexes of the messages for each; `times` are Unix ms.
 
-    __slots__ = ("_immediate", "_messages", "_resent", "bodies", "facts", "properties", "queues", "times", "uids")
+    `some_are_shared`: whether some messages are for more queues than one. Every queue asks, so it is kept.
+    """
+
+    __slots__ = (
+        "_immediate",
+        "_messages",
+        "_resent",
+        "bodies",
+        "facts",
+        "properties",
+        "queues",
+        "some_are_shared",
+        "times",
+        "uids",
+    )
 
     def __init__(self, batch: PublishBatch, interned: Interned) -> None:
         """Raises InternalError for a batch that contradicts itself."""
@@ -41,7 +55,11 @@ class Columns:
         self._messages: list[Message | None] | None = None
         if batch.runs:
             self._read_runs(batch, interned)
-            return
+        else:
+            self._read_columns(batch, interned)
+        self.some_are_shared = sum(len(indexes) for _, indexes in self.queues) > len(self.uids)
+
+    def _read_columns(self, batch: PublishBatch, interned: Interned) -> None:
         self.facts: list[Facts] = columns.facts_in(batch)
         self.properties: list[bytes] = interned.properties(columns.properties_in(batch))
         self.queues: list[tuple[int, Sequence[int]]] = [(one.queue_id, chosen(one)) for one in batch.queues]
@@ -82,11 +100,6 @@ class Columns:
 
     def _how(self, index: int) -> tuple[int, bool, bool]:
         return self.received(index), index in self._resent, index in self._immediate
-
-    @property
-    def some_are_shared(self) -> bool:
-        """Whether some messages are for more queues than one."""
-        return sum(len(indexes) for _, indexes in self.queues) > len(self.uids)
 
     def message(self, index: int) -> Message:
         """The one object for a message."""
