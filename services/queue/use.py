@@ -25,8 +25,8 @@ class Use:
         self._last = now
 
     def attached(self, now: int) -> None:
-        """A consumer came."""
-        self._last, self._had_consumers = now, True
+        """A consumer came: from now on the queue goes with its last one, and with nothing else."""
+        self._last, self._had_consumers, self._awaited_until = now, True, 0
 
     def detached(self, now: int) -> bool:
         """A consumer has gone; True when the queue goes with it."""
@@ -36,7 +36,8 @@ class Use:
     def before(self, now: int) -> None:
         """A former owner had consumers of it, who come again or have ended meanwhile."""
         if self._options.auto_delete:
-            self._had_consumers, self._awaited_until = True, now + _AWAITED_MS
+            self._had_consumers = True
+            self._awaited_until = 0 if len(self._consumers) else now + _AWAITED_MS
 
     def deadlines(self) -> list[int]:
         """When it is to go, unless somebody comes."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from services.rpc import queue_pb2 as pb
 from tests.support.queue_machine import PROPERTIES, FakeLink, Make
 
@@ -141,6 +143,21 @@ def test_auto_delete_after_consumers_of_a_former_owner(make: Make) -> None:
     assert not machine.queue.deadline()
     assert not machine.queue.use.deserted(deadline)
     assert machine.queue.detach(consumer, deadline)
+
+
+@pytest.mark.parametrize("told_first", [True, False])
+def test_auto_delete_while_a_gateway_is_away(make: Make, told_first: bool) -> None:
+    """Once consumers have come again nobody is awaited: a stream that breaks later, and is back, costs no message."""
+    machine = make(auto_delete=True)
+    if told_first:
+        machine.queue.had_consumers(1000)
+    consumer = machine.consumer(now=1000)
+    if not told_first:
+        machine.queue.had_consumers(1000)
+    later = 1 << 40
+    machine.queue.detach(consumer, later)
+    assert machine.queue.deadline() == 0
+    assert not machine.queue.use.deserted(later)
 
 
 def test_other_queues_stay_without_consumers(make: Make) -> None:
