@@ -6,7 +6,8 @@ that is full or broken makes everybody wait, and loses nothing.
 
 So that it does not get full, messages for which there is no room wait before they are part of a group, and with them
 what their writer has sent after them: it may refer to them. What frees room goes ahead of it, and leases, records and
-other writers go on.
+other writers go on. Consumers may acknowledge for hours meanwhile: work of which nothing is left but its turn is kept
+with the one before it, and not looked at until that one has its own.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress
+from operator import itemgetter
 from typing import NamedTuple, Protocol
 
 from services.common.clock import epoch_ns
@@ -43,13 +45,50 @@ class _Submitted(NamedTuple):
     writer: int
     moot: Callable[[], bool]
     ahead: Callable[[set[int]], Work | None]
+    turn: Callable[[], Work | None]
+    number: int  # in the order of submission
+    followers: list[tuple[int, Work]]  # of its writer, directly behind it, with their numbers
+
+    @property
+    def all(self) -> list[tuple[int, Work]]:
+        """What has its turn together."""
+        return [(self.number, self.work), *self.followers]
+
+
+class _Line:
+    """What waits of one writer, while a group is put together."""
+
+    __slots__ = ("_last", "held")
+
+    def __init__(self) -> None:
+        self.held: set[int] = set()  # entry batches
+        self._last: _Submitted | None = None
+
+    def keeps(self, each: _Submitted, ahead: Work | None) -> bool:
+        """False where nothing of it has to be looked at before the one in front has its turn."""
+        if self._last is None or not (ahead is each.work or self._follows(self._last, each)):
+            self._last = each
+            return True
+        self._last.followers.extend(each.followers)
+        return False
+
+    def _follows(self, last: _Submitted, each: _Submitted) -> bool:
+        turn = None if each.weight else each.turn()
+        if turn is not None:
+            last.followers.append((each.number, turn))
+        return turn is not None
+
+
+def _in_order(taken: list[tuple[int, Work]]) -> list[Work]:
+    """As it was submitted: followers come together with what they were behind."""
+    return [work for _, work in sorted(taken, key=itemgetter(0))]
 
 
 def _never() -> bool:
     return False
 
 
-def _nothing(_held: set[int]) -> None:
+def _nothing(_held: set[int] | None = None) -> None:
     return None
 
 
@@ -65,6 +104,7 @@ class Committer:
         self._running = running
         self._spans = spans or CommitSpans()
         self._waiting: list[_Submitted] = []
+        self._count = 0  # of all that was submitted
         self._held = False  # what waits, for room
         self._wake = asyncio.Event()
 
@@ -75,16 +115,20 @@ class Committer:
         writer: int = 0,
         moot: Callable[[], bool] = _never,
         ahead: Callable[[set[int]], Work | None] = _nothing,
+        turn: Callable[[], Work | None] = _nothing,
     ) -> None:
         """Queues `work` for the next group that has room for it.
 
         `weight`: bytes of messages in it; `moot` tells whether it would write none of them any more, by what has been
         decided meanwhile. Work of one `writer` keeps its order, and of none (0) as far as it weighs nothing.
 
-        `ahead` gives what can be written of it while it waits: `work` itself when that is all. It is asked again and
-        again, and given the entry batches that wait before it with the same writer, to which it adds its own.
+        `ahead` gives what can be written of it while it waits: `work` itself when that is all, and has no weight. It is
+        asked again and again, and given the entry batches that wait before it with the same writer, to which it adds
+        its own. It is not asked any more when `turn` gives what stands for `work` from then on: nothing else can go
+        ahead.
         """
-        self._waiting.append(_Submitted(work, weight, writer, moot, ahead))
+        self._count += 1
+        self._waiting.append(_Submitted(work, weight, writer, moot, ahead, turn, self._count, []))
         self._wake.set()
 
     async def run(self) -> None:
@@ -122,22 +166,23 @@ class Committer:
         submitted, self._waiting = self._waiting, []
         room = self._disk.room_for_messages() if submitted else None
         if room is None:
-            return [each.work for each in submitted]
-        taken: list[Work] = []
-        behind: dict[int, set[int]] = {}
+            return _in_order([one for each in submitted for one in each.all])
+        taken: list[tuple[int, Work]] = []
+        lines: dict[int, _Line] = {}
         for each in submitted:
             fits = each.weight <= room
-            if each.writer not in behind and (fits or each.moot()):
+            if each.writer not in lines and (fits or each.moot()):
                 room -= each.weight if fits else 0
-                taken.append(each.work)
+                taken += each.all
                 continue
-            ahead = each.ahead(behind.setdefault(each.writer, set()) if each.writer else set())
+            line = lines.setdefault(each.writer, _Line()) if each.writer else _Line()
+            ahead = each.ahead(line.held)
             if ahead is not None:
-                taken.append(ahead)
-            if ahead is not each.work:
+                taken.append((each.number, ahead))
+            if line.keeps(each, ahead):
                 self._waiting.append(each)
         self._hold(min((each.weight for each in self._waiting if each.weight), default=0))
-        return taken
+        return _in_order(taken)
 
     def _hold(self, weight: int) -> None:
         if self._held or weight:

@@ -24,6 +24,12 @@ class Freeing:
         spoken_of = {dequeue.batch for dequeue in frame.dequeues} | {delivered.batch for delivered in frame.delivered}
         self._left = spoken_of if apart else set()
 
+    @property
+    def spent(self) -> bool:
+        """Whether nothing of it goes ahead any more, nor keeps back what comes behind it."""
+        frame = self._frame
+        return not (self._left or frame.entries or frame.transaction)
+
     def ahead(self, held: Container[int]) -> JournalFrame | None:
         """What can go now, of batches that are not `held`; each once."""
         ready = {batch for batch in self._left if batch not in held}

@@ -61,7 +61,7 @@ class Journal:
         brings = frame.contents and not frame.transaction
         weight = 0 if not brings else frame.ByteSize() if size is None else size
         append = Append(self, writer, frame, answer, aside)
-        self._committer.submit(append, weight, writer, append.is_moot, append.ahead)
+        self._committer.submit(append, weight, writer, append.is_moot, append.ahead, append.turn)
 
     def is_moot(self, writer: int, frame: JournalFrame) -> bool:
         """Whether nothing of a frame would be written: it was before, or all that it is for is somebody else's."""
@@ -152,6 +152,11 @@ class Append:
         part = self._freeing.ahead(held)
         return part and Ahead(self._journal, self._writer, part)
 
+    def turn(self) -> Work | None:
+        """As Committer.submit says."""
+        spent = self._freeing is not None and self._freeing.spent
+        return Turn(self._journal, self._writer, self._frame, self._answer) if spent else None
+
     def prepare(self, draft: Draft) -> None:
         self._ack = self._journal.accept(self._writer, self._frame, draft)
 
@@ -172,6 +177,27 @@ class Ahead:
 
     def written(self) -> None:
         """Its frame is answered in its turn."""
+
+
+class Turn:
+    """A frame that waits to be numbered and answered alone, perhaps among thousands: its bytes take little room."""
+
+    __slots__ = ("_ack", "_answer", "_frame", "_journal", "_writer")
+
+    def __init__(
+        self, journal: Journal, writer: int, frame: JournalFrame, answer: Callable[[JournalAck], None]
+    ) -> None:
+        self._journal = journal
+        self._writer = writer
+        self._frame = frame.SerializeToString()
+        self._answer = answer
+        self._ack: JournalAck
+
+    def prepare(self, draft: Draft) -> None:
+        self._ack = self._journal.accept(self._writer, JournalFrame.FromString(self._frame), draft)
+
+    def written(self) -> None:
+        self._answer(self._ack)
 
 
 class Stream:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator
 from pathlib import Path
 from random import Random
@@ -14,6 +15,8 @@ from services.common import disk as rooms
 from services.common.disk import Room
 from services.rpc.store_pb2 import JournalAck, JournalFrame
 from services.store import committer
+from services.store.committer import Work
+from services.store.journal import Append
 from services.store.provider import Changes
 from services.store.providers.memory import MemoryProvider
 from services.store.providers.sqlite import SQLiteProvider
@@ -237,6 +240,33 @@ async def test_nothing_goes_ahead_for_who_was_fenced(house: House) -> None:
     assert await house.alive() == {1: [0, 1]}
 
 
+async def test_what_only_waits_for_its_turn_is_let_be(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Consumers acknowledge for hours while messages wait: a frame of which all went ahead is not looked at again."""
+    looks: Counter[int] = Counter()
+    ahead = Append.ahead
+
+    def counted(append: Append, held: set[int]) -> Work | None:
+        looks[append._frame.sequence] += 1
+        return ahead(append, held)
+
+    monkeypatch.setattr(Append, "ahead", counted)
+    await answer(house.append(enqueue(1, 21)))
+    house.provider.free = 10 * _MIB
+    held = house.append(large(2, 10))
+    await turns()
+    late = [house.append(dequeue(1, 0, apart=True))]
+    for index in range(1, 20):
+        await asyncio.sleep(0.01)
+        late.append(house.append(dequeue(1, index, apart=True)))
+    await turns()
+    assert await house.alive() == {1: [20]}
+    assert [looks[sequence] for sequence in range(3, 23)] == [1] * 20
+    assert not any(done.done() for done in late)
+    house.provider.free = _TOTAL
+    assert [(await answer(done)).sequence for done in (held, *late)] == list(range(2, 23))
+    assert await house.alive() == {1: [20], 2: [0]}
+
+
 async def test_transactions_that_free_go_ahead(house: House) -> None:
     """What only settles is staged, and committed, while its writer's messages wait; not before what it settles."""
     await answer(house.append(enqueue(1, 1)))
@@ -263,7 +293,8 @@ async def test_each_writer_keeps_its_order(house: House, seed: int) -> None:
     for sequence in range(1, 41):
         for writer, answers in answered.items():
             number = writer * 1000 + sequence
-            some = (large(number, random.random() * 10), dequeue(number - 1, 0), enqueue(number, 1))
+            apart = dequeue(number - random.randrange(1, 9), 0, apart=True)
+            some = (large(number, random.random() * 10), dequeue(number - 1, 0), apart, enqueue(number, 1))
             done = house.append(random.choice(some), writer, sequence)
             done.add_done_callback(lambda done, answers=answers: answers.append(done.result().sequence))
             waiting.append(done)
