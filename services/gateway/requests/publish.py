@@ -210,7 +210,7 @@ class PublishTicket:
     request: v.Publish
     targets: Sequence[Targets]
     recorded: Published | None
-    first: int  # confirm number of the first message, 0 without confirms
+    first: int  # confirm number of the first message; 0 without confirms, which may begin before it settles
 
     def settled(self, numbers: Sequence[int], refusals: list[Refused]) -> None:
         session = self.session
@@ -222,7 +222,7 @@ class PublishTicket:
                     if self.recorded:
                         self.recorded.returned(sorted(unready), stages.NO_CONSUMERS)
                 refused = self._refused(refusals, _FULL, everywhere=False)
-            if session.confirm(self.first, numbers, refused) and self.recorded:
+            if self.first and session.confirm(self.first, numbers, refused) and self.recorded:
                 self._record(numbers, refused)
         except Exception as fault:  # noqa: BLE001 - this publisher's, whatever it is
             session.connection.fault("telling a publisher what became of its messages", fault)

@@ -1,0 +1,133 @@
+"""A session that publishes, and nothing behind it: what queues would get is kept, the router says what a test says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import SimpleNamespace
+from typing import Any, cast
+
+from services.common.clients.outbound import Messages, Ticket
+from services.common.errors import BrokerError, SyntaxFault, Unavailable
+from services.common.runtime import Tasks
+from services.common.uid import UidSource
+from services.gateway import vocabulary as v
+from services.gateway.record import NO_RECORD
+from services.gateway.requests import HANDLERS
+from services.gateway.routes import RouteCache
+from services.gateway.session import Session
+from services.gateway.transaction import OpenTransactions
+from services.rpc import router_pb2
+
+BAD = b"bad"
+"""Properties that no format can read."""
+
+
+class ScriptedRouter:
+    """Keys in `queues` go there, all others to queue 1; a dead one says nothing. Exchanges with h go by headers."""
+
+    version = 1
+
+    def __init__(self, queues: Mapping[str, tuple[int, ...]] | None = None) -> None:
+        self.queues = queues or {}
+        self.dead = False
+        self.asked: list[list[str]] = []  # keys, call by call
+
+    def has_place(self) -> bool:
+        """Always."""
+        return True
+
+    async def route(self, messages: list[Any], _metadata: object = ()) -> router_pb2.RouteReply:
+        """As TopologyClient says."""
+        self.asked.append([each.routing_key for each in messages])
+        if self.dead:
+            raise Unavailable("no router")
+        if any(each.properties == BAD for each in messages):
+            raise SyntaxFault("no field table")
+        return router_pb2.RouteReply(routed=map(self._routed, messages), version=1)
+
+    def _routed(self, message: Any) -> router_pb2.Routed:
+        if message.exchange == "none":
+            return router_pb2.Routed(unknown_exchange=True)
+        ids = self.queues.get(message.routing_key, (1,))
+        return router_pb2.Routed(queue_ids=ids, needs_headers=message.exchange.startswith("h"))
+
+
+class Handed:
+    """In place of the publisher: keeps what it is handed, and who waits for it."""
+
+    def __init__(self) -> None:
+        self.uids = UidSource(1)
+        self.messages: list[Messages] = []
+        self.tickets: list[Ticket | None] = []
+
+    @property
+    def bodies(self) -> list[bytes]:
+        """All of them, in the order in which they came."""
+        return [body for each in self.messages for body in each.bodies]
+
+    def publish(self, messages: Messages, ticket: Ticket | None) -> None:
+        """As Publisher says."""
+        self.messages.append(messages)
+        self.tickets.append(ticket)
+
+
+class Client:
+    """A connection with one session, 1; must be made in a running loop."""
+
+    def __init__(self, router: ScriptedRouter | None = None) -> None:
+        self.router = router or ScriptedRouter()
+        self.handed = Handed()
+        self.broker = SimpleNamespace(
+            sessions={},
+            routes=RouteCache(cast("Any", self.router)),
+            publisher=self.handed,
+            publishing=SimpleNamespace(ask=lambda _: None, concerns=lambda _: False),
+            unwritable=SimpleNamespace(now=False),
+            transactions=SimpleNamespace(open=OpenTransactions(1 << 30)),
+        )
+        self.virtual_host, self.user, self.record = "/", "guest", NO_RECORD
+        self.engine = self
+        self.tasks = Tasks()
+        self.lost = False
+        self.waiting = 0
+        self.errors: list[BrokerError] = []
+        self.back: list[v.Returned] = []
+        self.confirmed: list[tuple[int, int]] = []
+        self.session = Session(1, cast("Any", self))
+
+    async def does(self, *requests: v.Request) -> None:
+        """Carries them out in the session's order."""
+        for each in requests:
+            self.session.handle(each)
+        await self.session.idle()
+
+    # -------------------------------------------------------------- as the session's connection and engine
+
+    def carry_out(self, session: Session, request: v.Request) -> Any:
+        """As Connection says."""
+        return HANDLERS[type(request)](session, request)
+
+    def fail(self, _request: v.Request, error: BrokerError) -> None:
+        """As Connection says."""
+        self.errors.append(error)
+
+    def fault(self, _what: str, fault: Exception) -> None:
+        """As Connection says."""
+        raise fault
+
+    def wants_to_confirm(self, session: Session) -> None:
+        """Confirms at once."""
+        session.write_confirms()
+
+    def confirm(self, _session: int, first: int, last: int, **_: object) -> None:
+        """As Engine says."""
+        self.confirmed.append((first, last))
+
+    def returned(self, _session: int, returned: v.Returned) -> None:
+        """As Engine says."""
+        self.back.append(returned)
+
+    def _nothing(self, *_: object) -> None:
+        pass
+
+    succeed = release = hold = flush = wants_to_return = _nothing
