@@ -19,6 +19,7 @@ from services.common.errors import AccessRefused, BrokerError, NotFound
 from services.common.memory import available
 from services.common.message.alike import objects
 from services.common.message.facts import Facts
+from services.gateway.portions import portions
 from services.gateway.vocabulary import Kind, Publish
 from services.rpc import router_pb2
 
@@ -98,7 +99,7 @@ class RouteCache:
         return Route(tuple(queue_ids))
 
     async def ask(self, virtual_host: str, publish: Publish, metadata: Metadata = ()) -> Answer:
-        """Where each message goes, by the router; all that is not known is asked for together. Raises Unavailable.
+        """Where each message goes, by the router; all that is not known is asked for, in portions. Raises Unavailable.
 
         `metadata` goes with the first question.
         """
@@ -110,14 +111,23 @@ class RouteCache:
                 address: route for address in asking.firsts if (route := self._of(virtual_host, address)) is not None
             }
         if unknown := [address for address in asking.firsts if address not in asking.routes]:
-            asking.learn(unknown, await self._topology.route(asking.questions(unknown), metadata))
+            asking.learn(unknown, await self._route(asking.questions(unknown), metadata))
         if more := asking.properties():
-            reply = await self._topology.route([asking.question(*each) for each in more])
-            asking.learn_properties(more, reply)
+            asking.learn_properties(more, await self._route([asking.question(*each) for each in more]))
         if self._is_still_so(asking.forgotten, asking.version):
             for exchange, routing_key in asking.learned:
                 self._remember((virtual_host, exchange), routing_key, asking.routes[exchange, routing_key])
         return asking.answer()
+
+    async def _route(self, questions: list[router_pb2.Message], metadata: Metadata = ()) -> router_pb2.RouteReply:
+        """All answers, of portions one after the other; as old as the oldest of them."""
+        first, *others = portions(questions)
+        reply = await self._topology.route(first, metadata)
+        for each in others:
+            more = await self._topology.route(each)
+            reply.routed.extend(more.routed)
+            reply.version = min(reply.version, more.version)
+        return reply
 
     async def _ask_all(self, virtual_host: str, publish: Publish, metadata: Metadata) -> Answer:
         """Of messages with equal properties and many keys; where their keys lead alone is learned with it."""

@@ -26,12 +26,14 @@ class Router:
     def __init__(self, queues: int = 1) -> None:
         self.queues = queues
         self.asked = 0
+        self.calls: list[int] = []  # words of the keys of each
 
     def has_place(self) -> bool:
         return True
 
     async def route(self, messages: list[Any], _metadata: object = ()) -> router_pb2.RouteReply:
         self.asked += len(messages)
+        self.calls.append(sum(1 + each.routing_key.count(".") for each in messages))
         return router_pb2.RouteReply(routed=map(self._routed, messages), version=1)
 
     def _routed(self, message: Any) -> router_pb2.Routed:
@@ -131,6 +133,30 @@ async def test_very_many_keys_are_bounded() -> None:
         assert len(await answered(routes, run)) == 10_000
         assert router.asked <= times * 65
     assert counted(routes) == routes.size == sum(routes._sizes.values())
+
+
+@pytest.mark.parametrize("exchange", ["x", "h"])
+async def test_a_router_is_asked_little_at_once(exchange: str) -> None:
+    """However many new keys of many words lie in one read: all are answered, as each alone would be."""
+    router = Router()
+    routes = RouteCache(cast("Any", router))
+    keys = [".".join(["a"] * 124) + f".{number}" for number in range(100)] + [str(number) for number in range(700)]
+    run = published([b""] * len(keys), *[kind(exchange, key) for key in keys])
+    answer = await routes.ask("/", run)
+    assert [set(each) for each in answer.targets] == [{0}] * 100 + [{number} for number in range(700)]
+    assert max(router.calls) <= 500
+    assert router.asked == len(keys)
+    assert routes.find("/", run) == answer.targets
+
+
+async def test_headers_count_where_a_router_is_asked() -> None:
+    """Long properties are looked at few at a time, one that is longer than any portion alone."""
+    router = Router()
+    routes = RouteCache(cast("Any", router))
+    await answered(routes, publish("h", "key"))
+    properties = [b"%03d" % number + bytes(3000) for number in range(6)] + [bytes(100_000)]
+    await answered(routes, publish("h", "key", *properties))
+    assert router.calls[1:] == [2, 2, 2, 1]
 
 
 _NAMES = st.sampled_from(["a", "b", "e", "h1", "h2"])
