@@ -10,12 +10,12 @@ waits.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from services.common.clients.outbound import Targets
 from services.common.clients.topology import Metadata, TopologyClient
-from services.common.errors import AccessRefused, BrokerError, NotFound
+from services.common.errors import AccessRefused, BrokerError, InternalError, NotFound
 from services.common.memory import available
 from services.common.message.alike import objects
 from services.common.message.facts import Facts
@@ -107,16 +107,14 @@ class RouteCache:
             return await self._ask_all(virtual_host, publish, metadata)
         asking = _Asking(virtual_host, publish, self._forgotten, self._topology.version)
         if self._topology.has_place():
-            asking.routes = {
-                address: route for address in asking.firsts if (route := self._of(virtual_host, address)) is not None
-            }
+            asking.take({address: route for address in asking.firsts if (route := self._of(virtual_host, address))})
         if unknown := [address for address in asking.firsts if address not in asking.routes]:
             asking.learn(unknown, await self._route(asking.questions(unknown), metadata))
         if more := asking.properties():
             asking.learn_properties(more, await self._route([asking.question(*each) for each in more]))
         if self._is_still_so(asking.forgotten, asking.version):
-            for exchange, routing_key in asking.learned:
-                self._remember((virtual_host, exchange), routing_key, asking.routes[exchange, routing_key])
+            for (exchange, routing_key), route in asking.learned.items():
+                self._remember((virtual_host, exchange), routing_key, route)
         return asking.answer()
 
     async def _route(self, questions: list[router_pb2.Message], metadata: Metadata = ()) -> router_pb2.RouteReply:
@@ -232,19 +230,41 @@ class RouteCache:
 
 
 class _Asking:
-    """What is found out of one request; `routes` by address, `firsts` the first message of each."""
+    """What is found out of one request; `routes` by address, `firsts` the first message of each.
+
+    What was known is taken before anybody is asked: meanwhile it may be forgotten, and the answer needs it still.
+    `learned` is what was found out, alone: what is known besides is much more, and stays where it is.
+    """
 
     def __init__(self, virtual_host: str, publish: Publish, forgotten: int, version: int) -> None:
         self.forgotten = forgotten
         self.version = version
         self.routes: dict[_Address, Route] = {}
-        self.learned: dict[_Address, None] = {}
+        self.learned: dict[_Address, Route] = {}
         self.firsts: dict[_Address, int] = {}
         self._virtual_host = virtual_host
         self._publish = publish
         self._faults: dict[_Address, BrokerError] = {}
         for index, kind in enumerate(publish.kinds):
             self.firsts.setdefault(_address(kind), index)
+
+    def take(self, known: Mapping[_Address, Route]) -> None:
+        """What was known of it before; of what goes by its headers, as far as these messages need it."""
+        self.routes.update(known)
+        by_headers = _by_headers(known)
+        needed: dict[_Address, dict[bytes, Targets]] = {address: {} for address in by_headers}
+        for address, properties in self._addressed(by_headers):
+            if (queue_ids := by_headers[address].get(properties)) is not None:
+                needed[address][properties] = queue_ids
+        for address, its in needed.items():
+            self.routes[address] = Route(self.routes[address].queue_ids, its)
+
+    def _addressed(self, addresses: Collection[_Address]) -> Iterator[tuple[_Address, bytes]]:
+        """Address and properties of the messages that go to some addresses."""
+        if addresses:
+            for kind, properties in zip(self._publish.kinds, self._publish.properties, strict=True):
+                if (address := _address(kind)) in addresses:
+                    yield address, properties
 
     def question(self, address: _Address, properties: bytes) -> router_pb2.Message:
         """Where a message of an address goes that has such properties."""
@@ -261,22 +281,15 @@ class _Asking:
             if fault := _fault((self._virtual_host, address[0]), routed):
                 self._faults[address] = fault
                 continue
-            self.routes[address] = route = _route(routed)
-            self.learned[address] = None
+            self.routes[address] = self.learned[address] = route = _route(routed)
             if routed.needs_headers:
                 route.by_properties = {self._publish.properties[self.firsts[address]]: route.queue_ids}
 
     def properties(self) -> list[tuple[_Address, bytes]]:
         """What of messages that go by their headers is not known yet."""
-        by_headers = {address: route.by_properties for address, route in self.routes.items() if route.by_headers}
-        if not by_headers:
-            return []
-        asked: dict[tuple[_Address, bytes], None] = {}
-        for kind, properties in zip(self._publish.kinds, self._publish.properties, strict=True):
-            known = by_headers.get(_address(kind))
-            if known is not None and properties not in known:
-                asked[_address(kind), properties] = None
-        return list(asked)
+        by_headers = _by_headers(self.routes)
+        its = dict.fromkeys(self._addressed(by_headers))
+        return [(address, properties) for address, properties in its if properties not in by_headers[address]]
 
     def learn_properties(self, asked: Sequence[tuple[_Address, bytes]], reply: router_pb2.RouteReply) -> None:
         """The router has said where they go."""
@@ -285,17 +298,20 @@ class _Asking:
         for (address, properties), routed in zip(asked, reply.routed, strict=True):
             learned[address][properties] = tuple(routed.queue_ids)
         for address, more in learned.items():
-            # Another object: what is known is counted with the cache, which takes these in by itself.
-            known = self.routes[address].by_properties or {}
-            self.learned[address] = None
-            self.routes[address] = Route(self.routes[address].queue_ids, {**known, **more})
+            route = self.routes[address]
+            more.update(self.learned[address].by_properties or {} if address in self.learned else {})
+            self.learned[address] = Route(route.queue_ids, more)
+            self.routes[address] = Route(route.queue_ids, {**(route.by_properties or {}), **more})
 
     def answer(self) -> Answer:
         """All of it."""
         kinds = distinct(self._publish.kinds)
         if self._faults:
             return Answer(faults={kind: self._faults[at] for kind in kinds if (at := _address(kind)) in self._faults})
-        return Answer(_targets(self._publish, {kind: self.routes[_address(kind)] for kind in kinds}) or ())
+        targets = _targets(self._publish, {kind: self.routes[_address(kind)] for kind in kinds})
+        if targets is None:
+            raise InternalError("not every message of a request has been asked for")
+        return Answer(targets)
 
 
 def distinct(kinds: Sequence[Kind]) -> list[Kind]:
@@ -305,6 +321,10 @@ def distinct(kinds: Sequence[Kind]) -> list[Kind]:
 
 def _address(kind: Kind) -> _Address:
     return kind.facts.exchange, kind.facts.routing_key
+
+
+def _by_headers(routes: Mapping[_Address, Route]) -> dict[_Address, dict[bytes, Targets]]:
+    return {address: route.by_properties for address, route in routes.items() if route.by_properties is not None}
 
 
 def _targets(publish: Publish, routes: Mapping[Kind, Route]) -> list[Targets] | None:

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from services.gateway import routes as gateway_routes
 from services.gateway.routes import RouteCache
 from services.gateway.vocabulary import Publish
 from services.rpc import router_pb2
@@ -26,6 +27,7 @@ class Router:
     def __init__(self, queues: int = 1) -> None:
         self.queues = queues
         self.asked = 0
+        self.meanwhile = lambda: None
         self.calls: list[int] = []  # words of the keys of each
 
     def has_place(self) -> bool:
@@ -33,6 +35,7 @@ class Router:
 
     async def route(self, messages: list[Any], _metadata: object = ()) -> router_pb2.RouteReply:
         self.asked += len(messages)
+        self.meanwhile()
         self.calls.append(sum(1 + each.routing_key.count(".") for each in messages))
         return router_pb2.RouteReply(routed=map(self._routed, messages), version=1)
 
@@ -91,6 +94,46 @@ async def test_headers_of_many_keys_are_bounded() -> None:
         properties = [b"%d %d" % (number, each) + bytes(900) for each in range(2)]
         await ask(routes, publish("h", str(number % 10), *properties))
         assert counted(routes) == routes.size <= routes._limit
+
+
+class Once(dict[bytes, Any]):
+    """What is looked up, and never walked through."""
+
+    def __iter__(self) -> Any:
+        raise AssertionError("all that is known was looked at")
+
+    keys = items = values = copy = __iter__
+
+
+async def test_more_properties_cost_nothing_of_what_is_known() -> None:
+    """However many properties of a key are known, another one is asked for and remembered by itself."""
+    routes = RouteCache(cast("Any", Router()))
+    await ask(routes, publish("h", "key", b"1", b"2"))
+    route = routes._exchanges["/", "h"]["key"]
+    route.by_properties = Once(route.by_properties or {})
+    assert await answered(routes, publish("h", "key", b"2", b"3")) == {0}
+    assert [each in route.by_properties for each in (b"1", b"2", b"3", b"4")] == [True, True, True, False]
+
+
+async def test_properties_of_a_key_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By their number too: beyond it they are remembered anew."""
+    monkeypatch.setattr(gateway_routes, "_REMEMBERED", 10)
+    routes = RouteCache(cast("Any", Router()))
+    for number in range(100):
+        await ask(routes, publish("h", "key", b"%d" % number))
+        assert len(routes._exchanges["/", "h"]["key"].by_properties or ()) <= 10
+        assert counted(routes) == routes.size
+
+
+@pytest.mark.parametrize("forgotten", [dict[Any, Any].clear, lambda known: known.update({b"1": (7,)})])
+async def test_what_was_known_when_it_was_asked_answers(forgotten: Any) -> None:
+    """Whatever becomes of what is remembered while the router thinks, no message is without an answer."""
+    router = Router()
+    routes = RouteCache(cast("Any", router))
+    await ask(routes, publish("h", "key", b"1"))
+    router.meanwhile = lambda: forgotten(routes._exchanges["/", "h"]["key"].by_properties)
+    answer = await routes.ask("/", publish("h", "key", b"1", b"2"))
+    assert answer.targets == [(0,), (0,)]
 
 
 async def test_many_keys_go_where_each_goes() -> None:
