@@ -179,7 +179,8 @@ def _send(session: Session, publication: Publication) -> None:
     if len(routed):
         ticket = None
         if first or messages.immediate:
-            ticket = PublishTicket(session, request, messages.targets, publication.recorded, first)
+            perhaps_back = request if messages.immediate else None
+            ticket = PublishTicket(session, perhaps_back, messages.targets, publication.recorded, first)
         traced = TracedTicket(publication.traced, ticket) if publication.traced else ticket
         if pressure := session.broker.publisher.publish(messages.part(routed), traced):
             session.connection.congested(pressure)
@@ -207,7 +208,7 @@ class PublishTicket:
     """Waits for messages on behalf of their publisher."""
 
     session: Session
-    request: v.Publish
+    request: v.Publish | None  # if some may go back: else bodies that are done would be kept for those that wait
     targets: Sequence[Targets]
     recorded: Published | None
     first: int  # confirm number of the first message; 0 without confirms, which may begin before it settles
@@ -217,7 +218,7 @@ class PublishTicket:
         refused: frozenset[int] = frozenset()
         try:
             if refusals:
-                if unready := self._refused(refusals, _UNREADY, everywhere=True):
+                if self.request and (unready := self._refused(refusals, _UNREADY, everywhere=True)):
                     session.send_back(v.Returned(self.request, sorted(unready), no_consumers=True))
                     if self.recorded:
                         self.recorded.returned(sorted(unready), stages.NO_CONSUMERS)
