@@ -79,6 +79,23 @@ class RouteCache:
             routes[kind] = route
         return _targets(publish, routes)
 
+    def find_first(self, virtual_host: str, publish: Publish) -> list[Targets]:
+        """Where the first messages go, up to one about which the router must be asked."""
+        routes: dict[Kind, Route] = {}
+        found: list[Targets] = []
+        if not self._topology.has_place():
+            return found
+        for kind, properties in zip(publish.kinds, publish.properties, strict=True):
+            route = routes.get(kind) or self._known(virtual_host, kind)
+            if route is None:
+                break
+            queue_ids = route.queue_ids if route.by_properties is None else route.by_properties.get(properties)
+            if queue_ids is None:
+                break
+            routes[kind] = route
+            found.append(queue_ids)
+        return found
+
     def _known(self, virtual_host: str, kind: Kind) -> Route | None:
         return self._all_known(virtual_host, kind) if kind.more_keys else self._of(virtual_host, _address(kind))
 

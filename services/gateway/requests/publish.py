@@ -10,7 +10,7 @@ from operator import attrgetter
 from typing import Any, NoReturn
 
 from services.common.clients.outbound import Messages, Refused, Targets
-from services.common.errors import BrokerError, PreconditionFailed
+from services.common.errors import BrokerError, PreconditionFailed, SyntaxFault
 from services.common.ledger import stages
 from services.common.message import format_named
 from services.common.message.indexes import condensed
@@ -112,11 +112,23 @@ def _route(session: Session, request: v.Publish) -> Work:
 
 
 async def _ask_and_publish(session: Session, request: v.Publish) -> None:
+    """What stands before the first message that is not known neither waits for the router nor fails with it."""
+    if known := session.broker.routes.find_first(session.connection.virtual_host, request):
+        _publish(session, request.part(range(len(known))), known)
+        request = request.part(range(len(known), len(request.bodies)))
+    if request.bodies:
+        await _ask_and_publish_all(session, request)
+
+
+async def _ask_and_publish_all(session: Session, request: v.Publish) -> None:
     routes, publishing = session.broker.routes, session.broker.publishing
     asked = publishing.ask(request)
     try:
         answer = await routes.ask(session.connection.virtual_host, request, asked.metadata if asked else ())
     except BrokerError as error:
+        if isinstance(error, SyntaxFault) and len(request.bodies) > 1:
+            await _publish_halves(session, request)
+            return
         if asked:
             publishing.refused(session, request, asked, error)
         _fail(session, request, error)
@@ -127,6 +139,14 @@ async def _ask_and_publish(session: Session, request: v.Publish) -> None:
     if asked:
         asked.answered()
     _publish(session, request, answer.targets, asked)
+
+
+async def _publish_halves(session: Session, request: v.Publish) -> None:
+    """The properties of some message cannot be read, and it is not said whose: what stands before it is published."""
+    count = len(request.bodies)
+    for half in (range(count // 2), range(count // 2, count)):
+        if asking := _route(session, request.part(half)):
+            await asking
 
 
 def _fail(session: Session, request: v.Publish, error: BrokerError) -> NoReturn:

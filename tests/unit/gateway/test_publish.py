@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
+from itertools import takewhile
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from services.common.clients.outbound import Refused
+from services.common.errors import BrokerError, NotFound, SyntaxFault, Unavailable
 from services.gateway import vocabulary as v
 from services.rpc import queue_pb2 as pb
-from tests.support.messages import kind, published
-from tests.support.published import Client
+from tests.support.messages import PROPERTIES, kind, published
+from tests.support.published import BAD, Client
 
 
 async def test_what_came_before_confirms_confirms_nothing() -> None:
@@ -48,3 +55,51 @@ async def test_immediate_messages_come_back() -> None:
     [returned] = client.back
     assert [returned.publish.bodies[index] for index in returned.indexes] == [b"b"]
     assert client.confirmed == [(1, 3)]
+
+
+async def test_what_is_known_does_not_fail_with_what_is_not() -> None:
+    """No router answers: what stands before the first unknown message is published, what stands behind it is not."""
+    client, known, unknown = Client(), kind(routing_key="known"), kind(routing_key="never seen")
+    await client.does(published([b"first"], known))
+    client.router.dead = True
+    await client.does(published([b"1", b"2", b"3", b"4"], known, known, unknown, known))
+    assert client.handed.bodies == [b"first", b"1", b"2"]
+    [error] = client.errors
+    assert isinstance(error, Unavailable)
+
+
+_MESSAGES = st.lists(st.sampled_from(["", "h", "hh", "none", "bad"]), min_size=1, max_size=20)
+
+
+@pytest.mark.parametrize("remembered", [False, True])
+@given(_MESSAGES)
+def test_a_message_that_ends_its_session_takes_nothing_with_it(remembered: bool, messages: list[str]) -> None:
+    """Wherever it stands: all before it is published in its order, and nothing behind it; its own fault is told."""
+    asyncio.run(_published_until_bad(messages, remembered=remembered))
+
+
+async def _published_until_bad(messages: list[str], *, remembered: bool) -> None:
+    client = Client()
+    kinds = [kind("h" if each == "bad" else each, str(number % 3)) for number, each in enumerate(messages)]
+    bodies = [b"%d" % number for number in range(len(messages))]
+    properties = [BAD if each == "bad" else PROPERTIES for each in messages]
+    if remembered:
+        for exchange in ("", "h", "hh"):
+            await client.does(published([b""] * 2, kind(exchange, "0"), kind(exchange, "1")))
+        client.handed.messages.clear()
+    client.session.handle(published(bodies, *kinds, properties=properties))
+    client.session.handle(published([b"behind"], kind()))
+    await client.session.idle()
+    before = list(takewhile(lambda each: each in {"", "h", "hh"}, messages))
+    rest = messages[len(before) :]
+    assert client.handed.bodies == bodies[: len(before)] + ([] if rest else [b"behind"])
+    faults: list[type[BrokerError]] = [NotFound if rest[0] == "none" else SyntaxFault] if rest else []
+    assert [type(error) for error in client.errors] == faults
+
+
+async def test_one_bad_message_of_many_is_found_soon() -> None:
+    """By a few questions of a read's thousands of messages, not by one for each."""
+    client = Client()
+    await client.does(published([b""] * 1000, kind("h"), properties=[b"%d" % each for each in range(999)] + [BAD]))
+    assert len(client.handed.bodies) == 999
+    assert len(client.router.asked) < 100
