@@ -42,7 +42,7 @@ def echo() -> float:
 async def _serve(address: str) -> None:
     import grpc.aio  # noqa: PLC0415 - not in the process that forks
 
-    from services.common.grpc_channel import Server  # noqa: PLC0415
+    from services.common.grpc_server import Server  # noqa: PLC0415
 
     async def answer(requests: AsyncIterator[bytes], _context: object) -> AsyncIterator[bytes]:
         async for request in requests:

@@ -19,8 +19,8 @@ from typing import Any
 import uvloop
 
 from benchmarks.failure import BenchmarkError
-from services.common.grpc_channel import Server
 from services.common.grpc_channel import connect as grpc_connect
+from services.common.grpc_server import Server
 from services.common.streams.client import ClientStream, connect
 from services.common.streams.server import StreamServer
 from services.common.streams.stream import Stream

@@ -1,22 +1,15 @@
-"""gRPC as all services use it: limits for large messages, keepalive over TCP, health and reflection on servers."""
+"""gRPC as all services use it: limits for large messages, keepalive over TCP."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from pathlib import Path
 from typing import Any, Protocol
 
 import grpc
 import grpc.aio
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from services.common.grpc_answers import Answers
-from services.common.grpc_health import Health
-from services.common.grpc_secret import Guard, saying
-from services.common.runtime import CannotStart
+from services.common.grpc_saying import saying
 from services.common.secret import fields_for
-from services.common.telemetry.rpc import TracedCalls
-from services.common.telemetry.tracer import OFF, Tracer
 
 # A body of 100 MiB travels in one frame, with room for what surrounds it.
 MAX_FRAME = 256 << 20
@@ -84,43 +77,13 @@ def connect(address: str) -> grpc.aio.Channel:
     return _runtime.channel(address)
 
 
+def serve(address: str, interceptors: list[Any]) -> grpc.aio.Server:
+    """A server that will listen at `address`; `grpc_server.Server` is what services have."""
+    return _runtime.server(address, interceptors)
+
+
 def _options(address: str) -> list[tuple[str, int]]:
     return _OPTIONS if address.startswith("unix:") else [*_OPTIONS, *_OVER_THE_NETWORK]
-
-
-class Server:
-    """A gRPC server with health checking and reflection; NOT_SERVING until `ready`."""
-
-    def __init__(self, address: str, services: Iterable[str], tracer: Tracer = OFF) -> None:
-        """`address` is where it will listen; `tracer` gets a span of each call that comes with a trace context."""
-        self._address = address
-        guard = Guard(address)
-        interceptors = [guard, *([TracedCalls(tracer)] if tracer.on else []), Answers()]
-        self.grpc = _runtime.server(address, interceptors)
-        self._health = Health(services, self.grpc)
-        guard.unread = self._health.unread()
-
-    async def listen(self) -> None:
-        """Binds and accepts calls; raises CannotStart when the address is taken."""
-        address = self._address
-        if address.startswith("unix:"):
-            # Who may open the socket may do anything: only the broker's own user comes into the folder.
-            Path(address.removeprefix("unix:")).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        try:
-            self.grpc.add_insecure_port(address)
-        except RuntimeError as error:
-            raise CannotStart(f"cannot listen on {address}: it is taken, or not an address of this machine") from error
-        await self._health.say(serving=False)
-        await self.grpc.start()
-
-    async def ready(self) -> None:
-        """From now on health checks say SERVING."""
-        await self._health.say(serving=True)
-
-    async def stop(self, grace: float = 1.0) -> None:
-        """Refuses new calls, waits `grace` seconds for those under way, then ends them."""
-        await self._health.shut_down()
-        await self.grpc.stop(grace)
 
 
 async def is_serving(address: str, timeout: float = 2.0) -> bool:  # noqa: ASYNC109 - a gRPC deadline, not a cancel

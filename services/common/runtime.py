@@ -8,14 +8,11 @@ import signal
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from typing import Any, Protocol
 
-import structlog
 import uvloop
 
 from services.common.errors import BrokerError
 
 _CANCEL_AGAIN = 2.0  # seconds, in which tasks may end what they have begun
-
-log = structlog.get_logger()
 
 
 class CannotStart(Exception):
@@ -110,9 +107,16 @@ class Tasks:
         self._tasks.pop(task, None)
         if task.cancelled() or (failure := task.exception()) is None:
             return
-        if isinstance(failure, BrokerError):  # it says itself what happened
-            log.error("background task failed", task=task.get_name(), reason=failure.text)
-        else:
-            log.error("background task failed", task=task.get_name(), exc_info=failure)
+        _log(task, failure)
         if self._on_failure:
             self._on_failure(failure)
+
+
+def _log(task: asyncio.Task[Any], failure: BaseException) -> None:
+    import structlog  # noqa: PLC0415 - a command that looks something up would load it for nothing
+
+    log = structlog.get_logger()
+    if isinstance(failure, BrokerError):  # it says itself what happened
+        log.error("background task failed", task=task.get_name(), reason=failure.text)
+    else:
+        log.error("background task failed", task=task.get_name(), exc_info=failure)

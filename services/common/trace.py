@@ -7,9 +7,6 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict, Field
 
-LONGEST_ID = 1024  # characters
-MOST_JOURNEYS = 100
-
 
 class _Told(BaseModel):
     model_config = ConfigDict(frozen=True)

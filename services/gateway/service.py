@@ -14,7 +14,7 @@ from services.common.clients.partition_table import ROLE, PartitionTable
 from services.common.clients.store import StoreClient
 from services.common.clients.topology import TopologyClient
 from services.common.config import Settings
-from services.common.grpc_channel import Server
+from services.common.grpc_server import Server
 from services.common.ledger.ledger import Ledger
 from services.common.memory import available, largest_message
 from services.common.runtime import Tasks

@@ -13,7 +13,7 @@ from services.common.clients.routers import Routers
 from services.common.clients.store import StoreClient
 from services.common.config import Settings
 from services.common.errors import Unavailable
-from services.common.grpc_channel import Server
+from services.common.grpc_server import Server
 from services.common.restored import RECORD_KIND as RESTORED_KIND
 from services.common.runtime import Tasks
 from services.common.watchers import RECORD_KIND as WATCHER_KIND

@@ -18,7 +18,7 @@ from services.common.bus.event_bus import EventBus
 from services.common.clients.store import StoreClient
 from services.common.config import Settings
 from services.common.errors import Fenced
-from services.common.grpc_channel import Server
+from services.common.grpc_server import Server
 from services.common.runtime import Tasks
 from services.common.telemetry.status import report
 from services.common.telemetry.tracer import Tracer

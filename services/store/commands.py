@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from services.common import plugins
 from services.common.cli.asking import read_settings, run
 from services.common.clock import epoch_ms
 
@@ -65,6 +64,7 @@ def restore(
     replace: Annotated[bool, typer.Option("--replace", help="Puts the store that is there aside.")] = False,
 ) -> None:
     """Makes a data folder of a backup. What the broker did since the backup is not in it."""
+    from services.common import plugins
     from services.store.backup.restore import Restore
 
     settings = read_settings()

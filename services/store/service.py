@@ -13,7 +13,7 @@ from services.common import clock, plugins
 from services.common.bus.address import bus_address
 from services.common.bus.event_bus import EventBus
 from services.common.config import Settings
-from services.common.grpc_channel import Server
+from services.common.grpc_server import Server
 from services.common.restored import RECORD_KIND, read
 from services.common.runtime import Tasks
 from services.common.telemetry.status import report

@@ -10,7 +10,7 @@ from unittest.mock import patch
 
 from services.common.clients.leases import Leases
 from services.common.clients.store import StoreClient
-from services.common.grpc_channel import Server
+from services.common.grpc_server import Server
 from services.gateway.service import Service as GatewayService
 from services.mgmt.users import Users
 from services.queue.service import Service as QueueService

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from services.common.grpc_channel import Server
+from services.common.grpc_server import Server
 from services.router.explaining import explained
 from services.router.handler import Handler
 from services.rpc import router_pb2_grpc

@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import AsyncIterator, Iterable
 from typing import Any
 
-from services.common.grpc_channel import Server
+from services.common.grpc_server import Server
 from services.common.partition import lease_name
 from services.rpc import store_pb2, store_pb2_grpc
 

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 from services.common.errors import Fenced, abort
-from services.common.grpc_channel import Server
+from services.common.grpc_server import Server
 from services.rpc import store_pb2, store_pb2_grpc
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +14,14 @@ _NAME = "import json, sys; import services.{}.service; print(json.dumps(sorted(s
 # What is needed when a row is filed, looked up or analysed, when somebody asks over HTTP, when spans are on.
 LATER = {"duckdb", "fastapi", "numpy", "opentelemetry", "pandas", "pyarrow", "pyspark", "starlette"}
 OTHERS = {"store": {"aiosqlite", "sqlite3"}, "mgmt": {"uvicorn"}}
+_ASKED = """
+import contextlib, json, sys, services.__main__ as main
+with contextlib.suppress(SystemExit):
+    main.app({})
+print(json.dumps(sorted(sys.modules)))
+"""
+# What commands do without that ask a question: a person waits for the answer.
+UNASKED = {"opentelemetry", "setproctitle", "structlog"}
 _FORKED = "import os, services.__main__ as main; main._import_services(); print(len(os.listdir('/proc/self/task')))"
 
 
@@ -33,3 +43,19 @@ def test_what_a_service_imports(service: str) -> None:
 def test_what_services_are_forked_from() -> None:
     """To import them all begins nothing: a thread, gRPC's or another one, would be missing in whoever is forked."""
     assert int(_said(_FORKED)) == 1
+
+
+@pytest.mark.parametrize("command", [["trace", "order-1"], ["users", "list"], ["vhosts", "list"]])
+def test_what_a_question_imports(command: list[str], tmp_path: Path) -> None:
+    """Not what services log and trace with, nor any service."""
+    code = _ASKED.format(command)
+    said = subprocess.run(
+        [sys.executable, "-c", code],
+        check=True,
+        capture_output=True,
+        timeout=60,
+        env={**os.environ, "HOPLINE_DATA": str(tmp_path)},
+    )
+    modules = set(json.loads(said.stdout.splitlines()[-1]))
+    assert {module.partition(".")[0] for module in modules} & (LATER | UNASKED) == set()
+    assert {module for module in modules if module.endswith(".service")} == set()

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Coroutine
-from typing import Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import typer
-import uvloop
-from pydantic import ValidationError
 
-from services.common import secret
-from services.common.bus.address import bus_address
-from services.common.config import Settings
-from services.common.errors import BrokerError, Unavailable
-from services.common.printable import printable_lines
-from services.common.runtime import CannotStart, end
+from services.common.cli import quick
+
+if TYPE_CHECKING:
+    from services.common.config import Settings
+
+# ruff: noqa: PLC0415 - `hopline --help` needs none of it, and it takes time
 
 _Result = TypeVar("_Result")
 
@@ -25,6 +22,11 @@ def read_settings() -> Settings:
 
     Exits with status 2 and a line for each variable that has no meaning.
     """
+    from pydantic import ValidationError
+
+    from services.common import secret
+    from services.common.config import Settings
+
     try:
         settings = Settings()
     except ValidationError as error:
@@ -38,6 +40,9 @@ def read_settings() -> Settings:
 
 def read_bus_address(settings: Settings) -> str:
     """Where the event bus is; exits where none is known."""
+    from services.common.bus.address import bus_address
+    from services.common.runtime import CannotStart
+
     try:
         address = bus_address(settings)
     except CannotStart as error:
@@ -49,6 +54,12 @@ def read_bus_address(settings: Settings) -> str:
 
 def run(work: Coroutine[Any, Any, _Result], peer: str = "") -> _Result:
     """What `work` gives; exits with a line when `peer` does not answer, or with the error that it answers with."""
+    import uvloop
+
+    from services.common.errors import BrokerError, Unavailable
+    from services.common.runtime import CannotStart
+
+    quick.asks()
     try:
         return uvloop.run(_interruptible(work))
     except (OSError, Unavailable) as error:
@@ -62,6 +73,10 @@ def run(work: Coroutine[Any, Any, _Result], peer: str = "") -> _Result:
 
 async def _interruptible(work: Coroutine[Any, Any, _Result]) -> _Result:
     """What `work` gives. Ctrl-C ends it, also where a library takes a cancellation for one of its own."""
+    import asyncio
+
+    from services.common.runtime import end
+
     task = asyncio.ensure_future(work)
     try:
         await asyncio.wait({task})
@@ -75,5 +90,7 @@ async def _interruptible(work: Coroutine[Any, Any, _Result]) -> _Result:
 
 def fail(text: str, status: int = 1) -> NoReturn:
     """Exits."""
+    from services.common.printable import printable_lines
+
     typer.echo(printable_lines(text), err=True)
     raise typer.Exit(status)

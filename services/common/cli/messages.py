@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from services.common import log
 from services.common.cli.asking import fail, read_bus_address, read_settings, run
-from services.common.clients.dry_run import DryRunClient
-from services.common.clients.mgmt import MgmtClient
-from services.common.dry_run import DryRun, parse_headers
-from services.common.errors import SyntaxFault
-from services.common.printable import printable_json
-from services.common.trace import MOST_JOURNEYS, Trace, nothing
+from services.common.cli.talking import on_mgmt
+from services.common.question import MOST_JOURNEYS
 
-# ruff: noqa: PLC0415 - what shows something is imported by the command that shows it: it takes time and memory
+if TYPE_CHECKING:
+    from services.common.dry_run import DryRun
+
+# ruff: noqa: PLC0415 - each command imports what it asks and shows with: it takes time and memory
 
 _JSON = typer.Option("--json", help="As JSON.")
 _VirtualHost = Annotated[str, typer.Option("--vhost", help="Virtual host.")]
@@ -59,6 +57,10 @@ def route(
     """Shows where a message would go, and by which bindings, without sending it."""
     from services.common.cli.console import stdout_console
     from services.common.cli.route import show
+    from services.common.clients.dry_run import DryRunClient
+    from services.common.dry_run import parse_headers
+    from services.common.errors import SyntaxFault
+    from services.common.printable import printable_json
 
     try:
         headers = parse_headers(header or ())
@@ -80,14 +82,10 @@ def route(
 def _trace(asked: str, limit: int, *, every: bool, as_json: bool) -> None:
     from services.common.cli.console import stdout_console
     from services.common.cli.trace import show
+    from services.common.printable import printable_json
+    from services.common.trace import nothing
 
-    address = read_settings().address_of("mgmt")
-
-    async def ask() -> Trace:
-        async with MgmtClient(address) as client:
-            return await client.trace(asked, limit, everything=every)
-
-    found = run(ask(), address)
+    found = on_mgmt(lambda client: client.trace(asked, limit, everything=every))
     if as_json:
         typer.echo(printable_json(found.model_dump_json(indent=2)))
     elif found.journeys:
@@ -97,6 +95,7 @@ def _trace(asked: str, limit: int, *, every: bool, as_json: bool) -> None:
 
 
 def _follow(virtual_host: str, queue: str, *, as_json: bool) -> None:
+    from services.common import log
     from services.common.cli.console import stdout_console
     from services.common.cli.ledger import Following, show
 

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Coroutine
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
-from services.common.cli.console import cell, stdout_console
-from services.common.clients.tracing import TracingClient
-from services.common.printable import printable_json
-from services.common.telemetry.rules import Rule
-from services.common.telemetry.status import Status
+if TYPE_CHECKING:
+    from services.common.clients.tracing import TracingClient
 
-Talk = Callable[[Callable[[TracingClient], Coroutine[Any, Any, Any]]], Any]
+# ruff: noqa: PLC0415 - each command imports what it shows with: it takes time and memory
+
+Talk: TypeAlias = "Callable[[Callable[[TracingClient], Coroutine[Any, Any, Any]]], Any]"
 Pattern = Annotated[str | None, typer.Option(metavar="PATTERN", help="With * and ?.")]
 
 
@@ -30,6 +26,9 @@ def commands(talk: Talk) -> typer.Typer:
         as_json: Annotated[bool, typer.Option("--json", help="One JSON object on each line.")] = False,
     ) -> None:
         """Says how many spans each process has made, exported and dropped."""
+        from services.common.cli.console import stdout_console
+        from services.common.cli.tracing_shown import show_processes, show_processes_json
+
         if not context.invoked_subcommand:
             found = talk(lambda client: client.processes())
             (show_processes_json if as_json else show_processes)(found, stdout_console())
@@ -51,6 +50,9 @@ def _rules(talk: Talk) -> typer.Typer:
         as_json: Annotated[bool, typer.Option("--json", help="One JSON object on each line.")] = False,
     ) -> None:
         """Lists the rules."""
+        from services.common.cli.console import stdout_console
+        from services.common.cli.tracing_shown import show_rules, show_rules_json
+
         found = talk(lambda client: client.rules())
         (show_rules_json if as_json else show_rules)(found, stdout_console())
 
@@ -73,6 +75,8 @@ def _add_command(rules: typer.Typer, talk: Talk) -> None:
         ratio: Annotated[float, typer.Option(min=0, max=1, help="Share that is traced; 0: never any.")] = 1.0,
     ) -> None:
         """Has messages traced that fit all of the patterns; with ratio 0, none of them ever."""
+        from services.common.telemetry.rules import Rule
+
         header_name, equals, value = (header or "").partition("=")
         rule = Rule(
             name=name,
@@ -86,40 +90,3 @@ def _add_command(rules: typer.Typer, talk: Talk) -> None:
             header_value=value if equals else None,
         )
         talk(lambda client: client.put(rule))
-
-
-def show_processes(processes: list[Status], console: Console) -> None:
-    """As a table; losses stand out."""
-    table = Table(box=None, pad_edge=False)
-    for heading in ("service", "instance", "spans", "exported", "dropped", "messages not followed"):
-        table.add_column(heading, overflow="fold")
-    for one in processes:
-        numbers = [str(one.ended), str(one.exported), str(one.dropped), str(one.untraced)] if one.on else ["off"]
-        table.add_row(
-            *map(cell, (one.service, one.instance, *numbers)), style="red" if one.dropped or one.untraced else None
-        )
-    console.print(table)
-
-
-def show_processes_json(processes: list[Status], console: Console) -> None:
-    """As JSON lines."""
-    for one in processes:
-        console.out(printable_json(one.model_dump_json()), highlight=False)
-
-
-def show_rules(rules: list[Rule], console: Console) -> None:
-    """As a table."""
-    table = Table(box=None, pad_edge=False)
-    for heading in ("rule", "ratio", "of messages with"):
-        table.add_column(heading, overflow="fold")
-    for rule in rules:
-        conditions = " ".join(f"{name}={value}" for name, value in rule.conditions.items())
-        ratio = f"{rule.ratio:g}" if rule.ratio else "never"
-        table.add_row(*map(cell, (rule.name, ratio, conditions or "anything")))
-    console.print(table)
-
-
-def show_rules_json(rules: list[Rule], console: Console) -> None:
-    """As JSON lines."""
-    for rule in rules:
-        console.out(json.dumps({"name": rule.name, "ratio": rule.ratio, **rule.conditions}), highlight=False)

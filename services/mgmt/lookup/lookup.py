@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from services.common.clock import Clock, monotonic
 from services.common.errors import ResourceError, SyntaxFault
+from services.common.question import LONGEST_ID, MOST_JOURNEYS
 from services.common.restored import Restored
-from services.common.trace import LONGEST_ID, MOST_JOURNEYS, Trace
+from services.common.trace import Trace
 from services.mgmt.lookup.undone import undone
 
 if TYPE_CHECKING:

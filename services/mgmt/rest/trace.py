@@ -8,7 +8,8 @@ from fastapi import APIRouter, Query
 from fastapi import Path as InPath
 
 from services.common.errors import NotFound
-from services.common.trace import LONGEST_ID, MOST_JOURNEYS, Trace, nothing
+from services.common.question import LONGEST_ID, MOST_JOURNEYS
+from services.common.trace import Trace, nothing
 from services.mgmt.lookup.lookup import LookUp
 from services.mgmt.rest.failures import documented
 

@@ -12,7 +12,8 @@ from structlog.testing import capture_logs
 
 from services.common.clients.calls import result, stream
 from services.common.errors import BrokerError, InternalError, NotFound, PreconditionFailed
-from services.common.grpc_channel import Server, connect
+from services.common.grpc_channel import connect
+from services.common.grpc_server import Server
 from services.rpc import router_pb2, router_pb2_grpc
 
 

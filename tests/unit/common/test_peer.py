@@ -13,7 +13,7 @@ from services.common.clients import peer
 from services.common.clients.store import Journal, StoreClient
 from services.common.clock import monotonic
 from services.common.errors import NotImplementedHere, Unavailable, WrongPeer, from_rpc
-from services.common.grpc_channel import Server
+from services.common.grpc_server import Server
 from services.rpc import store_pb2 as pb
 from services.rpc.mgmt_pb2_grpc import MgmtServicer, add_MgmtServicer_to_server
 from services.rpc.store_pb2_grpc import add_StoreServicer_to_server

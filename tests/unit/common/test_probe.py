@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from services.common import probe
-from services.common.grpc_channel import Server
+from services.common.grpc_server import Server
 from tests.support.stack import free_port
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from services.common.clients.store import StoreClient
 from services.common.errors import CommandInvalid, Unavailable, abort
-from services.common.grpc_channel import Server
+from services.common.grpc_server import Server
 from services.rpc import store_pb2 as pb
 from services.rpc import store_pb2_grpc
 

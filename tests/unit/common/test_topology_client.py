@@ -11,7 +11,7 @@ import pytest
 
 from services.common.clients.topology import TopologyClient
 from services.common.errors import InternalError
-from services.common.grpc_channel import Server
+from services.common.grpc_server import Server
 from services.rpc import router_pb2
 from services.rpc.router_pb2_grpc import RouterServicer, add_RouterServicer_to_server
 from services.rpc.store_pb2 import Lease, LeaseTable

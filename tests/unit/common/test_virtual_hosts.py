@@ -9,7 +9,7 @@ import pytest
 from services.common.clients import virtual_hosts
 from services.common.clients.virtual_hosts import VirtualHostsClient
 from services.common.errors import Unavailable
-from services.common.grpc_channel import Server
+from services.common.grpc_server import Server
 from services.rpc import router_pb2_grpc
 
 

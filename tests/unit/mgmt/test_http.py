@@ -8,7 +8,7 @@ import socket
 import pytest
 
 from services.common.config import Settings
-from services.common.grpc_channel import Server
+from services.common.grpc_server import Server
 from services.common.runtime import CannotStart
 from services.common.supervisor.healthz import ask
 from services.mgmt.service import Service

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from services.common.bus.event import Event
 from services.common.bus.facts import LeaseAcquired
-from services.common.cli import events, ledger, partitions, route, trace, tracing
+from services.common.cli import events, ledger, partitions, route, trace, tracing_shown
 from services.common.clients.partition_table import Owner
 from services.common.clients.placement import Placed
 from services.common.dry_run import DryRun, Hop, Visit
@@ -61,12 +61,12 @@ def _partitions(console: Console) -> None:
 
 
 def _rules(console: Console) -> None:
-    tracing.show_rules([Rule(name=HOSTILE, queue=HOSTILE)], console)
+    tracing_shown.show_rules([Rule(name=HOSTILE, queue=HOSTILE)], console)
 
 
 def _processes(console: Console) -> None:
     counts = {"time_ms": 1, "ended": 1, "exported": 1, "dropped": 0, "untraced": 0}
-    tracing.show_processes([Status(service=HOSTILE, instance=HOSTILE, on=True, **counts)], console)
+    tracing_shown.show_processes([Status(service=HOSTILE, instance=HOSTILE, on=True, **counts)], console)
 
 
 def _event(console: Console) -> None:

@@ -8,7 +8,8 @@ from typing import Any
 from rich.console import Console
 from typer.testing import CliRunner
 
-from services.common.cli.tracing import commands, show_processes, show_rules
+from services.common.cli.tracing import commands
+from services.common.cli.tracing_shown import show_processes, show_rules
 from services.common.telemetry.rules import Rule
 from services.common.telemetry.status import Status
 

@@ -14,7 +14,8 @@ from nats.errors import Error
 
 from services.common import secret
 from services.common.bus.nats_link import Away, NatsLink
-from services.common.grpc_channel import Server, connect, is_serving
+from services.common.grpc_channel import connect, is_serving
+from services.common.grpc_server import Server
 from services.common.streams.client import connect as connect_stream
 from tests.support.nats_server import NatsServer
 from tests.support.stack import HOST, free_port

@@ -1,0 +1,49 @@
+"""A gRPC server as all services have it: what it answers, to whom, with health and reflection."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from services.common.grpc_answers import Answers
+from services.common.grpc_channel import serve
+from services.common.grpc_health import Health
+from services.common.grpc_secret import Guard
+from services.common.runtime import CannotStart
+from services.common.telemetry.rpc import TracedCalls
+from services.common.telemetry.tracer import OFF, Tracer
+
+
+class Server:
+    """A gRPC server with health checking and reflection; NOT_SERVING until `ready`."""
+
+    def __init__(self, address: str, services: Iterable[str], tracer: Tracer = OFF) -> None:
+        """`address` is where it will listen; `tracer` gets a span of each call that comes with a trace context."""
+        self._address = address
+        guard = Guard(address)
+        interceptors = [guard, *([TracedCalls(tracer)] if tracer.on else []), Answers()]
+        self.grpc = serve(address, interceptors)
+        self._health = Health(services, self.grpc)
+        guard.unread = self._health.unread()
+
+    async def listen(self) -> None:
+        """Binds and accepts calls; raises CannotStart when the address is taken."""
+        address = self._address
+        if address.startswith("unix:"):
+            # Who may open the socket may do anything: only the broker's own user comes into the folder.
+            Path(address.removeprefix("unix:")).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        try:
+            self.grpc.add_insecure_port(address)
+        except RuntimeError as error:
+            raise CannotStart(f"cannot listen on {address}: it is taken, or not an address of this machine") from error
+        await self._health.say(serving=False)
+        await self.grpc.start()
+
+    async def ready(self) -> None:
+        """From now on health checks say SERVING."""
+        await self._health.say(serving=True)
+
+    async def stop(self, grace: float = 1.0) -> None:
+        """Refuses new calls, waits `grace` seconds for those under way, then ends them."""
+        await self._health.shut_down()
+        await self.grpc.stop(grace)
