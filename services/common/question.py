@@ -1,6 +1,89 @@
-"""What a look-up is asked."""
+"""What a look-up is asked: an id, or what messages have in common."""
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass, fields
+from datetime import datetime, tzinfo
+from fnmatch import fnmatchcase
+
 LONGEST_ID = 1024  # characters
+LONGEST_PATTERN = 255  # characters: as long as what it is for may be
 MOST_JOURNEYS = 100
+
+FATES = {
+    "accepted": ("settled", "accepted"),
+    "rejected": ("settled", "rejected"),
+    "expired": ("expired", ""),
+    "dead_lettered": ("dead_lettered", ""),
+    "dropped": ("dropped", ""),
+    "returned": ("returned", ""),
+    "refused": ("refused", ""),
+    "rolled_back": ("rolled_back", ""),
+}
+"""What can become of a message: the stage that says so, and its outcome where that matters."""
+
+OUTSIDE_QUEUES = {"returned", "refused", "rolled_back"}
+"""Fates that a message has in no queue."""
+
+_AGO = re.compile(r"(\d{1,6})(s|m|h|d)")
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
+
+
+@dataclass(frozen=True, slots=True)
+class Sought:
+    """Messages to which all of it applies, in patterns with * and ?; "" and 0 for what does not matter.
+
+    Times are microseconds since the Unix epoch: of the fate, where that is asked for, else of the delivery, where a
+    consumer is, else of the publish.
+    """
+
+    virtual_host: str = "/"
+    queue: str = ""
+    client: str = ""  # who published it: what it calls itself, its user, or its connection
+    consumer: str = ""  # who got it: the tag, or as a client
+    key: str = ""
+    fate: str = ""
+    since_us: int = 0
+    until_us: int = 0
+
+    def __bool__(self) -> bool:
+        return any(self._said().values())
+
+    def __str__(self) -> str:
+        return " ".join(f"{name.removesuffix('_us')}={_shown(value)}" for name, value in self._said().items())
+
+    def fault(self) -> str:
+        """What is wrong with it, for a person; "" where nothing is."""
+        if self.fate and self.fate not in FATES:
+            return f"no fate is called '{self.fate}'; there are {', '.join(FATES)}"
+        if too_long := [name for name, value in self._said().items() if len(str(value)) > LONGEST_PATTERN]:
+            return f"{too_long[0]} has {LONGEST_PATTERN} characters at most"
+        return "" if self else "an id is wanted, or what the messages have in common"
+
+    def _said(self) -> dict[str, object]:
+        each = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "virtual_host"}
+        return {name: value for name, value in each.items() if value}
+
+
+def _shown(value: object) -> str:
+    return str(datetime.fromtimestamp(value / 1_000_000).astimezone()) if isinstance(value, int) else str(value)
+
+
+def fits(value: str, pattern: str) -> bool:
+    """Whether it does; everything fits ""."""
+    return not pattern or fnmatchcase(value, pattern)
+
+
+def moment_us(text: str, now_us: int, zone: tzinfo | None = None) -> int:
+    """From `90s`, `15m`, `2h`, `1d` before `now_us`, or a date and time of ISO 8601; raises ValueError.
+
+    `zone` is that of times that say none; without it they are of this machine's.
+    """
+    if ago := _AGO.fullmatch(text):
+        return now_us - int(ago[1]) * _SECONDS[ago[2]] * 1_000_000
+    try:
+        then = datetime.fromisoformat(text)
+    except ValueError:
+        raise ValueError(f"'{text}' is no time: 90s, 15m, 2h, 1d ago, or 2026-11-23T08:00") from None
+    return int((then if then.tzinfo or zone is None else then.replace(tzinfo=zone)).timestamp() * 1_000_000)

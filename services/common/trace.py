@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from services.common.question import Sought
+
 
 class _Told(BaseModel):
     model_config = ConfigDict(frozen=True)
@@ -16,8 +18,19 @@ class Match(_Told):
     """A message that has the id that was asked for."""
 
     uid: int = Field(description="63 bits; names this message and no other")
-    kind: str = Field(description="what the id is to it: uid, message_id, correlation_id or trace_id")
-    time_us: int | None = Field(description="when it was received, where the index of ids says so")
+    kind: str = Field(
+        description="what the id is to it: uid, message_id, correlation_id or trace_id; `found` where there was none"
+    )
+    time_us: int | None = Field(
+        description="when it was received, where the index of ids says so; the time that counted, where it was `found`"
+    )
+
+
+class Name(_Told):
+    """What a message can be asked for by."""
+
+    kind: str = Field(description="message_id, correlation_id or trace_id")
+    id: str
 
 
 class Step(_Told):
@@ -66,6 +79,7 @@ class Message(_Told):
     steps: list[Step] = Field(description="by time")
     copies: list[Copy]
     ended: bool = Field(description="nothing more is to come of it, except as other uids")
+    names: list[Name] = Field([], description="of one that was received: its ids")
 
 
 class Gap(_Told):
@@ -92,14 +106,25 @@ class Journey(_Told):
 class Trace(_Told):
     """What is known of an id."""
 
-    id: str
+    id: str = Field(description="as it was asked for; empty where messages were found by what they have in common")
     journeys: list[Journey] = Field(description="the newest first")
-    more: bool = Field(description="more messages have the id than are told here")
+    more: bool = Field(description="more messages have the id, or have that in common, than are told here")
+    cut_short: bool = Field(False, description="older hours were not searched: it takes too long")
+    damaged: list[str] = Field([], description="files of the record that cannot be read, and were passed over")
     restored: str = Field("", description="what the broker does not know of it since a restore, where that is so")
     trouble: str = Field("", description="why nothing is put on file at the moment, where that is so")
 
 
-def nothing(asked: str, found: Trace) -> str:
+def nothing(asked: str | Sought, found: Trace) -> str:
     """What to say to a person where there are no journeys."""
+    what = (
+        f"of '{asked}'"
+        if isinstance(asked, str)
+        else f"of a message with {asked} in virtual host '{asked.virtual_host}'"
+    )
+    searched = (
+        "; older hours were not searched, it takes too long: --since and --until bound it" if found.cut_short else ""
+    )
+    damaged = f"; {len(found.damaged)} damaged files were passed over: {found.damaged[0]} …" if found.damaged else ""
     why = f"; the record is not filed at the moment: {found.trouble}" if found.trouble else ""
-    return f"nothing is on record of '{asked}'{why}"
+    return f"nothing is on record {what}{searched}{damaged}{why}"

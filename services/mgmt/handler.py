@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable
+from dataclasses import fields
 from typing import Any, TypeVar
 
 import grpc.aio
 
 from services.common.errors import BrokerError, abort
+from services.common.question import Sought
 from services.mgmt.lookup.lookup import LookUp
 from services.mgmt.users import Users
 from services.rpc import mgmt_pb2, mgmt_pb2_grpc
@@ -41,6 +43,11 @@ class Handler(mgmt_pb2_grpc.MgmtServicer):
     async def Trace(self, request: mgmt_pb2.TraceRequest, context: _Context) -> mgmt_pb2.TraceReply:
         wanted = self._look_up.trace(request.id, request.journeys, everything=request.everything)
         trace = await _told(wanted, context)
+        return mgmt_pb2.TraceReply(trace=trace.model_dump_json().encode())
+
+    async def Search(self, request: mgmt_pb2.SearchRequest, context: _Context) -> mgmt_pb2.TraceReply:
+        sought = Sought(**{field.name: getattr(request, field.name) for field in fields(Sought)})
+        trace = await _told(self._look_up.search(sought, request.journeys), context)
         return mgmt_pb2.TraceReply(trace=trace.model_dump_json().encode())
 
 

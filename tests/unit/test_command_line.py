@@ -55,6 +55,7 @@ def test_queue_needs_a_queue_s_name(hopline: CliRunner) -> None:
         ["vhosts", "add", "a"],
         ["vhosts", "delete", "a"],
         ["trace", "order-1"],
+        ["trace", "--queue", "q", "--fate", "expired", "--since", "1h"],
         ["route", "--key", "q"],
         ["store", "backup", "one.backup"],
     ],
@@ -161,10 +162,24 @@ def test_no_such_partition(hopline: CliRunner, command: list[str]) -> None:
     assert (result.exit_code, result.stderr.count("\n")) == (2, 1)
 
 
-@pytest.mark.parametrize("arguments", [[], ["order-1", "--follow", "q"], ["order-1", "--limit", "0"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["order-1", "--follow", "q"],
+        ["order-1", "--limit", "0"],
+        ["order-1", "--queue", "q"],
+        ["--queue", "q", "--follow", "q"],
+        ["--follow", "q", "--since", "1h"],
+        ["--fate", "eaten"],
+        ["--queue", "q", "--since", "soon"],
+    ],
+)
 def test_trace_of_nothing(hopline: CliRunner, arguments: list[str]) -> None:
-    """`hopline trace` wants an id or a queue, and a number of messages that can be told."""
-    assert hopline.invoke(app, ["trace", *arguments]).exit_code == 2
+    """`hopline trace` wants an id, or what messages have in common, or a queue to follow; each as it can be."""
+    result = hopline.invoke(app, ["trace", *arguments])
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "Traceback" not in result.stderr
 
 
 def test_follow_without_a_bus(hopline: CliRunner) -> None:

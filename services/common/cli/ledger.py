@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections import OrderedDict
-from collections.abc import AsyncGenerator, Iterator
-from contextlib import aclosing, suppress
-from dataclasses import asdict, dataclass
-from itertools import repeat
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import asdict
 from math import inf
 
 import structlog
@@ -18,97 +16,16 @@ from rich.text import Text
 
 from services.common.bus.follow import follow
 from services.common.cli.durations import moment
+from services.common.cli.following import Following, Line
 from services.common.cli.steps import COLOURS
 from services.common.clock import monotonic
-from services.common.errors import BrokerError
-from services.common.ledger.reading import Told, rows_of
-from services.common.ledger.stages import NAMES
 from services.common.ledger.stream import SUBJECTS
-from services.common.message import format_named
 from services.common.printable import printable
-from services.rpc.ledger_pb2 import Identified, LedgerBatch
 
-_REMEMBERED = 10_000  # ids of messages, some of which are told of later
 _SHOWN = 3  # ids in a line
 _HELD = 1.0  # seconds in which what belongs together comes from all services
 
 log = structlog.get_logger()
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """A batch of messages at a stage."""
-
-    time_us: int
-    stage: str
-    service: str
-    instance: str
-    queue: str
-    partition: int
-    epoch: int
-    consumer: str
-    attempt: int
-    outcome: str
-    reason: str
-    count: int
-    uids: list[tuple[int, int]]
-    number: int  # of the row in the instance
-
-
-class Following:
-    """Picks a queue's lines out of batches, and remembers which ids messages have."""
-
-    def __init__(self, virtual_host: str, queue: str) -> None:
-        self._virtual_host = virtual_host
-        self._queue = queue
-        self._ids: OrderedDict[int, str] = OrderedDict()
-
-    def lines(self, payload: bytes) -> Iterator[Line]:
-        """Those of a batch; raises DecodeError, IndexError or ValueError for what is none."""
-        batch = LedgerBatch.FromString(payload)
-        for identified in batch.identified:
-            with suppress(BrokerError):  # names are a help, no more
-                self._remember(identified)
-        for told in rows_of(batch):
-            if (told.place.virtual_host, told.place.queue) == (self._virtual_host, self._queue):
-                yield self._line(batch, told)
-
-    def ids_of(self, line: Line) -> list[str]:
-        """What is known by now of what its messages are called."""
-        if not self._ids:
-            return []
-        each = (uid for first, last in line.uids for uid in range(first, last + 1))
-        return [self._ids[uid] for uid in each if uid in self._ids]
-
-    def _line(self, batch: LedgerBatch, told: Told) -> Line:
-        row, place, uids = told
-        return Line(
-            time_us=batch.times_us[row],
-            stage=NAMES[batch.stages[row]] if batch.stages[row] < len(NAMES) else str(batch.stages[row]),
-            service=batch.service,
-            instance=batch.instance,
-            queue=place.queue,
-            partition=place.partition,
-            epoch=place.epoch,
-            consumer=place.consumer,
-            attempt=place.attempt,
-            outcome=batch.words[batch.outcome[row]],
-            reason=batch.words[batch.reason[row]],
-            count=sum(last - first + 1 for first, last in uids),
-            uids=uids,
-            number=batch.first_row + row,
-        )
-
-    def _remember(self, identified: Identified) -> None:
-        format_ = format_named(identified.format)
-        properties = identified.properties
-        each = repeat(properties[0]) if len(properties) == 1 else properties
-        for uid, its in zip(identified.uids, each, strict=False):
-            names = dict(format_.identities(its))
-            if name := names.get("message_id") or names.get("correlation_id"):
-                self._ids[uid] = name
-        while len(self._ids) > _REMEMBERED:
-            self._ids.popitem(last=False)
 
 
 async def show(address: str, following: Following, console: Console, *, as_json: bool) -> None:
@@ -155,7 +72,8 @@ def _lines(following: Following, payload: bytes) -> list[Line]:
 
 
 def _write(lines: list[Line], following: Following, console: Console, *, as_json: bool) -> None:
-    for line in sorted(lines, key=lambda line: (line.time_us, line.number)):
+    fitting = (fits for line in lines if (fits := following.fitting(line)))
+    for line in sorted(fitting, key=lambda line: (line.time_us, line.number)):
         ids = following.ids_of(line)
         if as_json:
             console.out(json.dumps({**asdict(line), "ids": ids}), highlight=False)

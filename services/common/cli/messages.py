@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from services.common.cli.asking import fail, read_bus_address, read_settings, run
 from services.common.cli.talking import on_mgmt
-from services.common.question import MOST_JOURNEYS
+from services.common.clock import epoch_ms
+from services.common.question import FATES, MOST_JOURNEYS, Sought, moment_us
 
 if TYPE_CHECKING:
+    from services.common.clients.mgmt import MgmtClient
+    from services.common.config import Settings
     from services.common.dry_run import DryRun
+    from services.common.trace import Trace
 
 # ruff: noqa: PLC0415 - each command imports what it asks and shows with: it takes time and memory
 
@@ -29,19 +34,37 @@ def trace(
     id: Annotated[  # noqa: A002 - as it is called on the command line
         str, typer.Argument(help="Message id, correlation id, trace id or uid.", show_default=False)
     ] = "",
-    every: Annotated[bool, typer.Option("--all", help="Every message that has the id, of all time.")] = False,
+    queue: Annotated[str, typer.Option(metavar="PATTERN", help="Messages that came to a queue.")] = "",
+    client: Annotated[
+        str,
+        typer.Option(metavar="PATTERN", help="Who published them: what it calls itself, its user, or its connection."),
+    ] = "",
+    consumer: Annotated[str, typer.Option(metavar="PATTERN", help="Who got them: the tag, or as a client.")] = "",
+    key: Annotated[str, typer.Option(metavar="PATTERN", help="Their routing key.")] = "",
+    fate: Annotated[str, typer.Option(metavar="FATE", help=f"What became of them: {', '.join(FATES)}.")] = "",
+    since: Annotated[str, typer.Option(metavar="TIME", help="90s, 15m, 2h or 1d ago, or 2026-11-23T08:00.")] = "",
+    until: Annotated[str, typer.Option(metavar="TIME", help="The same; before it.")] = "",
+    every: Annotated[bool, typer.Option("--all", help="The way of each; of an id's, of all time.")] = False,
     limit: Annotated[int, typer.Option(min=1, max=MOST_JOURNEYS, help="At most so many messages.")] = 10,
-    queue: Annotated[str, typer.Option("--follow", metavar="QUEUE", help="What happens in a queue, live.")] = "",
+    follow: Annotated[str, typer.Option(metavar="QUEUE", help="What happens in a queue, live.")] = "",
     virtual_host: _VirtualHost = "/",
     as_json: Annotated[bool, _JSON] = False,
 ) -> None:
-    """Shows the way of a message, from the ledger: every stage, before and after every dead-lettering."""
-    if bool(id) == bool(queue):
-        fail("an id, or --follow QUEUE: one of them is wanted", status=2)
-    if queue:
-        _follow(virtual_host, queue, as_json=as_json)
+    """Shows the way of a message, from the ledger: every stage, before and after every dead-lettering.
+
+    By an id, or the newest to which all options apply, with * and ? in names. With --follow what happens from now on:
+    --client, --consumer and --key pick those that were published, or sent, since it began.
+    """
+    sought = Sought(virtual_host, follow or queue, client, consumer, key, fate, _moment(since), _moment(until))
+    wanted = [bool(id), bool(sought)]
+    if wanted.count(True) != 1 or (follow and (queue or since or until)):
+        fail("an id, or options that say what messages have in common, or --follow QUEUE with --client, …", status=2)
+    if fault := "" if id else sought.fault():
+        fail(fault, status=2)
+    if follow:
+        _follow(sought, as_json=as_json)
     else:
-        _trace(id, limit, every=every, as_json=as_json)
+        _trace(id or sought, limit, every=every, as_json=as_json)
 
 
 def route(
@@ -79,13 +102,25 @@ def route(
         show(found, stdout_console())
 
 
-def _trace(asked: str, limit: int, *, every: bool, as_json: bool) -> None:
+def _moment(text: str) -> int:
+    try:
+        return moment_us(text, epoch_ms() * 1000) if text else 0
+    except ValueError as error:
+        fail(str(error), status=2)
+
+
+def _trace(asked: str | Sought, limit: int, *, every: bool, as_json: bool) -> None:
     from services.common.cli.console import stdout_console
     from services.common.cli.trace import show
     from services.common.printable import printable_json
     from services.common.trace import nothing
 
-    found = on_mgmt(lambda client: client.trace(asked, limit, everything=every))
+    def ask(client: MgmtClient) -> Coroutine[Any, Any, Trace]:
+        if isinstance(asked, Sought):
+            return client.search(asked, limit)
+        return client.trace(asked, limit, everything=every)
+
+    found = on_mgmt(ask)
     if as_json:
         typer.echo(printable_json(found.model_dump_json(indent=2)))
     elif found.journeys:
@@ -94,15 +129,37 @@ def _trace(asked: str, limit: int, *, every: bool, as_json: bool) -> None:
         fail(nothing(asked, found))
 
 
-def _follow(virtual_host: str, queue: str, *, as_json: bool) -> None:
+def _follow(sought: Sought, *, as_json: bool) -> None:
     from services.common import log
     from services.common.cli.console import stdout_console
-    from services.common.cli.ledger import Following, show
+    from services.common.cli.following import Following
+    from services.common.cli.ledger import show
 
     configured = read_settings()
     address = read_bus_address(configured)
     log.configure("trace", configured.log_format, configured.log_level)
     try:
-        run(show(address, Following(virtual_host, queue), stdout_console(), as_json=as_json), "the event bus")
+        _say_if_away(configured, sought)
+        run(show(address, Following(sought), stdout_console(), as_json=as_json), "the event bus")
     except KeyboardInterrupt:
         raise typer.Exit(0) from None
+
+
+def _say_if_away(settings: Settings, sought: Sought) -> None:
+    """A queue may be declared at any time; who mistyped its name should not wait for it."""
+    from services.common.clients.dry_run import DryRunClient
+    from services.common.errors import NotFound, Unavailable
+    from services.common.printable import printable
+
+    async def there() -> bool:
+        async with DryRunClient(settings.address_of("router")) as client:
+            try:
+                return sought.queue in (await client.route(sought.virtual_host, "", sought.queue, {})).queues
+            except NotFound:
+                return False
+            except Unavailable:  # nobody knows, and the bus may tell all the same
+                return True
+
+    if not any(wild in sought.queue for wild in "*?[") and not run(there()):
+        where = printable(f"queue '{sought.queue}' in virtual host '{sought.virtual_host}'")
+        typer.echo(f"there is no {where} now; lines come when it is declared", err=True)

@@ -28,8 +28,18 @@ def detail(step: Step) -> str:
         parts.append(f"to '{step.target}'")
     if step.attempt > 1:
         parts.append("again")
-    if step.consumer:
-        parts.append(f"consumer {step.consumer}")
+    if who := _consumer(step):
+        parts.append(who)
     if step.count > 1:
         parts.append(f"with {step.count - 1} other{'s' * (step.count > 2)}")
     return ", ".join(part for part in parts if part)
+
+
+def _consumer(step: Step) -> str:
+    """Its tag, and where that is on record who it is: what the application calls itself, and its connection."""
+    if step.stage not in {"delivered", "sent"}:
+        return f"consumer {step.consumer}" if step.consumer else ""
+    tag = f"consumer {step.consumer}" if step.consumer else "basic.get" if step.stage == "sent" else ""
+    by = f"by {step.client}" if step.client else ""
+    connection = f"on connection {step.connection}" if step.stage == "sent" and step.connection else ""
+    return " ".join(part for part in (tag, by, connection) if part)

@@ -27,6 +27,10 @@ def show(trace: Trace, console: Console, *, every: bool) -> None:
         _list(trace, console)
     else:
         _all(trace, console, every=every)
+    if trace.cut_short:
+        _say(console, "older hours were not searched, it takes too long: --since and --until bound it", "yellow")
+    for file in trace.damaged:
+        _say(console, f"passed over, for it is damaged: {file} of the ledger", "red")
     if trace.restored:
         _say(console, f"some of it happened between a backup and its restore: {trace.restored}", "yellow")
     if trace.trouble:
@@ -38,20 +42,21 @@ def _all(trace: Trace, console: Console, *, every: bool) -> None:
         if number:
             console.print()
         _Waterfall(journey, console).show()
-    if every and trace.more:
-        _say(console, "more messages have this id: --limit tells more of them", "yellow")
+    if trace.more and (every or not trace.id):
+        what = "have this id" if trace.id else "fit"
+        _say(console, f"more messages {what}: --limit tells more of them", "yellow")
 
 
 def _list(trace: Trace, console: Console) -> None:
     table = Table(box=None, pad_edge=False)
-    for heading in ("uid", "is its", "time", "exchange", "key", "now"):
+    for heading in ("uid", "is its" if trace.id else "called", "time", "exchange", "key", "now"):
         table.add_column(heading, no_wrap=heading == "uid", overflow="fold")
     for journey in trace.journeys:
         first = next((step for message in journey.messages for step in message.steps), None)
-        time_us = first.time_us if first else journey.match.time_us
+        time_us = journey.match.time_us if journey.match.kind == "found" or not first else first.time_us
         row = (
             journey.match.uid,
-            journey.match.kind.replace("_", " "),
+            journey.match.kind.replace("_", " ") if trace.id else _called(journey),
             moment(time_us) if time_us else None,
             first.exchange if first else None,
             first.routing_key if first else None,
@@ -60,7 +65,13 @@ def _list(trace: Trace, console: Console) -> None:
         table.add_row(*map(cell, row))
     console.print(table)
     older = "; there are older ones" if trace.more else ""
-    _say(console, f"{len(trace.journeys)} messages have this id{older}: ask for a uid, or for --all", "yellow")
+    fit = "have this id" if trace.id else "fit"
+    _say(console, f"{len(trace.journeys)} messages {fit}{older}: ask for a uid, or for --all", "yellow")
+
+
+def _called(journey: Journey) -> str | None:
+    names = {name.kind: name.id for message in journey.messages for name in message.names}
+    return names.get("message_id") or names.get("correlation_id") or names.get("trace_id")
 
 
 class _Waterfall:

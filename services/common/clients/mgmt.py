@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 
 from services.common.clients.calls import Client, result
 from services.common.grpc_channel import connect
+from services.common.question import Sought
 from services.common.trace import Trace
 from services.rpc import mgmt_pb2, mgmt_pb2_grpc
 
@@ -44,4 +46,10 @@ class MgmtClient(Client):
         """The ways of the newest messages that have the id; none where nothing is on record."""
         request = mgmt_pb2.TraceRequest(id=asked, journeys=journeys, everything=everything)
         reply = await result(self._stub.Trace(request, timeout=_LOOK_UP_DEADLINE))
+        return Trace.model_validate_json(reply.trace)
+
+    async def search(self, sought: Sought, journeys: int) -> Trace:
+        """The ways of the newest messages that `sought` applies to; none where nothing is on record."""
+        request = mgmt_pb2.SearchRequest(**asdict(sought), journeys=journeys)
+        reply = await result(self._stub.Search(request, timeout=_LOOK_UP_DEADLINE))
         return Trace.model_validate_json(reply.trace)

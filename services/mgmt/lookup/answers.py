@@ -8,9 +8,11 @@ from pathlib import Path
 import pyarrow as pa
 
 from services.common.clock import Clock
+from services.common.question import Sought
 from services.common.trace import Journey, Match, Trace
 from services.mgmt.lookup.assemble import assemble, begin_of
 from services.mgmt.lookup.database import Database
+from services.mgmt.lookup.finding import find
 from services.mgmt.lookup.search import Search
 from services.mgmt.lookup.way import follow
 
@@ -31,7 +33,27 @@ class Answers:
         self._database.offer(unfiled)
         found, more = self._search.matches(asked, journeys, everything=everything)
         told = [journey for match in found if (journey := self._journey(match, until))]
-        return Trace(id=asked, journeys=told, more=more)
+        return Trace(id=asked, journeys=self._named(told), more=more, damaged=self._database.damaged)
+
+    def search(self, sought: Sought, journeys: int, unfiled: Mapping[str, pa.Table]) -> Trace:
+        """As `LookUp.search`, also from the rows in `unfiled`."""
+        until = self._clock() + _SECONDS
+        self._database.offer(unfiled)
+        found = find(self._database, sought, journeys, lambda: self._clock() >= until)
+        told: list[Journey] = []
+        known: set[int] = set()
+        for uid, time_us in found.uids.items():
+            # What was found as itself, and as what it went on as, has one way.
+            if uid not in known and (journey := self._journey(Match(uid=uid, kind="found", time_us=time_us), until)):
+                told.append(journey)
+                known |= {message.uid for message in journey.messages}
+        return Trace(
+            id="",
+            journeys=self._named(told),
+            more=found.more,
+            cut_short=found.cut_short,
+            damaged=self._database.damaged,
+        )
 
     def interrupt(self) -> None:
         """From any thread: ends `trace`, which raises ResourceError."""
@@ -42,7 +64,29 @@ class Answers:
         self._database.close()
 
     def _journey(self, match: Match, until: float) -> Journey | None:
-        way = follow(self._search, match.uid, match.time_us, lambda: self._clock() >= until)
-        if not way.rows and match.kind == "uid":
+        # Of one that was found it is known when it ended, not when it began.
+        since_us = None if match.kind == "found" else match.time_us
+        way = follow(self._search, match.uid, since_us, lambda: self._clock() >= until)
+        if not way.rows and match.kind in {"uid", "found"}:
             return None
         return assemble(match, way, self._search.gaps(begin_of(way, match)))
+
+    def _named(self, journeys: list[Journey]) -> list[Journey]:
+        received = {
+            message.uid: step.time_us
+            for journey in journeys
+            for message in journey.messages
+            for step in message.steps
+            if step.stage == "received"
+        }
+        names = self._search.names(received)
+        return [
+            journey.model_copy(
+                update={
+                    "messages": [
+                        message.model_copy(update={"names": names.get(message.uid, [])}) for message in journey.messages
+                    ]
+                }
+            )
+            for journey in journeys
+        ]

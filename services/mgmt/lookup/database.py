@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import duckdb
 import pyarrow as pa
@@ -12,7 +13,7 @@ import structlog
 
 from services.common.errors import InternalError, ResourceError, Unavailable
 from services.mgmt.lookup.hours import filed, filed_hours
-from services.mgmt.lookup.spans import Spans
+from services.mgmt.lookup.spans import Span, Spans
 
 log = structlog.get_logger()
 
@@ -21,6 +22,17 @@ _MEMORY = "256MB"
 _ATTEMPTS = 5  # files are merged, and go away, once in an hour
 
 Row = tuple[Any, ...]
+
+
+class Part(NamedTuple):
+    """Rows of a table: of some hours, and those that were offered."""
+
+    table: str
+    columns: str
+    condition: str
+    hours: list[int]
+    having: Sequence[Span] | None = None
+    """Spans of uids; every row that fulfils the condition has one of these between `first_uid` and `last_uid`."""
 
 
 class Database:
@@ -64,25 +76,38 @@ class Database:
         """Rows of these hours, and all that were offered, in no order; a row may come twice.
 
         `having`: the uid that all rows which fulfil the condition have between `first_uid` and `last_uid`.
+        Raises what `ask` does.
+        """
+        spans = None if having is None else [(having, having)]
+        return self.ask("select * from found", {"found": Part(table, columns, condition, hours, spans)}, parameters)
+
+    def ask(self, sql: str, parts: Mapping[str, Part], parameters: Mapping[str, Any]) -> list[Row]:
+        """What `sql` makes of the parts, which it knows by their names.
+
         Raises Unavailable when the files cannot be read, ResourceError when that takes too much or is interrupted,
         InternalError when a file has not the columns that are asked for.
         """
         for _ in range(_ATTEMPTS):
             if self._interrupted:
                 raise ResourceError("the look-up was broken off")
-            files = self._files(table, hours)
-            chosen = files if having is None else self._spans.with_uid(files, having)
+            files = self._files(parts)
+            chosen = {name: self._spans.with_any(files[name], part.having) for name, part in parts.items()}
             try:
-                rows = self._read(table, columns, condition, parameters, chosen)
-            except (duckdb.IOException, duckdb.InvalidInputException) as failure:
-                self._set_aside(chosen, failure)
-                continue
+                rows = self._read(sql, parts, parameters, chosen)
             except duckdb.Error as failure:
-                raise InternalError(f"the ledger cannot be asked: {str(failure).splitlines()[0]}") from failure
+                if not _is_the_file_s(failure):
+                    raise InternalError(f"the ledger cannot be asked: {str(failure).splitlines()[0]}") from failure
+                self._set_aside(parts, parameters, chosen)
+                continue
             # While files are replaced, for a moment there is less to be seen than there is.
-            if self._files(table, hours) == files:
+            if self._files(parts) == files:
                 return rows
         raise Unavailable("the ledger's files cannot be read, or change too fast; see the log")
+
+    @property
+    def damaged(self) -> list[str]:
+        """Files that are there and could not be read, by name below the folder: they are passed over."""
+        return sorted(str(Path(path).relative_to(self._folder)) for path in self._unreadable)
 
     def interrupt(self) -> None:
         """Ends the `select` that is under way, and those that follow until rows are offered again."""
@@ -93,38 +118,56 @@ class Database:
         """Frees what it holds."""
         self._connection.close()
 
-    def _files(self, table: str, hours: list[int]) -> list[str]:
-        return sorted(set(filed(self._folder / table, hours)) - self._unreadable)
+    def _files(self, parts: Mapping[str, Part]) -> dict[str, list[str]]:
+        return {
+            name: sorted(set(filed(self._folder / part.table, part.hours)) - self._unreadable)
+            for name, part in parts.items()
+        }
 
     def _read(
-        self, table: str, columns: str, condition: str, parameters: Mapping[str, Any], files: list[str]
+        self, sql: str, parts: Mapping[str, Part], parameters: Mapping[str, Any], files: Mapping[str, list[str]]
     ) -> list[Row]:
-        sql = " union all ".join(
-            f"(select {columns} from {source} where {condition})"  # noqa: S608 - none of it comes from outside
-            for source in self._sources(table, files)
+        if not all(files[name] or part.table in self._offered for name, part in parts.items()):
+            return []  # of nothing nothing comes: parts are joined, and their rows are wanted
+        known = ", ".join(f"{name} as ({self._rows(name, part, files[name])})" for name, part in parts.items())
+        patterns = {f"files_{name}": [_pattern(path) for path in its] for name, its in files.items() if its}
+        return self._run(f"with {known} {sql}", {**parameters, **patterns})
+
+    def _rows(self, name: str, part: Part, files: list[str]) -> str:
+        sources = [_FILES.format(name)] if files else []
+        sources += [f"unfiled_{part.table}"] if part.table in self._offered else []
+        return " union all ".join(
+            f"(select {part.columns} from {source} where {part.condition})"  # noqa: S608 - none of it comes from outside
+            for source in sources
         )
-        patterns = {"files": [_pattern(path) for path in files]} if files else {}
-        return self._run(sql, {**parameters, **patterns}) if sql else []
 
     def _run(self, sql: str, parameters: Mapping[str, Any]) -> list[Row]:
+        used = set(_PARAMETERS.findall(sql))  # DuckDB takes no others
         try:
-            return self._connection.execute(sql, dict(parameters)).fetchall()
+            given = {name: value for name, value in parameters.items() if name in used}
+            return self._connection.execute(sql, given).fetchall()
         except (duckdb.OutOfMemoryException, duckdb.InterruptException) as failure:
             raise ResourceError(f"the look-up takes too much: {str(failure).splitlines()[0]}") from failure
 
-    def _sources(self, table: str, files: list[str]) -> list[str]:
-        unfiled = [f"unfiled_{table}"] if table in self._offered else []
-        return [*([_FILES] if files else []), *unfiled]
-
-    def _set_aside(self, files: list[str], failure: duckdb.Error) -> None:
+    def _set_aside(
+        self,
+        parts: Mapping[str, Part],
+        parameters: Mapping[str, Any],
+        files: Mapping[str, list[str]],
+    ) -> None:
         """Files that are gone are not listed again; one that is damaged must not hide all others."""
-        for file in files:
-            try:
-                self._connection.execute("select count(*) from parquet_file_metadata($file)", {"file": _pattern(file)})
-            except duckdb.Error:
-                if Path(file).exists():
-                    self._unreadable.add(file)
-                    log.warning("a file of the ledger is damaged", file=file, reason=str(failure))
+        for name, part in parts.items():
+            for file in files[name]:
+                try:
+                    self._read(_WHOLE.format(name), {name: part}, parameters, {name: [file]})
+                except duckdb.Error as failure:
+                    if _is_the_file_s(failure) and Path(file).exists():
+                        self._unreadable.add(file)
+                        log.warning(
+                            "a file of the ledger is damaged and passed over: delete it, or restore it",
+                            file=file,
+                            reason=str(failure).splitlines()[0],
+                        )
 
     def _confine(self) -> None:
         run = self._connection.execute
@@ -139,9 +182,16 @@ class Database:
         run("set lock_configuration = true")
 
 
-# By name: what a later version adds is missing in older files.
-_FILES = "read_parquet($files, union_by_name = true, hive_partitioning = false)"
+def _is_the_file_s(failure: duckdb.Error) -> bool:
+    """Whether it is gone or damaged; what Thrift and decompression find has no class of its own."""
+    return isinstance(failure, (duckdb.IOException, duckdb.InvalidInputException)) or type(failure) is duckdb.Error
 
+
+# By name: what a later version adds is missing in older files.
+_FILES = "read_parquet($files_{}, union_by_name = true, hive_partitioning = false)"
+
+_WHOLE = "select max(hash({0})) from {0}"  # every column of every row is read
+_PARAMETERS = re.compile(r"\$(\w+)")
 
 _PATTERNS = str.maketrans({character: f"[{character}]" for character in "*?["})
 

@@ -8,12 +8,12 @@ from datetime import UTC, datetime
 from itertools import groupby
 from pathlib import Path
 
-_HOUR_US = 3_600_000_000
+HOUR_US = 3_600_000_000
 
 
 def hour_of(time_us: int) -> int:
     """Hours since the Unix epoch."""
-    return time_us // _HOUR_US
+    return time_us // HOUR_US
 
 
 def filed_hours(table: Path) -> list[int]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from services.common.clock import Clock, monotonic
 from services.common.errors import ResourceError, SyntaxFault
-from services.common.question import LONGEST_ID, MOST_JOURNEYS
+from services.common.question import LONGEST_ID, MOST_JOURNEYS, Sought
 from services.common.restored import Restored
 from services.common.trace import Trace
 from services.mgmt.lookup.undone import undone
@@ -27,6 +27,8 @@ _T = TypeVar("_T")
 
 Unfiled: TypeAlias = "Callable[[], Mapping[str, pa.Table]]"
 """Rows that are not in files yet, by table; called in the event loop."""
+
+_Question: TypeAlias = "Callable[[Answers, Mapping[str, pa.Table]], Trace]"
 
 
 def nothing_unfiled() -> Mapping[str, pa.Table]:
@@ -64,19 +66,15 @@ class LookUp:
         """
         if not 0 < len(asked) <= LONGEST_ID or not 0 < journeys <= MOST_JOURNEYS:
             raise SyntaxFault(f"an id has 1 to {LONGEST_ID} characters; 1 to {MOST_JOURNEYS} journeys are told")
-        if self._waiting >= _MOST_WAITING:
-            raise ResourceError("too many look-ups at a time; try again")
-        self._waiting += 1
-        try:
-            async with self._turn:
-                if self._answers is None:
-                    self._answers = await self._in_thread(self._open)
-                trace = await self._bounded(self._answers, asked, journeys, everything)
-        finally:
-            self._waiting -= 1
-        restored = self._restored()
-        told = str(restored) if undone(trace.journeys, restored) else ""
-        return trace.model_copy(update={"trouble": self._trouble(), "restored": told})
+        return await self._asked(lambda answers, unfiled: answers.trace(asked, journeys, everything, unfiled))
+
+    async def search(self, sought: Sought, journeys: int = 1) -> Trace:
+        """The ways of the newest messages that `sought` applies to; raises as `trace` does."""
+        if fault := sought.fault():
+            raise SyntaxFault(fault)
+        if not 0 < journeys <= MOST_JOURNEYS:
+            raise SyntaxFault(f"1 to {MOST_JOURNEYS} journeys are told")
+        return await self._asked(lambda answers, unfiled: answers.search(sought, journeys, unfiled))
 
     async def stop(self) -> None:
         """Breaks off what is under way."""
@@ -85,10 +83,25 @@ class LookUp:
         if self._answers:
             self._answers.close()
 
-    async def _bounded(self, answers: Answers, asked: str, journeys: int, everything: bool) -> Trace:
+    async def _asked(self, question: _Question) -> Trace:
+        if self._waiting >= _MOST_WAITING:
+            raise ResourceError("too many look-ups at a time; try again")
+        self._waiting += 1
+        try:
+            async with self._turn:
+                if self._answers is None:
+                    self._answers = await self._in_thread(self._open)
+                trace = await self._bounded(self._answers, question)
+        finally:
+            self._waiting -= 1
+        restored = self._restored()
+        told = str(restored) if undone(trace.journeys, restored) else ""
+        return trace.model_copy(update={"trouble": self._trouble(), "restored": told})
+
+    async def _bounded(self, answers: Answers, question: _Question) -> Trace:
         # Taken before the files are listed: what is filed meanwhile is found twice rather than never.
         unfiled = self._unfiled()
-        work = self._in_thread(answers.trace, asked, journeys, everything, unfiled)
+        work = self._in_thread(question, answers, unfiled)
         try:
             async with asyncio.timeout(_HARD_SECONDS):
                 return await asyncio.shield(work)

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import NamedTuple
 
-from services.common.trace import Gap, Match
+from services.common.trace import Gap, Match, Name
 from services.common.uid import SEQUENCE_BITS
 from services.mgmt.lookup.database import Database
-from services.mgmt.lookup.hours import hour_of, windows
+from services.mgmt.lookup.hours import HOUR_US, hour_of, windows
 from services.mgmt.lookup.stage_row import COLUMNS, StageRow
 
-HOUR_US = 3_600_000_000
 _WINDOW = 24  # hours that are searched together: whoever asks mostly asks about today
 _SLACK_US = HOUR_US  # by which clocks may differ, and a row of a batch be older than its consequences
 
@@ -75,6 +75,20 @@ class Search:
         hours = [hour for hour in self._database.hours("stages") if begin <= hour <= end]
         rows = self._database.select("stages", COLUMNS, _LEADS_TO, {"uid": uid}, hours)
         return _tidy([StageRow(*row) for row in rows])
+
+    def names(self, received: Mapping[int, int]) -> dict[int, list[Name]]:
+        """What messages are called that were received at these times."""
+        if not received:
+            return {}
+        near = {hour_of(time_us + slack) for time_us in received.values() for slack in (-_SLACK_US, 0, _SLACK_US)}
+        hours = [hour for hour in self._database.hours("ids") if hour in near]
+        # Each by itself: a list to be searched for each row takes ten times as long.
+        condition = " or ".join(f"(first_uid <= {uid:d} and last_uid >= {uid:d})" for uid in received)
+        rows = self._database.select("ids", "kind, id, first_uid, last_uid", condition, {}, hours)
+        return {
+            uid: [Name(kind=kind, id=name) for kind, name, first, last in sorted(set(rows)) if first <= uid <= last]
+            for uid in received
+        }
 
     def gaps(self, since_us: int) -> list[Gap]:
         """Those that were noticed later than that, by time."""

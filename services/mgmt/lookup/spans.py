@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -23,9 +23,14 @@ class Spans:
     def __init__(self) -> None:
         self._known: dict[str, list[Span]] = {}
 
-    def with_uid(self, files: Iterable[str], uid: int) -> list[str]:
-        """Those that can have it; also those that cannot be read, for whoever reads them will say why."""
-        return [path for path in files if any(first <= uid <= last for first, last in self._spans(path))]
+    def with_any(self, files: list[str], uids: Sequence[Span] | None) -> list[str]:
+        """Those that can have some of `uids`; also those that cannot be read, for whoever reads them will say why.
+
+        All of them where `uids` is None.
+        """
+        if uids is None:
+            return files
+        return [path for path in files if any(_meet(span, some) for span in self._spans(path) for some in uids)]
 
     def _spans(self, path: str) -> list[Span]:
         if (spans := self._known.get(path)) is None:
@@ -37,6 +42,10 @@ class Spans:
                 self._known.clear()
             self._known[path] = spans
         return spans
+
+
+def _meet(one: Span, other: Span) -> bool:
+    return one[0] <= other[1] and other[0] <= one[1]
 
 
 def _read(footer: Any) -> Iterator[Span]:  # noqa: ANN401 - pyarrow has no types

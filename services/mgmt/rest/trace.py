@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from datetime import UTC
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
 from fastapi import Path as InPath
 
-from services.common.errors import NotFound
-from services.common.question import LONGEST_ID, MOST_JOURNEYS
+from services.common.clock import epoch_ms
+from services.common.errors import NotFound, SyntaxFault
+from services.common.question import FATES, LONGEST_ID, LONGEST_PATTERN, MOST_JOURNEYS, Sought, moment_us
 from services.common.trace import Trace, nothing
 from services.mgmt.lookup.lookup import LookUp
 from services.mgmt.rest.failures import documented
+
+_WHEN = (
+    "90s, 15m, 2h or 1d ago, or ISO 8601, in UTC unless it says otherwise: when its fate was, where that is asked for, "
+    "else its delivery, where a consumer is, else its publish"
+)
+
+
+def _pattern(description: str) -> Any:  # noqa: ANN401 - as FastAPI's
+    return Query(max_length=LONGEST_PATTERN, description=f"{description}; with * and ?")
 
 
 def trace_routes(look_up: LookUp) -> APIRouter:
@@ -29,7 +40,34 @@ def trace_routes(look_up: LookUp) -> APIRouter:
         """Every stage of every message that has the id, before and after every dead-lettering."""
         return await found(look_up, id, journeys, everything=everything)
 
+    @router.get("/trace", responses=documented(400, 404, 503), summary="Which messages have something in common")
+    async def search(
+        vhost: Annotated[str, Query(max_length=LONGEST_PATTERN, description="virtual host")] = "/",
+        queue: Annotated[str, _pattern("queue")] = "",
+        client: Annotated[str, _pattern("who published it: what it calls itself, its user, or its connection")] = "",
+        consumer: Annotated[str, _pattern("who got it: the tag, or as `client`")] = "",
+        key: Annotated[str, _pattern("routing key")] = "",
+        fate: Annotated[str, Query(description=f"one of {', '.join(FATES)}")] = "",
+        since: Annotated[str, Query(description=_WHEN)] = "",
+        until: Annotated[str, Query(description="the same; before it")] = "",
+        journeys: Annotated[int, Query(ge=1, le=MOST_JOURNEYS, description="at most so many messages")] = 10,
+    ) -> Trace:
+        """The newest messages to which all of it applies, each with its whole way."""
+        times = {"since_us": _moment(since), "until_us": _moment(until)}
+        sought = Sought(vhost, queue, client, consumer, key, fate, **times)
+        trace = await look_up.search(sought, journeys)
+        if not trace.journeys:
+            raise NotFound(nothing(sought, trace))
+        return trace
+
     return router
+
+
+def _moment(text: str) -> int:
+    try:
+        return moment_us(text, epoch_ms() * 1000, UTC) if text else 0
+    except ValueError as error:
+        raise SyntaxFault(str(error)) from None
 
 
 async def found(look_up: LookUp, asked: str, journeys: int, *, everything: bool) -> Trace:

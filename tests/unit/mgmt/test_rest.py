@@ -9,6 +9,7 @@ from services.common.attempts import OF_USER_THERE
 from services.common.clients.mgmt import MgmtClient
 from services.common.config import Settings
 from services.common.errors import SyntaxFault
+from services.common.question import Sought
 from services.common.trace import Trace, nothing
 from services.common.users import User
 from services.mgmt.service import Service
@@ -37,6 +38,26 @@ async def test_trace(get: Get, ledger: LedgerFiles, asked: str) -> None:
     trace = Trace.model_validate(body)
     assert trace.id == asked
     assert [step.stage for step in trace.journeys[0].messages[0].steps] == ["received", "routed"]
+
+
+@pytest.mark.parametrize("query", ["queue=q", "queue=*&key=&journeys=1", "queue=q&since=2026-08-21T12:00&until=0s"])
+async def test_search(get: Get, ledger: LedgerFiles, query: str) -> None:
+    """GET /api/trace answers with the ways of messages that have in common what the query says."""
+    status, body, _ = await get(f"/api/trace?{query}")
+    assert status == 200
+    [journey] = Trace.model_validate(body).journeys
+    assert (journey.match.uid, journey.match.kind) == (uid(1), "found")
+    assert "order-1" in {name.id for name in journey.messages[0].names}
+
+
+@pytest.mark.parametrize(
+    ("query", "status"),
+    [("", 400), ("fate=eaten", 400), ("since=soon&queue=q", 400), ("queue=q&journeys=0", 400), ("queue=none", 404)],
+)
+async def test_bad_search(get: Get, ledger: LedgerFiles, query: str, status: int) -> None:
+    """What is wrong with a query is said; what nothing fits is not found."""
+    answer, body, _ = await get(f"/api/trace?{query}")
+    assert (answer, bool(body["reason"])) == (status, True)
 
 
 @pytest.mark.parametrize("asked", ["none", "'; DROP TABLE ids; --", "*", "-1", "%00", "..%2F..%2Fetc%2Fpasswd"])
@@ -131,5 +152,9 @@ async def test_over_grpc(client: MgmtClient, ledger: LedgerFiles) -> None:
     trace = await client.trace("order-1", 1)
     assert [journey.match.uid for journey in trace.journeys] == [uid(1)]
     assert (await client.trace("none", 1)).journeys == []
+    found = await client.search(Sought(queue="q"), 1)
+    assert [journey.match.uid for journey in found.journeys] == [uid(1)]
+    with pytest.raises(SyntaxFault):
+        await client.search(Sought(), 1)
     with pytest.raises(SyntaxFault):
         await client.trace("order-1", 0)

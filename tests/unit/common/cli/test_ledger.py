@@ -9,11 +9,15 @@ import pytest
 from rich.console import Console
 
 from services.common.bus.follow import Told
+from services.common.cli import following as picking
 from services.common.cli import ledger
-from services.common.cli.ledger import Following, text
+from services.common.cli.following import Following
+from services.common.cli.ledger import text
 from services.common.ledger.encoding import Draft, Identified, Row, ranges_of
 from services.common.ledger.place import Place
+from services.common.question import Sought
 from services.rpc.ledger_pb2 import DELIVERED, RECEIVED, ROUTED, SETTLED, LedgerBatch
+from services.rpc.ledger_pb2 import SENT as SENT_STAGE
 
 TAKEN = Place(virtual_host="/", exchange="e", routing_key="k")
 WORK = Place(virtual_host="/", queue="work", partition=7, epoch=3, consumer="[c1]", attempt=2)
@@ -40,7 +44,7 @@ def _named(*names: str) -> Identified:
 
 def test_one_queue() -> None:
     """Of all that is told, the stages of the queue are picked, of its own virtual host alone."""
-    following = Following("/", "work")
+    following = Following(Sought("/", "work"))
     lines = list(
         following.lines(
             _payload(
@@ -60,7 +64,7 @@ def test_one_queue() -> None:
 
 def test_ids() -> None:
     """Messages are called by the ids that were told when they were received."""
-    following = Following("/", "work")
+    following = Following(Sought("/", "work"))
     received = _payload(_row(RECEIVED, TAKEN, [1, 2]), identified=[_named("order-1", "order-2")])
     assert list(following.lines(received)) == []
     [line] = following.lines(_payload(_row(DELIVERED, WORK, [1, 2, 3])))
@@ -69,7 +73,7 @@ def test_ids() -> None:
 
 def test_one_id_for_all() -> None:
     """Properties that are told once are those of every message."""
-    following = Following("/", "work")
+    following = Following(Sought("/", "work"))
     shared = Identified("amqp-0-9", [1, 2], _named("same").properties)
     list(following.lines(_payload(_row(RECEIVED, TAKEN, [1, 2]), identified=[shared])))
     [line] = following.lines(_payload(_row(DELIVERED, WORK, [2])))
@@ -78,8 +82,8 @@ def test_one_id_for_all() -> None:
 
 def test_ids_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     """Only so many ids are remembered: the newest."""
-    monkeypatch.setattr(ledger, "_REMEMBERED", 2)
-    following = Following("/", "work")
+    monkeypatch.setattr(picking, "_REMEMBERED", 2)
+    following = Following(Sought("/", "work"))
     list(following.lines(_payload(_row(RECEIVED, TAKEN, [1]), identified=[_named("a", "b", "c")])))
     [line] = following.lines(_payload(_row(DELIVERED, WORK, [1, 2, 3])))
     assert following.ids_of(line) == ["b", "c"]
@@ -87,7 +91,7 @@ def test_ids_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_text() -> None:
     """A line says which stage, of which messages, how, and who says so; names are shown as they are."""
-    following = Following("/", "work")
+    following = Following(Sought("/", "work"))
     names = ["[red]", "b", "c", "d"]
     list(following.lines(_payload(_row(RECEIVED, TAKEN, [1]), identified=[_named(*names)])))
     [many, one] = following.lines(
@@ -122,7 +126,7 @@ async def test_show(told: list[bytes], as_json: bool) -> None:
     told += [_payload(_row(DELIVERED, WORK, [1]), identified=[each]) for each in (unknown, broken)]
     told.append(_payload(_row(DELIVERED, WORK, [7, 8])))
     written = io.StringIO()
-    await ledger.show("", Following("/", "work"), Console(file=written, width=200), as_json=as_json)
+    await ledger.show("", Following(Sought("/", "work")), Console(file=written, width=200), as_json=as_json)
     first, _, last = written.getvalue().splitlines()
     if as_json:
         assert (json.loads(first)["ids"], json.loads(last)["uids"]) == ([], [[7, 8]])
@@ -138,7 +142,7 @@ async def test_sorted(told: list[bytes]) -> None:
         _payload(_row(DELIVERED, WORK, [1]), identified=[_named("order-1")]),
     ]
     written = io.StringIO()
-    await ledger.show("", Following("/", "work"), Console(file=written, width=200), as_json=True)
+    await ledger.show("", Following(Sought("/", "work")), Console(file=written, width=200), as_json=True)
     lines = [json.loads(line) for line in written.getvalue().splitlines()]
     assert [(line["stage"], line["ids"]) for line in lines] == [("delivered", ["order-1"]), ("settled", ["order-1"])]
 
@@ -155,7 +159,7 @@ async def test_written_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
                 await asyncio.sleep(0.01)
 
     monkeypatch.setattr(ledger, "follow", follow)
-    await ledger.show("", Following("/", "work"), Console(file=written, width=200), as_json=False)
+    await ledger.show("", Following(Sought("/", "work")), Console(file=written, width=200), as_json=False)
     assert written.getvalue().count("\n") == 1
 
 
@@ -173,8 +177,50 @@ async def test_ends_at_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None:
             left.set()
 
     monkeypatch.setattr(ledger, "follow", follow)
-    showing = asyncio.create_task(ledger.show("", Following("/", "work"), Console(file=io.StringIO()), as_json=False))
+    showing = asyncio.create_task(
+        ledger.show("", Following(Sought("/", "work")), Console(file=io.StringIO()), as_json=False)
+    )
     await followed.wait()
     showing.cancel()
     await asyncio.gather(showing, return_exceptions=True)
     assert left.is_set()
+
+
+PUBLISHED = Place(virtual_host="/", exchange="e", routing_key="eu.new", client="shop", connection="5.1")
+SENT = Place(virtual_host="/", queue="work", connection="6.2", client="desk", consumer="[c1]")
+
+
+@pytest.mark.parametrize(
+    ("sought", "fitting"),
+    [
+        (Sought("/", "work"), [(1, 4)]),
+        (Sought("/", "w*", client="sho?"), [(1, 1), (2, 2)]),
+        (Sought("/", "work", client="5.1", key="eu.*"), [(1, 1), (2, 2)]),
+        (Sought("/", "work", key="us.*"), None),
+        (Sought("/", "work", consumer="desk"), [(2, 2), (3, 3)]),
+        (Sought("/", "work", consumer="6.2", client="shop"), [(2, 2)]),
+        (Sought("/", "work", fate="rejected"), [(1, 4)]),
+        (Sought("/", "work", fate="accepted"), None),
+        (Sought("/", "wor"), None),
+    ],
+)
+def test_fitting(sought: Sought, fitting: list[tuple[int, int]] | None) -> None:
+    """Of what happens in a queue, that is told which happens to messages that fit, whoever told of these later."""
+    following = Following(sought)
+    here = Place(virtual_host="/", queue="work")
+    lines = list(following.lines(_payload(_row(SETTLED, here, [1, 2, 3, 4], "rejected"))))
+    list(following.lines(_payload(_row(RECEIVED, PUBLISHED, [1, 2]))))
+    list(following.lines(_payload(_row(SENT_STAGE, SENT, [2, 3]))))
+    [line] = map(following.fitting, lines) if lines else [None]
+    assert (line and line.uids) == fitting
+
+
+def test_fitting_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of messages that fit only so many are remembered: the newest."""
+    monkeypatch.setattr(picking, "_FITTING", 2)
+    following = Following(Sought("/", "work", client="shop"))
+    list(following.lines(_payload(_row(RECEIVED, PUBLISHED, [1, 2, 3]))))
+    [line] = following.lines(_payload(_row(DELIVERED, WORK, [1, 2, 3])))
+    fitting = following.fitting(line)
+    assert fitting
+    assert (fitting.uids, fitting.count) == ([(2, 2), (3, 3)], 2)

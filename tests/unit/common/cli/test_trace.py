@@ -7,8 +7,9 @@ import pytest
 from rich.console import Console
 
 from services.common.cli.durations import duration
+from services.common.cli.steps import detail
 from services.common.cli.trace import show
-from services.common.trace import Copy, Gap, Journey, Match, Message, Step, Trace
+from services.common.trace import Copy, Gap, Journey, Match, Message, Name, Step, Trace
 
 NOON = 1_787_313_600_000_000
 
@@ -161,6 +162,39 @@ def test_several() -> None:
     every = _shown(*journeys, every=True, more=True)
     assert len([line for line in every if "published" in line]) == 2
     assert every[-1] == "more messages have this id: --limit tells more of them"
+
+
+def test_found() -> None:
+    """What was found by what it has in common is listed by what it is called, with what was passed over."""
+    message = _message(8, RECEIVED).model_copy(update={"names": [Name(kind="message_id", id="order-8")]})
+    found = [
+        _journey(message).model_copy(update={"match": Match(uid=8, kind="found", time_us=NOON)}),
+        _journey(REJECTED, FAILED),
+    ]
+    trace = Trace(id="", journeys=found, more=True, cut_short=True, damaged=["stages/a.parquet"])
+    console = Console(width=160, file=io.StringIO(), record=True)
+    show(trace, console, every=False)
+    lines = console.export_text().splitlines()
+    assert lines[1].split()[:2] == ["8", "order-8"]
+    assert lines[-3:] == [
+        "2 messages fit; there are older ones: ask for a uid, or for --all",
+        "older hours were not searched, it takes too long: --since and --until bound it",
+        "passed over, for it is damaged: stages/a.parquet of the ledger",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("step", "who"),
+    [
+        (_step("sent", 1, consumer="c1", client="desk", connection="6.2"), "consumer c1 by desk on connection 6.2"),
+        (_step("sent", 1, client="desk", connection="6.2"), "basic.get by desk on connection 6.2"),
+        (_step("delivered", 1, consumer="c1", connection="6.2"), "consumer c1"),
+        (_step("received", 1, client="desk", connection="6.2"), ""),
+    ],
+)
+def test_who_got_it(step: Step, who: str) -> None:
+    """Who consumed a message is told with what it is on record, also where it took the message by a get."""
+    assert detail(step) == who
 
 
 def test_markup_is_text() -> None:

@@ -2,8 +2,10 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 import duckdb
+import pyarrow.parquet as pq
 import pytest
 
 from services.common.errors import InternalError, Unavailable
@@ -110,6 +112,30 @@ def test_damaged_file(ledger: LedgerFiles) -> None:
     path.with_name("b.parquet").write_bytes(b"PAR1" + bytes(100))
     path.with_name("c.parquet").write_bytes(b"")
     assert _uids(Database(ledger.folder)) == [uid(1)]
+
+
+@pytest.mark.parametrize("column", ["first_uid", "uids", "stage"])
+def test_damaged_page(ledger: LedgerFiles, column: str) -> None:
+    """A file that is damaged inside, where its footer does not show it, hides no other, and is named."""
+    for number in (1, 2):
+        ledger.stage("received", uid(number))
+        ledger.file(f"{number}.parquet")
+    [path] = (ledger.folder / "stages").rglob("2.parquet")
+    [chunk] = [chunk for chunk in _chunks(path) if chunk.path_in_schema.partition(".")[0] == column][:1]
+    whole = bytearray(path.read_bytes())
+    begin = chunk.dictionary_page_offset or chunk.data_page_offset
+    whole[begin : begin + chunk.total_compressed_size] = b"\xff" * chunk.total_compressed_size
+    path.write_bytes(whole)
+    opened = Database(ledger.folder)
+    opened.offer({})
+    rows = opened.select("stages", "first_uid, uids, stage", "first_uid > 0", {}, opened.hours("stages"))
+    assert [row[0] for row in rows] == [uid(1)]
+    assert opened.damaged == [str(path.relative_to(ledger.folder))]
+
+
+def _chunks(path: Path) -> list[Any]:
+    group = pq.read_metadata(path).row_group(0)
+    return [group.column(number) for number in range(group.num_columns)]
 
 
 def test_never_to_be_read(ledger: LedgerFiles, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,136 @@
+"""What `hopline trace --follow` picks out of what the ledger is told: lines of a queue, of messages that fit."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from itertools import repeat
+
+from services.common.errors import BrokerError
+from services.common.ledger.reading import Told, rows_of
+from services.common.ledger.stages import NAMES
+from services.common.message import format_named
+from services.common.question import FATES, Sought, fits
+from services.rpc.ledger_pb2 import Identified, LedgerBatch
+
+_REMEMBERED = 10_000  # ids of messages, some of which are told of later
+_FITTING = 100_000  # messages that fit, for what is told of them later
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A batch of messages at a stage."""
+
+    time_us: int
+    stage: str
+    service: str
+    instance: str
+    queue: str
+    partition: int
+    epoch: int
+    consumer: str
+    attempt: int
+    outcome: str
+    reason: str
+    count: int
+    uids: list[tuple[int, int]]
+    number: int  # of the row in the instance
+
+
+class Following:
+    """Picks lines out of batches, and remembers which ids messages have, and which messages fit.
+
+    Who published a message and with which key is told when it is received, to whom it went when it is sent: by other
+    services than what happens in its queue. So `fitting` is asked some time after `lines`.
+    """
+
+    def __init__(self, sought: Sought) -> None:
+        """`sought.queue` is a pattern, as the rest; times do not matter."""
+        self._sought = sought
+        self._ids: OrderedDict[int, str] = OrderedDict()
+        self._published: OrderedDict[int, None] | None = OrderedDict() if sought.client or sought.key else None
+        self._sent: OrderedDict[int, None] | None = OrderedDict() if sought.consumer else None
+
+    def lines(self, payload: bytes) -> Iterator[Line]:
+        """Those of a batch; raises DecodeError, IndexError or ValueError for what is none."""
+        batch = LedgerBatch.FromString(payload)
+        for identified in batch.identified:
+            with suppress(BrokerError):  # names are a help, no more
+                self._remember(identified)
+        for told in rows_of(batch):
+            if told.place.virtual_host != self._sought.virtual_host:
+                continue
+            self._note(batch, told)
+            if fits(told.place.queue, self._sought.queue):
+                yield self._line(batch, told)
+
+    def fitting(self, line: Line) -> Line | None:
+        """The line with those of its messages that fit, as far as is known by now."""
+        if self._sought.fate and (line.stage, line.outcome) != FATES[self._sought.fate]:
+            return None
+        known = [uids for uids in (self._published, self._sent) if uids is not None]
+        if not known:
+            return line
+        uids = [uid for uid in _each(line) if all(uid in some for some in known)]
+        return replace(line, uids=[(uid, uid) for uid in uids], count=len(uids)) if uids else None
+
+    def ids_of(self, line: Line) -> list[str]:
+        """What is known by now of what its messages are called."""
+        if not self._ids:
+            return []
+        return [self._ids[uid] for uid in _each(line) if uid in self._ids]
+
+    def _note(self, batch: LedgerBatch, told: Told) -> None:
+        row, place, uids = told
+        stage = NAMES[batch.stages[row]] if batch.stages[row] < len(NAMES) else ""
+        sought = self._sought
+        if self._published is not None and stage in {"received", "routed"}:
+            by = not sought.client or any(fits(name, sought.client) for name in (place.client, place.connection))
+            if by and fits(place.routing_key, sought.key):
+                _keep(self._published, uids)
+        to = (place.consumer, place.client, place.connection)
+        if self._sent is not None and stage == "sent" and any(fits(name, sought.consumer) for name in to):
+            _keep(self._sent, uids)
+
+    def _line(self, batch: LedgerBatch, told: Told) -> Line:
+        row, place, uids = told
+        return Line(
+            time_us=batch.times_us[row],
+            stage=NAMES[batch.stages[row]] if batch.stages[row] < len(NAMES) else str(batch.stages[row]),
+            service=batch.service,
+            instance=batch.instance,
+            queue=place.queue,
+            partition=place.partition,
+            epoch=place.epoch,
+            consumer=place.consumer,
+            attempt=place.attempt,
+            outcome=batch.words[batch.outcome[row]],
+            reason=batch.words[batch.reason[row]],
+            count=sum(last - first + 1 for first, last in uids),
+            uids=uids,
+            number=batch.first_row + row,
+        )
+
+    def _remember(self, identified: Identified) -> None:
+        format_ = format_named(identified.format)
+        properties = identified.properties
+        each = repeat(properties[0]) if len(properties) == 1 else properties
+        for uid, its in zip(identified.uids, each, strict=False):
+            names = dict(format_.identities(its))
+            if name := names.get("message_id") or names.get("correlation_id"):
+                self._ids[uid] = name
+        while len(self._ids) > _REMEMBERED:
+            self._ids.popitem(last=False)
+
+
+def _each(line: Line) -> Iterator[int]:
+    return (uid for first, last in line.uids for uid in range(first, last + 1))
+
+
+def _keep(kept: OrderedDict[int, None], uids: Iterable[tuple[int, int]]) -> None:
+    for first, last in uids:
+        kept.update(dict.fromkeys(range(first, last + 1)))
+    while len(kept) > _FITTING:
+        kept.popitem(last=False)

@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from services.common.question import FATES, Sought, moment_us
+
+NOW = int(datetime(2026, 8, 21, 12, 30, tzinfo=UTC).timestamp()) * 1_000_000
+MINUTE = 60_000_000
+
+
+@pytest.mark.parametrize(
+    ("text", "minutes"),
+    [
+        ("90s", -1.5),
+        ("15m", -15),
+        ("2h", -120),
+        ("1d", -1440),
+        ("2026-08-21T12:00", -30),
+        ("2026-08-21 12:00:30", -29.5),
+        ("2026-08-21T12:00+02:00", -150),
+    ],
+)
+def test_times(text: str, minutes: float) -> None:
+    """A time is so long ago, or a date and time, in the zone of who asks where it names none."""
+    assert moment_us(text, NOW, UTC) == NOW + minutes * MINUTE
+
+
+@pytest.mark.parametrize("text", ["", "soon", "-1h", "1w", "1.5h", "25:00", "99999999999h", "2026-13-01"])
+def test_no_time(text: str) -> None:
+    """What is no time is refused, with what would be one."""
+    with pytest.raises(ValueError, match="15m"):
+        moment_us(text, NOW, UTC)
+
+
+def test_fault() -> None:
+    """Nothing to go by is no question, nor is a fate that there is not; the text says what was asked."""
+    assert "what the messages have in common" in Sought("v").fault()
+    assert "dead_lettered" in Sought(fate="lost").fault()
+    assert all(not Sought(fate=fate).fault() for fate in FATES)
+    said = str(Sought(queue="q", since_us=NOW))
+    assert said.startswith("queue=q since=2026-08-2")
