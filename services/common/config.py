@@ -6,8 +6,9 @@ import re
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Annotated, Literal
+from urllib.parse import urlsplit
 
-from pydantic import BeforeValidator, Field, SecretStr
+from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 Port = Annotated[int, Field(ge=0, le=65535)]
@@ -24,6 +25,21 @@ def _sources(value: object) -> object:
         return value
     written = [each.strip() for each in value.split(",") if each.strip()]
     return tuple(each if _NAME.fullmatch(each) else ip_network(each) for each in written)
+
+
+def _page(value: str) -> str:
+    """Raises ValueError where it is no URL of HTTP; "" is none."""
+    parts = urlsplit(value)
+    if value and (parts.scheme not in {"http", "https"} or not parts.hostname or parts.port == 0):
+        raise ValueError("a URL is wanted, such as http://localhost:16686")
+    return value
+
+
+def _host_and_port(value: str) -> str:
+    parts = urlsplit(f"//{value}")
+    if value and not (parts.hostname and parts.port):
+        raise ValueError("host:port is wanted")
+    return value
 
 
 class Settings(BaseSettings):
@@ -99,6 +115,15 @@ class Settings(BaseSettings):
     spans_file_size: Annotated[int, Field(ge=1 << 10)] = Field(64 << 20, description="bytes of one file of spans")
     spans_keep_bytes: Annotated[int, Field(ge=0)] = Field(1 << 30, description="bytes of older files that are kept")
     spans_keep_days: Annotated[int, Field(ge=1)] = 7
+    spans_others: Path | None = Field(
+        None, description="folder of spans that applications, or a collector, write as OTLP JSON lines, for look-ups"
+    )
+    jaeger_url: Annotated[str, AfterValidator(_page)] = Field(
+        "", description="of Jaeger's pages, as a person opens them: look-ups link to it"
+    )
+    jaeger_address: Annotated[str, AfterValidator(_host_and_port)] = Field(
+        "", description="host:port where mgmt sees if Jaeger is there; empty: that of the URL"
+    )
 
     queue_memory: Annotated[int, Field(ge=0)] = Field(
         0, description="bytes of messages in one queue process above which publishers wait; 0: by what it may use"

@@ -82,6 +82,22 @@ class Message(_Told):
     names: list[Name] = Field([], description="of one that was received: its ids")
 
 
+class Span(_Told):
+    """A span of OpenTelemetry that has the message's trace id: of an application, or of the broker."""
+
+    trace_id: str
+    span_id: str
+    parent_id: str | None
+    name: str
+    service: str = Field(description="service.name")
+    broker: bool = Field(description="it is Hopline's own: the steps say the same")
+    kind: str = Field(description="internal, server, client, producer or consumer")
+    start_us: int = Field(description="by the clock of whoever made it")
+    end_us: int
+    failed: bool
+    attributes: dict[str, str | int | float | bool]
+
+
 class Gap(_Told):
     """Rows that are missing in the ledger, at a time when the message was on its way."""
 
@@ -101,6 +117,8 @@ class Journey(_Told):
     messages: list[Message] = Field(description="by their first step")
     gaps: list[Gap]
     cut_short: bool = Field(description="it went on for longer than a look-up follows")
+    spans: list[Span] = Field([], description="by their start: those that are in files of spans")
+    jaeger: list[str] = Field([], description="where Jaeger shows its traces, while Jaeger is there")
 
 
 class Trace(_Told):
@@ -110,9 +128,16 @@ class Trace(_Told):
     journeys: list[Journey] = Field(description="the newest first")
     more: bool = Field(description="more messages have the id, or have that in common, than are told here")
     cut_short: bool = Field(False, description="older hours were not searched: it takes too long")
+    spans_cut_short: bool = Field(False, description="not all files of spans were searched: it takes too long")
     damaged: list[str] = Field([], description="files of the record that cannot be read, and were passed over")
     restored: str = Field("", description="what the broker does not know of it since a restore, where that is so")
     trouble: str = Field("", description="why nothing is put on file at the moment, where that is so")
+
+
+def trace_ids(journey: Journey) -> list[str]:
+    """Those that its messages came with, each once."""
+    names = (name for message in journey.messages for name in message.names)
+    return list(dict.fromkeys(name.id for name in names if name.kind == "trace_id"))
 
 
 def nothing(asked: str | Sought, found: Trace) -> str:

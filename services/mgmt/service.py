@@ -22,6 +22,7 @@ from services.mgmt.front import Application, Front
 from services.mgmt.handler import Handler
 from services.mgmt.http import HttpServer
 from services.mgmt.ledger.filer import Filer
+from services.mgmt.lookup.jaeger import Jaeger
 from services.mgmt.lookup.lookup import LookUp
 from services.mgmt.restored import RestoredNote
 from services.mgmt.roll import Roll
@@ -59,6 +60,8 @@ class Service:
             self._filer.pending,
             trouble=lambda: self._filer.trouble,
             restored=lambda: note.last,
+            spans=[folder for folder in (settings.spans_folder, settings.spans_others) if folder],
+            jaeger=Jaeger(settings.jaeger_url, settings.jaeger_address),
         )
         add_MgmtServicer_to_server(Handler(users, self._look_up), self._server.grpc)
         await self._server.listen()

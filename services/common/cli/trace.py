@@ -10,6 +10,8 @@ from rich.text import Text
 
 from services.common.cli.console import cell
 from services.common.cli.durations import duration, moment
+from services.common.cli.scale import Scale
+from services.common.cli.spans import of_applications, span_lines
 from services.common.cli.steps import COLOURS, detail, place
 from services.common.printable import all_printable
 from services.common.trace import Copy, Gap, Journey, Message, Step, Trace
@@ -17,7 +19,6 @@ from services.common.trace import Copy, Gap, Journey, Message, Step, Trace
 _BAR = 24  # columns
 _NARROW_BAR = 12
 _NARROW = 120
-_EIGHTHS = " ▏▎▍▌▋▊▉█"
 
 
 def show(trace: Trace, console: Console, *, every: bool) -> None:
@@ -29,6 +30,8 @@ def show(trace: Trace, console: Console, *, every: bool) -> None:
         _all(trace, console, every=every)
     if trace.cut_short:
         _say(console, "older hours were not searched, it takes too long: --since and --until bound it", "yellow")
+    if trace.spans_cut_short:
+        _say(console, "not all files of spans were searched, it takes too long", "yellow")
     for file in trace.damaged:
         _say(console, f"passed over, for it is damaged: {file} of the ledger", "red")
     if trace.restored:
@@ -80,10 +83,10 @@ class _Waterfall:
     def __init__(self, journey: Journey, console: Console) -> None:
         self._journey = journey
         self._console = console
-        self._bar = _NARROW_BAR if console.width < _NARROW else _BAR
         steps = [step for message in journey.messages for step in message.steps]
-        self._begin = min((step.time_us for step in steps), default=0)
-        self._span = max((step.time_us for step in steps), default=0) - self._begin
+        times = [step.time_us for step in steps]
+        times += [time_us for span in of_applications(journey.spans) for time_us in (span.start_us, span.end_us)]
+        self._scale = Scale(times, _NARROW_BAR if console.width < _NARROW else _BAR)
         self._ordered = list(_ordered(journey.messages))
         deepest = max((depth for _, depth in self._ordered), default=0)
         self._stage = max((len(step.stage) for step in steps), default=0) + len(_indent(deepest))
@@ -94,6 +97,7 @@ class _Waterfall:
         """Each message once: what was published, and below it what it went on as. Then what has become of it."""
         for message, depth in self._ordered:
             self._message(message, depth)
+        self._spans()
         self._end()
 
     def _message(self, message: Message, depth: int) -> None:
@@ -102,6 +106,14 @@ class _Waterfall:
         _say(self._console, f"{mark}{self._title(message)}", "bold")
         for step in message.steps:
             self._console.print(self._line(step, indent, first=step is message.steps[0]), soft_wrap=True)
+
+    def _spans(self) -> None:
+        if lines := list(span_lines(self._journey.spans, self._scale)):
+            _say(self._console, "spans of applications, by their own clocks", "bold")
+        for line in lines:
+            self._console.print(line, soft_wrap=True)
+        for link in self._journey.jaeger:
+            _say(self._console, f"in Jaeger: {link}", "dim")
 
     def _title(self, message: Message) -> str:
         first = next((step for step in message.steps if step.stage == "received"), None)
@@ -123,9 +135,9 @@ class _Waterfall:
     def _line(self, step: Step, indent: str, *, first: bool) -> Text:
         wait = "" if first else f"+{duration(step.wait_us)}"
         line = Text.assemble(
-            (f"{duration(step.time_us - self._begin):>10}", "dim"),
+            (f"{duration(step.time_us - self._scale.begin):>10}", "dim"),
             f"{wait:>10}  ",
-            (self._waterfall(step), "cyan"),
+            (self._scale.bar(step.time_us - step.wait_us, step.time_us), "cyan"),
             f"  {indent}",
             (f"{step.stage:<{self._stage - len(indent)}}", COLOURS.get(step.stage, "")),
             f"  {place(step):<{self._place}}  ",
@@ -134,15 +146,6 @@ class _Waterfall:
         )
         line.rstrip()
         return line
-
-    def _waterfall(self, step: Step) -> str:
-        """The wait before the step, where it was on the scale."""
-        span = max(self._span, 1)
-        end = min(round((step.time_us - self._begin) * self._bar * 8 / span), self._bar * 8 - 1)
-        begin = max(min(round((step.time_us - step.wait_us - self._begin) * self._bar * 8 / span), end), 0)
-        blank, width = begin // 8, end // 8 - begin // 8
-        rest = _EIGHTHS[end % 8 if width else max(end % 8, 1)]
-        return f"{' ' * blank}{'█' * width}{rest}".ljust(self._bar)
 
     def _end(self) -> None:
         journey = self._journey

@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
 from services.common.clock import Clock
 from services.common.question import Sought
-from services.common.trace import Journey, Match, Trace
+from services.common.trace import Journey, Match, Message, Step, Trace, trace_ids
 from services.mgmt.lookup.assemble import assemble, begin_of
 from services.mgmt.lookup.database import Database
 from services.mgmt.lookup.finding import find
 from services.mgmt.lookup.search import Search
+from services.mgmt.lookup.span_search import find_spans
 from services.mgmt.lookup.way import follow
 
 _SECONDS = 10.0  # after which no further step of a way is looked for
+_SPANS_SECONDS = 2.0  # after which no further file of spans is looked into
 
 
 class Answers:
     """From the ledger in `folder`; raises what `Database.select` does."""
 
-    def __init__(self, folder: Path, clock: Clock) -> None:
+    def __init__(self, folder: Path, clock: Clock, spans: Sequence[Path] = ()) -> None:
+        """`spans` are folders of spans in files."""
+        self._folders = spans
         self._database = Database(folder)
         self._search = Search(self._database)
         self._clock = clock
@@ -33,7 +38,7 @@ class Answers:
         self._database.offer(unfiled)
         found, more = self._search.matches(asked, journeys, everything=everything)
         told = [journey for match in found if (journey := self._journey(match, until))]
-        return Trace(id=asked, journeys=self._named(told), more=more, damaged=self._database.damaged)
+        return self._told(told, id=asked, more=more)
 
     def search(self, sought: Sought, journeys: int, unfiled: Mapping[str, pa.Table]) -> Trace:
         """As `LookUp.search`, also from the rows in `unfiled`."""
@@ -47,13 +52,7 @@ class Answers:
             if uid not in known and (journey := self._journey(Match(uid=uid, kind="found", time_us=time_us), until)):
                 told.append(journey)
                 known |= {message.uid for message in journey.messages}
-        return Trace(
-            id="",
-            journeys=self._named(told),
-            more=found.more,
-            cut_short=found.cut_short,
-            damaged=self._database.damaged,
-        )
+        return self._told(told, id="", more=found.more, cut_short=found.cut_short)
 
     def interrupt(self) -> None:
         """From any thread: ends `trace`, which raises ResourceError."""
@@ -71,22 +70,33 @@ class Answers:
             return None
         return assemble(match, way, self._search.gaps(begin_of(way, match)))
 
-    def _named(self, journeys: list[Journey]) -> list[Journey]:
-        received = {
-            message.uid: step.time_us
-            for journey in journeys
-            for message in journey.messages
-            for step in message.steps
-            if step.stage == "received"
-        }
-        names = self._search.names(received)
-        return [
-            journey.model_copy(
-                update={
-                    "messages": [
-                        message.model_copy(update={"names": names.get(message.uid, [])}) for message in journey.messages
-                    ]
-                }
-            )
-            for journey in journeys
+    def _told(self, journeys: list[Journey], **facts: Any) -> Trace:  # noqa: ANN401 - fields of Trace
+        """With what messages are called, and the spans of their traces."""
+        named = self._named(journeys)
+        until = self._clock() + _SPANS_SECONDS
+        begin = min((step.time_us for step in _steps(named)), default=0)
+        traces = {trace_id for journey in named for trace_id in trace_ids(journey)}
+        found = find_spans(self._folders, traces, begin, lambda: self._clock() >= until)
+        told = [
+            journey.model_copy(update={"spans": [span for span in found.spans if span.trace_id in trace_ids(journey)]})
+            for journey in named
         ]
+        return Trace(journeys=told, spans_cut_short=found.cut_short, damaged=self._database.damaged, **facts)
+
+    def _named(self, journeys: list[Journey]) -> list[Journey]:
+        messages = [message for journey in journeys for message in journey.messages]
+        received = {message.uid: step.time_us for message in messages for step in message.steps if _is_first(step)}
+        names = self._search.names(received)
+
+        def named(message: Message) -> Message:
+            return message.model_copy(update={"names": names.get(message.uid, [])})
+
+        return [journey.model_copy(update={"messages": list(map(named, journey.messages))}) for journey in journeys]
+
+
+def _is_first(step: Step) -> bool:
+    return step.stage == "received"
+
+
+def _steps(journeys: list[Journey]) -> Iterator[Step]:
+    return (step for journey in journeys for message in journey.messages for step in message.steps)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
@@ -12,7 +12,8 @@ from services.common.clock import Clock, monotonic
 from services.common.errors import ResourceError, SyntaxFault
 from services.common.question import LONGEST_ID, MOST_JOURNEYS, Sought
 from services.common.restored import Restored
-from services.common.trace import Trace
+from services.common.trace import Journey, Trace, trace_ids
+from services.mgmt.lookup.jaeger import Jaeger
 from services.mgmt.lookup.undone import undone
 
 if TYPE_CHECKING:
@@ -46,8 +47,15 @@ class LookUp:
         clock: Clock = monotonic,
         trouble: Callable[[], str] = str,
         restored: Callable[[], Restored | None] = lambda: None,
+        spans: Sequence[Path] = (),
+        jaeger: Jaeger | None = None,
     ) -> None:
-        """`trouble` tells why nothing is filed at the moment; "" where all is. `restored` is the last restore."""
+        """`trouble` tells why nothing is filed at the moment; "" where all is. `restored` is the last restore.
+
+        `spans` are folders of spans in files.
+        """
+        self._spans = spans
+        self._jaeger = jaeger or Jaeger("")
         self._folder = folder
         self._unfiled = unfiled
         self._clock = clock
@@ -94,9 +102,14 @@ class LookUp:
                 trace = await self._bounded(self._answers, question)
         finally:
             self._waiting -= 1
+        linked = [await self._linked(journey) for journey in trace.journeys]
         restored = self._restored()
         told = str(restored) if undone(trace.journeys, restored) else ""
-        return trace.model_copy(update={"trouble": self._trouble(), "restored": told})
+        return trace.model_copy(update={"journeys": linked, "trouble": self._trouble(), "restored": told})
+
+    async def _linked(self, journey: Journey) -> Journey:
+        links = await self._jaeger.links(trace_ids(journey))
+        return journey.model_copy(update={"jaeger": links}) if links else journey
 
     async def _bounded(self, answers: Answers, question: _Question) -> Trace:
         # Taken before the files are listed: what is filed meanwhile is found twice rather than never.
@@ -120,7 +133,7 @@ class LookUp:
         # DuckDB and Arrow take time and memory that nobody has to spend who never asks.
         from services.mgmt.lookup.answers import Answers  # noqa: PLC0415
 
-        return Answers(self._folder, self._clock)
+        return Answers(self._folder, self._clock, self._spans)
 
     def _interrupt(self) -> None:
         if self._answers:

@@ -32,3 +32,20 @@ def test_what_is_no_balancer(monkeypatch: pytest.MonkeyPatch, text: str) -> None
     monkeypatch.setenv("HOPLINE_PROXY_SOURCES", text)
     with pytest.raises(ValidationError, match="proxy_sources"):
         Settings()
+
+
+@pytest.mark.parametrize(
+    ("setting", "text"),
+    [
+        ("JAEGER_URL", "localhost:16686"),
+        ("JAEGER_URL", "ftp://localhost"),
+        ("JAEGER_URL", "http://localhost:99999"),
+        ("JAEGER_ADDRESS", "jaeger"),
+        ("JAEGER_ADDRESS", "jaeger:x"),
+    ],
+)
+def test_what_is_no_jaeger(monkeypatch: pytest.MonkeyPatch, setting: str, text: str) -> None:
+    """What nobody could open, or connect to, is refused at the start and named."""
+    monkeypatch.setenv(f"HOPLINE_{setting}", text)
+    with pytest.raises(ValidationError, match=setting.lower()):
+        Settings()

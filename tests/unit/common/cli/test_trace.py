@@ -9,7 +9,7 @@ from rich.console import Console
 from services.common.cli.durations import duration
 from services.common.cli.steps import detail
 from services.common.cli.trace import show
-from services.common.trace import Copy, Gap, Journey, Match, Message, Name, Step, Trace
+from services.common.trace import Copy, Gap, Journey, Match, Message, Name, Span, Step, Trace
 
 NOON = 1_787_313_600_000_000
 
@@ -224,3 +224,35 @@ def test_what_a_restore_has_undone_and_what_is_not_filed() -> None:
         "some of it happened between a backup and its restore: restored at noon",
         "the record is not filed at the moment: a full disk",
     ]
+
+
+def _span(number: int, at: int, lasts: int, parent: int | None = None, **facts: Any) -> Span:
+    blank = {"trace_id": "t", "kind": "internal", "service": "shop", "broker": False, "failed": False, "attributes": {}}
+    ids = {"span_id": str(number), "parent_id": parent and str(parent), "name": f"span-{number}"}
+    return Span(**{**blank, **ids, **facts}, start_us=NOON + at, end_us=NOON + at + lasts)
+
+
+def test_spans_of_applications() -> None:
+    """They stand below the message's way, on one scale with it, each below the one that it is a part of."""
+    spans = [
+        _span(1, -1_000, 21_000),
+        _span(2, 0, 500, parent=1, broker=True),
+        _span(3, 11_000, 5_000, parent=2, service="warehouse", failed=True),
+        _span(4, 12_000, 0, parent=5),
+        _span(5, 12_000, 0, parent=4),
+    ]
+    linked = _journey(REJECTED).model_copy(update={"spans": spans, "jaeger": ["http://j/trace/t"]})
+    lines = _shown(linked)
+    below = lines[lines.index("spans of applications, by their own clocks") + 1 :]
+    assert [line.split()[-1] for line in below[:2]] == ["shop", "failed"]
+    assert "  span-1" in below[0]
+    assert "    span-3  warehouse" in below[1]
+    assert below[4] == "in Jaeger: http://j/trace/t"
+    assert lines[1].split()[:2] == ["1.0", "ms"]
+
+
+def test_not_all_spans() -> None:
+    """It is said where not all files of spans were searched."""
+    console = Console(width=160, file=io.StringIO(), record=True)
+    show(Trace(id="x", journeys=[_journey(REJECTED)], more=False, spans_cut_short=True), console, every=False)
+    assert console.export_text().splitlines()[-1] == "not all files of spans were searched, it takes too long"

@@ -1,0 +1,69 @@
+"""A line of OTLP JSON as spans (opentelemetry-proto, TracesData). Anybody may have written it. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from services.common.telemetry.conventions import SCOPE, SERVICE_NAME, Kind
+from services.common.trace import Span
+
+_KINDS = {kind.value: kind.name.lower() for kind in Kind} | {
+    f"SPAN_KIND_{kind.name}": kind.name.lower() for kind in Kind
+}
+_FAILED = {2, "STATUS_CODE_ERROR"}
+
+
+def spans_in(line: bytes) -> Iterator[Span]:
+    """Those of a line; none of one that is something else, and none that is not whole."""
+    try:
+        data = json.loads(line)
+    except ValueError:
+        return
+    for of_resource in _list(data, "resourceSpans"):
+        service = _attributes(_list(of_resource.get("resource"), "attributes")).get(SERVICE_NAME, "")
+        for of_scope in _list(of_resource, "scopeSpans"):
+            broker = _object(of_scope, "scope").get("name") == SCOPE
+            for span in _list(of_scope, "spans"):
+                try:
+                    yield _span(span, str(service), broker=broker)
+                except (AttributeError, KeyError, TypeError, ValueError):
+                    continue
+
+
+def _span(span: Mapping[str, Any], service: str, *, broker: bool) -> Span:
+    return Span(
+        trace_id=span["traceId"].lower(),
+        span_id=span["spanId"].lower(),
+        parent_id=(span.get("parentSpanId") or "").lower() or None,
+        name=span.get("name", ""),
+        service=service,
+        broker=broker,
+        kind=_KINDS.get(span.get("kind", 0), "unspecified"),
+        start_us=int(span["startTimeUnixNano"]) // 1000,
+        end_us=int(span["endTimeUnixNano"]) // 1000,
+        failed=_object(span, "status").get("code") in _FAILED,
+        attributes=_attributes(_list(span, "attributes")),
+    )
+
+
+def _attributes(pairs: Iterable[Any]) -> dict[str, str | int | float | bool]:
+    return {pair["key"]: _value(pair.get("value")) for pair in pairs if isinstance(pair.get("key"), str)}
+
+
+def _value(value: Any) -> str | int | float | bool:  # noqa: ANN401 - JSON
+    kind, its = next(iter(value.items()), ("", "")) if isinstance(value, dict) else ("", "")
+    if kind == "intValue":
+        return int(its)
+    return its if isinstance(its, str | int | float | bool) else json.dumps(its)
+
+
+def _object(data: Mapping[str, Any], name: str) -> dict[str, Any]:
+    found = data.get(name)
+    return found if isinstance(found, dict) else {}
+
+
+def _list(data: Any, name: str) -> list[Any]:  # noqa: ANN401 - JSON
+    found = data.get(name) if isinstance(data, dict) else None
+    return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
