@@ -12,6 +12,7 @@ from services.common.clients.leases import Leases
 from services.common.clock import monotonic
 from services.common.containment import contained, for_each
 from services.common.errors import Fenced
+from services.common.ledger.place import Place
 from services.common.partition import lease_name, partition_in
 from services.queue.context import QueueContext
 from services.queue.dead_letter_office import DeadLetterOffice
@@ -27,6 +28,7 @@ from services.queue.recovery import Recovery
 from services.queue.share import Placement, View
 from services.queue.sisters import missing
 from services.rpc import store_pb2
+from services.rpc.ledger_pb2 import HANDED_OVER
 
 log = structlog.get_logger()
 
@@ -208,6 +210,7 @@ class Partitions:
         for partition in partitions:
             if partition.state is State.LEAVING and await self._write_out(partition):
                 handed.append(partition.number)
+                self._host.recorder.note(HANDED_OVER, Place(partition=partition.number, epoch=partition.epoch))
                 partition.replay()
         return handed
 

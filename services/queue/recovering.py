@@ -13,7 +13,7 @@ from services.queue.message import NOBODYS
 from services.queue.partition import Partition, State
 from services.queue.recovery import Recovery
 from services.rpc import store_pb2
-from services.rpc.ledger_pb2 import RECOVERED
+from services.rpc.ledger_pb2 import RECOVERED, TAKEN_OVER
 
 # For gateways to find the new owner and say what their consumers hold. What nobody claims goes to others then.
 _CLAIM_MS = 3000
@@ -72,7 +72,11 @@ def wait_again(partition: Partition, now: int) -> None:
 
 
 def _tell(host: Host, partition: Partition, recovery: Recovery) -> None:
-    """Queues that the topology does not know yet have no name in the record."""
+    """Queues that the topology does not know yet have no name in the record.
+
+    The last row says that this is everything: what the owner before had, and no row tells of, is gone.
+    """
+    here = Place(partition=partition.number, epoch=partition.epoch)
     for (queue_id, reason), uids in recovery.recovered.items():
         definition = host.registry.definitions.get(queue_id)
         if not uids:
@@ -80,8 +84,9 @@ def _tell(host: Host, partition: Partition, recovery: Recovery) -> None:
         if definition:
             partition.context.record_of(host.registry.options(definition)).recovered(uids, reason)
         else:
-            place = Place(partition=partition.number, epoch=partition.epoch)
-            host.recorder.record(RECOVERED, place, uids, reason=reason)
+            host.recorder.record(RECOVERED, here, uids, reason=reason)
+    if partition.epoch > 1:  # of a new broker nobody had anything before
+        host.recorder.note(TAKEN_OVER, here)
 
 
 def _forget(partition: Partition, recovery: Recovery) -> None:

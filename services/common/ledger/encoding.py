@@ -168,7 +168,7 @@ def ranges_of(row: Row) -> Ranges:
     scattered = not isinstance(uids, range) and 1 < len(uids) <= _MOST_SINGLES
     if scattered and row[1] != DEAD_LETTERED and row[8] is None:
         return uids, ()
-    return compress(row[3], in_order=row[1] == DEAD_LETTERED)
+    return compress(uids, in_order=row[1] == DEAD_LETTERED) if uids else ((), ())
 
 
 def text_of(mixture: Mixture) -> int:
@@ -190,7 +190,7 @@ def parts(row: Row, ranges: Ranges) -> Iterator[tuple[Row, Ranges]]:
 def _parts_by_ranges(row: Row, ranges: Ranges) -> Iterator[tuple[Row, Ranges]]:
     firsts, lengths = ranges
     time_us, stage, place, uids, outcome, reason, size, successors, _ = row
-    for start in range(0, len(firsts), MOST_RANGES):
+    for start in range(0, len(firsts) or 1, MOST_RANGES):
         end = start + MOST_RANGES
         count = sum(lengths[start:end])
         follow = None if successors is None else successors[:count]

@@ -40,7 +40,7 @@ def rows_of(batch: LedgerBatch) -> Iterator[Told]:
 def _singles(batch: LedgerBatch) -> Iterator[list[tuple[int, int]]]:
     uids, begin = unpacked(UIDS, batch.uids), 0
     for count in batch.singles:
-        yield list(zip(*compress(uids[begin : begin + count]), strict=True))
+        yield list(zip(*compress(uids[begin : begin + count]), strict=True)) if count else []
         begin += count
     raise ValueError("a row of no messages")
 

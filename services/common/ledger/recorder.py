@@ -37,6 +37,9 @@ class Recorder(Protocol):
     def record_each(self, stage: int, mixture: Mixture, uids: Sequence[int], *, reason: str = "") -> None:
         """As `record`, each message at a place of its own; uids ascend. What is given is kept as it is."""
 
+    def note(self, stage: int, place: Place) -> None:
+        """Something befell a partition now: TAKEN_OVER or HANDED_OVER."""
+
     def identify(self, message_format: str, uids: Sequence[int], properties: Sequence[bytes]) -> None:
         """Messages that were received have properties that name them: one for all of them, or one for each."""
 
@@ -60,6 +63,9 @@ class NoRecorder:
         """Nothing."""
 
     def record_each(self, stage: int, mixture: Mixture, uids: Sequence[int], *, reason: str = "") -> None:
+        """Nothing."""
+
+    def note(self, stage: int, place: Place) -> None:
         """Nothing."""
 
     def identify(self, message_format: str, uids: Sequence[int], properties: Sequence[bytes]) -> None:
@@ -131,6 +137,11 @@ class RowRecorder:
         elif count == _ROWS_AT_ONCE:
             self._later(self._encode_some)
 
+    def note(self, stage: int, place: Place) -> None:
+        """As Recorder says."""
+        self._rows.append(Row(epoch_ns() // 1000, stage, place, (), "", "", 0, None))
+        self._wake()
+
     def identify(self, message_format: str, uids: Sequence[int], properties: Sequence[bytes]) -> None:
         """As Recorder says."""
         self._identified.append(Identified(message_format, uids, properties))
@@ -149,7 +160,9 @@ class RowRecorder:
 
     def sign_of_life(self, *, last: bool = False) -> bytes:
         """A batch without rows; `last`: there will be no others."""
-        batch = LedgerBatch(first_row=self._draft.first_row, last=last)
+        waiting = self._rows or self._draft.rows
+        told_until = 0 if waiting else epoch_ns() // 1000
+        batch = LedgerBatch(first_row=self._draft.first_row, last=last, time_us=told_until)
         batch.MergeFrom(self._header)
         return batch.SerializeToString()
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from services.rpc.ledger_pb2 import Stage
+from services.rpc.ledger_pb2 import HANDED_OVER as HANDED_OVER_STAGE
+from services.rpc.ledger_pb2 import TAKEN_OVER, Stage
 
 NAMES: Final = tuple(Stage.Name(number).lower() for number in sorted(Stage.values()))
 """Names as they are filed, by number."""
+OF_PARTITIONS: Final = frozenset({TAKEN_OVER, HANDED_OVER_STAGE})
+"""Stages without messages: what befell a partition."""
 
 # Outcomes of SETTLED.
 ACCEPTED: Final = "accepted"

@@ -28,6 +28,7 @@ PART, HOUR = "part", "hour"  # how names of files begin: of a few seconds; merge
 _STATE = "_state.json"
 _HOURS = "date=[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]/hour=[0-9][0-9]"
 _HIDDEN = "."
+_FRESH_MS = 60_000
 
 
 @dataclass(slots=True)
@@ -48,6 +49,12 @@ class Cabinet:
         self._clock_ns = clock_ns
         self._last_name = 0
         self._instances: dict[str, Any] = {}
+        self._committed_ms = 0
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether the state has to be written again although nothing has changed: it says that the record is live."""
+        return self._clock_ns() // 1_000_000 - self._committed_ms > _FRESH_MS
 
     @property
     def folder(self) -> Path:
@@ -99,7 +106,13 @@ class Cabinet:
         """From now on it is so, and that is what is known of the instances; None: what was known before."""
         if instances is not None:
             self._instances = instances
-        state = {"instances": self._instances, "add": change.add, "remove": change.remove}
+        self._committed_ms = self._clock_ns() // 1_000_000
+        state = {
+            "instances": self._instances,
+            "add": change.add,
+            "remove": change.remove,
+            "filed_ms": self._committed_ms,
+        }
         written = self._folder / f"{_HIDDEN}{_STATE}"
         written.write_text(json.dumps(state))
         _sync(written)

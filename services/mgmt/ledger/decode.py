@@ -64,6 +64,7 @@ class _Uids:
         if parts:
             self._join(parts)
         self._taken = pa.array(self._rows, pa.int32())
+        self._single = self._offsets == [*range(len(self._rows) + 1)]  # each row has one range, as most have
 
     def _leave_out(self, rows: set[int]) -> None:
         self._rows = [row for row in self._rows if row not in rows]
@@ -88,10 +89,10 @@ class _Uids:
         rows: list[int] = []
         offsets = [0]
         for row, (start, end) in enumerate(zip(self._offsets, self._offsets[1:], strict=False)):
-            for at in range(start + 1, end + 1):
-                if at == end or origins[at] != origins[at - 1]:
+            for at in range(start + 1, max(start + 1, end) + 1):
+                if at >= end or origins[at] != origins[at - 1]:
                     rows.append(self._rows[row])
-                    offsets.append(at)
+                    offsets.append(min(at, end))
         self._rows, self._offsets = rows, offsets
 
     def table(self, rest: Rest) -> pa.Table:
@@ -145,11 +146,12 @@ class _Uids:
     def _ranges(self) -> dict[str, pa.Array]:
         begins, ends = pa.array(self._offsets[:-1], pa.int32()), pa.array(self._offsets[1:], pa.int32())
         counts, lowest, highest = self._lengths, self._firsts, self._lasts
-        if len(begins) != len(lowest):
-            totals = pc.cumulative_sum(self._lengths)
-            before = pc.subtract(totals, self._lengths)
-            counts = pc.subtract(totals.take(pc.subtract(ends, 1)), before.take(begins))
-            lowest, highest = lowest.take(begins), highest.take(pc.subtract(ends, 1))
+        if not self._single:
+            before = pa.concat_arrays([pa.array([0], pa.int64()), pc.cumulative_sum(self._lengths)])
+            counts = pc.subtract(before.take(ends), before.take(begins))
+            begin = pc.if_else(pc.greater(ends, begins), begins, None)  # null where there are no messages
+            end = pc.subtract(pc.if_else(pc.greater(ends, begins), ends, None), 1)
+            lowest, highest = lowest.take(begin), highest.take(end)
             if DEAD_LETTERED in self._batch.stages:  # all others ascend
                 lowest = pa.array([pc.min(part).as_py() for part in self._parts(self._firsts)], pa.int64())
                 highest = pa.array([pc.max(part).as_py() for part in self._parts(self._lasts)], pa.int64())

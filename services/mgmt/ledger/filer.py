@@ -201,7 +201,7 @@ class Filer:
     async def _file(self, session: _Session) -> None:
         messages, state = session.take_messages(), session.instances.state
         tables = await self._in_thread(self._drawer.take)
-        if tables or state != self._filed:
+        if tables or state != self._filed or self._cabinet.is_stale:
             self._pace.allow(0 if self._behind else _RESTS)
             change = await self._in_thread(self._cabinet.prepare, tables)
             self._lease.require()
@@ -253,7 +253,8 @@ class _Session:
                 instance=instance,
                 do="run one release of Hopline everywhere: mgmt may be older than who tells",
             )
-            self._drawer.put_gap(Gap(service, instance, 0, 0, -1, "unreadable"), _now_us())
+            since = self.instances.told_until(instance)
+            self._drawer.put_gap(Gap(service, instance, 0, 0, -1, "unreadable", since), _now_us())
             return
         batch, rows = read
         is_new, gap = self.instances.heard(batch, monotonic(), self._now() / 1000)

@@ -23,6 +23,8 @@ class Gap(NamedTuple):
     last_row: int
     rows: int
     reason: str
+    since_us: int | None = None
+    """What happened before has been told, by the instance's clock (Unix, µs); None: not known."""
 
 
 @dataclass(slots=True)
@@ -33,11 +35,12 @@ class _Instance:
 
 
 class Instances:
-    """`state` is what has to survive; when somebody was last heard of does not."""
+    """`state` is what has to survive; when somebody was last heard of does not, nor of what he told then."""
 
     def __init__(self, state: dict[str, Any] | None = None) -> None:
         self._all = {name: _Instance(**each) for name, each in (state or {}).items()}
         self._heard: dict[str, float] = {}
+        self._told: dict[str, int] = {}  # until when (Unix, µs, by the instance's clock) everything is here
 
     @property
     def state(self) -> dict[str, Any]:
@@ -54,10 +57,19 @@ class Instances:
         missing = first - instance.next_row
         gap = None
         if missing > 0:
-            gap = Gap(batch.service, batch.instance, instance.next_row, first - 1, missing, "given_up")
+            gap = Gap(
+                batch.service, batch.instance, instance.next_row, first - 1, missing, "given_up",
+                self.told_until(batch.instance),
+            )  # fmt: skip
+        if told_until := max([batch.time_us, *batch.times_us[-1:]]):
+            self._told[batch.instance] = told_until
         instance.next_row = max(end, instance.next_row)
         instance.ended = time if batch.last else 0.0
         return True, gap
+
+    def told_until(self, instance: str) -> int | None:
+        """What the instance saw until then (Unix, µs, by its clock) is here; None: not known since this began."""
+        return self._told.get(instance)
 
     def listen_again(self, now: float) -> None:
         """Nobody could be heard until now."""
@@ -70,7 +82,9 @@ class Instances:
             if instance.ended:
                 if time - instance.ended > _REMEMBERED:
                     del self._all[name]
+                    self._told.pop(name, None)
             elif now - self._heard.setdefault(name, now) > SILENT_AFTER:
                 instance.ended = time
-                gaps.append(Gap(instance.service, name, instance.next_row, instance.next_row, -1, "silent"))
+                row = instance.next_row
+                gaps.append(Gap(instance.service, name, row, row, -1, "silent", self.told_until(name)))
         return gaps

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from services.common.ledger.stages import OF_PARTITIONS
 from services.common.uid import SEQUENCE_BITS
 from services.rpc.ledger_pb2 import LedgerBatch
 
@@ -83,10 +84,13 @@ def _mixed(batch: LedgerBatch, offsets: Sequence[int]) -> _Messages:
 def _single(batch: LedgerBatch) -> _Messages:
     rows, counts = [row for row, count in enumerate(batch.ranges) if not count], list(batch.singles)
     uid = _unpacked(pa.uint64(), [batch.uids])
-    if len(rows) != len(counts) or not all(counts) or sum(counts) != len(uid):
+    if len(rows) != len(counts) or sum(counts) != len(uid):
         raise ValueError("rows and uids do not match")
-    group = _repeated([(row << 32) + batch.place[row] for row in rows], counts)
-    sizes = [size for row, count in zip(rows, counts, strict=True) for size in (batch.bytes[row], *[0] * (count - 1))]
+    found = [(row, count) for row, count in zip(rows, counts, strict=True) if count]
+    if any(batch.stages[row] not in OF_PARTITIONS for row in {*rows} - {row for row, _ in found}):
+        raise ValueError("a row of no messages")
+    group = _repeated([(row << 32) + batch.place[row] for row, _ in found], [count for _, count in found])
+    sizes = [size for row, count in found for size in (batch.bytes[row], *[0] * (count - 1))]
     messages = _Messages(group, uid, pa.array(sizes, pa.int64()))
     ascend = pc.or_(_differs(group, pc.not_equal), _differs(uid, pc.greater))
     return messages if pc.all(ascend).as_py() is not False else messages.take(pc.sort_indices(uid))
@@ -123,11 +127,12 @@ def _far(later: pa.Array, before: pa.Array) -> pa.Array:
 
 
 def _gaps(starts: pa.Array, end: int) -> pa.Array:
-    return pc.subtract(pa.concat_arrays([starts[1:], pa.array([end], pa.int64())]), starts)
+    ends = pa.concat_arrays([starts[1:], pa.array([end], pa.int64())])
+    return pc.subtract(ends, starts) if len(starts) else starts
 
 
 def _sums(sizes: pa.Array, begins: pa.Array) -> list[int]:
     """What each row's sizes add up to."""
     upto = pc.subtract(pc.cumulative_sum(sizes), sizes).filter(begins)
-    sums: list[int] = _gaps(upto, pc.sum(sizes).as_py()).to_pylist()
+    sums: list[int] = _gaps(upto, pc.sum(sizes).as_py() or 0).to_pylist()
     return sums

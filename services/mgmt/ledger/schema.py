@@ -60,6 +60,7 @@ GAPS: Final = pa.schema(
         "last_row": pa.int64(),
         "count": pa.int64(),
         "reason": _TEXT,
+        "since": _TIME,
     }
 )
 TABLES: Final[Mapping[str, pa.Schema]] = dict(zip(NAMES, (STAGES, IDS, GAPS), strict=True))

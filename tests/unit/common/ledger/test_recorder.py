@@ -5,11 +5,12 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from services.common.clock import epoch_ns
 from services.common.ledger import encoding, reading
 from services.common.ledger.encoding import Sealed
 from services.common.ledger.place import Place
 from services.common.ledger.recorder import OFF, RowRecorder
-from services.rpc.ledger_pb2 import DEAD_LETTERED, ENQUEUED, RECEIVED, SETTLED, LedgerBatch
+from services.rpc.ledger_pb2 import DEAD_LETTERED, ENQUEUED, RECEIVED, SETTLED, TAKEN_OVER, LedgerBatch
 
 PLACES = [Place("/", queue="a", partition=1), Place("/", queue="b", partition=2), Place("/", queue="a", partition=1)]
 ROWS = st.lists(
@@ -68,6 +69,15 @@ def test_rows_are_numbered_across_batches() -> None:
     assert [batch.first_row for batch in batches] == [1, 3, 5]
     last = LedgerBatch.FromString(told.sign_of_life(last=True))
     assert (last.first_row, last.last, last.instance) == (7, True, "queue-1-a")
+
+
+def test_a_sign_of_life_says_until_when_everything_is_told() -> None:
+    """By the clock of whoever tells; nothing while rows wait to be told."""
+    told, _ = recorder()
+    before = epoch_ns() // 1000
+    assert before <= LedgerBatch.FromString(told.sign_of_life()).time_us <= epoch_ns() // 1000
+    told.note(TAKEN_OVER, PLACES[0])
+    assert LedgerBatch.FromString(told.sign_of_life()).time_us == 0
 
 
 def test_many_rows_are_sealed_at_once() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -86,6 +87,19 @@ def test_files_have_the_columns_of_the_contract_sorted(tmp_path: Path) -> None:
     assert pq.read_schema(path).equals(plain(TABLES["stages"]))
     assert pq.read_table(path)["first_uid"].to_pylist() == [1, 2, 3]
     assert path.relative_to(tmp_path).parts[:3] == ("stages", "date=1970-01-20", "hour=16")
+
+
+def test_the_state_says_that_the_record_is_live(tmp_path: Path) -> None:
+    """It tells when it was written, and is to be written again after a minute, also when there is nothing to file."""
+    now = HOUR * 1_000_000_000
+    cabinet = Cabinet(tmp_path, clock_ns=lambda: now)
+    cabinet.open()
+    assert cabinet.is_stale
+    file(cabinet, {}, {})
+    assert json.loads((tmp_path / "_state.json").read_bytes())["filed_ms"] == HOUR * 1000
+    assert not cabinet.is_stale
+    now += 61_000_000_000
+    assert cabinet.is_stale
 
 
 def test_rows_of_several_hours_go_to_their_folders(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from services.common.message import field_table
 from services.common.message.amqp_0_9 import FORMAT
 from services.mgmt.ledger.decode import decode
 from services.mgmt.ledger.schema import TABLES
-from services.rpc.ledger_pb2 import DEAD_LETTERED, RECEIVED, SETTLED, LedgerBatch
+from services.rpc.ledger_pb2 import DEAD_LETTERED, RECEIVED, SETTLED, TAKEN_OVER, LedgerBatch
 from tests.support.ledger_schema import plain
 
 TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
@@ -69,6 +69,27 @@ def test_successors_follow_their_messages(uids: list[int]) -> None:
         for pair in zip(uids_of(row), uids_of(row, "successors"), strict=True)
     ]
     assert pairs == list(zip(uids, successors, strict=True))
+
+
+@given(st.lists(st.one_of(st.none(), UIDS), min_size=1))
+def test_rows_of_partitions_have_no_messages(rows: list[list[int] | None]) -> None:
+    """What befell a partition is filed wherever it stands among rows of messages: where, when, and no uids."""
+    sealed: list[Sealed] = []
+    recorder = RowRecorder("queue", "queue-1-a", sealed.append)
+    for uids in rows:
+        if uids is None:
+            recorder.note(TAKEN_OVER, Place(partition=3, epoch=7))
+        else:
+            recorder.record(SETTLED, PLACE, uids)
+    recorder.seal()
+    filed = decode(LedgerBatch.FromString(sealed[0].payload)).stages.to_pylist()
+    for number, uids in enumerate(rows, 1):
+        mine = [row for row in filed if row["row"] == number]
+        assert sorted(uid for row in mine for uid in uids_of(row)) == sorted(uids or ())
+        if uids is None:
+            (row,) = mine
+            assert (row["stage"], row["partition"], row["epoch"]) == ("taken_over", 3, 7)
+            assert (row["count"], row["first_uid"], row["last_uid"], row["queue"]) == (0, None, None, "")
 
 
 def test_a_row_says_where_it_was_written() -> None:

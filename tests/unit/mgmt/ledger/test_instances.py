@@ -52,6 +52,18 @@ def test_silence_is_a_gap_of_unknown_size_once() -> None:
     assert instances.silent(200.0 + SILENT_AFTER, 2.0) == []
 
 
+def test_a_gap_says_since_when() -> None:
+    """A gap begins where what was told ended: with the last row before it, or a later sign of life."""
+    instances = Instances()
+    instances.heard(LedgerBatch(instance="a", first_row=1, stages=[1, 1], times_us=[50, 70]), 0, 0)
+    _, gap = instances.heard(LedgerBatch(instance="a", first_row=5, stages=[1], times_us=[200]), 0, 0)
+    assert gap
+    assert gap.since_us == 70
+    instances.heard(LedgerBatch(instance="a", first_row=6, time_us=900), 0, 0)
+    instances.heard(LedgerBatch(instance="a", first_row=6), 0, 0)  # somebody older, who does not say
+    assert [gap.since_us for gap in instances.silent(SILENT_AFTER + 1, 1.0)] == [900]
+
+
 def test_who_said_that_it_ends_is_not_silent() -> None:
     """The last batch ends an instance; after a day it is forgotten."""
     instances = Instances()
