@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from spark.as_of import as_of
 from spark.errors import AnalysisError, NothingToRead
 from spark.ledger.files import files_of, place
 
@@ -19,6 +21,7 @@ def require_options(job: Job, sources: Sources) -> None:
     if unknown := sorted(sources.options.keys() - job.options.keys()):
         known = "; ".join(f"{name}: {meaning}" for name, meaning in job.options.items()) or "it has none"
         raise AnalysisError(f"{job.name} knows no option {', '.join(unknown)} ({known})")
+    as_of(sources.options.get("as-of", ""), live=False, now=datetime.now(UTC))
 
 
 def require_ledger(job: Job, sources: Sources) -> None:

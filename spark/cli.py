@@ -50,6 +50,16 @@ _Options = Annotated[
 ]
 
 
+_AsOf = Annotated[
+    str | None,
+    typer.Option(
+        metavar="now|end|TIME",
+        help="When the record is judged (audit): what nothing was heard of for long by then is missing. "
+        "Otherwise now for a live record, else its last row.",
+    ),
+]
+
+
 _DATA = os.environ.get("HOPLINE_DATA", "data").rstrip("/")
 _DEFAULT_LEDGER = f"{_DATA}/ledger"
 _DEFAULT_SPANS = os.environ.get("HOPLINE_SPANS") or f"{_DATA}/spans"
@@ -64,10 +74,12 @@ def _add(name: str, summary: str) -> None:
         until: _Until = None,
         spans: _Spans = None,
         memory: _Memory = None,
+        as_of: _AsOf = None,
         option: _Options = None,
     ) -> None:
         def work() -> None:
-            found = _sources(ledger, since, until, spans, option)
+            said = [f"as-of={as_of}"] if as_of is not None else []
+            found = _sources(ledger, since, until, spans, [*said, *(option or [])])
             _analyse(name, found, out, master, memory)
 
         _failing_in_a_line(work)

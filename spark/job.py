@@ -20,6 +20,7 @@ class Inputs:
     ids: DataFrame
     options: Mapping[str, str] = field(default_factory=dict)
     traces: DataFrame | None = None
+    live: bool = False  # whether rows are being filed at the moment
 
     @property
     def spans(self) -> DataFrame:

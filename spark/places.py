@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
+from collections.abc import Sequence
+
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from spark.as_of import AsOf
 from spark.journeys import place
+from spark.terms import Gap, Term, Told, terms, to_blame
 
+_TERMS = (
+    "partition int, epoch long, current_epoch long, term_began long, owner_ended long, "
+    "hide_time long, hide_since long, gaps array<struct<time: long, words: string>>, sent_hidden boolean"
+)
+_GAPS = (
+    "any_gap long, queue_gap long, any_gaps array<struct<time: long, words: string>>, "
+    "queue_gaps array<struct<time: long, words: string>>"
+)
 KEYS = ("virtual_host", "queue", "partition", "instance", "epoch")
 
 
@@ -17,7 +29,12 @@ def places(stages: DataFrame) -> DataFrame:
     """
     times = F.unix_micros("time")
     told = stages.groupBy(*KEYS)
-    known = told.agg(F.min(times).alias("first_time"), F.max(times).alias("last_time"))
+    alone = F.col("stage").isin("expired", "dropped", "dead_lettered") & (F.col("reason") != "rejected")
+    known = told.agg(
+        F.min(times).alias("first_time"),
+        F.max(times).alias("last_time"),
+        F.max(alone & (F.col("service") == "queue")).alias("ends_alone"),
+    )
     # In one partition nothing that comes from it is shuffled again: each shuffle would take longer than the work.
     return known.coalesce(1).cache()
 
@@ -29,37 +46,36 @@ def names(places: DataFrame) -> DataFrame:
     return queues.union(hosts).coalesce(1).distinct().withColumn("place", place())
 
 
-def record(places: DataFrame, gaps: DataFrame) -> DataFrame:
-    """One row: when the record begins and ends (µs), and the last gap of any instance, null if there is none."""
-    extent = places.agg(F.min("first_time").alias("record_begin"), F.max("last_time").alias("record_end"))
-    last = gaps.agg(F.max(F.unix_micros("time")).alias("any_gap"))
-    return extent.crossJoin(F.broadcast(last))
-
-
-def owners(places: DataFrame, gaps: DataFrame) -> DataFrame:
-    """Each partition that had an owner: `current_epoch`, and in µs `term_began`, when that owner was first heard of;
-    `owner_ended`, when it was missed for good, null if it was not; `partition_gap`, the last gap of any of its owners.
-
-    A gap of one of whom nothing is known is everybody's.
+def record(places: DataFrame, gaps: Sequence[Gap], as_of: AsOf) -> DataFrame:
+    """One row: when the record begins and ends (µs), as of when it is judged and why then, and the gaps of any instance
+    and of queue processes: when the last was noticed, null if there is none, and which there are.
     """
-    silent = F.when(F.col("reason") == "silent", F.unix_micros("time"))
-    noticed = gaps.groupBy("instance").agg(F.max(F.unix_micros("time")).alias("gap"), F.max(silent).alias("silent"))
-    heard = places.groupBy("instance").agg(F.max("last_time").alias("heard"))
-    strangers = noticed.join(heard, "instance", "left_anti").agg(F.max("gap").alias("strangers_gap"))
-    terms = places.where("partition >= 0 and epoch > 0").groupBy("partition", "instance", "epoch")
-    ended = F.when(F.col("silent") > F.col("heard"), F.col("silent")).alias("ended")
-    latest = F.max(F.struct("epoch", "began", ended))
-    by_partition = (
-        terms.agg(F.min("first_time").alias("began"))
-        .join(F.broadcast(noticed), "instance", "left")
-        .join(F.broadcast(heard), "instance")
-        .groupBy("partition")
-        .agg(latest.alias("latest"), F.max("gap").alias("gap"))
-    )
-    return by_partition.crossJoin(F.broadcast(strangers)).select(
-        "partition",
-        F.col("latest.epoch").alias("current_epoch"),
-        F.col("latest.began").alias("term_began"),
-        F.col("latest.ended").alias("owner_ended"),
-        F.greatest("gap", "strangers_gap").alias("partition_gap"),
-    )
+    extent = places.agg(F.min("first_time").alias("record_begin"), F.max("last_time").alias("record_end"))
+    judged = F.col("record_end") if as_of.time is None else F.unix_micros(F.lit(as_of.time))
+    queues = [gap for gap in gaps if gap.service != "gateway"]
+    last = [max((gap.time for gap in some), default=None) for some in (gaps, queues)]
+    known = places.sparkSession.createDataFrame([(*last, to_blame(gaps), to_blame(queues))], _GAPS)
+    return extent.withColumns({"as_of": judged, "as_of_why": F.lit(as_of.why)}).crossJoin(F.broadcast(known))
+
+
+def all_gaps(gaps: DataFrame) -> list[Gap]:
+    """The gaps of the record: they are few."""
+    times = (F.unix_micros(name).alias(name) for name in ("time", "since"))
+    return [Gap(*row) for row in gaps.select("service", "instance", "reason", *times).collect()]
+
+
+def all_terms(places: DataFrame, gaps: Sequence[Gap]) -> list[Term]:
+    """Who had each partition under which epoch, and what gaps may hide of it: as many as there were owners."""
+    heard = {row[0]: row[1] for row in places.groupBy("instance").agg(F.max("last_time")).collect()}
+    owned = places.where("partition >= 0 and epoch > 0").groupBy("partition", "epoch", "instance")
+    return terms([Told(*row) for row in owned.agg(F.min("first_time")).collect()], gaps, heard)
+
+
+def table_of(found: Sequence[Term], session: SparkSession) -> DataFrame:
+    """Terms as a table, to be joined with segments by `partition` and `epoch`."""
+    return session.createDataFrame(found, _TERMS)
+
+
+def ending_alone(places: DataFrame) -> DataFrame:
+    """The `place` of each queue whose messages also ended without any consumer: that expired, or were dropped."""
+    return places.where("ends_alone").select(place().alias("place"), F.lit(True).alias("ends_alone")).distinct()

@@ -5,13 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from spark.as_of import is_live
 from spark.checks import nothing_for_the_time, require_options
 from spark.errors import NothingToRead
 from spark.failure import told_in_a_line
@@ -78,7 +79,8 @@ def _run(spark: SparkSession, job: Job, sources: Sources, out: str) -> Result:
         raise NothingToRead(f"no spans in {', '.join(sources.spans) or 'no folder: say --spans'}")
     ledger = {name: reading.table for name, reading in readings.items()}
     ledger["gaps"] = ledger["gaps"].coalesce(1)  # few, and joined with other tables that are small (see spark.places)
-    inputs = Inputs(**ledger, options=sources.options, traces=spans.table if spans else None)
+    live = sources.until is None and is_live(sources.ledger, datetime.now(UTC))
+    inputs = Inputs(**ledger, options=sources.options, traces=spans.table if spans else None, live=live)
     transformed = job.transform(inputs)
     forget_summary(job, out)
     tables = write_tables(job, transformed, out)

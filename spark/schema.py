@@ -62,10 +62,14 @@ GAPS = StructType(
         StructField("last_row", LongType()),
         StructField("count", LongType()),
         StructField("reason", StringType()),
+        StructField("since", TimestampType()),
     ]
 )
 
 TABLES = {"stages": STAGES, "ids": IDS, "gaps": GAPS}
+
+# Columns that older releases did not file: there they are null.
+LATER = frozenset({"since"})
 
 STAGE_NAMES = (
     "received",

@@ -53,8 +53,9 @@ _SAID = {
     Fate.DROPPED: ("dropped", "maxlen"),
     Fate.REJECTED: ("dropped", "rejected"),
     Fate.NEVER_ENQUEUED: ("lost", "never_enqueued"),
-    Fate.NOT_RECOVERED: ("lost", "not_recovered"),
+    Fate.NOT_RECOVERED: ("lost (transient)", "not_recovered"),
 }
+_SAID_IF_DURABLE = {Fate.NOT_RECOVERED: ("lost (persisted)", "not_recovered")}
 _WHOLE = {
     Publish.RETURNED: ("confirmed", "returned", "no_route"),
     Publish.UNROUTABLE: ("confirmed", "dropped", "unroutable"),
@@ -80,7 +81,9 @@ def account_for_copies(truth: Truth, copies: Copies, publish: Ints | None, names
         for fate in Fate:
             sizes = np.where(of_it & (copies.fate == fate), part, 0)
             duplicate = fate.name.lower() if fate in DUPLICATES else ""
-            _count(truth, copies, sizes, (called, *_SAID.get(fate, ("settled", "")), duplicate), names)
+            for durable, said in ((False, _SAID), (True, _SAID | _SAID_IF_DURABLE)):
+                of_kind = np.where(copies.durable == durable, sizes, 0)
+                _count(truth, copies, of_kind, (called, *said.get(fate, ("settled", "")), duplicate), names)
     _count(truth, copies, np.where(refused, copies.size, 0), ("refused", "refused", "overflow", ""), names)
     _list(truth, copies, names)
 

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType, LongType, StringType, StructType, TimestampType
 
+from spark.as_of import as_of
 from spark.job import Inputs, Job, Table, column
-from spark.jobs.audit_rules import duplicate, fate, origin, reason
+from spark.jobs.audit_rules import FAULTS, LOST_TRANSIENT, SUSPECT, duplicate, fate, gap, origin, reason
 from spark.journeys import Plain, journeys, kinds
-from spark.places import names, owners, places, record
+from spark.places import all_gaps, all_terms, ending_alone, names, places, record, table_of
 from spark.ranges import Bools, Columns, Measure
+from spark.terms import Term, troubled
 
 ENDS = ("accepted", "rejected", "expired", "dead_lettered", "dropped")
 _ENDED = kinds(*ENDS)
 
 OF_COPIES = (
-    *(Measure(name, kinds(name)) for name in ("enqueued", *ENDS)),
+    *(Measure(name, kinds(name)) for name in ("enqueued", "persisted", "sent", *ENDS)),
     Measure("recovered", kinds("recovered", "held")),
     Measure("partition", kinds("routed", "enqueued", "recovered", "held"), "max", "partition"),
     Measure("epoch", kinds("enqueued", "recovered", "held", "delivered"), "max", "epoch"),
@@ -50,8 +55,8 @@ def _settled_and_done(segments: Columns) -> Bools:
 PLAIN = Plain(
     _settled_and_done,
     (
-        "recovered", "partition", "epoch", "first_enqueued_epoch", "last_enqueued_epoch", "recovered_epoch",
-        "delivered_moment", "returned_moment", "ended_moment", "last_time", "message_time",
+        "persisted", "sent", "recovered", "partition", "epoch", "first_enqueued_epoch", "last_enqueued_epoch",
+        "recovered_epoch", "delivered_moment", "returned_moment", "ended_moment", "last_time", "message_time",
     ),
 )  # fmt: skip
 
@@ -60,9 +65,9 @@ PLAIN = Plain(
 GRACE_SECONDS = 60.0
 
 ACCOUNT = (
-    "virtual_host", "queue", "first_uid", "last_uid", "origin", "fate", "reason", "duplicate", "last_time", "messages",
+    "virtual_host", "queue", "first_uid", "last_uid", "origin", "fate", "reason", "duplicate", "gap", "last_time",
+    "messages",
 )  # fmt: skip
-SUSPECT = ("lost", "unknown")
 
 FATES = Table(
     StructType(
@@ -74,10 +79,18 @@ FATES = Table(
                 "fate",
                 StringType(),
                 "settled, waiting, unsettled, expired, dead_lettered, dropped, rejected, returned, refused, "
-                "rolled_back, not_enqueued, in_flight (too young to judge), lost, unknown (a gap may hide their end)",
+                "rolled_back, not_enqueued, in_flight (too young to judge), lost (promised, and in no queue ever), "
+                "lost (persisted) (was on disk), lost (transient) (was in memory only, as promised), "
+                "unknown (a gap may hide their end)",
             ),
-            column("reason", StringType(), "as in the ledger; of lost and unknown: never_routed, never_enqueued, …"),
+            column(
+                "reason",
+                StringType(),
+                "as in the ledger; of lost and unknown: never_routed, never_enqueued, not_recovered by the next owner, "
+                "not_heard_of since",
+            ),
             column("duplicate", StringType(), "enqueued_twice, settled_twice, delivered_after_settled"),
+            column("gap", StringType(), "of the record that is to blame: of unknown, and of lost (transient)"),
             column("messages", LongType(), ""),
         ]
     ),
@@ -100,7 +113,8 @@ VERDICT = Table(
         [
             column("whole", BooleanType(), "the record has no gap: what is not lost or duplicated here truly is not"),
             column("promised", LongType(), "copies of confirmed messages and of dead letters"),
-            column("lost", LongType(), ""),
+            column("lost", LongType(), "a fault: lost, and lost (persisted)"),
+            column("lost_transient", LongType(), "were in memory only, of a process that is gone"),
             column("unknown", LongType(), "lost, or settled in a gap of the record, or waiting since"),
             column("in_flight", LongType(), "too young to judge"),
             column("duplicated", LongType(), ""),
@@ -108,6 +122,10 @@ VERDICT = Table(
             column("missing_rows", LongType(), "in these gaps, as far as it is known"),
             column("begin", TimestampType(), "of the record"),
             column("end", TimestampType(), ""),
+            column(
+                "as_of", TimestampType(), "when it is judged: what nothing was heard of for long by then is missing"
+            ),
+            column("as_of_why", StringType(), "which moment that is"),
         ]
     )
 )
@@ -115,12 +133,19 @@ VERDICT = Table(
 
 def transform(inputs: Inputs) -> dict[str, DataFrame]:
     """The account of every message."""
-    known = places(inputs.stages)
-    extent = record(known, inputs.gaps)
-    segments = journeys(inputs.stages, OF_COPIES, OF_MESSAGES, plain=PLAIN)
-    judged = judge(segments, known, inputs.gaps, extent, inputs.number("grace", GRACE_SECONDS))
+    moment = as_of(inputs.options.get("as-of", ""), live=inputs.live, now=datetime.now(UTC))
+    known, gaps = places(inputs.stages), all_gaps(inputs.gaps)
+    terms, extent = all_terms(known, gaps), record(known, gaps, moment)
+    segments = journeys(_needed(inputs.stages, terms), OF_COPIES, OF_MESSAGES, plain=PLAIN)
+    judged = judge(segments, known, terms, extent, inputs.number("grace", GRACE_SECONDS))
     # One pass over everything gives this small table, from which the others come without another shuffle.
     return tables(account(judged, names(known)).coalesce(1).cache(), inputs.gaps, extent)
+
+
+def _needed(stages: DataFrame, terms: Sequence[Term]) -> DataFrame:
+    """Whether a copy was on disk, and was sent, matters where its owner was not always the same and whole."""
+    evidence = F.col("stage").isin("persisted", "sent")
+    return stages.where(~evidence | F.col("partition").isin(troubled(terms)))
 
 
 def tables(accounts: DataFrame, gaps: DataFrame, extent: DataFrame) -> dict[str, DataFrame]:
@@ -131,16 +156,20 @@ def tables(accounts: DataFrame, gaps: DataFrame, extent: DataFrame) -> dict[str,
     return {"fates": fates, "suspects": suspects, "verdict": verdict(accounts, gaps, extent)}
 
 
-def judge(segments: DataFrame, known: DataFrame, gaps: DataFrame, extent: DataFrame, grace: float) -> DataFrame:
+def judge(segments: DataFrame, known: DataFrame, terms: Sequence[Term], extent: DataFrame, grace: float) -> DataFrame:
     """Adds what became of each segment."""
+    by_term = {"epoch": F.coalesce("epoch", F.lit(0))}
     return (
-        segments.join(F.broadcast(owners(known, gaps)), "partition", "left")
+        segments.withColumns(by_term)
+        .join(F.broadcast(table_of(terms, segments.sparkSession)), ["partition", "epoch"], "left")
+        .join(F.broadcast(ending_alone(known)), "place", "left")
         .crossJoin(F.broadcast(extent))
         .withColumn("grace", F.lit(int(grace * 1e6)))
         .withColumn("origin", origin())
         .withColumn("fate", fate())
         .withColumn("reason", reason())
         .withColumn("duplicate", duplicate())
+        .withColumn("gap", gap())
     )
 
 
@@ -151,7 +180,7 @@ def account(judged: DataFrame, queues: DataFrame, *keys: str) -> DataFrame:
         F.when(suspect, F.col(name)).alias(called)
         for name, called in (("first", "first_uid"), ("last", "last_uid"), ("last_time", "last_time"))
     ]
-    of = ("origin", "fate", "reason", "duplicate")
+    of = ("origin", "fate", "reason", "duplicate", "gap")
     counted = judged.groupBy("place", *keys, *of, *ranges).agg(F.sum("messages").alias("messages"))
     named = counted.join(F.broadcast(queues), "place", "left")
     filled = {name: F.coalesce(name, F.lit("")) for name in ("virtual_host", "queue")}
@@ -167,7 +196,9 @@ def verdict(accounts: DataFrame, gaps: DataFrame, extent: DataFrame) -> DataFram
 
     counted = accounts.agg(
         total(promised, "promised"),
-        *(total(F.col("fate") == name, name) for name in ("lost", "unknown", "in_flight")),
+        total(F.col("fate").isin(*FAULTS), "lost"),
+        total(F.col("fate") == LOST_TRANSIENT, "lost_transient"),
+        *(total(F.col("fate") == name, name) for name in ("unknown", "in_flight")),
         total(F.col("duplicate") != "", "duplicated"),
     )
     missing = gaps.agg(
@@ -179,6 +210,7 @@ def verdict(accounts: DataFrame, gaps: DataFrame, extent: DataFrame) -> DataFram
         .withColumn("whole", F.col("gaps") == 0)
         .withColumn("begin", F.timestamp_micros("record_begin"))
         .withColumn("end", F.timestamp_micros("record_end"))
+        .withColumn("as_of", F.timestamp_micros("as_of"))
     )
 
 
@@ -187,5 +219,8 @@ JOB = Job(
     {"verdict": VERDICT, "fates": FATES, "suspects": SUSPECTS},
     transform,
     frozenset({"stages", "gaps"}),
-    {"grace": "seconds before the end of the record in which nothing is called lost: 60"},
+    {
+        "grace": "seconds before the moment of judgement in which nothing is called lost: 60",
+        "as-of": "the moment of judgement: now (of a live record), end (of the record, for files that are not), a time",
+    },
 )

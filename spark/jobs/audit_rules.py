@@ -9,6 +9,13 @@ from pyspark.sql import functions as F
 
 from spark.schema import REASONS
 
+LOST, LOST_PERSISTED, LOST_TRANSIENT = "lost", "lost (persisted)", "lost (transient)"
+FAULTS = (LOST, LOST_PERSISTED)
+SUSPECT = (*FAULTS, LOST_TRANSIENT, "unknown")
+
+# By which clocks may differ: a publisher is told that a message is safe by another process than wrote it down.
+_SLACK = 1_000_000  # µs
+
 
 def origin() -> Column:
     """What was promised of the messages: only `confirmed` and `dead_letter` must not be lost."""
@@ -35,9 +42,22 @@ def reason() -> Column:
         F.lit(0),
     )
     never = F.when(F.col("copy"), "never_enqueued").otherwise("never_routed")
-    missing = F.when(_placed(), "not_recovered").otherwise(never)
+    missing = F.when(_placed() & _gone(), "not_recovered").when(_placed(), "not_heard_of").otherwise(never)
     words = F.array(*(F.lit(word) for word in REASONS))
-    return F.when(F.col("fate").isin("lost", "unknown"), missing).otherwise(F.get(words, code.cast("int")))
+    return F.when(F.col("fate").isin(*SUSPECT), missing).otherwise(F.get(words, code.cast("int")))
+
+
+def gap() -> Column:
+    """The gap of the record that is to blame that nothing more is known; "" where none is."""
+    of_copy = F.coalesce(_first("gaps", "last_time"), _first("queue_gaps", "last_time"))
+    words = F.when(F.col("copy"), of_copy).otherwise(_first("any_gaps", "message_time"))
+    blamed = (F.col("fate") == "unknown") | ((F.col("fate") == LOST_TRANSIENT) & _hidden())
+    return F.coalesce(F.when(blamed, words), F.lit(""))
+
+
+def _first(gaps: str, since: str) -> Column:
+    """The first of some gaps that were noticed later than that."""
+    return F.get(F.filter(gaps, lambda gap: gap.time >= F.col(since)), F.lit(0)).words
 
 
 def _reasons_of_fates() -> tuple[tuple[str, Column, str], ...]:
@@ -88,21 +108,52 @@ def _fate_of_copy() -> Column:
         .when(_some("dropped"), "dropped")
         .when(_some("rejected"), "rejected")
     )
-    # Whoever takes a partition tells of everything in it: what the last owner does not have is gone.
-    gone = _placed() & (F.col("epoch") < F.col("current_epoch"))
-    # Where a queue process's word is missing, it may have been that the message was settled.
-    unsure = F.col("partition_gap") >= F.col("last_time")
-    # Nobody has told of the partition since its owner was killed: what was in it may be, or may have been settled.
+    on_disk, perhaps_taken = _some("persisted"), _perhaps_taken()
+    # Nobody has told of the partition since its owner was killed: what was in memory may be handed over yet.
     left_alone = _placed() & F.col("owner_ended").isNotNull()
     held = F.col("delivered_moment") > F.coalesce("returned_moment", F.lit(0))
     return (
-        ended.when(gone, _missing(unsure, F.greatest("last_time", "term_began")))
-        .when(left_alone, "unknown")
+        ended.when(_placed() & _gone(), _fate_of_gone(on_disk, perhaps_taken))
+        .when(left_alone, F.when(on_disk & ~perhaps_taken, "waiting").otherwise("unknown"))
+        .when(_placed() & _hidden() & perhaps_taken, "unknown")
         .when(_placed() & held, "unsettled")
         .when(_placed(), "waiting")
         .when(~_promised() & F.col("origin").isin("refused", "rolled_back"), F.col("origin"))
         .when(~_promised(), "not_enqueued")
-        .otherwise(_missing(F.col("any_gap") >= F.col("last_time"), F.col("last_time")))
+        .otherwise(_missing(F.col("queue_gap") >= F.col("last_time"), F.col("last_time")))
+    )
+
+
+def _gone() -> Column:
+    """Whoever takes a partition tells of everything in it: what the last owner does not have is gone."""
+    return F.coalesce(F.col("epoch") < F.col("current_epoch"), F.lit(False))
+
+
+def _hidden() -> Column:
+    """Whether the word what became of copies may be missing."""
+    return F.coalesce(F.col("hide_time") >= F.col("last_time"), F.lit(False))
+
+
+def _perhaps_taken() -> Column:
+    """Whether a consumer had it once, for all that is known, or it may have ended without one."""
+    return (
+        _some("sent")
+        | F.col("delivered_moment").isNotNull()
+        | F.coalesce("sent_hidden", F.lit(False))
+        | F.coalesce("ends_alone", F.lit(False))
+    )
+
+
+def _fate_of_gone(on_disk: Column, perhaps_taken: Column) -> Column:
+    # A word that it is on disk goes before the confirm: if the owner told what came later, it told that too.
+    safe_by = F.coalesce("message_time", "last_time") + _SLACK
+    in_memory = ~on_disk & F.coalesce(safe_by <= F.col("hide_since"), F.lit(False))
+    return (
+        F.when(_is_recent(F.greatest("last_time", "term_began")), "in_flight")
+        .when(~_hidden() & on_disk, LOST_PERSISTED)
+        .when(~_hidden(), LOST_TRANSIENT)
+        .when(in_memory & ~perhaps_taken, LOST_TRANSIENT)
+        .otherwise("unknown")
     )
 
 
@@ -121,5 +172,8 @@ def _promised() -> Column:
 
 
 def _missing(unsure: Column, since: Column) -> Column:
-    recent = since > F.col("record_end") - F.col("grace")
-    return F.when(recent, "in_flight").when(F.coalesce(unsure, F.lit(False)), "unknown").otherwise("lost")
+    return F.when(_is_recent(since), "in_flight").when(F.coalesce(unsure, F.lit(False)), "unknown").otherwise(LOST)
+
+
+def _is_recent(since: Column) -> Column:
+    return since > F.col("as_of") - F.col("grace")

@@ -23,6 +23,8 @@ _TONE_OF_FATE: Mapping[str, int | str] = {
     "unsettled": 5,
     "in_flight": 5,
     "lost": "bad",
+    "lost (persisted)": "bad",
+    "lost (transient)": "warn",
     "unknown": "warn",
 }
 
@@ -61,6 +63,8 @@ def _audit(found: Found) -> Section:
 
 def _verdict(row: Row) -> str:
     account = f"Of {row['promised']:,} copies that were promised to be safe, {row['lost']:,} are lost"
+    if row.get("lost_transient"):
+        account += f" and {row['lost_transient']:,} transient ones went with the process that had them"
     twice = f"{row['duplicated']:,} came twice"
     if row["in_flight"]:
         twice += f", {row['in_flight']:,} are too young to judge"

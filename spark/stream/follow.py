@@ -15,6 +15,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import BinaryType, LongType, StructField, StructType
 
+from spark.as_of import AsOf
 from spark.histogram import COLUMNS
 from spark.hops import HOPS
 from spark.job import Job
@@ -23,7 +24,7 @@ from spark.journeys import KINDS, told
 from spark.ledger.files import place
 from spark.ledger.read import read_table
 from spark.output import write_summary, write_tables
-from spark.places import KEYS, names, places, record
+from spark.places import KEYS, all_gaps, all_terms, names, places, record
 from spark.schema import STAGES
 from spark.stream.cutting import GOING_ON, OVER, TIME, Horizon, cut_stream
 from spark.stream.kept import ROW
@@ -116,7 +117,7 @@ class _Batch:
 
     def _known(self, stages: DataFrame) -> pa.Table:
         seen = places(stages).toArrow()
-        return self._together("places", seen, KEYS, {"first_time": "min", "last_time": "max"})
+        return self._together("places", seen, KEYS, {"first_time": "min", "last_time": "max", "ends_alone": "max"})
 
     def _together(self, name: str, fresh: pa.Table, keys: Sequence[str], how: Mapping[str, str]) -> pa.Table:
         """A small table of what was before and what is new; rows of the same keys are one."""
@@ -153,9 +154,10 @@ class _Batch:
 
     def _audit(self, segments: DataFrame, known: DataFrame) -> None:
         gaps = read_table(self.spark, self.following.ledger, "gaps").table.coalesce(1)
-        extent = record(known, gaps)
+        found = all_gaps(gaps)
+        terms, extent = all_terms(known, found), record(known, found, _AS_OF)
         segments = segments.withColumn("copy", F.col("copy") != 0)
-        judged = audit.judge(segments, known, gaps, extent, self.following.grace)
+        judged = audit.judge(segments, known, terms, extent, self.following.grace)
         accounts = audit.account(judged, names(known), "sort").coalesce(1).toArrow()
         over, going_on = (accounts.filter(pc.equal(accounts["sort"], sort)).drop("sort") for sort in (OVER, GOING_ON))
         keys = [name for name in audit.ACCOUNT if name != "messages"]
@@ -164,4 +166,6 @@ class _Batch:
         write_tables(audit.JOB, audit.tables(everything, gaps, extent), self.following.out)
 
 
+# Batches come with new rows: there is none of an idle broker, which an analysis judges.
+_AS_OF = AsOf(None, "the last row, which a stream follows")
 _STREAM = Job("stream", {}, lambda _: {}, frozenset({"stages", "gaps"}))

@@ -34,6 +34,8 @@ SAID = [
     (["audit", "--option", "grce=1"], "audit knows no option grce (grace: "),
     (["audit", "--option", "grace"], "--option grace: say it as NAME=VALUE"),
     (["audit", "--since", "noon"], "noon is no time; "),
+    (["audit", "--as-of", "noon"], "as-of noon: say now, end, or a time as 2026-01-31T12:00"),
+    (["lag", "--as-of", "now"], "lag knows no option as-of ("),
     (["report", "--only", "sums"], "no analysis is called sums; there are "),
     (["report", "--out", NOT_A_FOLDER], f"results cannot be written to {NOT_A_FOLDER}: "),
     (["follow", "--out", NOT_A_FOLDER], f"results cannot be written to {NOT_A_FOLDER}: "),

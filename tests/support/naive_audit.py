@@ -7,7 +7,7 @@ from typing import Any
 
 Row = dict[str, Any]
 _OF_MESSAGES = {"received", "returned", "confirmed", "refused", "rolled_back"}
-_NOT_LOOKED_AT = {"persisted", "sent"}
+_NOT_LOOKED_AT = {"sent"}
 _ENDS = ("dead_lettered", "accepted", "expired", "dropped", "rejected")
 
 
@@ -15,8 +15,11 @@ def naive_fates(rows: list[Row]) -> Counter[tuple[str, ...]]:
     """Messages by virtual host, queue, origin, fate, reason, duplicate; nothing is in flight, and there are no gaps."""
     copies: dict[tuple[str, str, int], list[Row]] = defaultdict(list)
     messages: dict[int, list[Row]] = defaultdict(list)
+    owners = {(row["partition"], row["epoch"]) for row in rows if row["epoch"]}
+    moved = {number for number, count in Counter(number for number, _ in owners).items() if count > 1}
     for row in rows:
-        if row["stage"] in _NOT_LOOKED_AT:
+        # What was on disk matters where another owner did not find it.
+        if row["stage"] in _NOT_LOOKED_AT or (row["stage"] == "persisted" and row["partition"] not in moved):
             continue
         for uid in _uids(row["uids"]):
             if row["stage"] in _OF_MESSAGES or not row["queue"]:
@@ -84,7 +87,7 @@ def _fate(told: list[Row], kinds: list[str], origin: str, message: list[Row], ep
     if "enqueued" in kinds or "recovered" in kinds:
         last = max(row["epoch"] for row in told if row["stage"] in {"enqueued", "recovered", "delivered"})
         if last < epochs[max(row["partition"] for row in told)]:
-            return "lost", "not_recovered"
+            return "lost (persisted)" if "persisted" in kinds else "lost (transient)", "not_recovered"
         returned = [
             _when(r) for r in told if r["stage"] == "requeued" or (r["stage"] == "recovered" and r["reason"] != "held")
         ]

@@ -1,0 +1,167 @@
+"""Terms of office: who had a partition under which epoch, and what gaps of the record may hide of it. Pure.
+
+Times are µs since the Unix epoch.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+# By which clocks may differ: who followed a dead owner says so later than that one died.
+_SLACK = 1_000_000
+_EVER = -(1 << 62)
+_MOST_TO_BLAME = 200  # go with each message under suspicion
+_UNPLACED = 0  # the epoch of copies that no owner has told of
+
+
+class Gap(NamedTuple):
+    """Rows that are missing, of what an instance saw between `since` and `time`."""
+
+    service: str
+    instance: str
+    reason: str
+    time: int  # when it was noticed
+    since: int | None  # None: not known
+
+    @property
+    def words(self) -> str:
+        """It, as it is blamed."""
+        noticed = datetime.fromtimestamp(self.time / 1e6, UTC)
+        return f"{self.instance} ({self.reason}), noticed {noticed:%Y-%m-%d %H:%M:%S}Z"
+
+
+class Blamed(NamedTuple):
+    """A gap to blame: for what was heard of last before `time`."""
+
+    time: int
+    words: str
+
+
+class Told(NamedTuple):
+    """An instance that said something of a partition under an epoch, and when for the first time."""
+
+    partition: int
+    epoch: int
+    instance: str
+    began: int
+
+
+class Term(NamedTuple):
+    """What the record has of a partition under one epoch, and what gaps may hide of what was in it then."""
+
+    partition: int
+    epoch: int
+    current_epoch: int  # the last one of the partition
+    term_began: int  # when the owner of the current one was first heard of
+    owner_ended: int | None  # when that owner was missed for good; None: it was not
+    hide_time: int | None  # the end of the last gap that may hide what became of copies of this epoch; None: none may
+    hide_since: int | None  # the begin of the first; None: not known
+    gaps: list[Blamed]  # any of these may be to blame
+    sent_hidden: bool  # whether a gateway may have sent some meanwhile without a word on record
+
+
+def to_blame(gaps: Iterable[Gap]) -> list[Blamed]:
+    """In the order in which they were noticed, so that the first that can have been is to blame."""
+    return sorted(Blamed(gap.time, gap.words) for gap in gaps)[:_MOST_TO_BLAME]
+
+
+def terms(told: Iterable[Told], gaps: Sequence[Gap], heard: Mapping[str, int]) -> list[Term]:
+    """Every term that the record tells of; `heard` is when each instance was heard of last.
+
+    A gap of an instance of which nothing else is on record is everybody's. Where an epoch is missing, nobody knows
+    whose it was: any gap of a queue process may hide what happened under it. Of epoch 0 of each partition are copies
+    that no owner has told of: the gaps of all of its owners may be to blame.
+    """
+    known = _Gaps([_dated(gap, heard) for gap in gaps], heard)
+    partitions: defaultdict[int, dict[int, list[Told]]] = defaultdict(dict)
+    for one in told:
+        partitions[one.partition].setdefault(one.epoch, []).append(one)
+    return [term for number, by_epoch in partitions.items() for term in _of_partition(number, by_epoch, known, heard)]
+
+
+def troubled(found: Iterable[Term]) -> list[int]:
+    """The partitions that had several owners, or of whose owner something is missing."""
+    several = (one.partition for one in found if _UNPLACED < one.epoch < one.current_epoch)
+    return sorted({*several, *(one.partition for one in found if one.hide_time is not None)})
+
+
+def _dated(gap: Gap, heard: Mapping[str, int]) -> Gap:
+    """Who is silent has told all that is on record, in order: nothing is missing before that."""
+    if gap.since is None and gap.reason == "silent" and gap.instance in heard:
+        return gap._replace(since=min(heard[gap.instance], gap.time))
+    return gap
+
+
+class _Gaps:
+    def __init__(self, gaps: Sequence[Gap], heard: Mapping[str, int]) -> None:
+        self.of_queues = [gap for gap in gaps if gap.service != "gateway"]
+        self.of_gateways = [gap for gap in gaps if gap.service == "gateway"]
+        self.strangers = [gap for gap in self.of_queues if gap.instance not in heard]
+        self._by_instance: defaultdict[str, list[Gap]] = defaultdict(list)
+        for gap in gaps:
+            self._by_instance[gap.instance].append(gap)
+
+    def of(self, instances: Iterable[str]) -> list[Gap]:
+        return [gap for instance in sorted(set(instances)) for gap in self._by_instance[instance]]
+
+
+def _of_partition(
+    number: int, by_epoch: Mapping[int, Sequence[Told]], gaps: _Gaps, heard: Mapping[str, int]
+) -> Iterable[Term]:
+    epochs = sorted(by_epoch)
+    began = {epoch: min(one.began for one in by_epoch[epoch]) for epoch in epochs}
+    own = {epoch: gaps.of(one.instance for one in by_epoch[epoch]) for epoch in epochs}
+    current = epochs[-1]
+    anybodys = [gap for each in own.values() for gap in each] + gaps.strangers
+    yield Term(number, _UNPLACED, current, began[current], None, None, None, to_blame(anybodys), False)
+    for place, epoch in enumerate(epochs):
+        later = epochs[place + 1 :]
+        hiding = own[epoch] + gaps.strangers
+        if later:
+            hiding = [gap for gap in own[epoch] if _begins_before(gap, began[later[0]])] + gaps.strangers
+            # What a later owner found is on record unless it is that which is missing.
+            hiding += [gap for each in later for gap in own[each] if _begins_before(gap, began[each])]
+            if len(later) != current - epoch:
+                hiding += gaps.of_queues
+        last, since = _extent(hiding)
+        owners = [gap for gap in hiding if gap in own[epoch]]
+        end = began[current] if later else None
+        yield Term(
+            number,
+            epoch,
+            current,
+            began[current],
+            _ended(by_epoch[current], gaps, heard),
+            last,
+            since,
+            to_blame(owners) + to_blame(gap for gap in hiding if gap not in owners),
+            any(_overlaps(gap, since, end) for gap in gaps.of_gateways) if hiding else False,
+        )
+
+
+def _extent(gaps: Sequence[Gap]) -> tuple[int | None, int | None]:
+    begins = [gap.since for gap in gaps if gap.since is not None]
+    since = min(begins) if begins and len(begins) == len(gaps) else None
+    return max((gap.time for gap in gaps), default=None), since
+
+
+def _begins_before(gap: Gap, time: int) -> bool:
+    return gap.since is None or gap.since <= time + _SLACK
+
+
+def _overlaps(gap: Gap, since: int | None, end: int | None) -> bool:
+    begins = _EVER if gap.since is None else gap.since
+    return gap.time >= (_EVER if since is None else since) - _SLACK and (end is None or begins <= end + _SLACK)
+
+
+def _ended(owners: Iterable[Told], gaps: _Gaps, heard: Mapping[str, int]) -> int | None:
+    """When the owner was missed; not if it was heard of again."""
+    missed = [
+        gap.time
+        for gap in gaps.of(one.instance for one in owners)
+        if gap.reason == "silent" and gap.time > heard.get(gap.instance, _EVER)
+    ]
+    return max(missed, default=None)

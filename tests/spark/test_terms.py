@@ -1,0 +1,88 @@
+"""Which gaps may hide what, by hand. No Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from spark.terms import Gap, Term, Told, terms, troubled
+
+S = 1_000_000
+A, B, C = "queue-a", "queue-b", "queue-c"
+
+
+def told(*owners: tuple[int, str, int]) -> list[Told]:
+    """Epochs of partition 1: number, owner, when it was first heard of in seconds."""
+    return [Told(1, epoch, instance, began * S) for epoch, instance, began in owners]
+
+
+def gap(instance: str, since: int | None, noticed: int, reason: str = "silent", service: str = "queue") -> Gap:
+    return Gap(service, instance, reason, noticed * S, None if since is None else since * S)
+
+
+def first(found: Sequence[Term]) -> Term:
+    return next(term for term in found if term.epoch == 1)
+
+
+HEARD = {A: 90 * S, B: 500 * S, C: 500 * S}
+
+
+@pytest.mark.parametrize(
+    ("gaps", "expected"),
+    [
+        ([], (None, None, "")),
+        ([gap(A, 95, 130)], (130 * S, 95 * S, A)),
+        ([gap(A, None, 130)], (130 * S, 90 * S, A)),  # an older record: who is silent told all until his last row
+        ([gap(A, None, 130, "given_up")], (130 * S, None, A)),
+        ([gap(A, 300, 330)], (None, None, "")),  # long after it was followed
+        ([gap(B, 300, 330)], (None, None, "")),  # what it found is on record
+        ([gap(B, 90, 110, "given_up")], (110 * S, 90 * S, B)),  # which may be what it found
+        ([gap(C, 95, 130)], (None, None, "")),  # somebody else
+        ([gap("queue-x", 95, 130)], (130 * S, 95 * S, "queue-x")),  # nobody knows what it had
+        ([gap("gateway-1", 95, 130, service="gateway")], (None, None, "")),
+        ([gap(A, 95, 130), gap(B, 90, 140, "given_up")], (140 * S, 90 * S, A)),
+    ],
+)
+def test_what_hides_copies_of_a_former_owner(gaps: list[Gap], expected: tuple[int | None, int | None, str]) -> None:
+    """Of two owners, the first died or was followed at 100: the gaps that may hide what became of its messages."""
+    term = first(terms(told((1, A, 0), (2, B, 100)), gaps, HEARD))
+    assert (term.hide_time, term.hide_since, "".join(one.words.partition(" ")[0] for one in term.gaps[:1])) == expected
+    assert (term.current_epoch, term.term_began, term.owner_ended) == (2, 100 * S, None)
+
+
+def test_missing_epoch() -> None:
+    """Where nobody told of an epoch, any queue process that has a gap may have had it."""
+    found = terms(told((1, A, 0), (3, B, 100)), [gap(C, 50, 130)], HEARD)
+    assert first(found).hide_time == 130 * S
+
+
+@pytest.mark.parametrize(
+    ("since", "noticed", "hidden"), [(98, 130, True), (10, 40, False), (200, 230, False), (None, 130, True)]
+)
+def test_sent_meanwhile(since: int | None, noticed: int, hidden: bool) -> None:
+    """Only a gateway's gap that meets the owner's hides that a copy was sent."""
+    gaps = [gap(A, 95, 130), gap("gateway-1", since, noticed, service="gateway")]
+    assert first(terms(told((1, A, 0), (2, B, 100)), gaps, HEARD)).sent_hidden is hidden
+
+
+def test_never_enqueued() -> None:
+    """Of copies that no owner told of, the gaps of each owner of their partition may be to blame, in order."""
+    gaps = [gap(B, 300, 330), gap(A, 95, 130), gap(C, 1, 2)]
+    (unplaced,) = (one for one in terms(told((1, A, 0), (2, B, 100)), gaps, HEARD) if one.epoch == 0)
+    assert [one.words.partition(" ")[0] for one in unplaced.gaps] == [A, B]
+    assert (unplaced.owner_ended, unplaced.hide_time) == (None, None)
+
+
+def test_left_alone() -> None:
+    """An owner that was missed, and that nobody followed, has ended; not if it was heard of again."""
+    term = first(terms(told((1, A, 0)), [gap(A, 95, 130)], HEARD))
+    assert (term.owner_ended, term.hide_time) == (130 * S, 130 * S)
+    term = first(terms(told((1, B, 0)), [gap(B, 95, 130)], HEARD))
+    assert term.owner_ended is None
+
+
+def test_troubled() -> None:
+    """Partitions with one owner that told everything need no second look."""
+    found = terms([*told((1, A, 0), (2, B, 100)), Told(2, 1, C, 0), Told(3, 1, A, 0)], [gap(A, 95, 130)], HEARD)
+    assert troubled(found) == [1, 3]
