@@ -5,9 +5,15 @@ Times are microseconds since the Unix epoch, by the clock of the instance that s
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 from pydantic import BaseModel, ConfigDict, Field
 
 from services.common.question import Sought
+
+# What is known of copies whose end is not on record.
+WAITING, UNSETTLED, IN_FLIGHT, UNKNOWN = "waiting", "unsettled", "in_flight", "unknown"
+LOST, LOST_PERSISTED, LOST_TRANSIENT = "lost", "lost (persisted)", "lost (transient)"
 
 
 class _Told(BaseModel):
@@ -60,28 +66,6 @@ class Step(_Told):
     successors: list[int] = Field(description="dead_lettered: uids that this message went on as")
 
 
-class Copy(_Told):
-    """The message in one queue."""
-
-    virtual_host: str
-    queue: str
-    state: str = Field(description="the last stage that it reached there")
-    outcome: str
-    reason: str
-    ended: bool = Field(description="nothing more is to come")
-
-
-class Message(_Told):
-    """One uid: what was published, or what went on from a queue by dead-lettering."""
-
-    uid: int
-    predecessor: int | None = Field(description="the uid that it was before it was dead-lettered")
-    steps: list[Step] = Field(description="by time")
-    copies: list[Copy]
-    ended: bool = Field(description="nothing more is to come of it, except as other uids")
-    names: list[Name] = Field([], description="of one that was received: its ids")
-
-
 class Span(_Told):
     """A span of OpenTelemetry that has the message's trace id: of an application, or of the broker."""
 
@@ -108,6 +92,35 @@ class Gap(_Told):
     last_row: int
     count: int = Field(description="rows; -1 where it cannot be known")
     reason: str
+    since_us: int | None = Field(None, description="what happened before is on record; null where that is not known")
+
+
+class Copy(_Told):
+    """The message in one queue."""
+
+    virtual_host: str
+    queue: str
+    state: str = Field(description="the last stage that it reached there")
+    outcome: str
+    reason: str
+    ended: bool = Field(description="nothing more is to come")
+    fate: str = Field(
+        "",
+        description="of one that has not ended: waiting, unsettled (a consumer has it), in_flight (too young to "
+        "judge), lost (no queue ever had it), lost (persisted), lost (transient), unknown",
+    )
+    gap: Gap | None = Field(None, description="that is to blame that no more is known")
+
+
+class Message(_Told):
+    """One uid: what was published, or what went on from a queue by dead-lettering."""
+
+    uid: int
+    predecessor: int | None = Field(description="the uid that it was before it was dead-lettered")
+    steps: list[Step] = Field(description="by time")
+    copies: list[Copy]
+    ended: bool = Field(description="nothing more is to come of it, except as other uids")
+    names: list[Name] = Field([], description="of one that was received: its ids")
 
 
 class Journey(_Told):
@@ -132,6 +145,10 @@ class Trace(_Told):
     damaged: list[str] = Field([], description="files of the record that cannot be read, and were passed over")
     restored: str = Field("", description="what the broker does not know of it since a restore, where that is so")
     trouble: str = Field("", description="why nothing is put on file at the moment, where that is so")
+    gaps: list[Gap] = Field(
+        default_factory=list,
+        description="where nothing is found: the last day's gaps of gateways, which may have received it, newest first",
+    )
 
 
 def trace_ids(journey: Journey) -> list[str]:
@@ -152,4 +169,14 @@ def nothing(asked: str | Sought, found: Trace) -> str:
     )
     damaged = f"; {len(found.damaged)} damaged files were passed over: {found.damaged[0]} …" if found.damaged else ""
     why = f"; the record is not filed at the moment: {found.trouble}" if found.trouble else ""
+    if found.gaps:
+        last, more = found.gaps[0], len(found.gaps) - 1
+        others = f" and {more} other gap{'s' * (more > 1)}" if more else ""
+        why += f"; it may be what is missing of {blame(last)}{others}"
     return f"nothing is on record {what}{searched}{damaged}{why}"
+
+
+def blame(gap: Gap) -> str:
+    """The gap, in words."""
+    noticed = datetime.fromtimestamp(gap.time_us / 1e6, UTC)
+    return f"{gap.instance} ({gap.reason}, noticed {noticed:%Y-%m-%d %H:%M:%S}Z)"

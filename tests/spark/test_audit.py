@@ -4,7 +4,6 @@ import json
 import time
 from collections import Counter
 from collections.abc import Iterable
-from datetime import timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -18,7 +17,8 @@ from spark.generate.files import write
 from spark.generate.plan import Plan
 from spark.registry import job
 from spark.run import Result, Sources, run
-from tests.support.ledger_rows import START, file_rows, stage
+from tests.support.deaths import GAPS, TRUTH, deaths
+from tests.support.ledger_rows import file_rows, stage
 from tests.support.naive_audit import naive_fates
 
 ACCOUNT = ("virtual_host", "queue", "origin", "fate", "reason", "duplicate")
@@ -181,92 +181,16 @@ def test_nobody_took_over(spark: SparkSession, tmp_path: Path, heard: float | No
     assert sum(count for account, count in found.items() if account[:4] == ("/", "q", "confirmed", fate)) == 10
 
 
-def scenarios() -> tuple[list[dict[str, Any]], list[dict[str, Any]], dict[str, tuple[str, str, str]]]:
-    """Two deaths and a gap: rows, gaps, and by queue what is true: fate, reason, whose gap is to blame.
-
-    queue-0 has partitions 1 and 2 and is killed at 100; queue-1 takes over partition 1 at 105, nobody partition 2.
-    queue-1 has partition 3 besides, and gives up rows between 300 and 310. queue-2 has partition 4, which it hands over
-    to queue-1 at 200 without a message that was in it.
-    """
-    rows: list[dict[str, Any]] = []
-    first = 0
-
-    def queue(name: str, number: int, owner: str, *steps: tuple[str, float], epoch: int = 1) -> None:
-        nonlocal first
-        first += 10
-        where = {"queue": name, "partition": number}
-        rows.extend(
-            stage(
-                step,
-                first,
-                at=at,
-                **(where if step in {"routed", "sent"} else {}),
-                **({**where, "instance": owner, "epoch": epoch} if step in OF_OWNERS else {}),
-            )
-            for step, at in (("received", 1), ("routed", 1), ("confirmed", steps[0][1]), *steps)
-        )
-
-    queue("memory", 1, "queue-0", ("enqueued", 10))
-    queue("just before", 1, "queue-0", ("enqueued", 98.5))
-    queue("disk", 1, "queue-0", ("enqueued", 10), ("persisted", 10))
-    queue("with consumer", 1, "queue-0", ("enqueued", 10), ("delivered", 20), ("sent", 20))
-    queue("sent in the gap", 1, "queue-0", ("enqueued", 10), ("sent", 99))
-    queue("expiring", 1, "queue-0", ("enqueued", 10))
-    queue("expiring", 1, "queue-0", ("enqueued", 10), ("expired", 20))
-    queue("never enqueued", 1, "queue-0", ("routed", 98))
-    queue("found", 1, "queue-0", ("enqueued", 10), ("persisted", 10))
-    rows.append(stage("recovered", first, at=105, queue="found", partition=1, instance="queue-1", epoch=2))
-    rows.append({**stage("taken_over", 0, at=105, partition=1, instance="queue-1", epoch=2), **NO_MESSAGES})
-    queue("left in memory", 2, "queue-0", ("enqueued", 10))
-    queue("left on disk", 2, "queue-0", ("enqueued", 10), ("persisted", 10))
-    queue("left with consumer", 2, "queue-0", ("enqueued", 10), ("persisted", 10), ("delivered", 20), ("sent", 20))
-    queue("given up", 3, "queue-1", ("enqueued", 290), ("delivered", 291), ("sent", 291))
-    queue("waits", 3, "queue-1", ("enqueued", 290))
-    queue("holds", 3, "queue-1", ("enqueued", 320), ("delivered", 321), ("sent", 321))
-    for name in ("handed over", "handed over from disk"):
-        queue(name, 4, "queue-2", ("enqueued", 150), *([("persisted", 150.1)] if "disk" in name else []))
-    rows.append({**stage("taken_over", 0, at=200, partition=4, instance="queue-1", epoch=2), **NO_MESSAGES})
-    rows.append(stage("received", first + 10, at=1000))
-    gaps = [
-        gap(135, "queue-0", since=START + timedelta(seconds=99)),
-        gap(310, "queue-1", reason="given_up", since=START + timedelta(seconds=300)),
-    ]
-    dead, alive = "queue-0", "queue-1"
-    truth = {
-        "memory": ("lost (transient)", "not_recovered", dead),
-        "just before": ("unknown", "not_recovered", dead),
-        "disk": ("unknown", "not_recovered", dead),
-        "with consumer": ("unknown", "not_recovered", dead),
-        "sent in the gap": ("unknown", "not_recovered", dead),
-        "never enqueued": ("unknown", "never_enqueued", dead),
-        "found": ("waiting", "", ""),
-        "left in memory": ("unknown", "not_heard_of", dead),
-        "left on disk": ("waiting", "", ""),
-        "left with consumer": ("unknown", "not_heard_of", dead),
-        "given up": ("unknown", "not_heard_of", alive),
-        "waits": ("waiting", "", ""),
-        "holds": ("unsettled", "", ""),
-        "handed over": ("lost (transient)", "not_recovered", ""),
-        "handed over from disk": ("lost (persisted)", "not_recovered", ""),
-    }
-    return rows, gaps, truth
-
-
-OF_OWNERS = {"enqueued", "persisted", "delivered", "expired"}
-NO_MESSAGES = {"queue": "", "count": 0, "first_uid": None, "last_uid": None, "uids": []}
-
-
 def test_what_died_with_whom(spark: SparkSession, tmp_path: Path) -> None:
     """Lost is told by what was promised, waiting is what nobody took, and for what is not known a gap is named."""
-    rows, gaps, truth = scenarios()
-    file_rows(tmp_path / "ledger", "gaps", gaps)
-    result = audit_rows(spark, tmp_path, rows)
+    file_rows(tmp_path / "ledger", "gaps", GAPS)
+    result = audit_rows(spark, tmp_path, deaths())
     found = {
         row["queue"]: (row["fate"], row["reason"], row["gap"].partition(" ")[0])
         for row in result.tables["fates"]
         if row["queue"] not in {"", "expiring"}
     }
-    assert found == truth
+    assert found == {queue: fate for queue, *_, fate in TRUTH if fate}
     (expiring,) = [row for row in result.tables["suspects"] if row["queue"] == "expiring"]
     assert (expiring["fate"], expiring["gap"]) == ("unknown", "queue-0 (silent), noticed 2026-01-31 23:12:15Z")
     (verdict,) = result.tables["verdict"]

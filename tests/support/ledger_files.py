@@ -83,6 +83,9 @@ class LedgerFiles:
         instance = facts.pop("instance", f"{service}-1")
         self.numbers[instance] = self.numbers.get(instance, 0) + 1
         ranges = _ranges(uids)
+        edges = {"first_uid": None, "last_uid": None}  # of a row about a partition
+        if ranges:
+            edges = {"first_uid": min(one["first"] for one in ranges), "last_uid": max(one["last"] for one in ranges)}
         self.rows["stages"].append(
             {
                 **dict.fromkeys((*_TEXTS, *_MORE_TEXTS), ""),
@@ -97,8 +100,7 @@ class LedgerFiles:
                 "instance": instance,
                 "row": self.numbers[instance],
                 "count": sum(one["last"] - one["first"] + 1 for one in ranges),
-                "first_uid": min(one["first"] for one in ranges),
-                "last_uid": max(one["last"] for one in ranges),
+                **edges,
                 "uids": ranges,
                 **facts,
                 "successors": _ranges(facts.get("successors", ())),
@@ -111,10 +113,11 @@ class LedgerFiles:
         row = {"id": name, "kind": kind, "first_uid": first, "last_uid": last_uid, "time": NOON + at}
         self.rows["ids"].append(row)
 
-    def gap(self, instance: str, at: int = 0, reason: str = "given_up") -> None:
-        """A row of `gaps`."""
+    def gap(self, instance: str, at: int = 0, reason: str = "given_up", since: int | None = None) -> None:
+        """A row of `gaps`; `since` None: as older releases file it."""
         row = {"service": instance.partition("-")[0], "instance": instance, "first_row": 5, "last_row": 7, "count": 3}
-        self.rows["gaps"].append({**row, "time": NOON + at, "reason": reason})
+        begins = {} if since is None else {"since": NOON + since}
+        self.rows["gaps"].append({**row, "time": NOON + at, "reason": reason, **begins})
 
     def tables(self) -> dict[str, pa.Table]:
         """What was gathered, as tables; nothing is gathered afterwards."""
@@ -130,7 +133,10 @@ class LedgerFiles:
                 folder = self.folder / table / f"{datetime.fromtimestamp(hour * 3600, UTC):date=%Y-%m-%d/hour=%H}"
                 folder.mkdir(parents=True, exist_ok=True)
                 of_hour = [row for row in rows if row["time"] // HOUR == hour]
-                pq.write_table(pa.Table.from_pylist(of_hour, SCHEMAS[table]), folder / name)
+                schema = SCHEMAS[table]
+                if any("since" in row for row in of_hour):
+                    schema = schema.append(pa.field("since", _TIME))
+                pq.write_table(pa.Table.from_pylist(of_hour, schema), folder / name)
             rows.clear()
 
 

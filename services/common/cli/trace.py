@@ -14,11 +14,43 @@ from services.common.cli.scale import Scale
 from services.common.cli.spans import of_applications, span_lines
 from services.common.cli.steps import COLOURS, detail, place
 from services.common.printable import all_printable
-from services.common.trace import Copy, Gap, Journey, Message, Step, Trace
+from services.common.trace import (
+    IN_FLIGHT,
+    LOST,
+    LOST_PERSISTED,
+    LOST_TRANSIENT,
+    UNKNOWN,
+    UNSETTLED,
+    WAITING,
+    Copy,
+    Gap,
+    Journey,
+    Message,
+    Step,
+    Trace,
+    blame,
+)
 
 _BAR = 24  # columns
 _NARROW_BAR = 12
 _NARROW = 120
+# Of each fate: what is said of it, and where a gap is to blame.
+_FATES = {
+    WAITING: ("not ended: it waits in queue '{queue}'",) * 2,
+    UNSETTLED: ("not ended: a consumer of queue '{queue}' has it, and has not settled it",) * 2,
+    IN_FLIGHT: ("not ended: {plain}, too short ago to say more",) * 2,
+    LOST: ("lost: it was confirmed, and never came into queue '{queue}'",) * 2,
+    LOST_PERSISTED: ("lost (persisted): it was on disk in queue '{queue}', and the next owner did not have it",) * 2,
+    LOST_TRANSIENT: (
+        "lost (transient): queue '{queue}' had it in memory only, and the next owner did not have it",
+        "lost (transient): queue '{queue}' had it in memory only, of {gap}; the next owner did not have it",
+    ),
+    UNKNOWN: (
+        "unknown: {plain}; what became of it then is not on record",
+        "unknown: {plain}; what became of it then may be what is missing of {gap}",
+    ),
+}
+_STYLES = (("not ended", "yellow"), ("unknown", "yellow"), ("lost", "red"))
 
 
 def show(trace: Trace, console: Console, *, every: bool) -> None:
@@ -152,7 +184,7 @@ class _Waterfall:
         if not journey.messages:
             _say(self._console, f"{journey.match.uid}: it was received, and nothing more is on record", "yellow")
         for end in _ends(journey):
-            _say(self._console, end, "yellow" if end.startswith("not ended") else "green")
+            _say(self._console, end, _style(end))
         if journey.cut_short:
             _say(self._console, "it goes on; a look-up follows no further", "yellow")
         for gap in journey.gaps:
@@ -207,7 +239,15 @@ def _key(copy: Copy) -> tuple[str, str]:
 def _end_of(copy: Copy) -> str:
     what = copy.outcome or copy.state
     ended = "ended" if copy.ended else "not ended"
-    return f"{ended}: {what} in queue '{copy.queue}'{_because(copy.reason)}"
+    plain = f"{what} in queue '{copy.queue}'{_because(copy.reason)}"
+    if copy.ended or copy.fate not in _FATES:
+        return f"{ended}: {plain}"
+    blamed = _FATES[copy.fate][copy.gap is not None]
+    return blamed.format(plain=plain, queue=copy.queue, gap=blame(copy.gap) if copy.gap else "")
+
+
+def _style(end: str) -> str:
+    return next((style for begin, style in _STYLES if end.startswith(begin)), "green")
 
 
 def _because(reason: str) -> str:

@@ -8,16 +8,19 @@ from typing import Any
 
 import pyarrow as pa
 
-from services.common.clock import Clock
+from services.common.clock import Clock, epoch_ns
 from services.common.question import Sought
-from services.common.trace import Journey, Match, Message, Step, Trace, trace_ids
+from services.common.trace import Gap, Journey, Match, Message, Step, Trace, trace_ids
 from services.mgmt.lookup.assemble import assemble, begin_of
 from services.mgmt.lookup.database import Database
+from services.mgmt.lookup.fate import Record
 from services.mgmt.lookup.finding import find
 from services.mgmt.lookup.search import Search
 from services.mgmt.lookup.span_search import find_spans
 from services.mgmt.lookup.way import follow
 
+_DAY_US = 24 * 3_600_000_000
+_MOST_GAPS = 10
 _SECONDS = 10.0  # after which no further step of a way is looked for
 _SPANS_SECONDS = 2.0  # after which no further file of spans is looked into
 
@@ -38,7 +41,7 @@ class Answers:
         self._database.offer(unfiled)
         found, more = self._search.matches(asked, journeys, everything=everything)
         told = [journey for match in found if (journey := self._journey(match, until))]
-        return self._told(told, id=asked, more=more)
+        return self._told(told, id=asked, more=more, gaps=[] if told else self._perhaps_received())
 
     def search(self, sought: Sought, journeys: int, unfiled: Mapping[str, pa.Table]) -> Trace:
         """As `LookUp.search`, also from the rows in `unfiled`."""
@@ -68,7 +71,13 @@ class Answers:
         way = follow(self._search, match.uid, since_us, lambda: self._clock() >= until)
         if not way.rows and match.kind in {"uid", "found"}:
             return None
-        return assemble(match, way, self._search.gaps(begin_of(way, match)))
+        gaps = self._search.gaps(begin_of(way, match))
+        return assemble(match, way, Record(gaps, self._search.followers, epoch_ns() // 1000))
+
+    def _perhaps_received(self) -> list[Gap]:
+        """The newest gaps in which something may have been received that nothing is on record of."""
+        gaps = [gap for gap in self._search.gaps(epoch_ns() // 1000 - _DAY_US) if gap.service == "gateway"]
+        return gaps[: -_MOST_GAPS - 1 : -1]
 
     def _told(self, journeys: list[Journey], **facts: Any) -> Trace:  # noqa: ANN401 - fields of Trace
         """With what messages are called, and the spans of their traces."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 from services.common.trace import Copy, Gap, Journey, Match, Message, Step
+from services.mgmt.lookup.fate import Fate, Record, fate_of
 from services.mgmt.lookup.stage_row import StageRow
 from services.mgmt.lookup.way import Way
 
@@ -27,15 +27,15 @@ _ENDS_MESSAGE = {"returned", "refused", "rolled_back", "dropped"}
 _GAP_NOTICED_US = 3_600_000_000  # within an hour of what is missing
 
 
-def assemble(match: Match, way: Way, gaps: Iterable[Gap]) -> Journey:
-    """`gaps` are all since the way began; those that may concern it are told."""
-    messages = [_message(uid, rows, way.predecessors.get(uid)) for uid, rows in way.rows.items()]
+def assemble(match: Match, way: Way, record: Record) -> Journey:
+    """`record` has all gaps since the way began; those that may concern it are told."""
+    messages = [_message(uid, rows, way.predecessors.get(uid), record) for uid, rows in way.rows.items()]
     # What nothing is known of, but that something went on as it, comes last.
     messages.sort(key=lambda message: (not message.steps, [step.time_us for step in message.steps[:1]], message.uid))
     return Journey(
         match=match,
         messages=messages,
-        gaps=[gap for gap in gaps if _concerns(gap, messages)],
+        gaps=[gap for gap in record.gaps if _concerns(gap, messages)],
         cut_short=way.cut_short,
     )
 
@@ -45,11 +45,11 @@ def begin_of(way: Way, match: Match) -> int:
     return min((row.time_us for rows in way.rows.values() for row in rows), default=match.time_us or 0)
 
 
-def _message(uid: int, rows: list[StageRow], predecessor: int | None) -> Message:
+def _message(uid: int, rows: list[StageRow], predecessor: int | None, record: Record) -> Message:
     ordered = sorted(rows, key=lambda row: (row.time_us, _ORDER.get(row.stage, 0), row.row))
     steps = [_step(row, _wait_us(ordered[:number], row), uid) for number, row in enumerate(ordered)]
-    copies = _copies(steps)
-    own = any(step.stage in _ENDS_MESSAGE and not step.queue for step in steps)
+    copies = _copies(steps, record)
+    own = any(_is_refusal(step) for step in steps)
     ended = own or (bool(copies) and all(copy.ended for copy in copies))
     return Message(uid=uid, predecessor=predecessor, steps=steps, copies=copies, ended=ended)
 
@@ -70,27 +70,43 @@ def _step(row: StageRow, wait_us: int, uid: int) -> Step:
     return Step(wait_us=wait_us, **facts)
 
 
-def _copies(steps: list[Step]) -> list[Copy]:
+def _copies(steps: list[Step], record: Record) -> list[Copy]:
     in_queues = [step for step in steps if step.queue]
     decisive = [step for step in in_queues if step.stage not in _ASIDE]
-    last = {(step.virtual_host, step.queue): step for steps in (in_queues, decisive) for step in steps}
-    return [
-        Copy(
-            virtual_host=virtual_host,
-            queue=queue,
-            state=step.stage,
-            outcome=step.outcome,
-            reason=step.reason,
-            ended=step.stage in _ENDS_COPY,
-        )
-        for (virtual_host, queue), step in last.items()
-    ]
+    last = {(step.virtual_host, step.queue): step for some in (in_queues, decisive) for step in some}
+    return [_copy(step, steps, record) for step in last.values()]
+
+
+def _copy(last: Step, steps: list[Step], record: Record) -> Copy:
+    ended = last.stage in _ENDS_COPY
+    its = [step for step in steps if (step.virtual_host, step.queue) == (last.virtual_host, last.queue)]
+    fate = Fate("") if ended or any(_is_refusal(step) for step in steps) else fate_of(its, steps, record)
+    return Copy(
+        virtual_host=last.virtual_host,
+        queue=last.queue,
+        state=last.stage,
+        outcome=last.outcome,
+        reason=last.reason,
+        ended=ended,
+        fate=fate.name,
+        gap=fate.gap,
+    )
+
+
+def _is_refusal(step: Step) -> bool:
+    """Its publisher knows that it went nowhere."""
+    return step.stage in _ENDS_MESSAGE and not step.queue
 
 
 def _concerns(gap: Gap, messages: list[Message]) -> bool:
-    """One that was noticed on the way or soon after, in an instance of the way; in any, while the way is not whole."""
+    """One that is to blame; any, while nothing is known of where a message is; else one of an instance of the way that
+    was noticed on it or soon after, and had begun by then.
+    """
+    if any(copy.gap == gap for message in messages for copy in message.copies):
+        return True
+    if not messages or any(not message.ended and not message.copies for message in messages):
+        return True
     steps = [step for message in messages for step in message.steps]
-    ended = bool(steps) and all(message.ended for message in messages)
-    if ended and gap.time_us > max(step.time_us for step in steps) + _GAP_NOTICED_US:
-        return False
-    return not ended or any(step.instance == gap.instance for step in steps)
+    last = max(step.time_us for step in steps)
+    begun = gap.since_us is None or gap.since_us <= last
+    return begun and gap.time_us <= last + _GAP_NOTICED_US and any(step.instance == gap.instance for step in steps)

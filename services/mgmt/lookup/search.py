@@ -6,9 +6,11 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from services.common.errors import InternalError
 from services.common.trace import Gap, Match, Name
 from services.common.uid import SEQUENCE_BITS
 from services.mgmt.lookup.database import Database
+from services.mgmt.lookup.fate import Follower
 from services.mgmt.lookup.hours import HOUR_US, hour_of, windows
 from services.mgmt.lookup.stage_row import COLUMNS, StageRow
 
@@ -94,8 +96,24 @@ class Search:
         """Those that were noticed later than that, by time."""
         columns = "epoch_us(time), service, instance, first_row, last_row, count, reason"
         hours = _from(self._database.hours("gaps"), since_us)
-        rows = self._database.select("gaps", columns, "epoch_us(time) >= $since", {"since": since_us}, hours)
-        return [Gap(**dict(zip(Gap.model_fields, row, strict=True))) for row in sorted(set(rows))]
+        condition, values = "epoch_us(time) >= $since", {"since": since_us}
+        try:
+            rows = self._database.select("gaps", f"{columns}, epoch_us(since)", condition, values, hours)
+        except InternalError:  # of an older release, all of them
+            rows = self._database.select("gaps", f"{columns}, null", condition, values, hours)
+        ordered = sorted(set(rows), key=lambda row: row[:-1])
+        return [Gap(**dict(zip(Gap.model_fields, row, strict=True))) for row in ordered]
+
+    def followers(self, partition: int, epoch: int, since_us: int) -> list[Follower]:
+        """Who has taken over a partition after an epoch, in order.
+
+        Their rows are the last in the order of stages, so that statistics tell which parts of files have any.
+        """
+        hours = _from(self._database.hours("stages"), since_us)
+        condition = "stage = 'taken_over' and partition = $partition and epoch > $epoch"
+        values = {"partition": partition, "epoch": epoch}
+        rows = self._database.select("stages", "epoch_us(time), epoch", condition, values, hours)
+        return sorted({Follower(*row) for row in rows}, key=lambda follower: follower.epoch)
 
     def _named(self, name: str, most: int, hours: list[int]) -> list[Match]:
         columns = "kind, first_uid, last_uid, epoch_us(time)"

@@ -9,7 +9,7 @@ from rich.console import Console
 from services.common.cli.durations import duration
 from services.common.cli.steps import detail
 from services.common.cli.trace import show
-from services.common.trace import Copy, Gap, Journey, Match, Message, Name, Span, Step, Trace
+from services.common.trace import Copy, Gap, Journey, Match, Message, Name, Span, Step, Trace, nothing
 
 NOON = 1_787_313_600_000_000
 
@@ -134,6 +134,46 @@ def test_contradicting_messages() -> None:
 def test_ends(steps: list[Step], copies: tuple[Copy, ...], end: str) -> None:
     """The last line says what has become of the message."""
     assert _shown(_journey(_message(7, RECEIVED, *steps, copies=copies)))[-1] == end
+
+
+SILENT = Gap(
+    time_us=NOON, service="queue", instance="queue-1", first_row=1, last_row=1, count=-1, reason="silent", since_us=NOON
+)
+BLAMED = "queue-1 (silent, noticed 2026-08-21 12:00:00Z)"
+
+
+@pytest.mark.parametrize(
+    ("fate", "gap", "end"),
+    [
+        ("waiting", None, "not ended: it waits in queue 'q'"),
+        ("unsettled", None, "not ended: a consumer of queue 'q' has it, and has not settled it"),
+        ("in_flight", None, "not ended: enqueued in queue 'q', too short ago to say more"),
+        ("lost", None, "lost: it was confirmed, and never came into queue 'q'"),
+        ("lost (persisted)", None, "lost (persisted): it was on disk in queue 'q', and the next owner did not have it"),
+        (
+            "lost (transient)",
+            SILENT,
+            f"lost (transient): queue 'q' had it in memory only, of {BLAMED}; the next owner did not have it",
+        ),
+        (
+            "unknown",
+            SILENT,
+            f"unknown: enqueued in queue 'q'; what became of it then may be what is missing of {BLAMED}",
+        ),
+        ("of a later release", None, "not ended: enqueued in queue 'q'"),
+    ],
+)
+def test_fates(fate: str, gap: Gap | None, end: str) -> None:
+    """Of a copy without an end on record, what is known of it is said, and which gap is to blame."""
+    copy = _copy("q", "enqueued", ended=False).model_copy(update={"fate": fate, "gap": gap})
+    assert _shown(_journey(_message(7, RECEIVED, copies=(copy,))))[-1] == end
+
+
+def test_nothing_on_record() -> None:
+    """Where nothing is found, the gaps are named in which it may have been received."""
+    assert nothing("x", Trace(id="x", journeys=[], more=False)) == "nothing is on record of 'x'"
+    two = Trace(id="x", journeys=[], more=False, gaps=[SILENT, SILENT])
+    assert nothing("x", two) == f"nothing is on record of 'x'; it may be what is missing of {BLAMED} and 1 other gap"
 
 
 def test_gaps() -> None:

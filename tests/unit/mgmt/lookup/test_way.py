@@ -131,6 +131,34 @@ async def test_gaps_of_a_whole_way(ledger: LedgerFiles, look_up: LookUp, instanc
     assert [gap.instance for gap in journey.gaps] == [instance] * told
 
 
+@pytest.mark.parametrize(("since", "told"), [(5 * MS, True), (20 * MS, False)])
+async def test_gap_that_began_after_the_end(ledger: LedgerFiles, look_up: LookUp, since: int, told: bool) -> None:
+    """A gap that began when the way had ended hides nothing of it, however soon after it was noticed."""
+    ledger.stage("received", uid(1))
+    ledger.stage("returned", uid(1), at=10 * MS)
+    ledger.gap("gateway-1", at=30 * MS, since=since)
+    ledger.file()
+    [journey] = (await look_up.trace(str(uid(1)))).journeys
+    assert bool(journey.gaps) is told
+
+
+async def test_lost_with_its_owner(ledger: LedgerFiles, look_up: LookUp) -> None:
+    """What the next owner does not have is lost, with the gap to blame; a gap of somebody else is not told."""
+    owner = {"queue": "q", "partition": 7, "epoch": 3}
+    ledger.stage("received", uid(1))
+    ledger.stage("enqueued", uid(1), at=MS, **owner)
+    ledger.stage("confirmed", uid(1), at=MS)
+    ledger.stage("taken_over", at=HOUR, partition=7, epoch=4, instance="queue-2")
+    ledger.gap("queue-1", at=HOUR + MS, reason="silent", since=HOUR - MS)
+    ledger.gap("queue-3", at=HOUR + MS, reason="silent", since=MS)
+    ledger.file()
+    [journey] = (await look_up.trace(str(uid(1)))).journeys
+    [copy] = journey.messages[0].copies
+    assert (copy.state, copy.ended, copy.fate) == ("enqueued", False, "lost (transient)")
+    assert [gap.instance for gap in journey.gaps] == ["queue-1"]
+    assert copy.gap == journey.gaps[0]
+
+
 async def test_gaps_of_a_way_without_an_end(ledger: LedgerFiles, look_up: LookUp) -> None:
     """Where the end is missing, every later gap may be where it was."""
     ledger.stage("received", uid(1))

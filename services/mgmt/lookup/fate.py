@@ -1,0 +1,137 @@
+"""What is known of a copy whose end is not on record, and the gap that is to blame for what is not. Pure.
+
+The same rules as those of the audit (spark/README.md), for one message.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, TypeAlias
+
+from services.common.trace import (
+    IN_FLIGHT,
+    LOST,
+    LOST_PERSISTED,
+    LOST_TRANSIENT,
+    UNKNOWN,
+    UNSETTLED,
+    WAITING,
+    Gap,
+    Step,
+)
+
+# Who ends without a word is missed after 30 s, and that is filed some ten seconds later.
+_GRACE_US = 60_000_000
+# By which clocks may differ.
+_SLACK_US = 1_000_000
+_PLACED = {"enqueued", "recovered"}
+_GATEWAY = "gateway"
+
+
+class Follower(NamedTuple):
+    """An owner that took a partition over, and has said of everything in it that it has it."""
+
+    time_us: int
+    epoch: int
+
+
+Followers: TypeAlias = Callable[[int, int, int], Sequence[Follower]]
+"""Who took over a partition after an epoch, since a time, in order."""
+
+
+class Record(NamedTuple):
+    """What else is on record: gaps by time, and owners; and when it is asked."""
+
+    gaps: Sequence[Gap]
+    followers: Followers
+    now_us: int
+
+
+class Fate(NamedTuple):
+    """As in `Copy`; `gap` is to blame."""
+
+    name: str
+    gap: Gap | None = None
+
+
+def fate_of(copy: Sequence[Step], message: Sequence[Step], record: Record) -> Fate:
+    """Of a copy that has not ended: `copy` are its steps by time, `message` all of its message."""
+    placed = [step for step in copy if step.stage in _PLACED and step.partition is not None and step.epoch]
+    if not placed:
+        return _never_enqueued(message, record)
+    return _Placed(copy, message, max(placed, key=lambda step: step.epoch or 0), record).fate()
+
+
+def _never_enqueued(message: Sequence[Step], record: Record) -> Fate:
+    last = max(step.time_us for step in message)
+    if last > record.now_us - _GRACE_US:
+        return Fate(IN_FLIGHT)
+    gap = next((gap for gap in record.gaps if gap.time_us >= last), None)
+    if gap:
+        return Fate(UNKNOWN, gap)
+    return Fate(LOST if _is_confirmed(message) else "")
+
+
+class _Placed:
+    """`owner` is the step by which it was last known to have its place."""
+
+    def __init__(self, copy: Sequence[Step], message: Sequence[Step], owner: Step, record: Record) -> None:
+        self._record = record
+        self._on_disk = any(step.stage == "persisted" for step in copy)
+        self._was_taken = any(step.stage in {"delivered", "sent"} for step in copy)
+        self._last = max(step.time_us for step in copy if step.stage not in {"persisted", "sent"})
+        confirms = [step.time_us for step in message if step.stage == "confirmed"]
+        self._safe_by = max(confirms, default=self._last) + _SLACK_US
+        self._is_held = _is_held(copy)
+        followers = record.followers(owner.partition or 0, owner.epoch or 0, self._last)
+        self._follower = followers[0] if followers else None
+        self._hiding = [gap for gap in record.gaps if gap.instance == owner.instance and self._hides(gap)]
+
+    def fate(self) -> Fate:
+        gap = self._hiding[0] if self._hiding else None
+        if self._follower:
+            return self._of_gone(self._follower, gap)
+        if gap and gap.reason == "silent":
+            return Fate(WAITING) if self._on_disk and not self._was_taken else Fate(UNKNOWN, gap)
+        if gap and (self._was_taken or self._sent_unseen(gap)):
+            return Fate(UNKNOWN, gap)
+        return Fate(UNSETTLED if self._is_held else WAITING)
+
+    def _of_gone(self, follower: Follower, gap: Gap | None) -> Fate:
+        if max(self._last, follower.time_us) > self._record.now_us - _GRACE_US:
+            return Fate(IN_FLIGHT)
+        if gap is None:
+            return Fate(LOST_PERSISTED if self._on_disk else LOST_TRANSIENT)
+        in_memory = not self._on_disk and gap.since_us is not None and self._safe_by <= gap.since_us
+        if in_memory and not self._was_taken and not self._sent_unseen(gap):
+            return Fate(LOST_TRANSIENT, gap)
+        return Fate(UNKNOWN, gap)
+
+    def _hides(self, gap: Gap) -> bool:
+        """Whether it was noticed after the last word, and had begun before somebody followed."""
+        begun = self._follower is None or gap.since_us is None or gap.since_us <= self._follower.time_us + _SLACK_US
+        return gap.time_us >= self._last and begun
+
+    def _sent_unseen(self, gap: Gap) -> bool:
+        """Whether a gateway, of which something is missing too, may have sent it to a consumer meanwhile."""
+        begin = (gap.since_us if gap.since_us is not None else self._last) - _SLACK_US
+        end = self._follower.time_us if self._follower else gap.time_us
+        return any(
+            one.service == _GATEWAY and one.time_us >= begin and (one.since_us or 0) <= end + _SLACK_US
+            for one in self._record.gaps
+        )
+
+
+def _is_held(copy: Sequence[Step]) -> bool:
+    """Whether a consumer has it: it was delivered, and did not come back."""
+    held = False
+    for step in copy:
+        if step.stage == "delivered":
+            held = True
+        elif step.stage == "requeued" or (step.stage == "recovered" and step.reason != "held"):
+            held = False
+    return held
+
+
+def _is_confirmed(message: Sequence[Step]) -> bool:
+    return any(step.stage == "confirmed" for step in message)

@@ -1,0 +1,34 @@
+"""What a look-up says of each message of a ledger of deaths is what the audit says (test_audit.py). No Spark."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from services.common.trace import Match
+from services.mgmt.lookup.assemble import assemble
+from services.mgmt.lookup.database import Database
+from services.mgmt.lookup.fate import Record
+from services.mgmt.lookup.search import Search
+from services.mgmt.lookup.way import follow
+from tests.support.deaths import GAPS, TRUTH, deaths
+from tests.support.ledger_rows import START, file_rows
+
+_BEGIN = int(START.timestamp()) * 1_000_000
+
+
+def test_a_look_up_says_what_the_audit_says(tmp_path: Path) -> None:
+    """Message by message, the fate and the gap to blame are the same."""
+    file_rows(tmp_path, "stages", deaths())
+    file_rows(tmp_path, "gaps", GAPS)
+    search = Search(Database(tmp_path))
+    record = Record(search.gaps(_BEGIN), search.followers, _BEGIN + 1000 * 1_000_000)
+    found = {}
+    for number, one in enumerate(TRUTH, 1):
+        uid = 10 * number
+        journey = assemble(Match(uid=uid, kind="uid", time_us=None), follow(search, uid, _BEGIN, lambda: False), record)
+        [copy] = journey.messages[0].copies
+        found[copy.queue] = (copy.fate, copy.gap.instance if copy.gap else "")
+        assert all(gap == copy.gap for gap in journey.gaps) or not copy.gap, one
+    assert {queue: fate for queue, fate in found.items() if queue != "expiring"} == {
+        queue: (fate[0], fate[2]) for queue, *_, fate in TRUTH if fate
+    }

@@ -1,0 +1,86 @@
+"""What is known of a copy whose end is not on record: the same that the audit says of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from services.common.trace import Gap, Step
+from services.mgmt.lookup.fate import Follower, Record, fate_of
+
+S = 1_000_000
+NOW = 1000 * S
+DEAD, ALIVE, GATEWAY = "queue-0", "queue-1", "gateway-1"
+
+
+def step(stage: str, at: float, **facts: Any) -> Step:
+    texts = ("virtual_host", "exchange", "routing_key", "protocol", "connection", "client", "consumer", "outcome")
+    in_queue = stage not in {"received", "confirmed"}
+    blank: dict[str, Any] = {
+        **dict.fromkeys((*texts, "reason", "target"), ""),
+        "service": "queue", "instance": DEAD, "queue": "q" if in_queue else "", "partition": 1 if in_queue else None,
+        "epoch": 1 if in_queue and stage not in {"routed", "sent"} else None, "attempt": 0, "count": 1, "bytes": 0,
+        "successors": [], "wait_us": 0,
+    }  # fmt: skip
+    return Step(time_us=int(at * S), stage=stage, **{**blank, **facts})
+
+
+def gap(instance: str, since: float | None, noticed: float, reason: str = "silent") -> Gap:
+    since_us = None if since is None else int(since * S)
+    return Gap(
+        time_us=int(noticed * S), service=instance.partition("-")[0], instance=instance, first_row=1, last_row=1,
+        count=-1, reason=reason, since_us=since_us,
+    )  # fmt: skip
+
+
+def fate(*stages: tuple[str, float], gaps: tuple[Gap, ...] = (), followed: float | None = None) -> tuple[str, str]:
+    """The fate of a message that was received at 1 and its gap's instance; `followed` is when the next owner came."""
+    message = [step("received", 1), *(step(*each) for each in stages)]
+    copy = [each for each in message if each.queue]
+    followers = [Follower(int(followed * S), 2)] if followed else []
+    found = fate_of(copy, message, Record(gaps, lambda *_: followers, NOW))
+    return found.name, found.gap.instance if found.gap else ""
+
+
+ENQUEUED = ("confirmed", 10.1), ("enqueued", 10)
+ON_DISK = (*ENQUEUED, ("persisted", 10.1))
+TAKEN = ("delivered", 20), ("sent", 20)
+DIED = gap(DEAD, 99, 135)
+
+
+@pytest.mark.parametrize(
+    ("stages", "gaps", "followed", "expected"),
+    [
+        (ENQUEUED, (), None, ("waiting", "")),
+        ((*ENQUEUED, *TAKEN), (), None, ("unsettled", "")),
+        ((*ENQUEUED, *TAKEN, ("requeued", 30)), (), None, ("waiting", "")),
+        (ENQUEUED, (DIED,), 105, ("lost (transient)", DEAD)),
+        (ENQUEUED, (gap(DEAD, None, 135),), 105, ("unknown", DEAD)),  # of an older release
+        ((("confirmed", 98.5), ("enqueued", 98.5)), (DIED,), 105, ("unknown", DEAD)),
+        (ON_DISK, (DIED,), 105, ("unknown", DEAD)),
+        (ON_DISK, (), 105, ("lost (persisted)", "")),
+        (ENQUEUED, (), 105, ("lost (transient)", "")),
+        (ENQUEUED, (), 990, ("in_flight", "")),
+        ((*ENQUEUED, *TAKEN), (DIED,), 105, ("unknown", DEAD)),
+        (ENQUEUED, (DIED, gap(GATEWAY, 98, 130)), 105, ("unknown", DEAD)),
+        (ENQUEUED, (gap(GATEWAY, 10, 40), DIED), 105, ("lost (transient)", DEAD)),
+        (ENQUEUED, (gap(DEAD, 300, 330),), 105, ("lost (transient)", "")),  # it had been followed long before
+        (ON_DISK, (DIED,), None, ("waiting", "")),
+        (ENQUEUED, (DIED,), None, ("unknown", DEAD)),
+        ((*ON_DISK, *TAKEN), (DIED,), None, ("unknown", DEAD)),
+        ((*ENQUEUED, *TAKEN), (gap(DEAD, 25, 30, "given_up"),), None, ("unknown", DEAD)),
+        (ENQUEUED, (gap(DEAD, 25, 30, "given_up"),), None, ("waiting", "")),
+        (ENQUEUED, (gap(ALIVE, 99, 135),), None, ("waiting", "")),
+        ((("routed", 2), ("confirmed", 3)), (), None, ("lost", "")),
+        ((("routed", 2),), (), None, ("", "")),
+        ((("routed", 2), ("confirmed", 3)), (DIED,), None, ("unknown", DEAD)),
+        ((("routed", 2),), (gap(GATEWAY, 3, 34),), None, ("unknown", GATEWAY)),
+        ((("routed", 999),), (gap(GATEWAY, 999, 1000),), None, ("in_flight", "")),
+    ],
+)
+def test_fates(
+    stages: tuple[tuple[str, float], ...], gaps: tuple[Gap, ...], followed: float | None, expected: tuple[str, str]
+) -> None:
+    """Lost is said by what was promised, waiting of what nobody took, and unknown with the gap that is to blame."""
+    assert fate(*stages, gaps=gaps, followed=followed) == expected
