@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame, Window
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import IntegerType, LongType, StringType, StructType, TimestampType
 
 from spark.expressions import total
 from spark.job import Inputs, Job, Table, column
+from spark.moves import CRASH, Lives, Owner, moves
+from spark.places import all_gaps
 
+_MOVES = (
+    "partition int, epoch long, source string, target string, how string, last_seen long, first_seen long, "
+    "recovered long, silence_us long"
+)
 MOVES = Table(
     StructType(
         [
@@ -16,8 +22,17 @@ MOVES = Table(
             column("epoch", LongType(), "of the new owner"),
             column("source", StringType(), "queue process that had it before"),
             column("target", StringType(), "that took it"),
-            column("how", StringType(), "handed_over, crash, or unknown where nothing was found in it"),
-            column("last_seen", TimestampType(), "last word of the former owner on it"),
+            column(
+                "how",
+                StringType(),
+                "handed_over in good order; crash: the owner died; lapsed: it lost its lease, and lives; "
+                "unknown: too young to tell",
+            ),
+            column(
+                "last_seen",
+                TimestampType(),
+                "when the former owner is last known to have had it: its last word on it, or its last sign of life",
+            ),
             column("first_seen", TimestampType(), "first word of the new one"),
             column("silence_us", LongType(), "between the two, by their own clocks; 0 where these disagree"),
             column("waited", LongType(), "copies that gateways routed there in between"),
@@ -32,7 +47,7 @@ PARTITIONS = Table(
         [
             column("partition", IntegerType(), ""),
             column("moves", LongType(), ""),
-            column("crashes", LongType(), "of its owners"),
+            column("crashes", LongType(), "moves because its owner died"),
             column("silence_us", LongType(), "together"),
             column("blocked_us", LongType(), "together"),
             column("waited", LongType(), "copies"),
@@ -44,39 +59,50 @@ PARTITIONS = Table(
 
 def transform(inputs: Inputs) -> dict[str, DataFrame]:
     """Each change of epoch, with what was published meanwhile."""
-    moves = _moves(_terms(inputs.stages))
-    found = _with_waiting(moves, inputs.stages).cache()
-    partitions = found.groupBy("partition").agg(
+    lives = _lives(inputs.stages, inputs.gaps)
+    found = moves(_owners(inputs.stages), lives)
+    rows = [(*move, move.silence) for move in found]
+    table = inputs.stages.sparkSession.createDataFrame(rows, _MOVES)
+    times = {name: F.timestamp_micros(name) for name in ("last_seen", "first_seen")}
+    with_waiting = _with_waiting(table.withColumns(times), inputs.stages).cache()
+    partitions = with_waiting.groupBy("partition").agg(
         F.count("*").alias("moves"),
-        F.count_if(F.col("how") == "crash").alias("crashes"),
+        F.count_if(F.col("how") == CRASH).alias("crashes"),
         *(F.sum(name).alias(name) for name in ("silence_us", "blocked_us", "waited")),
     )
-    return {"moves": found, "partitions": partitions}
+    return {"moves": with_waiting, "partitions": partitions}
 
 
-def _terms(stages: DataFrame) -> DataFrame:
-    """When each owner of each partition spoke: a small table."""
+def _owners(stages: DataFrame) -> list[Owner]:
+    """Who had each partition, and when: as few as there were owners."""
     told = stages.where((F.col("service") == "queue") & (F.col("partition") >= 0) & (F.col("epoch") > 0))
-    found = F.col("stage") == "recovered"
-    return told.groupBy("partition", "epoch").agg(
-        F.max("instance").alias("target"),
-        F.min("time").alias("first_seen"),
-        F.max("time").alias("end"),
-        total(found, F.col("count")).alias("recovered"),
-        total(found & (F.col("reason") == "handed_over"), F.col("count")).alias("handed_over"),
+    found, time = F.col("stage") == "recovered", F.unix_micros("time")
+    owners = (
+        told.withColumn("at", time)
+        .groupBy("partition", "epoch")
+        .agg(
+            F.max("instance"),
+            F.min("at"),
+            F.max("at"),
+            F.max(F.when(F.col("stage") == "handed_over", F.col("at"))),
+            F.max(F.col("stage") == "taken_over"),
+            total(found, F.col("count")),
+            total(found & (F.col("reason") == "handed_over"), F.col("count")),
+        )
     )
+    return [Owner(*row) for row in owners.collect()]
 
 
-def _moves(terms: DataFrame) -> DataFrame:
-    before = Window.partitionBy("partition").orderBy("epoch")
-    silence = F.unix_micros("first_seen") - F.unix_micros("last_seen")
-    how = F.when(F.col("handed_over") > 0, "handed_over").when(F.col("recovered") > 0, "crash").otherwise("unknown")
-    return (
-        terms.withColumns({"source": F.lag("target").over(before), "last_seen": F.lag("end").over(before)})
-        .where("source is not null")
-        .withColumns({"silence_us": F.greatest(silence, F.lit(0)), "how": how})
-        .drop("end", "handed_over")
-    )
+def _lives(stages: DataFrame, gaps: DataFrame) -> Lives:
+    """When queue processes were heard of last, and when those died that ended without a word."""
+    last = stages.where(F.col("service") == "queue").groupBy("instance").agg(F.max(F.unix_micros("time")))
+    heard = {row[0]: row[1] for row in last.collect()}
+    died: dict[str, int] = {}
+    for gap in all_gaps(gaps):
+        spoke = heard.get(gap.instance, gap.time)
+        if gap.reason == "silent" and spoke <= gap.time:
+            died[gap.instance] = max(spoke, gap.since or 0)
+    return Lives(heard, died, max(heard.values(), default=0))
 
 
 def _with_waiting(moves: DataFrame, stages: DataFrame) -> DataFrame:
@@ -94,4 +120,4 @@ def _with_waiting(moves: DataFrame, stages: DataFrame) -> DataFrame:
     return joined.withColumn("blocked_us", blocked).na.fill(0, ["waited", "blocked_us"])
 
 
-JOB = Job("failovers", {"moves": MOVES, "partitions": PARTITIONS}, transform, frozenset({"stages"}))
+JOB = Job("failovers", {"moves": MOVES, "partitions": PARTITIONS}, transform)

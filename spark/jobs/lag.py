@@ -9,6 +9,7 @@ from pyspark.sql.types import BooleanType, DoubleType, LongType, StringType, Str
 from spark.expressions import ENDS, elapsed, identity, messages, percentile, share, total
 from spark.job import Inputs, Job, Table, column
 from spark.journeys import journeys, kinds, place
+from spark.places import all_terms, places, table_of
 from spark.ranges import Measure
 
 _WINDOW_SECONDS = 60
@@ -23,6 +24,8 @@ _OF_COPIES = (
     Measure("sent_at", kinds("sent"), "max", "time"),
     Measure("settled_at", kinds("accepted", "rejected"), "max", "time"),
     Measure("ended_at", kinds(*ENDS), "min", "time"),
+    Measure("partition", kinds("enqueued", "recovered", "held"), "max", "partition"),
+    Measure("epoch", kinds("enqueued", "recovered", "held", "delivered"), "max", "epoch"),
 )
 
 QUEUES = Table(
@@ -31,7 +34,8 @@ QUEUES = Table(
             column("virtual_host", StringType(), ""),
             column("queue", StringType(), ""),
             column("enqueued", LongType(), "messages, with those that a new owner found"),
-            column("ended", LongType(), "settled, expired, dropped, dead-lettered"),
+            column("ended", LongType(), "settled, expired, dropped, dead-lettered, or gone with its owner"),
+            column("gone", LongType(), "of these, what an owner did not find that took the queue over"),
             column("backlog", LongType(), "at the end: what came and did not end, in this record"),
             column("greatest_backlog", LongType(), "at the end of any window"),
             column("growth_per_second", DoubleType(), "messages: slope of the backlog over all windows"),
@@ -94,7 +98,16 @@ def transform(inputs: Inputs) -> dict[str, DataFrame]:
 
 
 def _segments(stages: DataFrame) -> DataFrame:
-    return journeys(stages, _OF_COPIES, (), {"consumer": identity("connection", "consumer", "client")})
+    """Copies; what the next owner did not have has ended when that came."""
+    segments = journeys(stages, _OF_COPIES, (), {"consumer": identity("connection", "consumer", "client")})
+    owners = table_of(all_terms(places(stages), ()), stages.sparkSession)
+    terms = owners.where("epoch > 0").select("partition", "epoch", "current_epoch", "term_began")
+    gone = F.col("ended_at").isNull() & F.coalesce(F.col("epoch") < F.col("current_epoch"), F.lit(False))
+    return (
+        segments.join(F.broadcast(terms), ["partition", "epoch"], "left")
+        .withColumn("gone", gone)
+        .withColumn("ended_at", F.when(gone, F.col("term_began")).otherwise(F.col("ended_at")))
+    )
 
 
 def _names(stages: DataFrame) -> DataFrame:
@@ -146,6 +159,7 @@ def _waits(segments: DataFrame) -> DataFrame:
         percentile(F.col("wait"), 0.95).alias("wait_p95_us"),
         F.max("wait").alias("wait_max_us"),
         total(undelivered, messages()).alias("undelivered"),
+        total(F.col("gone"), messages()).alias("gone"),
         F.timestamp_micros(F.min(F.when(undelivered, F.col("enqueued_at")))).alias("oldest"),
     )
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +11,11 @@ from spark.generate.plan import Plan
 from spark.jobs.failovers import JOB
 from spark.registry import job
 from spark.run import Sources, run
-from tests.support.told import Ledger, read_stages, results
+from tests.support.told import START, Ledger, read_stages, results
 
 
 def test_moves(spark: SparkSession) -> None:
-    """A crash and a handover are told apart, and the time without an owner counts from the first who had to wait."""
+    """Deaths and hand-overs are told apart, and the time without an owner counts from its last sign of life."""
     ledger = Ledger()
     ledger.journey(1, 10, partition=1, owner="queue-1", epoch=4)  # its last word is at 0.3 s
     ledger.tell("routed", 1.3, 20, 24, partition=1, queue="q")
@@ -22,16 +23,25 @@ def test_moves(spark: SparkSession) -> None:
     ledger.tell("recovered", 2.3, 1, 3, partition=1, queue="q", epoch=5, instance="queue-2", reason="journal")
     ledger.tell("recovered", 9.0, 1, 3, partition=1, queue="q", epoch=6, instance="queue-1", reason="handed_over")
     ledger.journey(100, 110, partition=2, owner="queue-1")
+    ledger.tell("taken_over", 9.5, 0, partition=3, queue="", epoch=2, instance="queue-2", count=0, uids=[])
+    ledger.gaps.append({"time": START + timedelta(seconds=32), "service": "queue", "instance": "queue-0",
+                        "reason": "silent", "since": START + timedelta(seconds=8.5)})  # fmt: skip
+    ledger.journey(200, 201, partition=3, owner="queue-0")
     found = results(JOB, ledger.inputs(spark))
     moves = {row["epoch"]: row for row in found["moves"]}
-    crash, handover = moves[5], moves[6]
-    assert (crash["source"], crash["target"], crash["how"]) == ("queue-1", "queue-2", "crash")
-    assert (crash["silence_us"], crash["blocked_us"]) == (2_000_000, 1_000_000)
-    assert (crash["waited"], crash["recovered"]) == (7, 3)
+    lapse, handover, crash = moves[5], moves[6], moves[2]
+    assert (lapse["source"], lapse["target"], lapse["how"]) == ("queue-1", "queue-2", "handed_over")
+    assert (lapse["silence_us"], lapse["blocked_us"]) == (2_000_000, 1_000_000)
+    assert (lapse["waited"], lapse["recovered"]) == (7, 3)
+    assert (crash["source"], crash["how"], crash["recovered"]) == ("queue-0", "crash", 0)
+    assert crash["silence_us"] == 1_000_000  # since its last sign of life
     assert (handover["how"], handover["silence_us"], handover["waited"]) == ("handed_over", 6_700_000, 0)
     assert handover["blocked_us"] == 0
-    (partition,) = found["partitions"]
-    assert (partition["moves"], partition["crashes"], partition["waited"]) == (2, 1, 7)
+    partitions = {row["partition"]: row for row in found["partitions"]}
+    assert [(row["moves"], row["crashes"], row["waited"]) for row in (partitions[1], partitions[3])] == [
+        (2, 0, 7),
+        (1, 1, 0),
+    ]
 
 
 def test_generated(spark: SparkSession, tmp_path: Path) -> None:

@@ -53,6 +53,21 @@ def test_a_slow_consumer(spark: SparkSession) -> None:
     assert {tag: row["held"] for tag, row in consumers.items()} == {"a": 2, "b": 2, "c": 1}
 
 
+def test_gone_with_its_owner(spark: SparkSession) -> None:
+    """What the next owner did not find is not in the queue any more, and nobody holds it."""
+    ledger = Ledger()
+    first, second = {"queue": "q", "partition": 1}, {"partition": 1, "epoch": 2, "instance": "queue-2"}
+    ledger.tell("enqueued", 0, 0, 9, **first, epoch=1)
+    ledger.tell("delivered", 0.5, 8, 9, **first, epoch=1, attempt=1)
+    ledger.tell("sent", 0.5, 8, 9, queue="q", client="app", consumer="c")
+    ledger.tell("recovered", 5, 0, 3, queue="q", **second, reason="journal")
+    ledger.tell("taken_over", 5, 0, count=0, uids=[], **second)
+    found = results(JOB, ledger.inputs(spark))
+    (queue,) = found["queues"]
+    assert (queue["backlog"], queue["gone"], queue["undelivered"]) == (4, 6, 4)
+    assert [row["held"] for row in found["consumers"]] == [0]
+
+
 def test_generated(spark: SparkSession, tmp_path: Path) -> None:
     """What each queue is left with is what counting message by message leaves."""
     write(Plan(rows=20_000, queues=8, skew=0.9, losses=0), str(tmp_path / "ledger"))
