@@ -94,6 +94,13 @@ class Arrival:
             return weight(self.properties, self.bodies)
         return weight(self.properties[first:end], self.bodies[first:end])
 
+    def kept(self, first: int, end: int) -> int:
+        """Bytes of them in memory as long as they are: their routing keys too, as Message.kept says."""
+        objects, facts = self._objects, self.facts
+        if len(objects) == 1:
+            return self.weight(first, end) + (end - first) * len(objects[0].routing_key)
+        return self.weight(first, end) + sum([len(each.routing_key) for each in facts[first:end]])
+
     def span(self, first: int, end: int, step: int = 1) -> Sequence[int]:
         """The uids of every `step`-th message from `first` to `end - 1`, as a range where they are consecutive."""
         uids = self.uids

@@ -125,7 +125,7 @@ class Dispatcher:
             parts = arrival.enlist(self._options, first, end, position)
         self.position = max(self.position, position + count)
         messages = arrival.messages(first, end)
-        self._context.account.hold(messages, arrival.weight(first, end), self._holding)
+        self._context.account.hold(messages, arrival.kept(first, end), self._holding)
         places, expires = range(position, position + count), arrival.expires and arrival.expires[first:end]
         columns = zip(messages, places, expires or repeat(0, count), parts or repeat(None, count), strict=True)
         return [Entry(message, place, time, part, state) for message, place, time, part in columns]

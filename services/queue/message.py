@@ -11,10 +11,10 @@ from services.common.message.facts import Facts
 if TYPE_CHECKING:
     from services.queue.entry import Entry
 
-# What the resident set grows by, as measured, for a message beside properties and body, and for an entry of it: the
-# objects, what the allocator rounds up, their share of containers. An entry that is unsettled takes a little more, one
-# that waits a little less.
-_MESSAGE = 200
+# What the resident set grows by, as measured, for a message beside properties, body and routing key, and for an entry
+# of it: the objects, what the allocator rounds up, their share of containers, and facts, which are its own where no
+# other has its key. An entry that is unsettled takes a little more, one that waits a little less.
+_MESSAGE = 300
 _ENTRY = 180
 
 
@@ -35,6 +35,11 @@ class Message:
         """Bytes that are carried of it; a number kept with each message would take as much again as its uid."""
         return len(self.properties) + len(self.body)
 
+    @property
+    def kept(self) -> int:
+        """Bytes of it that are in memory as long as it is: those that are carried, and its routing key."""
+        return len(self.properties) + len(self.body) + len(self.facts.routing_key)
+
 
 class Holding:
     """Bytes that one queue keeps in memory; a message on several queues counts for each of them."""
@@ -46,7 +51,7 @@ class Holding:
 
     def take(self, entries: Iterable[Entry]) -> None:
         """Entries that the account has already are this queue's."""
-        self.size += sum(entry.message.weight + _MESSAGE + _ENTRY for entry in entries)
+        self.size += sum(entry.message.kept + _MESSAGE + _ENTRY for entry in entries)
 
 
 NOBODYS: Final = Holding()
@@ -61,15 +66,15 @@ class MemoryAccount:
     def __init__(self) -> None:
         self.used = 0
 
-    def hold(self, messages: Sequence[Message], weight: int, holding: Holding) -> None:
-        """Each has one entry more, in the queue of `holding`; all of them weigh `weight`."""
+    def hold(self, messages: Sequence[Message], kept: int, holding: Holding) -> None:
+        """Each has one entry more, in the queue of `holding`; `kept` is the sum of what they say of themselves."""
         count = len(messages)
         fresh = [message for message in messages if not message.references]
         for message in messages:
             message.references += 1
-        size = weight if len(fresh) == count else sum([message.weight for message in fresh])
+        size = kept if len(fresh) == count else sum([message.kept for message in fresh])
         self.used += size + len(fresh) * _MESSAGE + count * _ENTRY
-        holding.size += weight + count * (_MESSAGE + _ENTRY)
+        holding.size += kept + count * (_MESSAGE + _ENTRY)
 
     def let_go(self, entries: Sequence[Entry], holding: Holding) -> None:
         """These entries of the queue of `holding` are no more."""
@@ -77,11 +82,11 @@ class MemoryAccount:
         for entry in entries:
             message = entry.message
             message.references -= 1
-            weight = len(message.properties) + len(message.body)
-            whole += weight
+            kept = len(message.properties) + len(message.body) + len(message.facts.routing_key)
+            whole += kept
             if not message.references:
                 gone += 1
-                size += weight
+                size += kept
         self.used -= size + gone * _MESSAGE + count * _ENTRY
         holding.size -= whole + count * (_MESSAGE + _ENTRY)
 

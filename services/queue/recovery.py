@@ -81,7 +81,7 @@ class Recovery:
             for entry in entries:
                 entry.state, entry.holder = ACQUIRED, former
         messages = [entry.message for entry in entries]
-        self._account.hold(messages, sum([message.weight for message in messages]), NOBODYS)
+        self._account.hold(messages, sum([message.kept for message in messages]), NOBODYS)
         reason = HELD if kept else HANDED_OVER if handed_over else JOURNAL
         self.recovered.setdefault((queue_id, reason), []).extend(uids_of(entries))
         if entries:

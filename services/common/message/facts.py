@@ -7,6 +7,7 @@ that can say it, used by the feature that wants it, and passed on by everything 
 from __future__ import annotations
 
 from functools import lru_cache
+from sys import intern
 from typing import Any, Final, NamedTuple
 
 from services.rpc.queue_pb2 import MessageFacts
@@ -48,6 +49,8 @@ def facts_of(virtual_host: str, exchange: str, routing_key: str, format_name: st
     return Facts(virtual_host, exchange, routing_key, format_name, *said)  # type: ignore[arg-type]
 
 
+# Of keys that never come back each has facts of its own: what else they say is one object for all of them.
+_REPEATING: Final = frozenset({"virtual_host", "exchange", "format"})
 _OPTIONAL: Final = frozenset(name for name, value in Facts._field_defaults.items() if value is None)
 
 
@@ -69,4 +72,6 @@ def from_fields(fields: Any) -> Facts:  # noqa: ANN401 - any protobuf message th
 
 
 def _field(fields: Any, name: str) -> Any:  # noqa: ANN401 - of a protobuf message
+    if name in _REPEATING:
+        return intern(getattr(fields, name))
     return None if name in _OPTIONAL and not fields.HasField(name) else getattr(fields, name)
