@@ -286,8 +286,8 @@ def _answer(fenced: AbstractSet[int], written: tuple[ContentDraft, dict[int, Par
 
 def _refuse_fenced(content: ContentDraft, fenced: AbstractSet[int], ticket: Ticket) -> None:
     for number in fenced & content.entries.keys():
-        for queue_id, first, count, _ in content.entries.pop(number).runs:
-            ticket.turn_away(number, range(first, first + count), queue_id)
+        for queue_id, indexes in _by_queue(range(len(content.source.uids)), content.entries.pop(number).runs):
+            ticket.turn_away(number, indexes, queue_id)
 
 
 def _add_floors(frame: store_pb2.JournalFrame, turn: _Turn) -> None:
@@ -327,8 +327,8 @@ def _refuse(unwritten: tuple[ContentDraft, dict[int, Partition], Ticket]) -> Non
     content, partitions, ticket = unwritten
     _lose_floors(partitions.values())
     for entries in content.entries.values():
-        for queue_id, first, count, _ in entries.runs:
-            ticket.refuse(range(first, first + count), queue_id, queue_pb2.OTHER)
+        for queue_id, indexes in _by_queue(range(len(content.source.uids)), entries.runs):
+            ticket.refuse(indexes, queue_id, queue_pb2.OTHER)
     ticket.not_safe()
     ticket.part_done()
 
@@ -343,12 +343,12 @@ def _tell_persisted(content: ContentDraft, partitions: dict[int, Partition]) -> 
                 queue.record.persisted(uids)
 
 
-def _by_queue(uids: list[int], runs: list[tuple[int, int, int, int]]) -> Iterable[tuple[int, Sequence[int]]]:
-    """The messages of each queue: mixed ones are many runs."""
+def _by_queue(column: Sequence[int], runs: list[tuple[int, int, int, int]]) -> Iterable[tuple[int, Sequence[int]]]:
+    """The values of a column (uids, or indexes) for the messages of each queue: mixed ones are many runs."""
     if len(runs) == 1:
         queue_id, first, count, _ = runs[0]
-        return ((queue_id, span(uids, first, count)),)
+        return ((queue_id, span(column, first, count)),)
     found: dict[int, list[int]] = {}
     for queue_id, first, count, _ in runs:
-        found.setdefault(queue_id, []).extend(uids[first : first + count])
+        found.setdefault(queue_id, []).extend(column[first : first + count])
     return found.items()
