@@ -11,7 +11,6 @@ from services.common.errors import PreconditionFailed, SyntaxFault
 from services.common.message.amqp_0_9 import FORMAT
 from services.common.message.facts import Attributes
 from services.gateway.protocols.amqp_0_9.reply_codes import UnexpectedFrame
-from services.gateway.vocabulary import Kind
 
 
 class Target(NamedTuple):
@@ -21,7 +20,6 @@ class Target(NamedTuple):
     routing_key: str
     mandatory: bool
     immediate: bool
-    kinds: dict[Attributes, Kind]  # of messages that were published so
 
 
 _HEADER = struct.Struct(">IQ")

@@ -32,7 +32,7 @@ _TARGET_BYTES = 512 << 10  # of all that are remembered; usual ones have 64 and 
 _SHAPE_BYTES = 1 << 20  # likewise
 _LONGEST = 512  # bytes of a shape that may come again
 _EXCHANGE_AT = 6  # in a basic.publish: behind class and method id, and a reserved short
-_KINDS = 256  # of one target
+_KIND_BYTES = 512 << 10  # of names, likewise
 
 # Publishes that are alike in everything but the bytes of their bodies: what stands in front of a body, the body's size,
 # channel, kind, properties. A bare tuple: a varied stream makes many.
@@ -47,6 +47,7 @@ class Publications:
         self._channels = channels
         self._targets: Memo[bytes, Target] = Memo(_REMEMBERED, _TARGET_BYTES)
         self._shapes: Memo[bytes, _Shape] = Memo(_REMEMBERED, _SHAPE_BYTES)
+        self._kinds: Memo[tuple[Target, Attributes], Kind] = Memo(_REMEMBERED, _KIND_BYTES)
         self._columns: tuple[list[Kind], list[bytes], list[bytes]] = [], [], []
         self._open: Publish | None = None  # to which `_columns` belong
 
@@ -60,13 +61,13 @@ class Publications:
 
     def kind_of(self, target: Target, attributes: Attributes) -> Kind:
         """What the broker hears of such a publish; equal ones are mostly the same object."""
-        kind = target.kinds.get(attributes)
+        key = target, attributes
+        kind = self._kinds.get(key) or self._kinds.recall(key)
         if kind is None:
-            exchange, routing_key, mandatory, immediate, kinds = target
+            exchange, routing_key, mandatory, immediate = target
             facts = facts_of(self._peer.virtual_host, exchange, routing_key, NAME, attributes)
-            if len(kinds) >= _KINDS:
-                kinds.clear()
-            kind = kinds[attributes] = Kind(facts, attributes, mandatory, immediate)
+            kind = Kind(facts, attributes, mandatory, immediate)
+            self._kinds.put(key, kind, len(exchange) + len(routing_key) + len(attributes.user_id or ""))
         return kind
 
     def add(self, session: int, target: Target, attributes: Attributes, properties: bytes, body: bytes) -> None:
@@ -185,12 +186,12 @@ def _plain(payload: bytes) -> Target | None:
         bits = payload[flags]
     except (IndexError, UnicodeDecodeError):
         return None
-    return Target(exchange, routing_key, bits & 1 > 0, bits & 2 > 0, {}) if flags + 1 == len(payload) else None
+    return Target(exchange, routing_key, bits & 1 > 0, bits & 2 > 0) if flags + 1 == len(payload) else None
 
 
 def _decoded(payload: bytes) -> Target:
     method = decode(basic.Publish, payload)
-    return Target(method.exchange, method.routing_key, method.mandatory, method.immediate, {})
+    return Target(method.exchange, method.routing_key, method.mandatory, method.immediate)
 
 
 def _in_front(data: bytes, position: int) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from itertools import pairwise
 
 import pytest
@@ -13,7 +14,7 @@ from services.common.message.facts import Attributes, Facts
 from services.gateway.protocols.amqp_0_9 import publications
 from services.gateway.protocols.amqp_0_9.method import encode
 from services.gateway.protocols.amqp_0_9.methods import basic
-from services.gateway.vocabulary import Publish, Request
+from services.gateway.vocabulary import Kind, Publish, Request
 from tests.support.amqp_playbook import Playbook, content, written
 
 
@@ -33,6 +34,25 @@ def test_publishes_alike_are_of_one_kind() -> None:
     [kind] = set(publish.kinds)
     assert (publish.session, kind.attributes) == (1, Attributes(persistent=True))
     assert kind.facts == Facts("/", "", "q", "amqp-0-9", persistent=True)
+
+
+_FEW = 32
+
+
+def test_kinds_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of all targets together: however many priorities messages of however many keys have."""
+    monkeypatch.setattr(publications, "_REMEMBERED", _FEW)
+    engine = Playbook().running().engine
+    for number in range(60):
+        stream = [content(1, b"x", routing_key=f"bounded {number}", priority=priority) for priority in range(30)]
+        [publish] = engine.receive(b"".join(stream))
+        assert isinstance(publish, Publish)
+        assert [kind.facts.priority for kind in publish.kinds] == list(range(30))
+    gc.collect()
+    kept = [
+        each for each in gc.get_objects() if isinstance(each, Kind) and each.facts.routing_key.startswith("bounded ")
+    ]
+    assert len(kept) <= 2 * _FEW + 30  # those that are remembered, of shapes too, and those of the last request
 
 
 @pytest.mark.parametrize(
@@ -187,8 +207,8 @@ def test_the_hot_way_reads_what_the_general_one_does(
 ) -> None:
     """A basic.publish of any names and flags: an offset that is wrong may fit some lengths by chance."""
     payload = encode(basic.Publish(0, exchange, routing_key, mandatory, immediate))
-    assert publications._plain(payload) == (exchange, routing_key, mandatory, immediate, {})
-    assert publications._decoded(payload) == (exchange, routing_key, mandatory, immediate, {})
+    assert publications._plain(payload) == (exchange, routing_key, mandatory, immediate)
+    assert publications._decoded(payload) == (exchange, routing_key, mandatory, immediate)
     for end in range(len(payload)):
         assert publications._plain(payload[:end]) is None
     assert publications._plain(payload + b"\0") is None
