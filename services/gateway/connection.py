@@ -98,8 +98,8 @@ class Connection(asyncio.Protocol):
             self.hold(_MUCH)
             self.loop.call_soon(self.release, _MUCH)
 
-    def carry_out_all(self, data: bytes) -> int:
-        """Carries out what `data` asks for, or more of what came before; gives how many requests there were."""
+    def carry_out_all(self, data: bytes) -> list[v.Request]:
+        """Carries out what `data` asks for, or more of what came before; gives the requests that there were."""
         requests: list[v.Request] = []
         try:
             requests = self.engine.receive(data)
@@ -112,7 +112,7 @@ class Connection(asyncio.Protocol):
         self.flush()
         if self._unread:
             self._unread.read()
-        return len(requests)
+        return requests
 
     def eof_received(self) -> bool:
         return False

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
+
+from services.gateway.vocabulary import Publish, Request
 
 if TYPE_CHECKING:
     from services.gateway.connection import Connection
@@ -17,7 +20,8 @@ LITTLE: Final = 4 << 10
 """Bytes of a read that waits for nobody."""
 
 _UNITS = 1000  # of work in a turn: about ten milliseconds
-_BYTES = 2 << 10  # make up a unit, as does a request
+_BYTES = 2 << 10  # make up a unit, as does a request …
+_MESSAGES = 4  # … and as do so many of those that one publishes
 
 
 class Turns:
@@ -33,9 +37,10 @@ class Turns:
         """Whether what is much waits for the next turn."""
         return self._spent >= _UNITS or bool(self._waiting)
 
-    def spend(self, requests: int, size: int) -> None:
-        """So many requests were carried out, and so many bytes read."""
-        self._spent += requests + size // _BYTES
+    def spend(self, requests: Sequence[Request], size: int) -> None:
+        """These requests were carried out, and so many bytes read."""
+        messages = sum(len(each.bodies) for each in requests if isinstance(each, Publish))
+        self._spent += len(requests) + messages // _MESSAGES + size // _BYTES
         self._schedule()
 
     def wait(self, connection: Connection) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
@@ -24,6 +25,7 @@ from services.rpc import queue_pb2
 
 _UNREADY = frozenset({int(queue_pb2.NO_CONSUMERS)})
 _FULL = frozenset({int(queue_pb2.OVERFLOW), int(queue_pb2.OTHER)})
+_PORTION = 50  # parts of a request
 _FACTS = attrgetter("facts")
 
 Work = Coroutine[Any, Any, None] | None
@@ -76,7 +78,9 @@ async def _publish_until(session: Session, request: v.Publish, faults: Mapping[v
 
 async def _publish_each(session: Session, request: v.Publish) -> None:
     """Those that seem to have more keys than one part from the others, in their order: with keys of their own."""
-    for kind, indexes in _apart(request):
+    for number, (kind, indexes) in enumerate(_apart(request), 1):
+        if not number % _PORTION:
+            await asyncio.sleep(0)  # a read can hold thousands of parts, and others have their turn
         part = request.part(indexes)
         if kind:
             message_format = format_named(kind.facts.format)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from itertools import takewhile
+from itertools import pairwise, takewhile
 
 import pytest
 from hypothesis import given
@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 
 from services.common.clients.outbound import Refused
 from services.common.errors import BrokerError, NotFound, SyntaxFault, Unavailable
+from services.common.message.amqp_0_9 import FORMAT
+from services.common.message.facts import Attributes
 from services.gateway import vocabulary as v
 from services.rpc import queue_pb2 as pb
 from tests.support.messages import PROPERTIES, kind, published
@@ -103,3 +105,19 @@ async def test_one_bad_message_of_many_is_found_soon() -> None:
     await client.does(published([b""] * 1000, kind("h"), properties=[b"%d" % each for each in range(999)] + [BAD]))
     assert len(client.handed.bodies) == 999
     assert len(client.router.asked) < 100
+
+
+async def test_messages_with_keys_of_their_own_leave_others_their_turn() -> None:
+    """A read of thousands that stay apart: some are published, then whatever else there is to do is done."""
+    client, copied = Client(), kind(attributes=Attributes(copied=True))
+    kinds, properties = (copied, kind()), [FORMAT.with_headers(PROPERTIES, {"CC": ["other"]}), PROPERTIES]
+    bodies = [b"%d" % number for number in range(1000)]
+    await client.does(published([b"", b""], *kinds, properties=properties))
+    client.handed.messages.clear()
+    client.session.handle(published(bodies, *kinds, properties=properties))
+    done = [0]
+    while done[-1] < 1000:
+        await asyncio.sleep(0)
+        done.append(len(client.handed.bodies))
+    assert max(after - before for before, after in pairwise(done)) <= 50
+    assert client.handed.bodies == bodies

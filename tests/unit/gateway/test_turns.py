@@ -7,6 +7,8 @@ from typing import Any, cast
 
 from services.gateway.rest import Rest
 from services.gateway.turns import LITTLE, Turns
+from services.gateway.vocabulary import Request
+from tests.support.messages import kind, published
 
 _MUCH = 64 << 10
 _REQUESTS = 400  # in each portion
@@ -27,14 +29,15 @@ class _Connection:
     def __init__(self, turns: Turns, done: list[str], name: str, portions: int) -> None:
         self.rest = Rest(turns)
         self.engine = _Engine(portions)
+        self.request = Request(1)
         self.lost = False
         self.holds: set[object] = set()
         self._done, self._name = done, name
 
-    def carry_out_all(self, data: bytes) -> int:
+    def carry_out_all(self, data: bytes) -> list[Request]:
         self._done.append(self._name)
         self.engine.portions = max(self.engine.portions - 1, 0)
-        return _REQUESTS if data or self.engine.portions else 1
+        return [self.request] * (_REQUESTS if data or self.engine.portions else 1)
 
     def hold(self, reason: object) -> None:
         self.holds.add(reason)
@@ -64,6 +67,20 @@ async def test_who_sends_little_waits_for_nobody() -> None:
         await asyncio.sleep(0)
     assert done[7:] == ["much 6", "much 7", "much 8", "much 9"]
     assert not any(each.holds for each in crowd)
+
+
+async def test_messages_count() -> None:
+    """However few requests they come in: who publishes thousands at once spends the turn."""
+    turns, done = Turns(), list[str]()
+    crowd = [_Connection(turns, done, f"{number}", 1) for number in range(3)]
+    for each in crowd:
+        each.request = published([b""] * 10, kind())
+        each.sends(_MUCH)
+    assert done == ["0"]
+    await asyncio.sleep(0)
+    assert done == ["0", "1"]
+    await asyncio.sleep(0)
+    assert done == ["0", "1", "2"]
 
 
 async def test_portions_come_in_turn() -> None:

@@ -16,7 +16,7 @@ from services.gateway.protocols.amqp_0_9.channels import Channels
 from services.gateway.protocols.amqp_0_9.connection import Connection, State
 from services.gateway.protocols.amqp_0_9.inbox import Inbox
 from services.gateway.protocols.amqp_0_9.methods import basic
-from services.gateway.protocols.amqp_0_9.peer import Peer
+from services.gateway.protocols.amqp_0_9.peer import PORTION, Peer
 from services.gateway.protocols.amqp_0_9.reply_codes import (
     NAMES,
     NO_CONSUMERS,
@@ -35,7 +35,6 @@ HEADER = AMQP_0_9_1.header
 _CODE = struct.Struct(">I")
 _HELD_MAX = 16 << 10  # bytes from a peer that does not wait for the answers of the handshake
 _NEVER = 1 << 62
-_PORTION = 50  # requests, after which others have their turn; publishes that lie together are read together
 
 
 def create(limits: Limits, mechanisms: Sequence[str]) -> AmqpEngine:
@@ -90,7 +89,7 @@ class AmqpEngine:
             after = position + size + frames.OVERHEAD
             if after > end:
                 return position, size + frames.OVERHEAD
-            if len(requests) >= _PORTION:
+            if len(requests) >= PORTION:
                 self.unread = True
                 return position, 0
             hot = self._hot(kind, size, data, position)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from services.gateway.protocols.amqp_0_9 import frames
 from services.gateway.protocols.amqp_0_9.method import Method, encode
@@ -13,6 +14,9 @@ from services.gateway.vocabulary import Request
 
 # Section 4.2.3 promises 4096 until tuned; tokens in start-ok may be longer, and RabbitMQ reads 8192.
 _FRAME_MAX_UNTIL_TUNED = 8192
+
+PORTION: Final = 50
+"""Requests, after which others have their turn; publishes that lie together on a channel are one."""
 
 
 @dataclass(slots=True)

@@ -19,7 +19,7 @@ from services.gateway.protocols.amqp_0_9 import frames
 from services.gateway.protocols.amqp_0_9.channel import BASIC_WITHOUT_WEIGHT, Channel, Target
 from services.gateway.protocols.amqp_0_9.method import decode
 from services.gateway.protocols.amqp_0_9.methods import basic
-from services.gateway.protocols.amqp_0_9.peer import Peer
+from services.gateway.protocols.amqp_0_9.peer import PORTION, Peer
 from services.gateway.vocabulary import Kind, Publish
 
 _SIZE = struct.Struct(">I")
@@ -97,6 +97,8 @@ class Publications:
             if taken == position:
                 break
             position = taken
+            if len(self._peer.requests) >= PORTION:
+                break
         return position
 
     def _take(self, shape: _Shape, data: bytes, position: int, end: int) -> int:

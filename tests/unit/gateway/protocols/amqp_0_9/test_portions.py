@@ -49,6 +49,21 @@ def test_publishes_that_lie_together_are_one_portion() -> None:
     assert not book.engine.unread
 
 
+def test_publishes_on_channels_in_turn_come_in_portions() -> None:
+    """Each begins a request; all come, in their order, in no more requests at once than others."""
+    book = Playbook().running(1, 2)
+    data = b"".join([content(1 + number % 2, b"%d" % number) for number in range(1000)])
+    requests = book.engine.receive(data)
+    portions = [len(requests)]
+    while book.engine.unread:
+        requests += (portion := book.engine.receive(b""))
+        portions.append(len(portion))
+    assert max(portions) <= _MOST
+    publishes = [each for each in requests if isinstance(each, Publish)]
+    bodies = [(each.session, body) for each in publishes for body in each.bodies]
+    assert bodies == [(1 + number % 2, b"%d" % number) for number in range(1000)]
+
+
 def test_a_close_behind_unread_requests_is_heard() -> None:
     """After the broker has ended the connection, what is unread asks for nothing, and close-ok is found behind it."""
     book = Playbook().running()
