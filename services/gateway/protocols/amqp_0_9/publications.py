@@ -89,10 +89,12 @@ class Publications:
     def read(self, data: bytes, position: int) -> int:
         """Takes publishes from `position` on for as long as they are whole and plain; gives where it stopped."""
         end = len(data)
-        while (shape := self._shape_at(data, position, end)) is not None and shape[2].takes_methods:
+        while (shape := self._shape_at(data, position, end)) is not None:
             if self._channels.get(shape[2].number) is not shape[2]:
-                self._shapes.clear()  # of a channel that had the number before
+                self._shapes.clear()  # of a channel that had the number before, and takes nothing more
                 continue
+            if not shape[2].takes_methods:
+                break
             taken = self._take(shape, data, position, end)
             if taken == position:
                 break

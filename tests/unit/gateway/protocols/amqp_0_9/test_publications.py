@@ -214,6 +214,20 @@ def test_the_hot_way_reads_what_the_general_one_does(
     assert publications._plain(payload + b"\0") is None
 
 
+def test_a_channel_that_is_opened_again_is_as_quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was remembered of the one that had its number before gives way to what comes on this one."""
+    book, data = Playbook().running(), content(1, b"x") * 10
+    for _ in range(2):
+        assert len(_bodies(book.engine.receive(data))) == 10
+    for method in (commands.Channel.Close(200, "", 0, 0), commands.Channel.Open()):
+        book.does(1, method)
+    for _ in range(2):
+        assert len(_bodies(book.engine.receive(data))) == 10
+    monkeypatch.setattr(book.engine, "_frame", None)
+    monkeypatch.setattr(publications.Publications, "_recognise", lambda *_: None)
+    assert len(_bodies(book.engine.receive(data))) == 10
+
+
 def test_a_message_that_comes_in_parts() -> None:
     """Of a shape that is known: nothing is published before it is whole, and then one message is."""
     engine, one = Playbook().running().engine, content(1, b"x" * 3000, routing_key="q")
