@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol
 from services.common.message import columns
 from services.common.message.alike import are_alike, objects
 from services.common.message.facts import Facts
-from services.common.message.indexes import choice, chosen, condensed, pick
+from services.common.message.indexes import choice, condensed, pick
 from services.common.message.weight import BESIDE, FRAME_BYTES, weight
 from services.rpc import queue_pb2 as pb
 
@@ -204,24 +204,6 @@ def frames_of(messages: Messages) -> Iterator[Messages]:
             first, size = index, 0
         size += its
     yield messages.part(range(first, len(messages)))
-
-
-def refused_parts(attempts: Iterable[Attempt], refusal: pb.Refusal) -> Iterator[tuple[Attempt, Sequence[int]]]:
-    """Of which messages of each attempt a refusal speaks, which counts from a batch's first message."""
-    refused, first = chosen(refusal), 0
-    for attempt in attempts:
-        end = first + len(attempt.messages)
-        its = attempt.queues.get(refusal.queue_id, ())
-        mine: Sequence[int]
-        if isinstance(refused, range):
-            mine = range(max(refused.start, first) - first, min(refused.stop, end) - first)
-        else:
-            mine = [index - first for index in refused if first <= index < end]
-        if mine and its:
-            concerned = set(its)
-            if some := [index for index in mine if index in concerned]:
-                yield attempt, condensed(some)
-        first = end
 
 
 def encode(attempts: list[Attempt], sequence: int, transaction: int, resumed: Sequence[int] = ()) -> bytes:

@@ -16,7 +16,8 @@ from typing import Any, NamedTuple, Protocol
 import structlog
 
 from services.common.clients.heard import Heard
-from services.common.clients.outbound import Attempt, encode, fitting, refused_parts
+from services.common.clients.outbound import Attempt, encode, fitting
+from services.common.clients.refusals import Refusals
 from services.common.containment import by_itself, contained, for_each
 from services.common.errors import Unavailable
 from services.common.message.weight import FRAME_BYTES
@@ -57,6 +58,7 @@ class _Sent:
     attempts: list[Attempt]
     size: int
     preceding: int  # how many attempts were published before them
+    refusals: Refusals | None = None
 
 
 class Settlement(NamedTuple):
@@ -363,7 +365,8 @@ class QueueLink:
         sent = self._sent.get(refusal.sequence)
         if sent is None:
             return
-        for attempt, indexes in refused_parts(sent.attempts, refusal):
+        sent.refusals = sent.refusals or Refusals(sent.attempts)
+        for attempt, indexes in sent.refusals.parts(refusal):
             try:
                 self._listener.refused(self, attempt, refusal.queue_id, indexes, refusal.reason)
             except Exception as fault:  # noqa: BLE001 - `done` follows, and must not say that they are safe

@@ -7,7 +7,8 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.common.clients.outbound import Attempt, Delivery, Messages, encode, frames_of, refused_parts
+from services.common.clients.outbound import Attempt, Delivery, Messages, encode, frames_of
+from services.common.clients.refusals import Refusals
 from services.common.message.indexes import choice, condensed
 from services.queue.columns import Columns
 from services.queue.message import Interned
@@ -78,7 +79,7 @@ def test_what_comes_again(messages: Messages, data: st.DataObject) -> None:
     its = list(whole.queues[queue_id])
     refused = sorted(data.draw(st.sets(st.sampled_from(its), min_size=1)))
     refusal = pb.Refusal(queue_id=queue_id, **choice(refused))
-    [(found, indexes)] = refused_parts([whole], refusal)
+    [(found, indexes)] = Refusals([whole]).parts(refusal)
     assert (found, list(indexes)) == (whole, refused)
     part = whole.part({queue_id: condensed(refused)})
     assert list(part.messages.numbers) == refused
@@ -94,7 +95,7 @@ def test_a_refusal_finds_its_publishers(some: list[Messages], data: st.DataObjec
     count = sum(map(len, some))
     refused = sorted(data.draw(st.sets(st.integers(0, count - 1))))
     refusal = pb.Refusal(queue_id=queue_id, **choice(refused))
-    found = [(id(one), at) for one, indexes in refused_parts(attempts, refusal) for at in indexes]
+    found = [(id(one), at) for one, indexes in Refusals(attempts).parts(refusal) for at in indexes]
     every = [(one, at) for one in attempts for at in range(len(one.messages))]
     concerned = [every[at] for at in refused]
     assert found == [(id(one), at) for one, at in concerned if queue_id in one.messages.targets[at]]

@@ -1,0 +1,51 @@
+"""Of whose messages a refusal speaks: a batch may be of thousands of publishers, and be refused in thousands of pieces.
+
+So nothing is gone through but what a refusal names.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+
+from services.common.clients.outbound import Attempt
+from services.common.message.indexes import chosen, condensed
+from services.rpc import queue_pb2 as pb
+
+
+class Refusals:
+    """Finds attempts of one batch; made when the first of them is refused."""
+
+    def __init__(self, attempts: Iterable[Attempt]) -> None:
+        self._firsts: dict[int, list[int]] = defaultdict(list)  # by queue, where each of `_attempts` begins
+        self._attempts: dict[int, list[Attempt]] = defaultdict(list)
+        first = 0
+        for attempt in attempts:
+            for queue_id in attempt.queues:
+                self._firsts[queue_id].append(first)
+                self._attempts[queue_id].append(attempt)
+            first += len(attempt.messages)
+
+    def parts(self, refusal: pb.Refusal) -> Iterator[tuple[Attempt, Sequence[int]]]:
+        """Of which messages of each attempt a refusal speaks, which counts from the batch's first message."""
+        refused, at = chosen(refusal), 0
+        firsts, attempts = self._firsts.get(refusal.queue_id, ()), self._attempts.get(refusal.queue_id, ())
+        while at < len(refused) and firsts:
+            place = max(bisect_right(firsts, refused[at]) - 1, 0)
+            attempt, first = attempts[place], firsts[place]
+            begin, at = (bisect_left(refused, each, at) for each in (first, first + len(attempt.messages)))
+            if its := _both(refused[begin:at], first, attempt.queues.get(refusal.queue_id, ())):
+                yield attempt, condensed(its)
+            if place + 1 == len(firsts):
+                return
+            at = bisect_left(refused, firsts[place + 1], at)
+
+
+def _both(refused: Sequence[int], first: int, its: Sequence[int]) -> Sequence[int]:
+    """Those of the ascending `its` that are refused, which counts them from `first` on."""
+    if isinstance(refused, range):
+        begin, end = refused.start - first, refused.stop - first
+        return its[bisect_left(its, begin) : bisect_left(its, end)]
+    mine = [index - first for index in refused]
+    return [index for index in mine if (at := bisect_left(its, index)) < len(its) and its[at] == index]
