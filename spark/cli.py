@@ -109,19 +109,25 @@ def follow(
     """Follows the ledger while it is written: audit and latencies anew after each batch, until Ctrl-C."""
 
     def work() -> None:
+        from contextlib import ExitStack
+
+        from spark.alone import alone
         from spark.checks import require_writable
         from spark.failure import told_in_a_line
         from spark.interrupt import end_on_interrupt
         from spark.session import build_session
-        from spark.stream.follow import SETTINGS, Following, java_options
+        from spark.stream.follow import OUTPUTS, SETTINGS, Following, java_options
         from spark.stream.follow import follow as start
 
         following = Following(ledger, out, checkpoint, every, late, keep, grace)
         require_writable(out)
         require_writable(checkpoint)
-        session = build_session(master, memory, SETTINGS, java_options(master))
-        end_on_interrupt(session.sparkContext, status=0)  # as it is meant to end; the checkpoint knows how to go on
-        with told_in_a_line():
+        with ExitStack() as stack:
+            for name in OUTPUTS:
+                stack.enter_context(alone(out, name))
+            session = build_session(master, memory, SETTINGS, java_options(master))
+            end_on_interrupt(session.sparkContext, status=0)  # as it is meant to end; the checkpoint knows how to go on
+            stack.enter_context(told_in_a_line(out, checkpoint))
             start(session, following, once=once).awaitTermination()
 
     _failing_in_a_line(work)
@@ -138,17 +144,22 @@ def generate(
     duplicates: Annotated[int, typer.Option(help="How many batches have messages twice.")] = 10,
     gaps: Annotated[int, typer.Option(help="How many gaps the record has.")] = 0,
     seed: Annotated[int, typer.Option()] = 1,
+    ids: Annotated[bool, typer.Option("--ids", help="Each message has a message id: message-<uid>.")] = False,
 ) -> None:
     """Makes a ledger of random journeys whose true fates are known: written beside it as truth.json."""
     from spark.checks import require_writable
     from spark.generate.files import write
     from spark.generate.plan import Plan
+    from spark.progress import steps
+    from spark.room import with_room_in
 
-    plan = Plan(rows, batch, queues, skew, losses, duplicates, gaps, seed)
+    plan = Plan(rows, batch, queues, skew, losses, duplicates, gaps, seed, ids=ids)
 
     def work() -> None:
         require_writable(out)
-        typer.echo(f"{write(plan, out).rows} rows")
+        with with_room_in(out), steps("batches", plan.batches, Console(stderr=True)) as done:
+            made = write(plan, out, done=done).rows
+        typer.echo(f"{made} rows")
 
     _failing_in_a_line(work)
 
@@ -197,6 +208,7 @@ def _sources(
 
 
 def _analyse(name: str, sources: Sources, out: str, master: str | None, memory: str | None) -> None:
+    from spark.alone import require_alone
     from spark.checks import require_ledger, require_options, require_writable
     from spark.interrupt import end_on_interrupt
     from spark.progress import progress
@@ -208,6 +220,7 @@ def _analyse(name: str, sources: Sources, out: str, master: str | None, memory: 
     require_options(found, sources)
     require_ledger(found, sources)
     require_writable(out)
+    require_alone(out, name)
     spark = build_session(master, memory)
     end_on_interrupt(spark.sparkContext)
     errors = Console(stderr=True)

@@ -1,14 +1,17 @@
-"""Shows how far Spark is, as bars on stderr, while a block runs."""
+"""Shows how far a block is, as bars on stderr: Spark in it, or what it tells itself."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Event, Thread
+from typing import TYPE_CHECKING
 
-from pyspark import SparkContext
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
 
 _SECONDS_BETWEEN_LOOKS = 0.25
 
@@ -20,8 +23,7 @@ def progress(context: SparkContext, console: Console) -> Iterator[None]:
         yield
         return
     ended = Event()
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True) as bars:
+    with _bars(console) as bars:
         watcher = Thread(target=_watch, args=(context, bars, ended), daemon=True)
         watcher.start()
         try:
@@ -29,6 +31,22 @@ def progress(context: SparkContext, console: Console) -> Iterator[None]:
         finally:
             ended.set()
             watcher.join()
+
+
+@contextmanager
+def steps(name: str, total: int, console: Console) -> Iterator[Callable[[int], None]]:
+    """One bar, for a block that tells how many of `total` it has done; nothing where stderr is no terminal."""
+    if not console.is_terminal:
+        yield lambda _done: None
+        return
+    with _bars(console) as bars:
+        task = bars.add_task(name, total=total)
+        yield lambda done: bars.update(task, completed=done)
+
+
+def _bars(console: Console) -> Progress:
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    return Progress(*columns, console=console, transient=True)
 
 
 def _watch(context: SparkContext, bars: Progress, ended: Event) -> None:

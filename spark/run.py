@@ -12,11 +12,13 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from spark.alone import alone
 from spark.as_of import is_live
 from spark.checks import nothing_for_the_time, require_options
 from spark.errors import NothingToRead
 from spark.failure import told_in_a_line
 from spark.job import Inputs, Job
+from spark.ledger.damaged import damaged_files
 from spark.ledger.read import Reading, read_table
 from spark.output import forget_summary, write_summary, write_tables
 from spark.schema import TABLES
@@ -50,27 +52,35 @@ class Result:
 def run(spark: SparkSession, job: Job, sources: Sources, out: str) -> Result:
     """Runs `job` on the ledger, or on spans, and writes its tables under `out`. Raises AnalysisError."""
     require_options(job, sources)
-    with told_in_a_line():
-        try:
-            return _run_once(spark, job, sources, out)
-        except (Py4JError, PySparkException) as error:
-            if _GONE not in str(error):
-                raise
-        # Services put the files of an hour together, once: what was listed before is there under another name.
-        return _run_once(spark, job, sources, out)
+    damaged: dict[str, str] = {}
+    gone = 0
+    with alone(out, job.name), told_in_a_line(out):
+        while True:
+            try:
+                return _run_once(spark, job, sources, out, damaged)
+            except (Py4JError, PySparkException) as error:
+                text = str(error)
+                if _GONE in text and not gone:
+                    # Services put the files of an hour together, once: what was listed is there under another name.
+                    gone += 1
+                    continue
+                found = damaged_files(text, sources.ledger, sources.since, sources.until)
+                if found.keys() <= damaged.keys():
+                    raise
+                damaged.update(found)
 
 
-def _run_once(spark: SparkSession, job: Job, sources: Sources, out: str) -> Result:
+def _run_once(spark: SparkSession, job: Job, sources: Sources, out: str, damaged: Mapping[str, str]) -> Result:
     try:
-        return _run(spark, job, sources, out)
+        return _run(spark, job, sources, out, damaged)
     finally:
         # What a job kept for its own tables: Spark would give it to the next that asks for files of the same names.
         spark.catalog.clearCache()
 
 
-def _run(spark: SparkSession, job: Job, sources: Sources, out: str) -> Result:
+def _run(spark: SparkSession, job: Job, sources: Sources, out: str, damaged: Mapping[str, str]) -> Result:
     started = time.monotonic()
-    readings = {name: read_table(spark, sources.ledger, name, sources.since, sources.until) for name in TABLES}
+    readings = {name: read_table(spark, sources.ledger, name, sources.since, sources.until, damaged) for name in TABLES}
     if "stages" in job.reads and not readings["stages"].files:
         raise NothingToRead(_why_nothing(readings["stages"], sources))
     _fit_shuffles(spark, readings["stages"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -13,20 +13,24 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from spark.generate.batches import GATEWAYS, Batches, Ints, copies, dead_letters, draw
+from spark.generate.ids import ids_table
 from spark.generate.journeys import copy_rows, draw_times, publish_rows
 from spark.generate.plan import DUPLICATES, Fate, Plan, Publish
 from spark.generate.rows import Rows
 from spark.generate.table import Instances, stages_table
 from spark.generate.truth import Truth, account_for_batches, account_for_copies
-from spark.schema import GAPS, IDS, arrow_schema
+from spark.schema import GAPS, arrow_schema
 
 _START = int(datetime(2026, 1, 31, 22, 50, tzinfo=UTC).timestamp() * 1e6)
 _ROWS_OF_GAP = 40
 _HOUR = 3_600_000_000  # µs
 
 
-def write(plan: Plan, folder: str, start: int = _START) -> Truth:
-    """Writes the ledger of `plan` to a folder, and what is true of it to truth.json; it begins at `start`, in µs."""
+def write(plan: Plan, folder: str, start: int = _START, done: Callable[[int], object] = lambda _batches: None) -> Truth:
+    """Writes the ledger of `plan` to a folder, and what is true of it to truth.json; it begins at `start`, in µs.
+
+    `done` is told how many batches are written. Raises OSError where there is no room.
+    """
     truth = Truth()
     instances = Instances()
     gaps: list[dict[str, object]] = []
@@ -36,9 +40,11 @@ def write(plan: Plan, folder: str, start: int = _START) -> Truth:
             table = _cut_gap(table, gaps)
         truth.rows += len(table)
         _file(table, Path(folder) / "stages", number)
+        if plan.ids:
+            _file(ids_table(rows), Path(folder) / "ids", number)
+        done(min((number + 1) * plan.batches_of_file, plan.batches))
     truth.gaps = len(gaps)
     _file(pa.Table.from_pylist(gaps, arrow_schema(GAPS)), Path(folder) / "gaps", 0)
-    _file(pa.Table.from_pylist([], arrow_schema(IDS)), Path(folder) / "ids", 0)
     _write_truth(truth, Path(folder) / "truth.json")
     return truth
 
@@ -112,11 +118,11 @@ def _cut_gap(table: pa.Table, gaps: list[dict[str, object]]) -> pa.Table:
 
 
 def _file(table: pa.Table, folder: Path, number: int) -> None:
-    """Each hour to a folder of its own, in order of uid where rows have one."""
+    """Each hour to a folder of its own, in order of what rows are looked up by."""
     hours = np.asarray(table["time"].cast(pa.int64())) // _HOUR
-    if "uids" in table.column_names:
-        order = np.lexsort((np.asarray(table["first_uid"]), hours))
-        table, hours = table.take(order), hours[order]
+    by_uid = "uids" in table.column_names
+    order = np.lexsort((np.asarray(table["first_uid"]), hours)) if by_uid else np.argsort(hours, kind="stable")
+    table, hours = table.take(order), hours[order]
     for hour in np.unique(hours):
         low, high = np.searchsorted(hours, (hour, hour + 1))
         when = datetime.fromtimestamp(int(hour) * 3600, UTC)

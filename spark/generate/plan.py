@@ -58,6 +58,7 @@ class Plan:
     unusual: float = 0.05  # the share of batches of which something else than settling happens to some messages
     fan_out: float = 0.03  # the share of batches that goes to three queues
     batches_of_file: int = 100_000
+    ids: bool = False  # whether messages have ids
 
     @property
     def batches(self) -> int:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from types import MappingProxyType
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -26,15 +28,21 @@ class Reading:
 
 
 def read_table(
-    spark: SparkSession, ledger: str, name: str, since: datetime | None = None, until: datetime | None = None
+    spark: SparkSession,
+    ledger: str,
+    name: str,
+    since: datetime | None = None,
+    until: datetime | None = None,
+    damaged: Mapping[str, str] = MappingProxyType({}),
 ) -> Reading:
     """A table (`stages`, `ids`, `gaps`) of the ledger in the folder `ledger`, its rows of [since, until).
 
-    Files that are being written are passed over; those that are truncated or of another schema are in `refused`.
+    Files that are being written are passed over; those that are truncated or of another schema are in `refused`, and so
+    are those of `damaged`, which are known to be.
     """
     schema = TABLES[name]
     folder = place(ledger)
-    sound, refused = sort_out(folder, files_of(folder, name, since, until), arrow_schema(schema))
+    sound, refused = sort_out(folder, files_of(folder, name, since, until), arrow_schema(schema), damaged)
     paths = [folder.uri(file.path) for file in sound]
     table = spark.read.schema(schema).parquet(*paths) if paths else _nothing(spark, schema)
     return Reading(

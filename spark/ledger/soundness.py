@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -32,11 +33,45 @@ class Sound:
     size: int
 
 
-def sort_out(folder: Place, paths: Sequence[str], expected: pa.Schema) -> tuple[list[Sound], list[Refused]]:
-    """Which of the files can be read as `expected`; columns beyond it do not matter. Reads footers only."""
+def sort_out(
+    folder: Place, paths: Sequence[str], expected: pa.Schema, damaged: Mapping[str, str] = MappingProxyType({})
+) -> tuple[list[Sound], list[Refused]]:
+    """Which of the files can be read as `expected`; columns beyond it do not matter. Reads footers only.
+
+    `damaged` are files that are not to be read, with the reasons.
+    """
     with ThreadPoolExecutor(_THREADS) as pool:
-        judged = list(pool.map(lambda path: _judge(folder, path, expected), paths))
+        judged = list(
+            pool.map(
+                lambda path: Refused(path, damaged[path]) if path in damaged else _judge(folder, path, expected), paths
+            )
+        )
     return [one for one in judged if isinstance(one, Sound)], [one for one in judged if isinstance(one, Refused)]
+
+
+def damage(folder: Place, paths: Sequence[str]) -> dict[str, str]:
+    """Files that cannot be read to their end, with the reasons. Reads all of them."""
+    with ThreadPoolExecutor(_THREADS) as pool:
+        reasons = pool.map(lambda path: _damage(folder, path), paths)
+        return {path: reason for path, reason in zip(paths, reasons, strict=True) if reason}
+
+
+def _damage(folder: Place, path: str) -> str:
+    try:
+        with folder.system.open_input_file(path) as file:
+            for _ in pq.ParquetFile(file).iter_batches():
+                pass
+    except FileNotFoundError:
+        return ""  # it was put together with others
+    except (pa.ArrowException, OSError) as error:
+        return f"damaged: {_line(error)}"
+    return ""
+
+
+def _line(error: Exception) -> str:
+    """Of what it says, the first line, without what was in the file and is no text."""
+    first = str(error).partition("\n")[0]
+    return "".join(each if each.isprintable() else "?" for each in first)
 
 
 def _judge(folder: Place, path: str, expected: pa.Schema) -> Sound | Refused:
@@ -47,7 +82,7 @@ def _judge(folder: Place, path: str, expected: pa.Schema) -> Sound | Refused:
             fault = _fault(parquet.schema_arrow, expected)
             rows = parquet.metadata.num_rows
     except (pa.ArrowException, OSError) as error:
-        return Refused(path, f"unreadable: {str(error).splitlines()[0]}")
+        return Refused(path, f"unreadable: {_line(error)}")
     return Refused(path, fault) if fault else Sound(path, rows, size)
 
 

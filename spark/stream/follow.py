@@ -169,3 +169,6 @@ class _Batch:
 # Batches come with new rows: there is none of an idle broker, which an analysis judges.
 _AS_OF = AsOf(None, "the last row, which a stream follows")
 _STREAM = Job("stream", {}, lambda _: {}, frozenset({"stages", "gaps"}))
+
+OUTPUTS = tuple(job.name for job in (_STREAM, latency.JOB, audit.JOB))
+"""What it writes to, all the time."""

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
 import sys
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
@@ -13,7 +15,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StructType
 from typer.testing import CliRunner
 
-from spark import session
+from spark import room, session
+from spark.alone import alone
 from spark.cli import app
 from spark.errors import AnalysisError
 from spark.failure import told_in_a_line
@@ -62,8 +65,8 @@ def test_said_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("An error occurred while calling o1.parquet.\n: java.io.IOException: No space left on device\n\tat x.y(Z)",
-         "Spark failed: java.io.IOException: No space left on device"),
+        ("An error occurred while calling o1.parquet.\n: java.io.IOException: Connection reset\n\tat x.y(Z)",
+         "Spark failed: java.io.IOException: Connection reset"),
         ("", "Spark failed: it does not say why"),
     ],
 )  # fmt: skip
@@ -72,6 +75,74 @@ def test_spark_fails(text: str, says: str) -> None:
     with pytest.raises(AnalysisError) as error, told_in_a_line():
         raise Py4JError(text)
     assert str(error.value) == says
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        OSError(errno.ENOSPC, "No space left on device"),
+        Py4JError(
+            "An error occurred while calling o1.parquet.\n: x.Y: Job aborted\nCaused by: No space left on device"
+        ),
+    ],
+)
+def test_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+    """A full disk is told as one, and which it is: of results, or of what Spark works on."""
+    free = {str(tmp_path / "out"): 0, room.scratch(): 1 << 40}
+    monkeypatch.setattr(room, "_free", free.__getitem__)
+    with pytest.raises(AnalysisError) as said, told_in_a_line(str(tmp_path / "out")):
+        raise error
+    assert str(said.value) == f"no space left in {tmp_path}/out; what is there is not whole"
+
+
+def test_generate_on_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`generate` says in one line that there is no room; nothing says that the ledger is whole."""
+
+    def no_room(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "Error writing bytes to file")
+
+    monkeypatch.setattr(pq, "write_table", no_room)
+    monkeypatch.setattr(room, "_free", lambda _: 0)
+    ended = CliRunner().invoke(app, ["generate", str(tmp_path / "ledger"), "--rows", "1000"])
+    assert (ended.exit_code, ended.stdout) == (1, "")
+    assert ended.stderr == f"no space left in {tmp_path}/ledger; what is there is not whole\n"
+    assert not (tmp_path / "ledger/truth.json").exists()
+
+
+def test_two_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run into a folder to which another one writes is refused in one line, before Spark is started."""
+    monkeypatch.setattr(session.SparkSession.Builder, "getOrCreate", None)
+    file_rows(tmp_path / "ledger", "stages", [stage("received", 1)])
+    given = ["--ledger", f"{tmp_path}/ledger", "--out", f"{tmp_path}/out"]
+    with alone(f"{tmp_path}/out", "audit"):
+        for command in (["audit"], ["follow", "--checkpoint", f"{tmp_path}/checkpoint"]):
+            ended = CliRunner().invoke(app, [*command, *given])
+            said = f"another run writes to {tmp_path}/out/audit: wait for it, or say another --out\n"
+            assert (ended.exit_code, ended.stderr) == (1, said)
+    with alone(f"{tmp_path}/out", "audit"):
+        pass
+
+
+def test_damaged_page(spark: SparkSession, tmp_path: Path) -> None:
+    """A file that is damaged where its footer does not show it is passed over and named, as one without a footer is."""
+    for number in (1, 2, 3):
+        file_rows(tmp_path / "ledger", "stages", [stage("received", number)], str(number))
+    damaged = [path for path in sorted(tmp_path.rglob("*.parquet")) if path.name in {"1.parquet", "3.parquet"}]
+    for path in damaged:
+        whole = bytearray(path.read_bytes())
+        group = pq.read_metadata(path).row_group(0)
+        chunks = [group.column(number) for number in range(group.num_columns)]
+        [chunk] = [chunk for chunk in chunks if chunk.path_in_schema == "last_uid"]
+        begin = chunk.dictionary_page_offset or chunk.data_page_offset
+        whole[begin : begin + chunk.total_compressed_size] = b"\xff" * chunk.total_compressed_size
+        path.write_bytes(whole)
+    outputs = {"uids": Table(StructType([column("last_uid", LongType(), "")]))}
+    uids = Job("uids", outputs, lambda inputs: {"uids": inputs.stages.select("last_uid")})
+    result = run(spark, uids, Sources(str(tmp_path / "ledger")), str(tmp_path / "out"))
+    assert [row["last_uid"] for row in result.tables["uids"]] == [2]
+    stages = result.summary["inputs"]["stages"]
+    assert (stages["files"], [refused["path"] for refused in stages["refused"]]) == (1, list(map(str, damaged)))
+    assert all(refused["reason"].startswith("damaged: ") for refused in stages["refused"])
 
 
 def test_cut_short(spark: SparkSession, tmp_path: Path) -> None:

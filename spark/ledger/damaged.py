@@ -1,0 +1,24 @@
+"""Files whose footers are sound, and whose pages are not: Spark ends at the first of them."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from urllib.parse import unquote
+
+from spark.ledger.files import files_of, place
+from spark.ledger.soundness import damage
+from spark.schema import TABLES
+
+_NAMED = re.compile(r"FAILED_READ_FILE.*? while reading file (.+?\.parquet)")
+
+
+def damaged_files(failure: str, ledger: str, since: datetime | None, until: datetime | None) -> dict[str, str]:
+    """With the reasons: all that there are, and those that Spark names; none where it failed for another reason."""
+    named = {unquote(uri) for uri in _NAMED.findall(failure)}
+    if not named:
+        return {}
+    folder = place(ledger)
+    paths = [path for table in TABLES for path in files_of(folder, table, since, until)]
+    of_spark = {path: "damaged: Spark cannot read it" for path in paths if unquote(folder.uri(path)) in named}
+    return of_spark | damage(folder, paths)
