@@ -44,10 +44,13 @@ class TracedBatch:
                     self._journeys.gone(uid, queue_id)
 
     def done(self) -> None:
-        """What was not refused is safe."""
+        """What was not refused is safe. A copy that has no place in the queue had one before, and came again."""
         for _, uid, queue_id in self._copies:
             if copy := self._copy(uid, queue_id):
+                stale = copy.enqueue is not None and not copy.entered
                 self._journeys.enqueued(copy)
+                if stale:
+                    self._journeys.gone(uid, queue_id)
 
     def aborted(self) -> None:
         """Its transaction never was."""

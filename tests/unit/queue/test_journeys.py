@@ -1,21 +1,29 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from services.common.ledger.recorder import OFF
+from services.common.message.columns import put
 from services.common.telemetry import conventions as c
 from services.common.telemetry.context import SpanContext, new_root
 from services.common.telemetry.span import Span
 from services.common.telemetry.tracer import Tracer
 from services.queue import journeys as module
+from services.queue.columns import Columns
 from services.queue.consumers import Consumer
+from services.queue.content import Source
 from services.queue.deliveries import Deliveries
 from services.queue.journeys import Journeys
+from services.queue.message import Interned
 from services.queue.options import QueueOptions
+from services.queue.traced_batch import TracedBatch
 from services.queue.traced_record import TracedRecord
+from services.rpc import queue_pb2 as pb
 from services.rpc.router_pb2 import QueueDefinition
+from tests.support.messages import PROPERTIES, facts
 
 QUEUE = QueueDefinition(id=7, name="q", virtual_host="/", partition=3)
 OPTIONS = QueueOptions(7, "/", "q", 3)
@@ -163,3 +171,23 @@ def test_bounded(journeys: Journeys, tracer: Kept, monkeypatch: pytest.MonkeyPat
         journeys.arrived(uid, QUEUE, new_root())
     assert len(journeys.live) == 2
     assert tracer.untraced == 3
+
+
+@pytest.mark.parametrize("refused", [True, False])
+def test_sent_again_when_it_was_done_with(
+    journeys: Journeys, record: TracedRecord, tracer: Kept, *, refused: bool
+) -> None:
+    """A traced message that was taken and consumed comes again: nothing of it stays when its batch is done."""
+    batch = pb.PublishBatch(sequence=1, uids=[UID, UID + 1], bodies=[b"1", b"2"], time_ms=1)
+    put(batch, [facts()] * 2, [PROPERTIES] * 2)
+    batch.queues.add(queue_id=7, first=0, count=2)
+    for index in range(2):
+        batch.traced.add(index=index, context=new_root().to_bytes())
+    host: Any = SimpleNamespace(journeys=journeys, registry=SimpleNamespace(definitions={7: QUEUE}))
+    traced = TracedBatch(host, Source(b"", batch, Columns(batch, Interned())))
+    if refused:  # by a full queue that dead-letters it, of which the journey has to hear yet
+        traced.refuse([0], 7, pb.OVERFLOW)
+    record.enqueued([UID + 1])
+    traced.done()
+    assert list(journeys.live) == ([UID, UID + 1] if refused else [UID + 1])
+    assert len(tracer.spans) == 2
