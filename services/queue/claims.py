@@ -58,8 +58,8 @@ class Claims:
     def __bool__(self) -> bool:
         return bool(self._waiting)
 
-    def claim(self, held: Sequence[int], link: Link, now: int) -> None:
-        """`link` holds these, whether they are here or not."""
+    def claim(self, held: Sequence[int], link: Link, now: int) -> list[Entry]:
+        """`link` holds these, whether they are here or not; gives those that have left the list for it."""
         uids = set(held)
         for uid in held:
             if (entry := self._unsettled.get(uid)) is not None:
@@ -68,7 +68,8 @@ class Claims:
                     entry.holder.heirs[entry] = link
                 elif isinstance(entry.holder, Holder) and entry.holder.broken:
                     entry.holder = link
-        for entry in self._acquire(uids) if uids else ():
+        acquired = self._acquire(uids) if uids else []
+        for entry in acquired:
             entry.holder = link
             # Recovery counted an attempt that has not ended.
             entry.attempts = max(entry.attempts - 1, 0)
@@ -79,6 +80,7 @@ class Claims:
             for uid in uids:
                 before = self._waiting.get(uid)
                 self._waiting[uid] = _Claim(link, undecided=before.undecided if before else None)
+        return acquired
 
     def settled(self, outcome: Outcome, uids: Sequence[int]) -> None:
         """What became of deliveries, some of which are perhaps not here."""

@@ -251,11 +251,13 @@ class StandardQueue:
         if self.record.on:
             consumer.places = self.record.places_for(consumer.connection, consumer.tag)
         if held:
-            self._claims.claim(held, consumer.link, now)
+            self.claim(held, consumer.link, now)
         return pb.NONE
 
     def claim(self, held: Sequence[int], link: Link, now: int) -> None:
-        self._claims.claim(held, link, now)
+        entries = self._claims.claim(held, link, now)
+        if entries and self._dispatcher.journalled:
+            self._context.draft.handed_out(entries)
 
     def not_others(self, uids: Iterable[int], holder: Holder) -> list[int]:
         return self._claims.not_others(uids, holder)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from services.queue.entry import Holder, Undecided
+import pytest
+
+from services.queue.entry import Entry, Holder, JournalPart, Undecided
+from services.queue.message import Message
 from services.rpc import queue_pb2 as pb
+from tests.support.messages import PROPERTIES, facts
 from tests.support.queue_machine import FakeLink, Make
 
 
@@ -37,6 +41,22 @@ def test_rejected_before_the_message(make: Make) -> None:
     machine.queue.settle(pb.REJECT, [1], 0)
     machine.publish(1)
     assert machine.dead() == [(1, "rejected")]
+
+
+@pytest.mark.parametrize("stray", [True, False])
+def test_what_is_granted_is_marked_as_delivered(make: Make, stray: bool) -> None:
+    """A client had it when the former owner died, which had not written that: the next one after this has to know."""
+    machine = make(durable=True)
+    its = [Message(uid, facts(persistent=True), PROPERTIES, b"body") for uid in (1, 2, 3)]
+    machine.account.hold(its, sum(one.kept for one in its), machine.queue.holding)
+    machine.queue.recover([Entry(one, place, part=JournalPart(7, 0)) for place, one in enumerate(its)])
+    if stray:
+        machine.queue.claim([2], machine.link, 0)
+    else:
+        machine.consumer(held=[2], again=True, messages=0)
+    assert machine.draft.delivered == {7: 2}
+    machine.queue.claim([2], machine.link, 0)
+    assert machine.queue.ready_count == 2
 
 
 def test_given_back_before_the_message(make: Make) -> None:
