@@ -233,9 +233,11 @@ class Link(Holder):
             answers = TracedAnswers(TracedBatch(self._host, source), self) if source.traced else self
             publishing.accept(self._host, self._batches.begin(answers, batch), source, now)
 
-    def _not_taken(self, raw: bytes, _error: BrokerError) -> None:
-        """Its publisher hears that none of it is safe, though some of it may be."""
+    def _not_taken(self, raw: bytes, error: BrokerError) -> None:
+        """Its publisher hears that none of it is safe, though some of it may be; its transaction cannot be prepared."""
         batch = pb.PublishBatch.FromString(raw)
+        if batch.transaction:
+            self._transactions.spoil(batch.transaction, error.text)
         for queue_id in queue_ids_of(batch):
             self.refuse(batch.sequence, range(len(batch.uids)), queue_id, pb.OTHER)
         self.done(batch.sequence)

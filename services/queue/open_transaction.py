@@ -45,6 +45,7 @@ class OpenTransaction(Undecided):
     contents: list[ContentDraft] = field(default_factory=list)
     traced: list[TracedBatch] = field(default_factory=list)
     partitions: dict[Partition, None] = field(default_factory=dict)
+    spoiled: str = ""  # why not all that was sent for it is here
     prepared: bool = False
     asked: bool = False  # the store is, or was
     patience: asyncio.TimerHandle | None = None

@@ -69,6 +69,10 @@ class Transactions:
         if source.traced:
             transaction.traced.append(TracedBatch(self._host, source))
 
+    def spoil(self, number: int, text: str) -> None:
+        """Something of a transaction was not taken, for this reason: the rest of it is not carried out without."""
+        self._of(number).spoiled = text or "a batch of it was not taken"
+
     def settle(self, settle: pb.Settle) -> None:
         """Keeps a settlement for its transaction."""
         self._of(settle.transaction).settles.append(settle)
@@ -177,6 +181,8 @@ class Transactions:
     def _hold(self, transaction: OpenTransaction) -> tuple[pb.Reason.ValueType, str]:
         """NONE, or why it cannot be carried out. What is for queues that were deleted meanwhile goes nowhere."""
         registry = self._host.registry
+        if transaction.spoiled:
+            return pb.OTHER, transaction.spoiled
         for _, source in transaction.batches:
             content = ContentDraft(self._host.take_id, source)
             transaction.contents.append(content)

@@ -111,6 +111,23 @@ async def test_a_transaction_that_fails(house: House, monkeypatch: pytest.Monkey
     assert [each.reason for frame in link.frames for each in frame.prepared] == [pb.OTHER, pb.NONE]
 
 
+async def test_a_transaction_that_has_lost_a_batch(house: House) -> None:
+    """One of whose batches cannot be read is not prepared, as if that had never been: nothing of it is committed."""
+    queue_id = await house.declare("q", durable=True)
+    link, number = await house.link(), 1 << 40
+    whole = link.batch(queue_id, [b"1"], transaction=number, persistent=True)
+    broken = pb.PublishBatch.FromString(link.batch(queue_id, [b"2"], transaction=number, persistent=True))
+    broken.ClearField("runs")  # there is a message, and not a word on it
+    steps = [pb.TransactionStep(transaction=number, step=pb.TransactionStep.PREPARE)]
+    await link.send(publishes=[whole, broken.SerializeToString()], transactions=steps)
+    await link.until(lambda: any(frame.prepared for frame in link.frames))
+    [prepared] = [each for frame in link.frames for each in frame.prepared]
+    assert (prepared.reason, prepared.parts) == (pb.OTHER, 0)
+    assert prepared.text
+    assert await link.ready(queue_id, 1) == 0
+    assert house.queues["queue-1"]._host.account.used == 0
+
+
 async def test_what_is_decided_is_carried_out(house: House, monkeypatch: pytest.MonkeyPatch, told: list[Any]) -> None:
     """When one part of a committed transaction fails, the others are done."""
     faulty, good = await _two(house)
