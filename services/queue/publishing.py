@@ -14,7 +14,7 @@ from services.queue.content import Source
 from services.queue.host import Host
 from services.queue.journal_draft import ContentDraft
 from services.queue.known import Known, Taken
-from services.queue.partition import Partition, State
+from services.queue.partition import Awaited, Partition, State
 from services.queue.queue_type import Refused
 from services.queue.ticket import Ticket
 from services.rpc import queue_pb2 as pb
@@ -54,7 +54,7 @@ class _Offer:
         self._now = now
         self._uids: Sequence[int] = content.source.uids
         self._taken: dict[int, tuple[Known, Taken]] = {}  # by partition
-        self._later: dict[int, _Later] = {}  # by partition
+        self._later: dict[Awaited, _Later] = {}  # one partition may have several: a sealed queue waits by itself
 
     def to(self, queue_id: int, arrival: Arrival, *, resent: bool) -> None:
         """Offers messages to their queue."""
@@ -124,12 +124,12 @@ class _Offer:
     def _absent(self, arrival: Arrival, queue_id: int, *, resent: bool) -> None:
         """Waits for a partition on its way here or away; else says why not."""
         registry, ticket = self._host.registry, self._ticket
-        if partition := registry.awaited(queue_id):
-            later = self._later.get(partition.number)
+        if awaited := registry.awaited(queue_id):
+            later = self._later.get(awaited)
             if later is None:
-                later = self._later[partition.number] = _Later(self._host, ticket, self._content)
+                later = self._later[awaited] = _Later(self._host, ticket, self._content)
                 ticket.pending += 1
-                partition.waiting.append(later.offer)
+                awaited.waiting.append(later.offer)
             later.arrivals.append((queue_id, arrival, resent))
         elif (reason := registry.missing(queue_id)) == pb.NOT_OWNER:
             ticket.turn_away(registry.definitions[queue_id].partition, arrival.indexes, queue_id)
@@ -141,7 +141,7 @@ class _Offer:
 
 
 class _Later:
-    """What of a batch waits for one partition."""
+    """What of a batch waits for one partition, or one queue of it."""
 
     __slots__ = ("_content", "_host", "_ticket", "arrivals")
 

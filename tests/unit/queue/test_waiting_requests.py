@@ -33,3 +33,21 @@ async def test_a_get_of_a_link_that_is_gone_takes_nothing(
     partition.state = State.SERVING
     partition.replay()
     assert await other.ready(queue_id, 1) == 1
+
+
+async def test_messages_for_sealed_queues_of_one_partition(house: House) -> None:
+    """Each waits for its own queue: behind a batch for both, what comes for the first to be free comes behind it."""
+    one, other, asked = await queues_of_one_partition(house, 3)
+    registry = house.queues["queue-1"]._host.registry
+    for queue_id in (one, other):
+        registry.seal(registry.queues[queue_id])
+    link = await house.link()
+    await link.send(publishes=[link.batch([one, other], [b"1"])])
+    await link.ready(asked, 1)  # carried out behind the batch
+    registry.unseal(other)
+    await link.publish(other, [b"2"])
+    registry.unseal(one)
+    await link.until(lambda: len(link.done()) == 2)
+    for queue_id in (one, other):
+        found = [entry.message.body for entry in registry.queues[queue_id].entries()]
+        assert found == ([b"1"] if queue_id == one else [b"1", b"2"])
