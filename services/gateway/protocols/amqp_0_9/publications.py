@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping
+from typing import cast
 
 from services.common.errors import BrokerError
 from services.common.memo import Memo
@@ -37,6 +38,7 @@ _KIND_BYTES = 512 << 10  # of names, likewise
 # Publishes that are alike in everything but the bytes of their bodies: what stands in front of a body, the body's size,
 # channel, kind, properties. A bare tuple: a varied stream makes many.
 _Shape = tuple[bytes, int, Channel, Kind, bytes]
+_Columns = tuple[list[Kind], list[bytes], list[bytes]]
 
 
 class Publications:
@@ -48,8 +50,6 @@ class Publications:
         self._targets: Memo[bytes, Target] = Memo(_REMEMBERED, _TARGET_BYTES)
         self._shapes: Memo[bytes, _Shape] = Memo(_REMEMBERED, _SHAPE_BYTES)
         self._kinds: Memo[tuple[Target, Attributes], Kind] = Memo(_REMEMBERED, _KIND_BYTES)
-        self._columns: tuple[list[Kind], list[bytes], list[bytes]] = [], [], []
-        self._open: Publish | None = None  # to which `_columns` belong
 
     def target_of(self, payload: bytes) -> Target:
         """Of the payload of a basic.publish; equal ones are mostly the same object. Raises SyntaxFault."""
@@ -77,14 +77,15 @@ class Publications:
         its_properties.append(properties)
         bodies.append(body)
 
-    def _columns_of(self, session: int) -> tuple[list[Kind], list[bytes], list[bytes]]:
-        """Of the last request when that is the session's and publishes, else of a new one."""
-        requests, publish = self._peer.requests, self._open
-        if publish is None or not requests or requests[-1] is not publish or publish.session != session:
-            self._columns = [], [], []
-            self._open = Publish(session, *self._columns)
-            requests.append(self._open)
-        return self._columns
+    def _columns_of(self, session: int) -> _Columns:
+        """Of the last request when that is the session's and publishes, else of a new one; nobody else adds to them."""
+        requests = self._peer.requests
+        last = requests[-1] if requests else None
+        if isinstance(last, Publish) and last.session == session:
+            return cast("_Columns", (last.kinds, last.properties, last.bodies))
+        columns: _Columns = [], [], []
+        requests.append(Publish(session, *columns))
+        return columns
 
     def read(self, data: bytes, position: int) -> int:
         """Takes publishes from `position` on for as long as they are whole and plain; gives where it stopped."""

@@ -214,6 +214,19 @@ def test_the_hot_way_reads_what_the_general_one_does(
     assert publications._plain(payload + b"\0") is None
 
 
+def test_what_was_given_is_not_kept() -> None:
+    """An engine has no messages any more when it has given them: its connection may be idle from then on."""
+    engine = Playbook().running(1, 2).engine
+    for stream in (content(1, b"hot"), content(2, b"cold" * 2000)):
+        [publish] = engine.receive(stream)
+        assert isinstance(publish, Publish)
+        bodies = publish.bodies
+        del publish
+        gc.collect()
+        holders = [each for each in gc.get_referrers(bodies) if isinstance(each, Publish | tuple)]
+        assert holders == []
+
+
 def test_a_channel_that_is_opened_again_is_as_quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """What was remembered of the one that had its number before gives way to what comes on this one."""
     book, data = Playbook().running(), content(1, b"x") * 10
