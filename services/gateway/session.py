@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from services.common.containment import contained
 from services.common.errors import BrokerError
 from services.common.message.indexes import runs
+from services.common.message.weight import BESIDE, weight
 from services.common.telemetry.conventions import CONNECTION_LOST, SESSION_CLOSED
 from services.gateway.backlog import Arrived, Backlog
 from services.gateway.confirms import ConfirmTracker
@@ -318,4 +319,4 @@ def _weight(request: Request) -> int:
     """What a request that waits takes of memory, about."""
     if not isinstance(request, Publish):
         return _REQUEST_BYTES
-    return _PUBLISH_BYTES + sum(map(len, request.bodies)) + sum(map(len, request.properties))
+    return _PUBLISH_BYTES + weight(request.properties, request.bodies) + BESIDE * len(request.bodies)

@@ -66,7 +66,7 @@ def _fault(session: Session, kind: v.Kind) -> BrokerError | None:
 
 async def _publish_until(session: Session, request: v.Publish, faults: Mapping[v.Kind, BrokerError]) -> NoReturn:
     """What came before the first message that ends its session is published; what came behind it is not looked at."""
-    first = min(map(list(request.kinds).index, faults))
+    first = next(index for index, kind in enumerate(request.kinds) if kind in faults)
     if first:
         before = request.part(range(first))
         if asking := _publish_checked(session, before, distinct(before.kinds)):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+from collections.abc import Iterator
 from itertools import pairwise, takewhile
 
 import pytest
@@ -15,6 +16,7 @@ from services.common.errors import BrokerError, NotFound, SyntaxFault, Unavailab
 from services.common.message.amqp_0_9 import FORMAT
 from services.common.message.facts import Attributes
 from services.gateway import vocabulary as v
+from services.gateway.routes import Answer
 from services.rpc import queue_pb2 as pb
 from tests.support.messages import PROPERTIES, kind, published
 from tests.support.published import BAD, Client
@@ -121,3 +123,33 @@ async def test_messages_with_keys_of_their_own_leave_others_their_turn() -> None
         done.append(len(client.handed.bodies))
     assert max(after - before for before, after in pairwise(done)) <= 50
     assert client.handed.bodies == bodies
+
+
+class LookedUp(dict[v.Kind, BrokerError]):
+    """What is looked up, and never walked through."""
+
+    def __iter__(self) -> Iterator[v.Kind]:
+        raise AssertionError("each fault was looked for among all messages")
+
+
+async def test_the_first_fault_is_found_at_once() -> None:
+    """However many of a read's messages have one: what is behind the first is not looked at."""
+    client, kinds = Client(), [kind("none", str(number)) for number in range(100)]
+    faults = LookedUp({each: NotFound(each.facts.routing_key) for each in kinds})
+
+    async def ask(*_: object) -> Answer:
+        return Answer(faults=faults)
+
+    client.broker.routes.ask = ask
+    await client.does(published([b"x"] * 100, *kinds))
+    assert [error.text for error in client.errors] == ["0"]
+
+
+async def test_small_messages_that_wait_count_for_what_they_take() -> None:
+    """A connection is read no further when they take a megabyte, however short they are."""
+    client = Client()
+    client.session.handle(published([b"x"], kind(routing_key="asked for")))
+    client.session.handle(published([b""] * 10_000, kind()))
+    assert client.waiting > 600_000
+    await client.session.idle()
+    assert client.waiting == 0
