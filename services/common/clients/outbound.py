@@ -124,6 +124,22 @@ class Attempt:
     size: int
     resent: bool = False
     lost_with: frozenset[str] = frozenset()  # processes that it may have killed
+    turned_away: list[tuple[int, Sequence[int]]] = field(default_factory=list)  # of queues, as attempts of their own
+
+    def left(self) -> Mapping[int, Sequence[int]]:
+        """The indexes of those for each queue that have not become attempts of their own."""
+        if not self.turned_away:
+            return self.queues
+        gone: dict[int, set[int]] = {}
+        for queue_id, indexes in self.turned_away:
+            gone.setdefault(queue_id, set()).update(indexes)
+        left = {
+            queue_id: condensed([index for index in indexes if index not in gone[queue_id]])
+            if queue_id in gone
+            else indexes
+            for queue_id, indexes in self.queues.items()
+        }
+        return {queue_id: indexes for queue_id, indexes in left.items() if indexes}
 
     def part(self, queues: Mapping[int, Sequence[int]], *, resent: bool = True) -> Attempt:
         """What of it is for some queues, and there at these indexes; to be sent again, or elsewhere."""

@@ -272,7 +272,10 @@ class Publisher:
 
     def _send_again(self, attempts: Iterable[Attempt]) -> None:
         for attempt in attempts:
-            self._park_each(attempt, attempt.queues, resent=True)
+            if left := attempt.left():
+                self._park_each(attempt, left, resent=True)
+            else:
+                by_itself("hearing that all of it was turned away", attempt.delivery.finish)
 
     # -------------------------------------------------------------- the links say
 
@@ -310,6 +313,7 @@ class Publisher:
             self._said.pop(partition, None)
         attempt.delivery.pending += 1
         self._park_each(attempt, {queue_id: indexes}, resent=True)
+        attempt.turned_away.append((queue_id, indexes))
 
     def received(self, link: QueueLink, frame: pb.QueueFrame) -> None:
         self._relieve(link, full_changed=frame.HasField("blocked"))

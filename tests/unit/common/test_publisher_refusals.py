@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from services.common.clients.partition_table import PartitionTable
 from services.common.clients.publisher import Publisher
+from services.common.message.indexes import chosen
 from services.common.uid import UidSource
 from services.rpc import queue_pb2 as pb
 from tests.support.programs import until
@@ -37,6 +39,16 @@ async def publisher(table: PartitionTable) -> AsyncIterator[Publisher]:
     publisher.start()
     yield publisher
     await publisher.stop()
+
+
+@pytest.fixture
+async def following(tmp_path: Path) -> AsyncIterator[ScriptedQueue]:
+    """Another queue process, which may be the next owner."""
+    following = ScriptedQueue(tmp_path / "b.sock")
+    await following.start()
+    yield following
+    following.break_streams()
+    await following.stop()
 
 
 async def test_nothing_overtakes_what_its_owner_refuses_that_lost_the_partition_for_a_while(
@@ -101,3 +113,34 @@ async def test_a_fan_out_that_is_refused_goes_again_once(
         assert await answered(ticket) == []
     [again] = queue.batches[1:]
     assert (len(again.bodies), len(again.queues), list(again.resent)) == (4, 5, [0, 1, 2, 3])
+
+
+@pytest.mark.parametrize("refused", [(1,), (1, 2)], ids=["in part", "all of it"])
+async def test_what_was_turned_away_is_not_sent_again_with_the_rest(
+    queue: ScriptedQueue,
+    following: ScriptedQueue,
+    table: PartitionTable,
+    publisher: Publisher,
+    refused: tuple[int, ...],
+) -> None:
+    """Its owner dies after that: the next one is given each message for each queue once, and is heard once."""
+    publisher._partition_of = {1: 0, 2: 1}.get
+    assign(table, p0=queue, p1=queue)
+    queue.answering = False
+    await until(lambda: publisher._links[queue.address].up)
+    ticket = RecordingTicket()
+    publish(publisher, messages_of(b"1", b"2", b"3", queue_ids=(1, 2)), ticket)
+    await until(lambda: queue.batches)
+    some = [{"queue_id": queue_id, "first": 1 if len(refused) == 1 else 0} for queue_id in refused]
+    refusals = [pb.Refusal(sequence=1, count=3 - each["first"], reason=pb.NOT_OWNER, **each) for each in some]
+    queue.say(pb.QueueFrame(refusals=refusals))
+    await until(lambda: len(publisher._moving) == len(refused))
+    assign(table, epoch=2, p0=following, p1=following)
+    assert await answered(ticket) == []
+    given = [
+        (batch.uids[index], its.queue_id)
+        for batch in following.batches
+        for its in batch.queues
+        for index in chosen(its)
+    ]
+    assert len(given) == len(set(given)) == 6
