@@ -272,7 +272,7 @@ def _show_reading(summary: dict[str, Any], console: Console) -> None:
             console.print(f"{name}: {len(read['refused'])} files were not read; the results are without them")
         if read.get("bad_lines"):
             console.print(
-                f"{name}: {read['bad_lines']} lines of {read['rows']} were not read; the results are without them"
+                f"{name}: {read['bad_lines']} lines of {read['lines']} were not read; the results are without them"
             )
         if read["rows"]:
             console.print(f"{name}: {read['rows']} rows in {read['files']} files")

@@ -34,10 +34,13 @@ def elapsed(begin: str, end: str) -> Column:
 def percentile(took: Column, share: float, weight: Column | None = None) -> Column:
     """The time that so great a share of messages did not exceed, in µs.
 
-    Times are rounded, by 1.6 % at the most, so that what an aggregate has to remember does not grow with the ledger.
+    Times are rounded, by 1.6 % at the most, so that what an aggregate has to remember does not grow with the ledger;
+    but never below the least or above the greatest, which is right where all are alike.
     """
     rounded = F.when(took <= 0, F.lit(0.0)).otherwise(F.exp(F.round(F.ln(took) * _STEPS) / _STEPS))
-    return F.round(F.percentile(rounded, share, messages() if weight is None else weight)).cast("long")
+    about = F.round(F.percentile(rounded, share, messages() if weight is None else weight)).cast("long")
+    least, greatest = (F.greatest(bound(took), F.lit(0).cast("long")) for bound in (F.min, F.max))
+    return F.least(F.greatest(about, least), greatest)
 
 
 def share(part: Column, whole: Column) -> Column:

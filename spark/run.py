@@ -120,7 +120,8 @@ def _summary(
         for name, reading in readings.items()
     }
     if spans is not None:
-        read["spans"] = {"files": spans.files, "rows": spans.lines, "bad_lines": spans.bad_lines, **_refused(spans)}
+        lines = {"lines": spans.lines, "bad_lines": spans.bad_lines}
+        read["spans"] = {"files": spans.files, "rows": spans.spans, **lines, **_refused(spans)}
     return {"job": job.name, **asdict(sources), "inputs": read, "seconds": round(seconds, 3)}
 
 

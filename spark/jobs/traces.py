@@ -8,6 +8,7 @@ from pyspark.sql.types import LongType, StringType, StructType
 
 from spark.expressions import percentile, total
 from spark.job import Inputs, Job, Table, column
+from spark.traces.attributes import lasting
 from spark.traces.edges import edges, orphans
 
 _LATENCY = (
@@ -36,7 +37,8 @@ OPERATIONS = Table(
         [
             column("service", StringType(), ""),
             column("operation", StringType(), "as above"),
-            column("name", StringType(), "of spans that are no messaging; else what was done where"),
+            column("destination", StringType(), ""),
+            column("name", StringType(), "of the span; * for what is another one in each run, as consumer tags"),
             *_LATENCY,
         ]
     ),
@@ -60,15 +62,17 @@ def transform(inputs: Inputs) -> dict[str, DataFrame]:
     spans = inputs.spans
     found = edges(spans).where("via = 'link' or from_service != to_service")
     by_edge = ("from_service", "to_service", "via", "operation", "destination")
-    named = found.withColumnsRenamed({"to_operation": "operation", "to_destination": "destination"})
-    done = F.when(F.col("operation") == "", F.col("name")).otherwise(F.concat_ws(" ", "operation", "destination"))
+    named = found.withColumn("destination", lasting(F.col("to_destination"))).withColumnRenamed(
+        "to_operation", "operation"
+    )
+    done = [lasting(F.col(name)).alias(name) for name in ("destination", "name")]
     missing = orphans(spans).groupBy(
         F.col("to_service").alias("service"), "via", F.col("to_operation").alias("operation")
     )
     early = F.count_if(F.col("to_start") < F.col("from_start")).alias("early")
     return {
         "services": named.groupBy(*by_edge).agg(*_latency("to_duration_us", "to_failed"), early),
-        "operations": spans.groupBy("service", "operation", done.alias("name")).agg(*_latency("duration_us", "failed")),
+        "operations": spans.groupBy("service", "operation", *done).agg(*_latency("duration_us", "failed")),
         "orphans": missing.agg(F.count("*").alias("spans")),
     }
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import reduce
+
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
@@ -74,6 +76,20 @@ def operation(attributes: Column, name: Column) -> Column:
     words = (said, F.substring_index(name, " ", 1), F.substring_index(name, " ", -1))
     found = F.coalesce(*(F.element_at(known, F.lower(word)) for word in words), F.lit(""))
     return F.when(is_messaging, found).otherwise("")
+
+
+# What is another one in each run: consumer tags and queues that client or broker named, and UUIDs.
+_PASSING = {
+    r"(amq\.)?ctag-\S+": "ctag-*",
+    r"\bctag\d+\.[0-9a-f]+": "ctag-*",
+    r"\bamq\.gen-\S+": "amq.gen-*",
+    r"\b[0-9a-fA-F]{8}(-?[0-9a-fA-F]{4}){3}-?[0-9a-fA-F]{12}\b": "*",
+}
+
+
+def lasting(name: Column) -> Column:
+    """A name without what is another one in each run."""
+    return reduce(lambda so_far, one: F.regexp_replace(so_far, *one), _PASSING.items(), name)
 
 
 def destination(attributes: Column) -> Column:

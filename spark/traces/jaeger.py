@@ -33,6 +33,11 @@ def is_bad() -> Column:
     return F.col(f"document.{CORRUPT}").isNotNull() | F.col("document.data").isNull()
 
 
+def count() -> Column:
+    """How many spans a document of `parsed` has."""
+    return F.coalesce(F.size(F.flatten(F.transform("document.data", lambda trace: trace["spans"]))), F.lit(0))
+
+
 def spans(documents: DataFrame) -> DataFrame:
     """The spans of documents that could be parsed; ids are filled up to the length that OTLP has."""
     traces = documents.where(~is_bad()).select(F.inline("document.data"))

@@ -43,6 +43,16 @@ def is_bad() -> Column:
     return F.col(f"line.{CORRUPT}").isNotNull() | F.col("line.resourceSpans").isNull()
 
 
+def count() -> Column:
+    """How many spans a line of `parsed` has."""
+    scopes = F.flatten(_filled(F.transform("line.resourceSpans", lambda resource: resource["scopeSpans"])))
+    return F.coalesce(F.size(F.flatten(_filled(F.transform(scopes, lambda scope: scope["spans"])))), F.lit(0))
+
+
+def _filled(lists: Column) -> Column:
+    return F.filter(lists, lambda one: one.isNotNull())
+
+
 def spans(lines: DataFrame) -> DataFrame:
     """The spans of lines that could be parsed."""
     resources = lines.where(~is_bad()).select(F.inline("line.resourceSpans"))

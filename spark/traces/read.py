@@ -24,6 +24,7 @@ class SpansReading:
 
     table: DataFrame
     files: int
+    spans: int  # in the files: those that are there twice, twice
     lines: int
     bad_lines: int  # truncated, or no traces
     refused: list[Refused] = field(default_factory=list)
@@ -46,11 +47,10 @@ def read_spans(spark: SparkSession, folders: Sequence[str]) -> SpansReading:
                 refused.append(Refused(path, kind))
     lines = otlp.parsed(_text(spark, found["otlp"]).where("trim(value) != ''"))
     documents = jaeger.parsed(_text(spark, found["jaeger"], whole=True))
-    counts = [_counted(lines, otlp.is_bad()), _counted(documents, jaeger.is_bad())]
+    counts = [_counted(lines, otlp.is_bad(), otlp.count()), _counted(documents, jaeger.is_bad(), jaeger.count())]
+    total, bad, found_spans = (sum(each) for each in zip(*counts, strict=True))
     table = otlp.spans(lines).unionByName(jaeger.spans(documents)).dropDuplicates(["trace_id", "span_id"])
-    return SpansReading(
-        table, sum(map(len, found.values())), sum(all_ for all_, _ in counts), sum(bad for _, bad in counts), refused
-    )
+    return SpansReading(table, sum(map(len, found.values())), found_spans, total, bad, refused)
 
 
 def _files(folder: Place) -> Iterator[str]:
@@ -85,6 +85,8 @@ def _text(spark: SparkSession, paths: list[str], *, whole: bool = False) -> Data
     return spark.read.text(paths, wholetext=whole)
 
 
-def _counted(parsed: DataFrame, is_bad: Column) -> tuple[int, int]:
-    ((lines, bad),) = parsed.agg(F.count("*"), F.count_if(is_bad)).collect()
-    return int(lines), int(bad)
+def _counted(parsed: DataFrame, is_bad: Column, spans: Column) -> tuple[int, int, int]:
+    """Lines, bad ones, and the spans of the others."""
+    sums = F.sum(F.when(~is_bad, F.greatest(spans, F.lit(0))))
+    ((lines, bad, found),) = parsed.agg(F.count("*"), F.count_if(is_bad), sums).collect()
+    return int(lines), int(bad), int(found or 0)

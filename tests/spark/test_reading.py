@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -15,7 +16,9 @@ from services.mgmt.ledger import schema as filed
 from spark.errors import AnalysisError, JavaMissing, NothingToRead
 from spark.java import java_version, require_java
 from spark.job import Inputs, Job, Table, column
-from spark.ledger.read import read_stages
+from spark.ledger.files import files_of, place
+from spark.ledger.read import read_stages, read_table
+from spark.ledger.soundness import sort_out
 from spark.registry import job, names
 from spark.run import Sources, run
 from spark.schema import TABLES, arrow_schema
@@ -67,6 +70,27 @@ def test_bad_files(spark: SparkSession, tmp_path: Path) -> None:
     assert reasons.keys() == {"truncated.parquet", "empty.parquet", "lacks.parquet", "other.parquet"}
     assert reasons["lacks.parquet"] == "wrong schema: no column uids"
     assert reasons["other.parquet"] == "wrong schema: epoch is string, not int64"
+
+
+def test_copies_of_files(tmp_path: Path) -> None:
+    """A file that was copied beside itself is read once, and named; one that only is as large is read too."""
+    first = file_rows(tmp_path, "stages", [stage("received", 1)], "a")
+    file_rows(tmp_path, "stages", [stage("received", 2)], "b")
+    shutil.copy(first, first.with_name("c.parquet"))
+    folder = place(str(tmp_path))
+    sound, refused = sort_out(folder, files_of(folder, "stages", None, None), arrow_schema(TABLES["stages"]))
+    assert [Path(one.path).name for one in sound] == ["a.parquet", "b.parquet"]
+    assert [(Path(one.path).name, one.reason) for one in refused] == [("c.parquet", f"a copy of {first}")]
+
+
+def test_gaps_of_an_older_release(spark: SparkSession, tmp_path: Path) -> None:
+    """Files without the columns that came later are read: these are null."""
+    gap = {"time": START, "service": "queue", "instance": "queue-0", "reason": "silent", "since": START}
+    new = file_rows(tmp_path, "gaps", [gap], "new")
+    pq.write_table(pq.ParquetFile(new).read().drop_columns(["since"]), new.with_name("old.parquet"))
+    reading = read_table(spark, str(tmp_path), "gaps")
+    assert (reading.files, reading.refused) == (2, [])
+    assert sorted(row["since"] is None for row in reading.table.collect()) == [False, True]
 
 
 def test_nothing_to_read(spark: SparkSession, tmp_path: Path) -> None:
