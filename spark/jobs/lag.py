@@ -14,6 +14,7 @@ from spark.ranges import Measure
 
 _WINDOW_SECONDS = 60
 _SLOW = 3.0
+_FEWEST = 10  # messages, without which nothing is said of a consumer: of two, one may be late by chance
 
 _OF_COPIES = (
     Measure("consumer_id", kinds("sent"), "max", "consumer"),
@@ -185,8 +186,9 @@ def _judged(counted: DataFrame, growth: DataFrame, slow: float) -> DataFrame:
     of_queue = Window.partitionBy("place")
     usual, others = F.median("took_p50_us").over(of_queue), F.count("*").over(of_queue) - 1
     times = F.col("times_usual")
-    slower = (F.col("others") > 0) & (times >= slow)
-    behind = (F.col("others") == 0) & (F.col("growth_per_second") > 0.01 * F.col("per_second"))
+    enough = F.col("messages") >= _FEWEST
+    slower = enough & (F.col("others") > 0) & (times >= slow)
+    behind = enough & (F.col("others") == 0) & (F.col("growth_per_second") > 0.01 * F.col("per_second"))
     return (
         counted.withColumn("times_usual", F.when(usual > 0, F.col("took_p50_us") / usual))
         .withColumn("others", others)

@@ -11,14 +11,15 @@ from typing import NamedTuple
 from markupsafe import Markup
 
 from spark.report.results import Row
-from spark.report.svg import WIDTH, drawing, rectangle, text
+from spark.report.svg import WIDTH, drawing, rectangle, short, text
 from spark.report.words import count, duration
 
 _MOST = 10  # nodes in a column; others are one node
 _OTHERS = "others"
 _COLUMNS = {"publish": (0, 1), "route": (1, 2), "consume": (2, 3)}
 _HEADINGS = ("publishers", "exchanges", "queues", "consumers")
-_NODE_WIDTH, _NODE_HEIGHT, _GAP, _TOP = 150, 26, 12, 30
+_NODE_WIDTH, _NODE_HEIGHT, _GAP, _TOP = 180, 26, 12, 30
+_LETTER_OF_COUNT = 6  # pixels
 
 Node = tuple[int, str]  # column and name
 
@@ -123,9 +124,9 @@ def _curve(source: tuple[float, float], target: tuple[float, float], edge: _Edge
 def _box(node: Node, place: tuple[float, float], carried: int) -> str:
     column, name = node
     left, top = place
-    shown = name if len(name) <= 18 else name[:17] + "…"
+    room = _NODE_WIDTH - 20 - _LETTER_OF_COUNT * len(count(carried))
     return (
         rectangle(left, top, _NODE_WIDTH, _NODE_HEIGHT, f"node n{column}", f"{name}: {carried:,} messages")
-        + text(left + 8, top + 17, shown, "start", "inside", title=name)
+        + text(left + 8, top + 17, short(name, room), "start", "inside", title=name)
         + text(left + _NODE_WIDTH - 6, top + 17, count(carried), "end", "inside small")
     )

@@ -6,8 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from spark.report.results import Found
+from spark.report.results import Found, Row
 from spark.report.words import count, duration, moment
+
+_NOT_JUDGED = "not judged"
 
 
 class Tile(NamedTuple):
@@ -33,6 +35,7 @@ def heading(results: Mapping[str, Found]) -> Heading:
     latest = max(results.values(), key=lambda found: int(found.summary["inputs"]["stages"]["rows"]))
     stages = latest.summary["inputs"]["stages"]
     says = f"{latest.summary['ledger']}: {count(stages['rows'])} rows in {stages['files']} files"
+    says += _range(results)
     for word in ("since", "until"):
         if latest.summary.get(word):
             says += f", {word} {moment(latest.summary[word])}"
@@ -42,19 +45,41 @@ def heading(results: Mapping[str, Found]) -> Heading:
     return Heading("What the ledger says", says + ".", list(_tiles(results)), refused)
 
 
+def _range(results: Mapping[str, Found]) -> str:
+    """Of which time the record tells, in UTC, as far as an analysis says."""
+    verdict = results["audit"].table("verdict") if "audit" in results else ()
+    told = [(row["begin"], row["end"]) for row in verdict if row.get("begin") and row.get("end")]
+    return "".join(f", from {moment(begin)} to {moment(end)} UTC" for begin, end in told)
+
+
 def _tiles(results: Mapping[str, Found]) -> Iterator[Tile]:
     if audit := results.get("audit"):
         for row in audit.table("verdict"):
-            yield Tile("copies promised", count(row["promised"]))
-            yield Tile("lost", count(row["lost"]), "bad" if row["lost"] else "good" if row["whole"] else "warn")
-            yield Tile("came twice", count(row["duplicated"]), "bad" if row["duplicated"] else "good")
-            yield Tile("gaps of record", count(row["gaps"]), "warn" if row["gaps"] else "good")
+            yield from _verdict(row)
     if lag := results.get("lag"):
         waits = [row["wait_p95_us"] for row in lag.table("queues") if row["wait_p95_us"]]
-        yield Tile("longest wait, p95", duration(max(waits, default=0)))
+        yield Tile("longest wait, p95", duration(max(waits)) if waits else "none")
     if failovers := results.get("failovers"):
         blocked = max((row["blocked_us"] for row in failovers.table("moves")), default=0)
         yield Tile("longest failover", duration(blocked) if blocked else "none")
     if anomalies := results.get("anomalies"):
         found = len(anomalies.table("anomalies"))
-        yield Tile("anomalies", count(found), "warn" if found else "good")
+        judged = sum(row["judged"] for row in anomalies.table("edges"))
+        yield _judged("anomalies", found, "warn") if judged else Tile("anomalies", _NOT_JUDGED)
+
+
+def _verdict(row: Row) -> Iterator[Tile]:
+    promised = row["promised"]
+    yield Tile("copies promised", count(promised))
+    if promised:
+        # Where the record has gaps, that none is lost is not known.
+        yield _judged("lost", row["lost"], "bad") if row["lost"] or row["whole"] else Tile("lost", "0", "warn")
+        yield _judged("in doubt", row["unknown"], "warn")
+        yield _judged("came twice", row["duplicated"], "bad")
+    else:
+        yield from (Tile(name, _NOT_JUDGED) for name in ("lost", "in doubt", "came twice"))
+    yield _judged("gaps of record", row["gaps"], "warn")
+
+
+def _judged(name: str, found: int, tone: str) -> Tile:
+    return Tile(name, count(found), tone if found else "good")

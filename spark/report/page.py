@@ -11,6 +11,7 @@ from markupsafe import Markup
 from spark.report.heading import heading
 from spark.report.results import Found
 from spark.report.sections import sections
+from spark.report.svg import tone_class
 from spark.report.words import moment
 
 _ROWS = 50  # of each table
@@ -22,7 +23,7 @@ def page(results: Mapping[str, Found]) -> str:
     environment = Environment(
         loader=PackageLoader("spark", "report"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
-    environment.filters["cell"] = _cell
+    environment.filters |= {"cell": _cell, "tone": tone_class}
     template = environment.get_template("report.html.j2")
     style = Markup(Path(__file__).with_name("report.css").read_text())  # noqa: S704 - this package's own
     return template.render(heading=heading(results), sections=sections(results), style=style, most=_ROWS)

@@ -8,8 +8,8 @@ from datetime import datetime
 
 from spark.report.graph import dependency_graph
 from spark.report.results import Found, Row
-from spark.report.section import MOST_BARS, Section
-from spark.report.svg import Bar, bars, columns, lines
+from spark.report.section import MOST_BARS, Legend, Plot, Section
+from spark.report.svg import TONES, Bar, bars, columns, lines
 from spark.report.times import critical_path, latency
 from spark.report.words import count, duration, moment, percent
 
@@ -28,8 +28,14 @@ _TONE_OF_FATE: Mapping[str, int | str] = {
     "unknown": "warn",
 }
 
+_ENDED_OTHERWISE = 4
 _FATES = (
-    "Messages by queue: green settled, blue waiting, pink on its way, yellow in doubt, red lost, grey ended otherwise"
+    ("good", "settled"),
+    (0, "waiting"),
+    (5, "on its way"),
+    ("warn", "in doubt"),
+    ("bad", "lost"),
+    (_ENDED_OTHERWISE, "ended otherwise"),
 )
 
 
@@ -52,16 +58,23 @@ def _audit(found: Found) -> Section:
     drawn = [
         Bar(
             queue,
-            [(size, _TONE_OF_FATE.get(fate, 4), f"{size:,} {fate}") for fate, size in queues[queue].most_common()],
+            [
+                (size, _TONE_OF_FATE.get(fate, _ENDED_OTHERWISE), f"{size:,} {fate}")
+                for fate, size in queues[queue].most_common()
+            ],
             count(queues[queue].total()),
         )
         for queue in busiest
     ]
     says = [_verdict(row) for row in found.table("verdict")]
-    return Section("What became of every message", says, [(_FATES, bars(drawn))], (), found.tables)
+    return Section(
+        "What became of every message", says, [Plot("Messages by queue", bars(drawn), _FATES)], (), found.tables
+    )
 
 
 def _verdict(row: Row) -> str:
+    if not row["promised"]:
+        return "Nothing was promised to be safe: there was nothing to judge."
     account = f"Of {row['promised']:,} copies that were promised to be safe, {row['lost']:,} are lost"
     if row.get("lost_transient"):
         account += f" and {row['lost_transient']:,} transient ones went with the process that had them"
@@ -81,7 +94,7 @@ def _dependencies(found: Found) -> Section:
         (
             f"{len(publishes)} pairs of applications and exchanges, "
             f"{sum(row['kind'] == 'consume' for row in edges)} pairs of queues and consumers. "
-            "Wider is more messages; red: more than one in a hundred failed."
+            "Wider is more messages."
         )
     ]
     services = [
@@ -92,7 +105,12 @@ def _dependencies(found: Found) -> Section:
         )
         for row in found.table("services")[:MOST_BARS]
     ]
-    plots = [("Applications, exchanges, queues", dependency_graph(edges)), ("Services", bars(services))]
+    failing = [("bad", "more than one in a hundred failed")]
+    carried = [(0, "from a gateway to a queue process"), (1, "from a queue process to a gateway")]
+    plots = [
+        Plot("Applications, exchanges, queues", dependency_graph(edges), failing),
+        Plot("Services", bars(services), carried),
+    ]
     return Section("Who depends on whom", says, plots, (), found.tables)
 
 
@@ -127,7 +145,10 @@ def _partitions(found: Found) -> Section:
     ]
     commands = [row["command"] for row in found.table("moves")]
     says.append("To spread it better:" if commands else "No move of partitions would make it better.")
-    plots = [("Share of the work by partition, coloured by owner", columns(drawn, " %")), ("By owner", bars(by_owner))]
+    plots = [
+        Plot("Share of the work by partition", columns(drawn, " %"), [(tone, owner) for owner, tone in owners.items()]),
+        Plot("By owner", bars(by_owner)),
+    ]
     return Section("Hot partitions", says, plots, commands, found.tables)
 
 
@@ -164,7 +185,10 @@ def _lag(found: Found) -> Section:
     says += [
         f"{row['client'] or row['connection']} ({row['consumer']}) on {row['queue']}: {row['why']}." for row in slow[:5]
     ]
-    plots = [("Messages waiting or held", lines(backlog, "")), ("Wait before delivery, 95th percentile", bars(waits))]
+    plots = [
+        Plot("Messages waiting or held", lines(backlog, "")),
+        Plot("Wait before delivery, 95th percentile", bars(waits)),
+    ]
     return Section("Lag and slow consumers", says, plots, (), found.tables)
 
 
@@ -190,7 +214,10 @@ def _failovers(found: Found) -> Section:
             f"the longest that anyone waited was {duration(longest)}."
         )
     ]
-    return Section("Failovers", says, [("Silence of a partition while it moved", bars(drawn))], (), found.tables)
+    hows: Legend = [("bad", "crash"), (0, "any other")]
+    return Section(
+        "Failovers", says, [Plot("Silence of a partition while it moved", bars(drawn), hows)], (), found.tables
+    )
 
 
 def _redeliveries(found: Found) -> Section:
@@ -214,7 +241,10 @@ def _redeliveries(found: Found) -> Section:
     says = [f"{suspects:,} messages are suspect: delivered again and again, and never settled."]
     if circles:
         says.append(f"Dead letters go around between queues in {circles} ways.")
-    return Section("Redeliveries", says, [("Messages delivered more than once", bars(drawn))], (), found.tables)
+    often = sorted({attempts for counted in by_queue.values() for attempts in counted})
+    times = [(attempts, f"{attempts} times") for attempts in often[:TONES]]
+    plots = [Plot("Messages delivered more than once", bars(drawn), times)]
+    return Section("Redeliveries", says, plots, (), found.tables)
 
 
 def _fan_out(found: Found) -> Section:
@@ -227,13 +257,15 @@ def _fan_out(found: Found) -> Section:
         for row in sorted(found.table("publishes"), key=lambda row: -row["copies"])[:MOST_BARS]
         if row["copies"]
     ]
-    return Section("Fan-out", (), [("Copies by exchange and routing key", bars(drawn))], (), found.tables)
+    return Section("Fan-out", (), [Plot("Copies by exchange and routing key", bars(drawn))], (), found.tables)
 
 
 def _anomalies(found: Found) -> Section:
     told = [f"{moment(row['time'])}: {row['sentence']}" for row in found.table("anomalies")[:MOST_BARS]]
     windows = sum(row["judged"] for row in found.table("edges"))
     says = [f"{len(found.table('anomalies'))} of {windows:,} windows are unlike those before them.", *told]
+    if not windows:
+        says = ["Not judged: no window has enough others before it."]
     return Section("Anomalies", says, (), (), found.tables)
 
 
@@ -255,7 +287,7 @@ def _quality(found: Found) -> Section:
         )
         for row in found.table("missing")[:MOST_BARS]
     ]
-    plots = [("Messages of which a stage is missing", bars(missing))] if missing else []
+    plots = [Plot("Messages of which a stage is missing", bars(missing))] if missing else []
     return Section("How far the record can be trusted", says, plots, (), found.tables)
 
 
@@ -263,7 +295,8 @@ def _traces(found: Found) -> Section:
     services = [_caused(row) for row in found.table("services")[:MOST_BARS]]
     orphans = sum(row["spans"] for row in found.table("orphans"))
     says = [f"{orphans:,} spans name a cause that is not on record."] if orphans else []
-    plots = [("Spans by who caused them: blue a parent, purple a link, red failed", bars(services))] if services else []
+    vias: Legend = [(0, "caused by a parent"), (3, "by a link"), ("bad", "failed")]
+    plots = [Plot("Spans by who caused them", bars(services), vias)] if services else []
     return Section("What the spans say", says, plots, (), found.tables)
 
 

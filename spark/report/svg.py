@@ -14,7 +14,8 @@ from spark.report.words import count
 WIDTH = 880
 TONES = 6  # colours of series
 
-_ROW, _LABEL, _VALUE = 24, 230, 150
+_ROW, _LABEL = 24, 230
+_LETTER = 6.8  # of 12 pixels, on average; a line of wide ones is cut before it leaves its card
 _COLUMNS_HEIGHT, _LINES_HEIGHT = 180, 220
 _AXIS = 56
 
@@ -30,7 +31,8 @@ class Bar(NamedTuple):
 def bars(rows: Sequence[Bar]) -> Markup:
     """Bars to the right, one below the other."""
     longest = max((sum(size for size, _, _ in row.parts) for row in rows), default=0) or 1
-    scale = (WIDTH - _LABEL - _VALUE) / longest
+    values = max((len(row.text) for row in rows), default=0) * _LETTER + 12
+    scale = (WIDTH - _LABEL - values) / longest
     return drawing(len(rows) * _ROW, [_bar(row, number * _ROW, scale) for number, row in enumerate(rows)])
 
 
@@ -40,7 +42,7 @@ def _bar(row: Bar, top: float, scale: float) -> str:
         width = size * scale
         drawn.append(rectangle(left, top + 4, max(width - 1, 1.0), _ROW - 8, tone, title))
         left += width
-    label = text(_LABEL - 8, top + _ROW / 2 + 4, _short(row.label, 34), "end", title=row.label)
+    label = text(_LABEL - 8, top + _ROW / 2 + 4, short(row.label, _LABEL - 12), "end", title=row.label)
     return label + "".join(drawn) + text(left + 6, top + _ROW / 2 + 4, row.text, "start", "number")
 
 
@@ -83,17 +85,21 @@ def lines(series: Mapping[str, Sequence[tuple[datetime, float]]], unit: str) -> 
         )
         ends.append((places[-1][1], number, name))
     drawn += _names_at_ends(ends, right)
-    drawn.append(text(_AXIS, _LINES_HEIGHT + 16, f"{begin:%H:%M:%S}", "start", "axis"))
-    drawn.append(text(right, _LINES_HEIGHT + 16, f"{end:%H:%M:%S}", "end", "axis"))
+    drawn.append(text(_AXIS, _LINES_HEIGHT + 16, f"{begin:%Y-%m-%d %H:%M:%S}", "start", "axis"))
+    drawn.append(text(right, _LINES_HEIGHT + 16, f"{end:%Y-%m-%d %H:%M:%S}", "end", "axis"))
     return drawing(_LINES_HEIGHT + 22, drawn)
 
 
 def _names_at_ends(ends: Iterable[tuple[float, int, str]], right: float) -> list[str]:
     """Names beside their lines, moved apart where they would cover each other."""
+    ordered = sorted(ends)
     drawn, free = [], 0.0
-    for down, number, name in sorted(ends):
-        free = max(free + 15, down + 4)
-        drawn.append(text(right + 8, free, _short(name, 22), "start", f"name t{number % TONES}", title=name))
+    for place, (down, number, name) in enumerate(ordered):
+        # Those that follow have their places above the axis, too.
+        free = max(free + 15, min(down + 4, _LINES_HEIGHT - 15 * (len(ordered) - 1 - place)))
+        drawn.append(
+            text(right + 8, free, short(name, WIDTH - right - 12), "start", f"name t{number % TONES}", title=name)
+        )
     return drawn
 
 
@@ -109,7 +115,7 @@ def _scale(highest: float, height: float, unit: str, right: float = WIDTH) -> st
 def rectangle(left: float, top: float, width: float, height: float, tone: int | str, title: str) -> str:
     """A rectangle with rounded corners that says `title` under the pointer."""
     shape = f'x="{left:.1f}" y="{top:.1f}" width="{width:.1f}" height="{height:.1f}" rx="2"'
-    return f'<rect class="{_tone(tone)}" {shape}><title>{escape(title)}</title></rect>'
+    return f'<rect class="{tone_class(tone)}" {shape}><title>{escape(title)}</title></rect>'
 
 
 def text(left: float, top: float, words: str, anchor: str, kind: str = "", *, title: str = "") -> str:
@@ -125,9 +131,15 @@ def drawing(height: float, parts: Iterable[str]) -> Markup:
     return Markup(f'<svg viewBox="0 0 {WIDTH} {height:.0f}" role="img">{"".join(parts)}</svg>')  # noqa: S704
 
 
-def _tone(tone: int | str) -> str:
+def tone_class(tone: int | str) -> str:
+    """The class of the style sheet that has its colour."""
     return tone if isinstance(tone, str) else f"t{tone % TONES}"
 
 
-def _short(words: str, longest: int) -> str:
-    return words if len(words) <= longest else words[: longest - 1] + "…"
+def short(words: str, width: float) -> str:
+    """As much as there is room for: names differ at their ends as often as at their beginnings, so both stay."""
+    longest = int(width / _LETTER)
+    if len(words) <= longest:
+        return words
+    end = longest // 2
+    return f"{words[: longest - 1 - end]}…{words[-end:]}"

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import cycle
 
 from spark.report.results import Found, Row
-from spark.report.section import MOST_BARS, Section
+from spark.report.section import MOST_BARS, Plot, Section
 from spark.report.svg import Bar, bars
 from spark.report.words import count, duration, percent
 
 _TONES: Mapping[str, int | str] = {"p50": 0, "p95": 1, "p99": "warn"}
-_COLOURS = "blue half of the messages, green 95 in a hundred, yellow 99"
+_SPREAD = ((0, "half of the messages"), (1, "95 in a hundred"), ("warn", "99 in a hundred"))
+_HOPS: Sequence[int | str] = (0, 1, 2, 3, 4, 5, "warn", "good")  # there are seven: each has a colour of its own
 _WAYS = {"delivery": "to its consumer", "confirm": "back to its publisher as a confirm"}
 
 
@@ -19,7 +21,7 @@ def latency(found: Found) -> Section:
     """Hops beside one another, and the queues in which messages wait longest."""
     hops = [_spread(row["hop"], row) for row in found.table("all")]
     waits = [_spread(row["queue"], row) for row in found.table("waits")[:MOST_BARS]]
-    plots = [(f"Each hop: {_COLOURS}", bars(hops)), (f"Waiting in a queue: {_COLOURS}", bars(waits))]
+    plots = [Plot("Each hop", bars(hops), _SPREAD), Plot("Waiting in a queue", bars(waits), _SPREAD)]
     return Section("How long it takes", (), plots, (), found.tables)
 
 
@@ -37,16 +39,17 @@ def critical_path(found: Found) -> Section:
     ways: defaultdict[tuple[str, str], list[Row]] = defaultdict(list)
     for row in found.table("all"):
         ways[row["path"], row["of"]].append(row)
-    drawn = [_way(path, of, hops) for (path, of), hops in ways.items()]
-    return Section(
-        "Where the time goes", list(_worst(ways)), [("Shares of the whole, hop by hop", bars(drawn))], (), found.tables
-    )
+    names = sorted({str(row["hop"]) for row in found.table("all")})
+    tones = dict(zip(names, cycle(_HOPS)))
+    drawn = [_way(path, of, hops, tones) for (path, of), hops in ways.items()]
+    plots = [Plot("Shares of the whole, hop by hop", bars(drawn), [(tone, name) for name, tone in tones.items()])]
+    return Section("Where the time goes", list(_worst(ways)), plots, (), found.tables)
 
 
-def _way(path: str, of: str, hops: Sequence[Row]) -> Bar:
+def _way(path: str, of: str, hops: Sequence[Row], tones: Mapping[str, int | str]) -> Bar:
     parts = [
-        (hop["share"], place, f"{hop['hop']}: {percent(hop['share'])}, {duration(hop['mean_us'])}")
-        for place, hop in enumerate(sorted(hops, key=lambda hop: str(hop["hop"])))
+        (hop["share"], tones[hop["hop"]], f"{hop['hop']}: {percent(hop['share'])}, {duration(hop['mean_us'])}")
+        for hop in sorted(hops, key=lambda hop: str(hop["hop"]))
     ]
     return Bar(f"{path}, {of}", parts, f"{duration(hops[0]['whole_us'])} of {count(hops[0]['messages'])}")
 

@@ -68,6 +68,21 @@ def test_gone_with_its_owner(spark: SparkSession) -> None:
     assert [row["held"] for row in found["consumers"]] == [0]
 
 
+def test_too_few_to_judge(spark: SparkSession) -> None:
+    """A consumer of two messages is not called slow, however long it took for them."""
+    ledger = Ledger()
+    for number in range(60):
+        tag, works = ("c", 5.0) if number in {20, 40} else ("ab"[number % 2], 0.1)
+        ledger.tell("enqueued", number, number, queue="q", partition=1)
+        ledger.tell("delivered", number, number, queue="q", partition=1, attempt=1)
+        ledger.tell("sent", number, number, queue="q", client="app", connection="c1", consumer=tag)
+        ledger.tell("settled", number + works, number, queue="q", outcome="accepted")
+    consumers = {row["consumer"]: row for row in results(JOB, ledger.inputs(spark))["consumers"]}
+    assert {tag: row["messages"] for tag, row in consumers.items()} == {"a": 28, "b": 30, "c": 2}
+    assert consumers["c"]["times_usual"] > 10
+    assert not any(row["slow"] for row in consumers.values())
+
+
 def test_generated(spark: SparkSession, tmp_path: Path) -> None:
     """What each queue is left with is what counting message by message leaves."""
     write(Plan(rows=20_000, queues=8, skew=0.9, losses=0), str(tmp_path / "ledger"))

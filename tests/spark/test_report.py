@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import re
+from datetime import datetime, timedelta
 from html.parser import HTMLParser
 from io import StringIO
 from pathlib import Path
@@ -14,6 +15,10 @@ from spark.errors import NothingToRead
 from spark.generate.files import write
 from spark.generate.plan import Plan
 from spark.report.command import run_all, write_report
+from spark.report.heading import heading
+from spark.report.page import page
+from spark.report.results import Found
+from spark.report.svg import WIDTH, Bar, bars, lines, short
 from spark.report.words import count, duration
 from spark.run import Sources
 
@@ -97,6 +102,87 @@ def test_other_analyses_are_tables(tmp_path: Path) -> None:
     assert "<h2>Of a plugin</h2>" in text
     assert ">12,345</td>" in text
     assert "Not read: x.parquet: truncated" in text
+
+
+VERDICT = {
+    "whole": True, "promised": 10, "lost": 0, "unknown": 0, "in_flight": 0, "duplicated": 0, "gaps": 0,
+    "missing_rows": 0, "begin": "2026-01-31T22:50:00+00:00", "end": "2026-02-01T01:00:04+00:00",
+}  # fmt: skip
+
+
+def _found(name: str, **tables: object) -> Found:
+    read = {"stages": {"files": 1, "rows": 2, "bytes": 3, "refused": []}}
+    return Found(name, tables, {"ledger": "here", "inputs": read})  # type: ignore[arg-type]
+
+
+def _tones(**verdict: object) -> dict[str, tuple[str, str]]:
+    audit = _found("audit", verdict=[{**VERDICT, **verdict}], fates=[])
+    edges = [{"judged": verdict.get("judged", 0)}]
+    tiles = heading({"audit": audit, "anomalies": _found("anomalies", anomalies=[], edges=edges)}).tiles
+    return {tile.name: (tile.value, tile.tone) for tile in tiles}
+
+
+@pytest.mark.parametrize(
+    ("verdict", "tile", "shown"),
+    [
+        ({}, "lost", ("0", "good")),
+        ({"whole": False, "gaps": 1}, "lost", ("0", "warn")),
+        ({"lost": 2}, "lost", ("2", "bad")),
+        ({}, "in doubt", ("0", "good")),
+        ({"unknown": 7}, "in doubt", ("7", "warn")),
+        ({"promised": 0}, "lost", ("not judged", "")),
+        ({"promised": 0}, "in doubt", ("not judged", "")),
+        ({"promised": 0}, "came twice", ("not judged", "")),
+        ({"judged": 0}, "anomalies", ("not judged", "")),
+        ({"judged": 9}, "anomalies", ("0", "good")),
+    ],
+)
+def test_nothing_is_green_that_was_not_judged(verdict: dict[str, object], tile: str, shown: tuple[str, str]) -> None:
+    """A tile is green where something was looked at and is well; what is in doubt has one of its own."""
+    assert _tones(**verdict)[tile] == shown
+
+
+def test_which_time() -> None:
+    """The top says of which time the record tells, with the date."""
+    says = heading({"audit": _found("audit", verdict=[VERDICT], fates=[])}).says
+    assert says == "here: 2 rows in 1 files, from 2026-01-31 22:50:00 to 2026-02-01 01:00:04 UTC."
+
+
+def test_colours_are_explained() -> None:
+    """Beside a plot whose colours mean something stands what, in these colours; each is in the style sheet."""
+    fates = [{"queue": "q", "fate": fate, "messages": 1} for fate in ("settled", "unknown", "expired")]
+    text = page({"audit": _found("audit", verdict=[VERDICT], fates=fates)})
+    explained = dict(re.findall(r'<i class="(\w+)"></i>([\w ]+)', text))
+    drawn = set(re.findall(r'<rect class="(\w+)"', text))
+    assert drawn
+    assert drawn <= explained.keys()
+    assert explained["warn"] == "in doubt"
+    assert all(f"i.{tone} {{" in text and f"svg .{tone}" in text for tone in drawn)
+
+
+def test_nothing_leaves_its_card() -> None:
+    """Names keep their beginnings and their ends, values have their room, and lines' names stay above the axis."""
+    name = "a-queue-with-a-name-as-long-as-that-of-its-tenant.orders.eu-west-1.priority-7"
+    drawn = bars([Bar(name, [(1, 0, "")], "412 µs · 3.1 ms · most 5.62 min"), Bar("b", [(9, 0, "")], "1")])
+    [label, _, _, _] = _texts(drawn)
+    assert label[1].startswith("a-queue-")
+    assert label[1].endswith("priority-7")
+    assert all(left >= 0 and right <= WIDTH for left, _, right in _texts(drawn))
+    now = datetime(2026, 1, 31, 22, 50)  # noqa: DTZ001 - as results have it
+    drawn = lines({f"queue-{number}": [(now, 100.0), (now + timedelta(days=1), 0.0)] for number in range(6)}, "")
+    assert all(float(top) <= 220 for top in re.findall(r'y="([\d.]+)"[^>]*>queue-\d', drawn))
+    assert "2026-01-31 22:50:00" in drawn
+    assert short("queue-1.orders", 1000) == "queue-1.orders"
+
+
+def _texts(drawn: str) -> list[tuple[float, str, float]]:
+    """Left end, words and right end, with letters as wide as they are on average."""
+    found = re.findall(r'<text class="\w*" x="([\d.]+)" y="[\d.]+" text-anchor="(\w+)">([^<]*)', drawn)
+    return [
+        (float(at) - len(words) * 6.5 if anchor == "end" else float(at), words,
+         float(at) if anchor == "end" else float(at) + len(words) * 6.5)
+        for at, anchor, words in found
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
