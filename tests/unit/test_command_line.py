@@ -10,7 +10,10 @@ from typer.testing import CliRunner
 from services.__main__ import app
 from services.common import secret
 from services.common.cli import password
+from services.common.clients.dry_run import DryRunClient
 from services.common.clients.mgmt import MgmtClient
+from services.common.dry_run import DryRun
+from services.common.errors import BrokerError, NotFound, Unavailable
 
 
 @pytest.fixture
@@ -187,6 +190,34 @@ def test_follow_without_a_bus(hopline: CliRunner) -> None:
     result = hopline.invoke(app, ["trace", "--follow", "q"])
     assert (result.exit_code, result.stderr.count("\n")) == (1, 1)
     assert "HOPLINE_NATS_URL" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("queue", "known", "said"),
+    [
+        ("q", ["q"], False),
+        ("q", [], True),
+        ("q", NotFound("no such virtual host"), True),
+        ("q", Unavailable("no router"), False),
+        ("q*", [], False),
+    ],
+)
+def test_follow_what_is_not_there(
+    hopline: CliRunner, monkeypatch: pytest.MonkeyPatch, queue: str, known: list[str] | BrokerError, said: bool
+) -> None:
+    """Who follows a queue that does not exist is told so, and follows on; of a pattern nobody knows."""
+
+    async def route(_client: DryRunClient, virtual_host: str, _exchange: str, key: str, _headers: object) -> DryRun:
+        if isinstance(known, BrokerError):
+            raise known
+        return DryRun(virtual_host=virtual_host, exchange="", routing_key=key, headers={}, visits=[], queues=known)
+
+    monkeypatch.setattr(DryRunClient, "route", route)
+    result = hopline.invoke(app, ["trace", "--follow", queue], env={"HOPLINE_NATS_URL": "nats://127.0.0.1:1"})
+    lines = result.stderr.splitlines()
+    told = f"there is no queue '{queue}' in virtual host '/' now; lines come when it is declared"
+    assert (result.exit_code, told in lines) == (1, said)
+    assert "nats://127.0.0.1:1" in lines[-1]
 
 
 def test_route_with_a_bad_header(hopline: CliRunner) -> None:
