@@ -98,7 +98,8 @@ def arrow_schema(table: StructType) -> pa.Schema:
     return to_arrow_schema(table, timezone="UTC")
 
 
-# Why a message was refused or left its queue. What is not among them, of a plug-in perhaps, is "other".
+# Why a message was refused or left its queue; new ones come last, for numbers are kept. What is not among them, of a
+# plug-in perhaps, is "other".
 REASONS = (
     "",
     "other",
@@ -116,4 +117,7 @@ REASONS = (
     "purged",
     "queue_deleted",
     "no_owner",
+    "no_exchange",
+    "access_refused",
+    "invalid",
 )

@@ -71,8 +71,8 @@ def to_blame(gaps: Iterable[Gap]) -> list[Blamed]:
 def terms(told: Iterable[Told], gaps: Sequence[Gap], heard: Mapping[str, int]) -> list[Term]:
     """Every term that the record tells of; `heard` is when each instance was heard of last.
 
-    A gap of an instance of which nothing else is on record is everybody's. Where an epoch is missing, nobody knows
-    whose it was: any gap of a queue process may hide what happened under it. Of epoch 0 of each partition are copies
+    Where an epoch is missing, nobody knows whose it was: any gap of a queue process may hide what happened under it. An
+    instance of which nothing else is on record may have followed whoever died. Of epoch 0 of each partition are copies
     that no owner has told of: the gaps of all of its owners may be to blame.
     """
     known = _Gaps([_dated(gap, heard) for gap in gaps], heard)
@@ -119,16 +119,16 @@ def _of_partition(
     yield Term(number, _UNPLACED, current, began[current], None, None, None, to_blame(anybodys), False)
     for place, epoch in enumerate(epochs):
         later = epochs[place + 1 :]
-        hiding = own[epoch] + gaps.strangers
+        hiding = own[epoch] + (gaps.strangers if own[epoch] else [])
         if later:
-            hiding = [gap for gap in own[epoch] if _begins_before(gap, began[later[0]])] + gaps.strangers
+            hiding = [gap for gap in own[epoch] if _begins_before(gap, began[later[0]])]
             # What a later owner found is on record unless it is that which is missing.
             hiding += [gap for each in later for gap in own[each] if _begins_before(gap, began[each])]
             if len(later) != current - epoch:
                 hiding += gaps.of_queues
         last, since = _extent(hiding)
         owners = [gap for gap in hiding if gap in own[epoch]]
-        end = began[current] if later else None
+        end = began[current] if later else last
         yield Term(
             number,
             epoch,

@@ -29,6 +29,7 @@ OF_COPIES = (
     Measure("last_enqueued_epoch", kinds("enqueued"), "max", "epoch"),
     Measure("recovered_epoch", kinds("recovered", "held"), "min", "epoch"),
     Measure("delivered_moment", kinds("delivered"), "max", "moment"),
+    Measure("held_moment", kinds("held"), "max", "moment"),
     Measure("returned_moment", kinds("requeued", "recovered"), "max", "moment"),
     Measure("ended_moment", _ENDED, "min", "moment"),
     Measure("expired_reason", kinds("expired"), "max", "reason"),
@@ -55,8 +56,9 @@ def _settled_and_done(segments: Columns) -> Bools:
 PLAIN = Plain(
     _settled_and_done,
     (
-        "persisted", "sent", "recovered", "partition", "epoch", "first_enqueued_epoch", "last_enqueued_epoch",
-        "recovered_epoch", "delivered_moment", "returned_moment", "ended_moment", "last_time", "message_time",
+        "persisted", "sent", "partition", "epoch", "first_enqueued_epoch", "last_enqueued_epoch",
+        "recovered_epoch", "delivered_moment", "held_moment", "returned_moment", "ended_moment", "last_time",
+        "message_time",
     ),
 )  # fmt: skip
 

@@ -105,13 +105,13 @@ def _fate_of_copy() -> Column:
         F.when(_some("dead_lettered"), "dead_lettered")
         .when(_some("accepted"), "settled")
         .when(_some("expired"), "expired")
-        .when(_some("dropped"), "dropped")
+        .when(_some("dropped") & ~_was_no_room(), "dropped")
         .when(_some("rejected"), "rejected")
     )
     on_disk, perhaps_taken = _some("persisted"), _perhaps_taken()
     # Nobody has told of the partition since its owner was killed: what was in memory may be handed over yet.
     left_alone = _placed() & F.col("owner_ended").isNotNull()
-    held = F.col("delivered_moment") > F.coalesce("returned_moment", F.lit(0))
+    held = F.greatest("delivered_moment", "held_moment") > F.coalesce("returned_moment", F.lit(0))
     return (
         ended.when(_placed() & _gone(), _fate_of_gone(on_disk, perhaps_taken))
         .when(left_alone, F.when(on_disk & ~perhaps_taken, "waiting").otherwise("unknown"))
@@ -119,9 +119,22 @@ def _fate_of_copy() -> Column:
         .when(_placed() & held, "unsettled")
         .when(_placed(), "waiting")
         .when(~_promised() & F.col("origin").isin("refused", "rolled_back"), F.col("origin"))
+        .when((F.col("origin") == "unconfirmed") & _perhaps_enqueued(), "unknown")
         .when(~_promised(), "not_enqueued")
         .otherwise(_missing(F.col("queue_gap") >= F.col("last_time"), F.col("last_time")))
     )
+
+
+def _perhaps_enqueued() -> Column:
+    """Whether an owner of the partition may have had it, or of one of which no owner is on record, anybody."""
+    anybodys = F.when(F.col("current_epoch").isNull(), _first("queue_gaps", "last_time"))
+    return F.coalesce(_first("gaps", "last_time"), anybodys).isNotNull()
+
+
+def _was_no_room() -> Column:
+    """Whether the queue was full, which it says too, for publishers that did not ask: this one was told."""
+    full = F.col("dropped_reason") == REASONS.index("maxlen")
+    return (F.col("origin") == "refused") & ~_placed() & full
 
 
 def _gone() -> Column:

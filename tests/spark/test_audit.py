@@ -18,8 +18,10 @@ from spark.generate.plan import Plan
 from spark.registry import job
 from spark.run import Result, Sources, run
 from tests.support.deaths import GAPS, TRUTH, deaths
+from tests.support.histories import ALLOWED, END, histories
 from tests.support.ledger_rows import file_rows, stage
 from tests.support.naive_audit import naive_fates
+from tests.support.traced_history import traced
 
 ACCOUNT = ("virtual_host", "queue", "origin", "fate", "reason", "duplicate")
 REASONS = {
@@ -196,6 +198,56 @@ def test_what_died_with_whom(spark: SparkSession, tmp_path: Path) -> None:
     (verdict,) = result.tables["verdict"]
     assert (verdict["lost"], verdict["lost_transient"]) == (1, 2)
     assert verdict["as_of_why"] == "the last row, the record is not live"
+
+
+def test_whoever_dies_when(spark: SparkSession, tmp_path: Path) -> None:
+    """Whoever dies at whatever moment, the audit says of each message what is true, and what a look-up says of it."""
+    told = histories(400, seed=7, older=0)
+    gaps = [gap for one in told for gap in one.gaps]
+    file_rows(tmp_path / "ledger", "gaps", gaps)
+    audit_rows(spark, tmp_path, [row for one in told for row in one.rows] + [stage("received", 1, at=END)])
+    found = spark.read.parquet(str(tmp_path / "out/audit/fates.parquet")).where("queue != ''").collect()
+    fates = {row["queue"]: (row["fate"], row["gap"].partition(" ")[0]) for row in found}
+    for one in told:
+        if one.queue in fates:
+            fate, blamed = fates[one.queue]
+            assert fate in ALLOWED[one.truth], one
+            assert bool(blamed) or fate != "unknown", one
+            if any(row["stage"] in {"enqueued", "recovered"} for row in one.rows):
+                assert (fate, blamed) == traced(one, gaps), one
+    assert len(fates) > 300
+
+
+def test_refused(spark: SparkSession, tmp_path: Path) -> None:
+    """Each reason of a refusal is told, and what a full queue refused is refused, not dropped too."""
+    rows = [stage("received", 1, 40)]
+    for number, reason in enumerate(("no_exchange", "access_refused", "invalid")):
+        rows.append(stage("refused", 10 * number + 1, 10 * number + 10, reason=reason))
+    rows += [
+        stage("routed", 31, 40),
+        stage("dropped", 31, 40, reason="maxlen"),
+        stage("refused", 31, 40, at=1, reason="overflow"),
+    ]
+    assert fates(audit_rows(spark, tmp_path, rows)) == {
+        **{("/", "", "refused", "refused", reason, ""): 10 for reason in ("no_exchange", "access_refused", "invalid")},
+        ("/", "q", "refused", "refused", "overflow", ""): 10,
+    }
+
+
+def test_generated_gaps(spark: SparkSession, tmp_path: Path) -> None:
+    """What fell into a gap is unknown: nothing waits, is held or is lost that truly is not."""
+    plan = Plan(rows=60_000, batch=1, losses=0, duplicates=0, gaps=5, batches_of_file=1500)
+    truth = write(plan, str(tmp_path / "ledger"))
+    assert truth.gaps
+    true: Counter[tuple[str, str]] = Counter()
+    for account, count in truth.messages.items():
+        true[account.queue, account.fate] += count
+    found: Counter[tuple[str, str]] = Counter()
+    for row in audit(spark, tmp_path).tables["fates"]:
+        found[row["queue"], row["fate"]] += row["messages"]
+    assert any(count for (_, fate), count in found.items() if fate == "unknown")
+    judged = {"waiting", "unsettled", "lost", "lost (transient)", "lost (persisted)"}
+    assert {key: count - true[key] for key, count in found.items() if key[1] in judged and count > true[key]} == {}
 
 
 def test_idle(spark: SparkSession, tmp_path: Path) -> None:

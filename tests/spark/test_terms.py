@@ -39,7 +39,7 @@ HEARD = {A: 90 * S, B: 500 * S, C: 500 * S}
         ([gap(B, 300, 330)], (None, None, "")),  # what it found is on record
         ([gap(B, 90, 110, "given_up")], (110 * S, 90 * S, B)),  # which may be what it found
         ([gap(C, 95, 130)], (None, None, "")),  # somebody else
-        ([gap("queue-x", 95, 130)], (130 * S, 95 * S, "queue-x")),  # nobody knows what it had
+        ([gap("queue-x", 95, 130)], (None, None, "")),  # nobody was between the two
         ([gap("gateway-1", 95, 130, service="gateway")], (None, None, "")),
         ([gap(A, 95, 130), gap(B, 90, 140, "given_up")], (140 * S, 90 * S, A)),
     ],
@@ -78,6 +78,8 @@ def test_left_alone() -> None:
     """An owner that was missed, and that nobody followed, has ended; not if it was heard of again."""
     term = first(terms(told((1, A, 0)), [gap(A, 95, 130)], HEARD))
     assert (term.owner_ended, term.hide_time) == (130 * S, 130 * S)
+    (term,) = (one for one in terms(told((1, A, 0)), [gap(A, 95, 130), gap("queue-x", 99, 140)], HEARD) if one.epoch)
+    assert term.hide_time == 140 * S  # it may have followed
     term = first(terms(told((1, B, 0)), [gap(B, 95, 130)], HEARD))
     assert term.owner_ended is None
 

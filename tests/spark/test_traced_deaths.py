@@ -1,7 +1,8 @@
-"""What a look-up says of each message of a ledger of deaths is what the audit says (test_audit.py). No Spark."""
+"""What a look-up says of messages whose owners died: what is true, and what the audit says of them. No Spark."""
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 from services.common.trace import Match
@@ -11,8 +12,11 @@ from services.mgmt.lookup.fate import Record
 from services.mgmt.lookup.search import Search
 from services.mgmt.lookup.way import follow
 from tests.support.deaths import GAPS, TRUTH, deaths
+from tests.support.histories import ALLOWED, histories
 from tests.support.ledger_rows import START, file_rows
+from tests.support.traced_history import traced
 
+HISTORIES = 3000
 _BEGIN = int(START.timestamp()) * 1_000_000
 
 
@@ -32,3 +36,16 @@ def test_a_look_up_says_what_the_audit_says(tmp_path: Path) -> None:
     assert {queue: fate for queue, fate in found.items() if queue != "expiring"} == {
         queue: (fate[0], fate[2]) for queue, *_, fate in TRUTH if fate
     }
+
+
+def test_whoever_dies_when() -> None:
+    """Whoever dies at whatever moment, nothing is said that is not true, and a gap is named for what is not known."""
+    found: Counter[tuple[str, str, bool]] = Counter()
+    for one in histories(HISTORIES, seed=13):
+        fate, blamed = traced(one, one.gaps)
+        assert fate in ALLOWED[one.truth], one
+        assert bool(blamed) or fate != "unknown", one
+        found[one.truth, fate, one.is_clear] += 1
+    assert {truth for truth, _, _ in found} == set(ALLOWED)
+    assert found["lost", "unknown", True] == found["waits", "unknown", True] == 0
+    assert found["lost", "lost (transient)", True] > HISTORIES / 100

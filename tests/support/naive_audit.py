@@ -80,18 +80,23 @@ def _promised(origin: str) -> bool:
 
 
 def _fate(told: list[Row], kinds: list[str], origin: str, message: list[Row], epochs: Counter[int]) -> tuple[str, str]:
+    placed = "enqueued" in kinds or "recovered" in kinds
     for end in _ENDS:
         if end in kinds:
             reason = next((row["reason"] for row in told if row["stage"] == end), "")
+            if (origin, end, reason, placed) == ("refused", "dropped", "maxlen", False):
+                continue  # the queue was full, and its publisher knows
             return {"accepted": "settled"}.get(end, end), reason
-    if "enqueued" in kinds or "recovered" in kinds:
+    if placed:
         last = max(row["epoch"] for row in told if row["stage"] in {"enqueued", "recovered", "delivered"})
         if last < epochs[max(row["partition"] for row in told)]:
             return "lost (persisted)" if "persisted" in kinds else "lost (transient)", "not_recovered"
         returned = [
             _when(r) for r in told if r["stage"] == "requeued" or (r["stage"] == "recovered" and r["reason"] != "held")
         ]
-        delivered = [_when(row) for row in told if row["stage"] == "delivered"]
+        delivered = [
+            _when(r) for r in told if r["stage"] == "delivered" or (r["stage"] == "recovered" and r["reason"] == "held")
+        ]
         return ("unsettled" if max(delivered, default=(0,)) > max(returned, default=(0,)) else "waiting"), ""
     if _promised(origin):
         return "lost", "never_enqueued"

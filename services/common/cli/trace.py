@@ -222,7 +222,8 @@ def _ends(journey: Journey) -> list[str]:
     for message in journey.messages:
         own = [step for step in message.steps if not step.queue and step.stage in {"returned", "refused", "dropped"}]
         found += [f"ended: {step.stage}{_because(step.reason)}" for step in own]
-        found += [_end_of(copy) for copy in message.copies if not _goes_on(message, copy)]
+        copies = (copy for copy in message.copies if not _goes_on(message, copy) and not _was_no_room(message, copy))
+        found += [_end_of(copy) for copy in copies]
         if any(step.stage == "rolled_back" for step in message.steps):
             found.append("ended: its transaction was rolled back")
     return found
@@ -230,6 +231,13 @@ def _ends(journey: Journey) -> list[str]:
 
 def _goes_on(message: Message, copy: Copy) -> bool:
     return any(step.successors for step in message.steps if (step.virtual_host, step.queue) == _key(copy))
+
+
+def _was_no_room(message: Message, copy: Copy) -> bool:
+    """Whether the queue was full, which its publisher was told: that it was refused says the same."""
+    stages = {step.stage for step in message.steps if not step.queue or (step.virtual_host, step.queue) == _key(copy)}
+    full = (copy.state, copy.reason) == ("dropped", "maxlen")
+    return full and "refused" in stages and not stages & {"enqueued", "recovered"}
 
 
 def _key(copy: Copy) -> tuple[str, str]:

@@ -91,10 +91,12 @@ class _Placed:
         gap = self._hiding[0] if self._hiding else None
         if self._follower:
             return self._of_gone(self._follower, gap)
-        if gap and gap.reason == "silent":
-            return Fate(WAITING) if self._on_disk and not self._was_taken else Fate(UNKNOWN, gap)
-        if gap and (self._was_taken or self._sent_unseen(gap)):
+        perhaps_taken = gap is not None and (self._was_taken or self._sent_unseen(gap))
+        # Who is silent is dead: what it had in memory may be handed over yet, for all that is known.
+        if gap and (perhaps_taken or (gap.reason == "silent" and not self._on_disk)):
             return Fate(UNKNOWN, gap)
+        if gap and gap.reason == "silent":
+            return Fate(WAITING)
         return Fate(UNSETTLED if self._is_held else WAITING)
 
     def _of_gone(self, follower: Follower, gap: Gap | None) -> Fate:
@@ -126,9 +128,9 @@ def _is_held(copy: Sequence[Step]) -> bool:
     """Whether a consumer has it: it was delivered, and did not come back."""
     held = False
     for step in copy:
-        if step.stage == "delivered":
-            held = True
-        elif step.stage == "requeued" or (step.stage == "recovered" and step.reason != "held"):
+        if step.stage in {"delivered", "recovered"}:
+            held = step.stage == "delivered" or step.reason == "held"
+        elif step.stage == "requeued":
             held = False
     return held
 

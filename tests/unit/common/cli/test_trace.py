@@ -136,6 +136,16 @@ def test_ends(steps: list[Step], copies: tuple[Copy, ...], end: str) -> None:
     assert _shown(_journey(_message(7, RECEIVED, *steps, copies=copies)))[-1] == end
 
 
+def test_a_full_queue() -> None:
+    """What a queue refused for want of room, and its publisher was told, ended once."""
+    copies = (_copy("q", "dropped", ended=True, reason="maxlen"),)
+    refused = [RECEIVED, _step("dropped", 1, queue="q", virtual_host="/"), _step("refused", 2, reason="overflow")]
+    lines = _shown(_journey(_message(7, *refused, copies=copies)))
+    assert [line for line in lines if line.startswith("ended")] == ["ended: refused (overflow)"]
+    told = _shown(_journey(_message(7, *refused[:2], copies=copies)))
+    assert told[-1] == "ended: dropped in queue 'q' (maxlen)"
+
+
 SILENT = Gap(
     time_us=NOON, service="queue", instance="queue-1", first_row=1, last_row=1, count=-1, reason="silent", since_us=NOON
 )
