@@ -187,8 +187,10 @@ class _Waterfall:
             _say(self._console, end, _style(end))
         if journey.cut_short:
             _say(self._console, "it goes on; a look-up follows no further", "yellow")
+        blamed = [copy.gap for message in journey.messages for copy in message.copies]
         for gap in journey.gaps:
-            _say(self._console, _missing(gap), "red")
+            if gap not in blamed:
+                _say(self._console, _missing(gap), "red")
 
 
 def _ordered(messages: list[Message]) -> Iterator[tuple[Message, int]]:
