@@ -5,6 +5,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import pytest
+import structlog
 from typer.testing import CliRunner
 
 from services.__main__ import app
@@ -21,8 +22,12 @@ def hopline(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[CliRunn
     """A shell in which Hopline does not run, on ports that nobody has."""
     monkeypatch.setenv("HOPLINE_DATA", str(tmp_path))
     monkeypatch.setenv("HOPLINE_HTTP_PORT", "1")
+    before = structlog.get_config()
     yield CliRunner()
     secret.use("")
+    # A command that follows has log lines go to its own standard error, which is closed when it has ended.
+    structlog.configure(**before)
+    structlog.contextvars.clear_contextvars()
 
 
 def test_version(hopline: CliRunner) -> None:
