@@ -40,7 +40,7 @@ def test_odd_minutes(spark: SparkSession) -> None:
         "Application shop to exchange x carried 900 messages in a minute; usually about 101 (median of the 30 windows"
     )
     assert odd["route", "messages", 12].startswith("Exchange x to queue q was silent for a minute; usually about 101")
-    assert odd["queue", "wait", 17].startswith("Queue q kept 5 % of its messages waiting for 2,9")
+    assert odd["queue", "wait", 17].startswith("Queue q kept 5 % of its messages waiting for 3,000")
 
 
 def test_what_is_new(spark: SparkSession) -> None:
