@@ -150,6 +150,32 @@ def test_sleep_of_the_machine() -> None:
     world.run(watch())
 
 
+@pytest.mark.parametrize(("woken_after", "slept"), [(None, 10), (3, 3)])
+def test_sleep_that_is_said_again(woken_after: float | None, slept: float) -> None:
+    """A machine that sleeps does not fall asleep again: it sleeps to the last moment that was said, or is woken."""
+    world, seen = World(1), []
+
+    async def note() -> None:
+        await asyncio.sleep(1)
+        seen.append(True)
+
+    async def watch() -> None:
+        begin(world, "client-1", note())
+        await asyncio.sleep(0.5)
+        process = process_of(world, "client-1")
+        for seconds in (8, 10, 9):
+            world.loop.put_to_sleep(process, seconds)
+        if woken_after:
+            await asyncio.sleep(woken_after)
+            world.loop.awaken(process)
+        await asyncio.sleep(slept - (woken_after or 0) + 0.4)
+        assert not seen
+        await asyncio.sleep(0.2)
+        assert seen
+
+    world.run(watch())
+
+
 def _draw(seed: int) -> tuple[Any, ...]:
     async def draw() -> tuple[Any, ...]:
         return uuid.uuid4(), os.urandom(8), random.random(), random.SystemRandom().random(), time.time_ns()

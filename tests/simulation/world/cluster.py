@@ -135,6 +135,7 @@ class Cluster:
         for one in self._supervised.values():
             if process := one.process:
                 process.starved = 0.0
+                self._loop.awaken(process)
                 while process.held:
                     self._loop.release(process)
         await self._serving()

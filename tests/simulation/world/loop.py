@@ -192,7 +192,19 @@ class Loop(asyncio.AbstractEventLoop):
         self._wake(process)
 
     def put_to_sleep(self, process: Process, seconds: float) -> None:
-        """Its timers stand still for so long: those that are set come so much later."""
+        """Its timers stand still for so long: those that are set come so much later. Who sleeps already sleeps on."""
+        until, awake_from = self.now + seconds, max(self.now, process.asleep_until)
+        if until > awake_from:
+            process.asleep_until = until
+            self._delay_timers(process, until - awake_from)
+
+    def awaken(self, process: Process) -> None:
+        """Its timers go on, if they stand still."""
+        if process.asleep_until > self.now:
+            self._delay_timers(process, self.now - process.asleep_until)
+            process.asleep_until = self.now
+
+    def _delay_timers(self, process: Process, seconds: float) -> None:
         process.asleep += seconds
         self._timers = [
             (when + seconds, number, handle) if handle.process is process else (when, number, handle)

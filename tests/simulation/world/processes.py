@@ -54,6 +54,7 @@ class Process:
         self.fuse = 0  # callbacks until it is killed; 0: it is not
         self.starved = 0.0  # seconds that each of its turns takes
         self.asleep = 0.0  # seconds for which its timers stood still
+        self.asleep_until = 0.0  # in the world's time
         self.on_death: dict[Callable[[], None], None] = {}
         self.on_terminate: Callable[[], None] | None = None
         self.graveyard: list[object] = []
