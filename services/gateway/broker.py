@@ -356,6 +356,9 @@ class Broker:
     def on_virtual_host_deleted(self, name: str) -> None:
         self.close_virtual_host(name)
 
+    def on_place(self) -> None:
+        """Routes ask for it when they are used."""
+
 
 def _nobody_is_connected(_virtual_host: str) -> None:
     """Before there is a listener."""

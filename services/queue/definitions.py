@@ -18,6 +18,7 @@ class Definitions:
         # A partition that is being read back makes its queues when it has been.
         if partition and partition.state is State.SERVING and definition.id not in partition.queues:
             self._registry.open(definition, partition)
+        self._registry.unheard.heard(definition.id)
 
     def on_queue_deleted(self, definition: QueueDefinition) -> None:
         self._registry.delete(definition)
@@ -30,3 +31,7 @@ class Definitions:
 
     def on_virtual_host_deleted(self, name: str) -> None:
         """As above."""
+
+    def on_place(self) -> None:
+        """Queues that are not in the topology do not exist."""
+        self._registry.unheard.heard_all()

@@ -28,9 +28,8 @@ class State(enum.Enum):
 
 @dataclass(slots=True, eq=False)
 class Awaited:
-    """What waits for a partition, or for one queue of it."""
+    """What waits for a partition, or for one queue."""
 
-    number: int  # of the partition
     claiming: list[Callable[[], None]] = field(default_factory=list, kw_only=True)  # who comes again, with what is held
     waiting: list[Callable[[], None]] = field(default_factory=list, kw_only=True)  # all else that does
     recalled: set[tuple[object, int]] = field(default_factory=set, kw_only=True)
@@ -47,6 +46,7 @@ class Awaited:
 class Partition(Awaited):
     """Its queues, and what is known of resent messages."""
 
+    number: int
     epoch: int
     context: QueueContext
     state: State = State.RECOVERING

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from services.common import plugins
 from services.common.clock import Epoch
@@ -14,6 +14,7 @@ from services.queue.options import QueueOptions, read_options
 from services.queue.partition import Awaited, Partition, State
 from services.queue.queue_type import Queue
 from services.queue.record import uids_of
+from services.queue.unheard_queues import UnheardQueues
 from services.rpc import queue_pb2 as pb
 from services.rpc.router_pb2 import QueueDefinition
 
@@ -22,15 +23,19 @@ _DO = "delete the queue, or start a version of Hopline that can serve it; what i
 
 
 class Registry:
-    """`queues` are those that can be used now, by id; `definitions` is the topology's own table."""
+    """`queues` are those that can be used now, by id; `definitions` is the topology's own table.
 
-    def __init__(self, definitions: Mapping[int, QueueDefinition]) -> None:
+    `has_place`: whether that is known to be complete.
+    """
+
+    def __init__(self, definitions: Mapping[int, QueueDefinition], has_place: Callable[[], bool]) -> None:
         self.now = Epoch()
         """For everything that ends at a time: messages, queues, what is waited for."""
         self.definitions = definitions
         self.partitions: dict[int, Partition] = {}
         self.queues: dict[int, Queue] = {}
         self.deleting: set[int] = set()
+        self.unheard = UnheardQueues(has_place)
         self._sealed: dict[int, Awaited] = {}  # queues that are to be deleted as they are: nothing comes in meanwhile
         self.unusable: set[int] = set()  # queues that cannot be served as they are declared; what they have is kept
         self.departed: dict[int, QueueDefinition] = {}
@@ -54,6 +59,8 @@ class Registry:
         """What has to be waited for before anything can be said of the queue."""
         if sealed := self._sealed.get(queue_id):
             return sealed
+        if queue_id not in self.definitions:
+            return self.unheard.awaited(queue_id)
         partition = self.partition_of(queue_id)
         return partition if partition and partition.waits else None
 
@@ -68,7 +75,7 @@ class Registry:
     def seal(self, queue: Queue) -> None:
         """It is empty, and to be deleted only then: what is for it waits until that is decided."""
         options = queue.options
-        self._sealed[options.queue_id] = Awaited(options.partition)
+        self._sealed[options.queue_id] = Awaited()
         self.queues.pop(options.queue_id, None)
 
     def unseal(self, queue_id: int) -> None:
@@ -80,7 +87,7 @@ class Registry:
             sealed.replay()
 
     def missing(self, queue_id: int) -> pb.Reason.ValueType:
-        """Why a queue is not in `queues`."""
+        """Why a queue is not in `queues`, when there is nothing to wait for."""
         if queue_id in self.unusable:
             return pb.OTHER
         return pb.NOT_OWNER if queue_id in self.definitions else pb.UNKNOWN_QUEUE

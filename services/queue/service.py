@@ -68,7 +68,7 @@ class Service:
         self._advertised = await self._reachable()
         uids = UidSource(origin)
         self._topology = TopologyClient(self._store, self._member, ROLE, "")
-        registry = Registry(self._topology.queues)
+        registry = Registry(self._topology.queues, self._topology.has_place)
         ids = UidSource(origin)
         self._bus = EventBus(bus_address(self._settings), "queue", self._member, origin)
         self._bus.start()

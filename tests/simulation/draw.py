@@ -24,15 +24,15 @@ _COMMON = {
     "close_channel": 1,
 }  # fmt: skip
 KINDS: dict[str, tuple[int, dict[str, int]]] = {
-    "fan-out": (35, {"publish": 60, "consume": 6, "settle": 4, "get": 2}),
+    "fan-out": (35, {"publish": 60, "consume": 6, "settle": 4, "get": 2, "grow": 1}),
     "bulk": (10, {"publish": 60, "consume": 4, "settle": 2}),
-    "mixed": (20, {**_COMMON, "purge": 1, "recover": 1, "own": 1, "touch": 1}),
-    "transactions": (12, {**_COMMON, "commit": 18, "rollback": 4}),
+    "mixed": (20, {**_COMMON, "purge": 1, "recover": 1, "own": 1, "touch": 1, "grow": 2}),
+    "transactions": (12, {**_COMMON, "commit": 18, "rollback": 4, "grow": 2}),
     "consumers": (10, {**_COMMON, "consume": 16, "settle": 20, "cancel": 6, "abort": 3, "recover": 2}),
-    "topology": (8, {**_COMMON, "own": 3, "change": 10, "purge": 1}),
+    "topology": (8, {**_COMMON, "own": 3, "change": 10, "grow": 5, "purge": 1}),
     "letters": (5, {**_COMMON, "settle": 14, "consume": 12}),
     "orderly": (5, {**_COMMON, "consume": 14, "get": 12}),
-    "leases": (5, {"publish": 50, "consume": 10, "settle": 6}),
+    "leases": (5, {"publish": 50, "consume": 10, "settle": 6, "grow": 1}),
 }
 
 
@@ -237,6 +237,10 @@ class _Load:
     def _change(self, client: str) -> Step | None:
         del client
         return None if (step := self.drawn.change(self.rng)) is None else {**step, "client": self.clients[0]}
+
+    def _grow(self, client: str) -> Step | None:
+        step = self.drawn.grow()
+        return None if step is None else {**step, "client": client}
 
     def _close_channel(self, client: str) -> Step:
         return self._channel(client)

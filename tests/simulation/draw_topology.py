@@ -19,6 +19,8 @@ _CONDITIONS: list[dict[str, Any]] = [
     {"h": 1}, {"x-match": "any", "h": 2, "g": "y"}, {"x-match": "all", "h": 2, "g": "x"}, {"g": None},
     {"x-match": "any-with-x", "x-t": "z"}, {"x-match": "all-with-x", "h": 1, "x-t": "z"},
 ]  # fmt: skip
+_MOST_GROWN = 6  # queues
+_TO_GROWN = 0.5  # share of what goes to a queue by its name, once there are such
 
 
 @dataclass
@@ -36,6 +38,7 @@ class Drawn:
     )  # exchanges that matter to no alternate: what goes may be bound there
     deleted: dict[str, Step] = field(default_factory=dict)
     bindings: list[Step] = field(default_factory=list)
+    grown: list[str] = field(default_factory=list)  # declared while messages flow
 
     def queue(self, rng: Random) -> str:
         return rng.choice(self.queues)
@@ -47,6 +50,8 @@ class Drawn:
     def destination(self, rng: Random) -> Step:
         """Exchange, keys and headers of a publish."""
         if rng.random() < self.direct_share or not self.exchanges:
+            if self.grown and rng.random() < _TO_GROWN:
+                return {"exchange": "", "keys": [rng.choice(self.grown)]}
             many = rng.random() < 0.2
             return {"exchange": "", "keys": [self.queue(rng) for _ in range(3 if many else 1)]}
         exchange = rng.choice(list(self.exchanges))
@@ -62,6 +67,15 @@ class Drawn:
             name: [rng.choice(_KEYS) if exchange else self.queue(rng) for _ in range(rng.choice([1, 1, 3]))]
             for name in names
         }
+
+    def grow(self) -> Step | None:
+        """Another durable queue, while messages flow."""
+        if len(self.grown) == _MOST_GROWN:
+            return None
+        name = f"new-{len(self.grown)}"
+        self.grown.append(name)
+        self.queues.append(name)
+        return {"do": "queue", "queue": name, "arguments": {}}
 
     def change(self, rng: Random) -> Step | None:
         """A change while messages flow: something is deleted, declared again, bound or unbound."""

@@ -120,9 +120,8 @@ class _Scenario:
         """
         self.history.draining, self.history.phase = True, "emptying"
         await asyncio.sleep(_CARRIED_OUT + self._longest_ttl())
-        queues = list(
-            dict.fromkeys((step["host"], step["queue"]) for step in self.plan.topology if step["do"] == "queue")
-        )
+        declared = [asked for asked in self.history.asked if asked.what == "queue"]
+        queues = list(dict.fromkeys((asked.host, asked.arguments["queue"]) for asked in declared))
         for number in range(_ROUNDS):
             before = len(self.history.deliveries)
             await self._empty_all(queues, number)

@@ -22,7 +22,7 @@ from services.common.clients.routers import Replaced, Router, Routers
 from services.common.clients.store import StoreClient
 from services.common.clients.topology_mirror import TopologyListener, TopologyMirror
 from services.common.clock import monotonic, until_next
-from services.common.containment import contained
+from services.common.containment import contained, for_each
 from services.common.errors import BrokerError, InternalError, Unavailable, WrongPeer, was_answered
 from services.common.runtime import Tasks
 from services.rpc import router_pb2
@@ -241,12 +241,18 @@ class TopologyClient:
         if self._mirror.take(frame):
             self._synced.set()
         if frame.beat_ms:
-            self._place_until = max(self._place_until, frame.beat_ms / 1000 + self._ttl)
-            self._placed.set()
+            self._heard_beat(frame.beat_ms / 1000)
         if self.version != known:
             self._wake.set()
 
     # -------------------------------------------------------------- the place
+
+    def _heard_beat(self, sent: float) -> None:
+        had_place = self.has_place()
+        self._place_until = max(self._place_until, sent + self._ttl)
+        self._placed.set()
+        if not had_place and self.has_place():
+            for_each("having a place again", self.listeners, lambda listener: listener.on_place())
 
     async def _keep_place(self) -> None:
         while True:

@@ -28,6 +28,9 @@ class TopologyListener(Protocol):
     def on_virtual_host_deleted(self, name: str) -> None:
         """A virtual host is gone, and its queues before it."""
 
+    def on_place(self) -> None:
+        """This process has a place again, of which the router thinks: nothing is in the topology that is not here."""
+
 
 class TopologyMirror:
     """Read its tables, change nothing in them."""

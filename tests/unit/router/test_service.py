@@ -243,6 +243,9 @@ class _Notes:
     def on_virtual_host_deleted(self, name: str) -> None:
         self.seen.append(("virtual host deleted", name))
 
+    def on_place(self) -> None:
+        pass
+
 
 async def test_listeners_are_told_before_the_change_is_answered(cluster: Any) -> None:
     """Queues, deletions and what to forget reach listeners in time; the snapshot resets."""

@@ -97,6 +97,9 @@ class _Gateway:
     def on_virtual_host_deleted(self, name: str) -> None:
         pass
 
+    def on_place(self) -> None:
+        pass
+
     def on_forget(self, forget: Any) -> None:
         for exchange, key in list(self.routes):
             if exchange == forget.exchange and (forget.all_keys or key == forget.routing_key):
