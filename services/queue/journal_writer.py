@@ -25,7 +25,7 @@ from services.common.uid import UidSource, origin_of
 from services.queue.content import add_content
 from services.queue.journal_draft import ContentDraft
 from services.queue.known import Departure
-from services.queue.partition import Partition
+from services.queue.partition import Partition, State
 from services.queue.ticket import Part, Ticket
 from services.rpc import queue_pb2, store_pb2
 
@@ -162,6 +162,8 @@ class JournalWriter:
         dirty, self._dirty = self._dirty, {}
         room = 0 if self._portion else max(_OF_ONE, _DEQUEUES // max(1, len(dirty)))
         for number, partition in dirty.items():
+            if partition.state is State.GONE:  # it may be here again: what is left of a former term has no fence
+                continue
             draft = partition.context.draft
             dequeues, delivered = draft.take(room)
             if dequeues or delivered:  # else woken for entries that are not on disk

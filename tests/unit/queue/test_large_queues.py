@@ -35,9 +35,9 @@ class Desk:
         self.one, self.other = self.partition(1), self.partition(2)
         self.safe: list[str] = []
 
-    def partition(self, number: int) -> Partition:
+    def partition(self, number: int, epoch: int = 1) -> Partition:
         draft = PartitionDraft(lambda: self.writer.touch(partition))
-        partition = Partition(number, 1, QueueContext(MemoryAccount(), draft, lambda: None))
+        partition = Partition(number, epoch, QueueContext(MemoryAccount(), draft, lambda: None))
         return partition
 
     def append(self, frame: store_pb2.JournalFrame) -> asyncio.Future[store_pb2.JournalAck]:
