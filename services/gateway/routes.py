@@ -9,6 +9,7 @@ waits.
 
 from __future__ import annotations
 
+import asyncio
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -27,6 +28,7 @@ _REMEMBERED = 100_000  # routes of one exchange; beyond, it begins again
 _MOST = 128 << 20  # bytes of all routes, or a sixteenth of what there is; beyond, the exchange that has most of it does
 _ROUTE = 250  # bytes of a route, about, besides its key and queues
 _LONGEST = 1024  # bytes of properties that are remembered
+_UNDER_WAY = 4  # portions of a question
 _LEARNED = 64  # keys that one message with many teaches, at most
 
 _Exchange = tuple[str, str]  # virtual host and name
@@ -135,14 +137,15 @@ class RouteCache:
         return asking.answer()
 
     async def _route(self, questions: list[router_pb2.Message], metadata: Metadata = ()) -> router_pb2.RouteReply:
-        """All answers, of portions one after the other; as old as the oldest of them."""
-        first, *others = portions(questions)
-        reply = await self._topology.route(first, metadata)
-        for each in others:
-            more = await self._topology.route(each)
-            reply.routed.extend(more.routed)
-            reply.version = min(reply.version, more.version)
-        return reply
+        """All answers; as old as the oldest of them. Some portions are under way together: the way takes longest."""
+        asked = [(each, () if number else metadata) for number, each in enumerate(portions(questions))]
+        answers: list[router_pb2.RouteReply] = []
+        for first in range(0, len(asked), _UNDER_WAY):
+            answers += await asyncio.gather(
+                *(self._topology.route(*each) for each in asked[first : first + _UNDER_WAY])
+            )
+        routed = [each for answer in answers for each in answer.routed]
+        return router_pb2.RouteReply(routed=routed, version=min(answer.version for answer in answers))
 
     async def _ask_all(self, virtual_host: str, publish: Publish, metadata: Metadata) -> Answer:
         """Of messages with equal properties and many keys; where their keys lead alone is learned with it."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from functools import cache
 from typing import Any
 
 from services.common.message import format_named
@@ -18,14 +17,26 @@ def evaluate(topology: Topology, messages: Iterable[Message]) -> list[Routed]:
 
 
 def _routed(topology: Topology, message: Message) -> Routed:
-    @cache
-    def headers() -> Mapping[str, Any]:
-        return format_named(message.format).headers(message.properties) if message.format else {}
-
     route = topology.route(
-        message.virtual_host, message.exchange, message.routing_key, headers, tuple(message.more_keys)
+        message.virtual_host, message.exchange, message.routing_key, _Headers(message), tuple(message.more_keys)
     )
     return _routed_message(route) if route else Routed(unknown_virtual_host=True)
+
+
+class _Headers:
+    """Of one message: read once, if anybody looks at them."""
+
+    __slots__ = ("_message", "_read")
+
+    def __init__(self, message: Message) -> None:
+        self._message = message
+        self._read: Mapping[str, Any] | None = None
+
+    def __call__(self) -> Mapping[str, Any]:
+        if self._read is None:
+            named = self._message.format
+            self._read = format_named(named).headers(self._message.properties) if named else {}
+        return self._read
 
 
 def _routed_message(route: Route) -> Routed:

@@ -189,6 +189,17 @@ def _moved(rng: Random, places: Places) -> dict[str, Any]:
     return {"do": "ambush", "args": moment, "hold": 0, "then": then}
 
 
+def _unplaced(rng: Random, places: Places) -> dict[str, Any]:
+    """Queue processes keep their leases and lose their places: the topology changes, and they do not hear of it."""
+    seconds = round(rng.uniform(2.0, 8.0), 2)  # a place lasts 1.5
+    then = [
+        {"do": "cut", "args": [queue, router], "seconds": seconds}
+        for queue in rng.sample(places["queue"], rng.randint(1, len(places["queue"])))
+        for router in places["router"]
+    ]
+    return {"do": "ambush", "args": ["Change", "asked"], "hold": 0, "then": then}
+
+
 # How often a history has it at all, and who draws it.
 KINDS: dict[str, tuple[float, Draw]] = {
     "kill queue": (0.45, _kill("queue")),
@@ -217,6 +228,7 @@ KINDS: dict[str, tuple[float, Draw]] = {
     "fenced": (0.02, _fenced),
     "moved": (0.05, _moved),
     "returned": (0.12, _returned),
+    "unplaced": (0.05, _unplaced),
     "ambush a commit": (0.0, _ambush(_OF_COMMITS)),
     "long away": (0.0, _long_away),
     "late commit": (0.0, _late_commit),
@@ -231,7 +243,7 @@ _MORE = {
         "ambush a commit": 0.8, "long away": 0.15, "late commit": 0.6,
     },
     "consumers": {"unheard": 0.6},
-    "topology": {"moved": 0.4},
+    "topology": {"moved": 0.4, "unplaced": 0.5},
 }  # fmt: skip
 
 # What these have at all.

@@ -202,6 +202,27 @@ async def test_headers_count_where_a_router_is_asked() -> None:
     assert router.calls[1:] == [2, 2, 2, 1]
 
 
+async def test_portions_under_way() -> None:
+    """Four together: each takes the way to the router and back, and it looks at other clients' in between."""
+    router, under_way, most = Router(), 0, 0
+    answer = router.route
+
+    async def route(messages: list[Any], metadata: object = ()) -> router_pb2.RouteReply:
+        nonlocal under_way, most
+        under_way += 1
+        most = max(most, under_way)
+        await asyncio.sleep(0.001)
+        under_way -= 1
+        return await answer(messages, metadata)
+
+    router.route = route  # type: ignore[method-assign]
+    keys = [f"{number}" for number in range(3000)]
+    run = published([b""] * len(keys), *[kind("", key) for key in keys])
+    answers = await RouteCache(cast("Any", router)).ask("/", run)
+    assert answers.targets == [(number,) for number in range(3000)]
+    assert most == 4
+
+
 _NAMES = st.sampled_from(["a", "b", "e", "h1", "h2"])
 _KEYS = st.sampled_from(["", "k", "l"])
 _PROPERTIES = st.lists(st.sampled_from([b"", b"p", b"q", b"r"]), min_size=1, max_size=3)
