@@ -28,7 +28,7 @@ from services.gateway.opening import open_connection
 from services.gateway.record import NO_RECORD
 from services.gateway.requests import HANDLERS
 from services.gateway.rest import Rest
-from services.gateway.session import Session
+from services.gateway.session import Session, open_session
 from services.gateway.unread import Unread
 
 if TYPE_CHECKING:
@@ -333,10 +333,6 @@ class Connection(asyncio.Protocol):
         self._farewell.expect()
         self.rest.look(self)
 
-    def _open_session(self, request: v.OpenSession) -> None:
-        self.sessions[request.session] = Session(request.session, self)
-        self.engine.succeed(request)
-
     def closes(self, request: v.Close) -> None:
         """The client says goodbye, or has no connection any more."""
         self._farewell.say(request)
@@ -395,6 +391,6 @@ _SPECIAL: dict[type[v.Request], Any] = {
     v.Authenticate: lambda connection, request: connection.login.authenticate(request),
     v.UpdateSecret: lambda connection, request: connection.login.update(request),
     v.Open: open_connection,
-    v.OpenSession: Connection._open_session,  # noqa: SLF001 - the class's own table
+    v.OpenSession: open_session,
     v.Close: lambda connection, request: connection.closes(request),
 }

@@ -18,7 +18,7 @@ from services.gateway.backlog import Arrived, Backlog
 from services.gateway.confirms import ConfirmTracker
 from services.gateway.consumer import Consumer, GetHolder, State
 from services.gateway.transaction import Transaction
-from services.gateway.vocabulary import CloseSession, Deliveries, Publish, Request, Returned
+from services.gateway.vocabulary import CloseSession, Deliveries, OpenSession, Publish, Request, Returned
 from services.rpc.queue_pb2 import ABANDON, RESTORE
 
 if TYPE_CHECKING:
@@ -29,6 +29,19 @@ _WAITING_BYTES = 1 << 20  # of requests behind one that takes its time; beyond, 
 _REQUEST_BYTES = 16 << 10  # that a request counts for: hundreds that wait gain nobody anything
 _PUBLISH_BYTES = 2 << 10  # that one with messages takes besides them
 _TURN = 128 << 10  # bytes that a session writes of what waits before it is another one's turn
+
+
+def open_session(connection: Connection, request: OpenSession) -> None:
+    """Puts a session under its number; one that is busy there, though it was closed, ends first.
+
+    What both are told goes by the number: confirms and errors of the former one would be taken for the next one's.
+    """
+    former = connection.sessions.get(request.session)
+    session = connection.sessions[request.session] = Session(request.session, connection)
+    if former:
+        session.begin(request, former.ended())
+    else:
+        connection.engine.succeed(request)
 
 
 class Session:
@@ -85,13 +98,22 @@ class Session:
             self._fail(request, contained("a request", fault, request=type(request).__name__))
             return
         if work is not None:
-            self._busy = True
-            self._work = self.connection.tasks.start(self._finish(request, work), name=type(request).__name__)
+            self.begin(request, work)
+
+    def begin(self, request: Request, work: Coroutine[Any, Any, Any]) -> None:
+        """Carries out a request that takes its time, and whose answer `work` gives."""
+        self._busy = True
+        self._work = self.connection.tasks.start(self._finish(request, work), name=type(request).__name__)
 
     async def idle(self) -> None:
         """Returns when everything that was asked has been done."""
         while self._busy and self._work and not self._work.done():
             await asyncio.wait([self._work])
+
+    async def ended(self) -> None:
+        """Returns when that has been done, the session's end at last."""
+        await self.idle()
+        self.close()
 
     async def _finish(self, request: Request, work: Coroutine[Any, Any, Any]) -> None:
         try:

@@ -75,7 +75,9 @@ class Close(Request):
 
 @dataclass(slots=True)
 class OpenSession(Request):
-    """→ succeed."""
+    """→ succeed, when a session that had the number before has ended. Until then nothing that is said of the number is
+    the new one's, and the engine says nothing of it.
+    """
 
 
 @dataclass(slots=True)

@@ -79,11 +79,12 @@ class Content:
 class Channel:
     """A channel from channel.open to its end; its number may be opened again, as another one."""
 
-    __slots__ = ("cancelled", "content", "number", "state")
+    __slots__ = ("cancelled", "content", "number", "opened", "state")
 
     def __init__(self, number: int) -> None:
         self.number = number
         self.state = State.OPENING
+        self.opened = False  # the broker has answered: what it says of the number is of this channel
         self.content: Content | None = None
         self.cancelled: list[str] = []  # tags of consumers whose end the client hears after delete-ok
 

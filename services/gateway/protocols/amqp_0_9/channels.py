@@ -147,8 +147,9 @@ class Channels:
         if asked is None:
             return
         its = asked.channel
-        if isinstance(request, OpenSession) and its.state is State.OPENING:
-            its.state = State.OPEN
+        if isinstance(request, OpenSession):
+            its.opened = True
+            its.state = State.OPEN if its.state is State.OPENING else its.state
         elif isinstance(request, CloseSession) and its.state is State.ENDING:
             del self._channels[its.number]
         answer = answer_to(asked.method, result)
@@ -165,7 +166,7 @@ class Channels:
     def cancelled(self, number: int, tag: str) -> None:
         """The broker ended a consumer. A channel that deletes a queue hears of that first, as from RabbitMQ."""
         its = self._channels.get(number)
-        if its is None or "consumer_cancel_notify" not in self._peer.capabilities:
+        if its is None or not its.opened or "consumer_cancel_notify" not in self._peer.capabilities:
             return
         if any(asked.channel is its and isinstance(asked.method, queue.Delete) for asked in self._asked.values()):
             its.cancelled.append(tag)
@@ -193,7 +194,7 @@ class Channels:
     def is_heard(self, number: int) -> bool:
         """Whether the peer may be told what became of something that it sent."""
         its = self._channels.get(number)
-        return its is not None and its.state in (State.OPEN, State.ENDING)
+        return its is not None and its.opened and its.state in (State.OPEN, State.ENDING)
 
     def fail(self, number: int, error: BrokerError, code: int) -> None:
         """Closes the channel with the error's reply code, if it is there to be closed."""
