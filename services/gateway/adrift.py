@@ -129,9 +129,12 @@ class Adrift:
 
     def add(self, consumer: Consumer) -> None:
         """A consumer to be attached again."""
-        place = self._places[consumer.queue_id]
-        place.consumers[consumer] = None
-        self._forget(place, consumer.handle)
+        self._places[consumer.queue_id].consumers[consumer] = None
+        self.holds(consumer)
+
+    def holds(self, consumer: Consumer) -> None:
+        """The queue's next owner is told what a consumer holds, also of one that is not attached again."""
+        self._forget(self._places[consumer.queue_id], consumer.handle)
         self.retry_soon()
 
     def discard(self, consumer: Consumer) -> None:

@@ -329,6 +329,7 @@ class Broker:
             self.remove(consumer)
             return
         if consumer.ended and not consumer.ended.done():
+            self._adrift.holds(consumer)
             consumer.ended.set_result(None)
             return
         if consumer.answer and not consumer.answer.done():
