@@ -141,6 +141,17 @@ class Attempt:
         }
         return {queue_id: indexes for queue_id, indexes in left.items() if indexes}
 
+    def asks_again(self, queues: Mapping[int, Sequence[int]]) -> None:
+        """What these queues have refused, of those at these indexes, was not their last word."""
+        if not self.delivery.refusals:
+            return
+        again = {queue_id: frozenset(self.numbers(indexes)) for queue_id, indexes in queues.items()}
+        self.delivery.refusals = [
+            Refused(kept, queue_id, reason)
+            for numbers, queue_id, reason in self.delivery.refusals
+            if (kept := [number for number in numbers if number not in again.get(queue_id, ())])
+        ]
+
     def part(self, queues: Mapping[int, Sequence[int]], *, resent: bool = True) -> Attempt:
         """What of it is for some queues, and there at these indexes; to be sent again, or elsewhere."""
         indexes = _union(queues.values(), len(self.messages))

@@ -273,6 +273,7 @@ class Publisher:
     def _send_again(self, attempts: Iterable[Attempt]) -> None:
         for attempt in attempts:
             if left := attempt.left():
+                attempt.asks_again(left)
                 self._park_each(attempt, left, resent=True)
             else:
                 by_itself("hearing that all of it was turned away", attempt.delivery.finish)

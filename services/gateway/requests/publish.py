@@ -262,13 +262,13 @@ class PublishTicket:
 
     def _refused(self, refusals: list[Refused], reasons: AbstractSet[int], *, everywhere: bool) -> frozenset[int]:
         """Messages that some queue refused for one of the reasons, or all of their queues."""
-        times: dict[int, int] = {}
-        for numbers, _, reason in refusals:
+        queues: dict[int, set[int]] = {}
+        for numbers, queue_id, reason in refusals:
             if reason in reasons:
                 for number in numbers:
-                    times[number] = times.get(number, 0) + 1
+                    queues.setdefault(number, set()).add(queue_id)
         return frozenset(
-            number for number, often in times.items() if not everywhere or often >= len(self.targets[number])
+            number for number, its in queues.items() if not everywhere or its.issuperset(self.targets[number])
         )
 
 

@@ -144,3 +144,29 @@ async def test_what_was_turned_away_is_not_sent_again_with_the_rest(
         for index in chosen(its)
     ]
     assert len(given) == len(set(given)) == 6
+
+
+@pytest.mark.parametrize("again", [pb.NONE, pb.NO_CONSUMERS], ids=["taken", "refused"])
+async def test_the_last_word_of_a_queue_counts(
+    queue: ScriptedQueue,
+    following: ScriptedQueue,
+    table: PartitionTable,
+    publisher: Publisher,
+    again: pb.Reason.ValueType,
+) -> None:
+    """What an owner has refused that dies before it is done is asked again: what that queue said first is forgotten."""
+    publisher._partition_of = {1: 0, 2: 1}.get
+    assign(table, p0=queue, p1=following)
+    queue.answering, following.refuse = False, pb.OVERFLOW
+    await until(lambda: all(link.up for link in publisher._links.values()))
+    ticket = RecordingTicket()
+    publish(publisher, messages_of(b"1", b"2", queue_ids=(1, 2)), ticket)
+    await until(lambda: queue.batches and following.batches)
+    refusal = pb.Refusal(sequence=1, first=0, count=2, queue_id=1, reason=pb.NO_CONSUMERS)
+    queue.say(pb.QueueFrame(refusals=[refusal]))
+    [attempt] = publisher._links[queue.address].under_way()
+    await until(lambda: len(attempt.delivery.refusals) == 2)
+    queue.answering, queue.refuse = True, again
+    queue.break_streams()
+    refused = sorted((queue_id, list(numbers), reason) for numbers, queue_id, reason in await answered(ticket))
+    assert refused == ([(1, [0], again)] if again else []) + [(2, [0], pb.OVERFLOW)]

@@ -19,7 +19,7 @@ from services.gateway import vocabulary as v
 from services.gateway.routes import Answer
 from services.rpc import queue_pb2 as pb
 from tests.support.messages import PROPERTIES, kind, published
-from tests.support.published import BAD, Client
+from tests.support.published import BAD, Client, ScriptedRouter
 
 
 async def test_what_came_before_confirms_confirms_nothing() -> None:
@@ -59,6 +59,17 @@ async def test_immediate_messages_come_back() -> None:
     [returned] = client.back
     assert [returned.publish.bodies[index] for index in returned.indexes] == [b"b"]
     assert client.confirmed == [(1, 3)]
+
+
+@pytest.mark.parametrize(("queues", "returned"), [((1, 1), 0), ((1, 2), 1)])
+async def test_an_immediate_message_comes_back_when_no_queue_has_it(queues: tuple[int, ...], returned: int) -> None:
+    """However often one of its queues has refused it."""
+    client = Client(ScriptedRouter({"both": (1, 2)}))
+    await client.does(published([b"a"], kind(routing_key="both", immediate=True)))
+    [ticket] = client.handed.tickets
+    assert ticket
+    ticket.settled(range(1), [Refused([0], queue_id, pb.NO_CONSUMERS) for queue_id in queues])
+    assert len(client.back) == returned
 
 
 async def test_what_is_known_does_not_fail_with_what_is_not() -> None:
