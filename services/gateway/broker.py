@@ -340,8 +340,8 @@ class Broker:
 
     # -------------------------------------------------------------- the topology says
 
-    def on_queue(self, _definition: router_pb2.QueueDefinition) -> None:
-        self.publisher.forget_routes()
+    def on_queue(self, definition: router_pb2.QueueDefinition) -> None:
+        self.publisher.queue_came(definition.id)
 
     def on_queue_deleted(self, definition: router_pb2.QueueDefinition) -> None:
         self.publisher.forget_routes()

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Final
 
 from services.common.clients.outbound import Attempt
+
+UNKNOWN: Final = -1
+"""In place of the partition of a queue that is not known, or not any more."""
 
 _Key = tuple[int, int, int]
 
 
 class Parked:
-    """Attempts by partition, -1 for queues that are gone; `size` is that of all of them in bytes."""
+    """Attempts by partition; `size` is that of all of them in bytes."""
 
     def __init__(self) -> None:
         self._attempts: dict[int, dict[_Key, Attempt]] = {}
@@ -37,6 +41,19 @@ class Parked:
         else:
             its[id(attempt), -1, -1] = attempt
         self.size += attempt.size
+
+    def take_known(self, partition_of: Callable[[int], int | None]) -> list[Attempt]:
+        """Takes out what waits for a queue that was not known, and is by now."""
+        waiting = self._attempts.pop(UNKNOWN, {})
+        taken = {
+            key: attempt
+            for key, attempt in waiting.items()
+            if any(partition_of(queue_id) is not None for queue_id in attempt.queues)
+        }
+        if left := {key: attempt for key, attempt in waiting.items() if key not in taken}:
+            self._attempts[UNKNOWN] = left
+        self.size -= sum(attempt.size for attempt in taken.values())
+        return list(taken.values())
 
     def take(self) -> Iterator[tuple[int, list[Attempt]]]:
         """Takes out everything: each partition's in the order of their uids."""

@@ -15,13 +15,15 @@ from typing import Protocol
 
 import structlog
 
+from services.common.clients.moving import Moving
 from services.common.clients.outbound import Attempt, Delivery, Messages, Targets, Ticket, frames_of
-from services.common.clients.parked import Parked
+from services.common.clients.parked import UNKNOWN, Parked
 from services.common.clients.parting import Partings
 from services.common.clients.partition_table import Owner, PartitionTable
 from services.common.clients.pressure import Congestion, Held, Pressure
 from services.common.clients.queue_link import QueueLink
 from services.common.clients.suspects import LARGE, Suspects
+from services.common.clients.unknown import Unknown
 from services.common.clock import Epoch
 from services.common.containment import by_itself, for_each
 from services.common.uid import UidSource
@@ -34,7 +36,7 @@ _LOW = 4 << 20  # … and below which they go on
 _RETRY_SECONDS = 0.05
 _MOVING_SECONDS = 0.005
 
-Place = tuple[QueueLink | None, int]  # where messages for a queue go: a link, or None and the partition, -1 if gone
+Place = tuple[QueueLink | None, int]  # where messages for a queue go: a link, or None and the partition
 
 
 class FrameListener(Protocol):
@@ -63,7 +65,7 @@ class Publisher:
         partition_of: Callable[[int], int | None],
         listener: FrameListener | None = None,
     ) -> None:
-        """`partition_of` tells a queue's partition by its id, or None when the queue is gone.
+        """`partition_of` tells a queue's partition by its id, or None when the queue is gone, or not known yet.
 
         A `listener` has consumers, and says to new owners of partitions when it has told what they hold.
         """
@@ -78,8 +80,8 @@ class Publisher:
         self._links: dict[str, QueueLink] = {}
         self._places: dict[int, Place] = {}  # by queue id
         self._parked = Parked()
-        self._last_owners: dict[int, tuple[str, int]] = {}  # partition → member and epoch
-        self._moving: dict[int, dict[QueueLink, int]] = {}  # partition → whose answers up to which mark are waited for
+        self._moving = Moving(self._links)
+        self._unknown = Unknown(self._links, partition_of)
         self._said: dict[int, tuple[QueueLink, int]] = {}  # partition → to whom, that all was sent again; and its epoch
         self._suspects = Suspects()
         self._partings = Partings()
@@ -184,33 +186,36 @@ class Publisher:
                 yield partition, owner.epoch, link
 
     def _place_of(self, queue_id: int) -> Place:
-        """Queues that are gone go to whoever refuses them."""
         place = self._places.get(queue_id)
         if place is None:
             partition = self._partition_of(queue_id)
-            link = self._any_link() if partition is None else self._link_to(partition)
-            place = self._places[queue_id] = link, -1 if link or partition is None else partition
+            partition = UNKNOWN if partition is None else partition
+            link = self._link_to(partition)
+            place = self._places[queue_id] = link, UNKNOWN if link else partition
         return place
 
     def _link_to(self, partition: int) -> QueueLink | None:
+        # Later runs must not overtake what waits for the same partition, or what its former owner may still refuse.
+        if partition in self._parked or not self._moving.is_over(partition):
+            return None
+        if partition == UNKNOWN:
+            return self._unknown.link()
         owner = self._table.owners.get(partition)
         link = self._links.get(owner.member) if owner else None
-        # Later runs must not overtake what waits for the same partition, or what its former owner may still refuse.
-        return link if link and link.up and partition not in self._parked and self._moved(partition) else None
-
-    def _moved(self, partition: int) -> bool:
-        if partition in self._moving:
-            if not all(link.passed(mark) for link, mark in self._moving[partition].items()):
-                return False
-            del self._moving[partition]
-        return True
-
-    def _any_link(self) -> QueueLink | None:
-        return next((link for link in self._links.values() if link.up), None)
+        return link if link and link.up else None
 
     def forget_routes(self) -> None:
-        """Queues came or went: which link serves which is worked out anew."""
+        """Queues went: which link serves which is worked out anew."""
         self._places.clear()
+
+    def queue_came(self, queue_id: int) -> None:
+        """A queue is known now: what was published to it before goes before all that follows."""
+        self._places.clear()
+        partition = self._partition_of(queue_id)
+        if partition is not None:
+            for link in self._unknown.asked(queue_id):
+                self._moving.wait_for(partition, link)
+        self._park_known()
 
     # -------------------------------------------------------------- what waits for an owner
 
@@ -224,14 +229,16 @@ class Publisher:
 
     def _unpark(self) -> None:
         self._retry = None
+        self._park_known()
         parked, self._parked = self._parked, Parked()
         self._places.clear()
         for partition, waiting in parked.take():
-            link, attempts = self._any_link() if partition < 0 else self._link_to(partition), waiting
+            link, attempts = self._link_to(partition), waiting
             if link:
                 attempts = [attempt for attempt in waiting if not self._suspects.refuses(attempt, link.member)]
-            if link and partition >= 0 and not (attempts and self._must_wait(attempts[0])):
+            if link and partition != UNKNOWN and not (attempts and self._must_wait(attempts[0])):
                 link.resume(partition)
+                self._said.pop(partition, None)
             for attempt in attempts:
                 if link and partition not in self._parked and not self._must_wait(attempt):
                     self._send(link, attempt)
@@ -240,10 +247,19 @@ class Publisher:
         self._say_sent_again()
         self._relieve_parked()
 
+    def _park_known(self) -> None:
+        """What waits for queues that were not known waits for their owners, as soon as these are."""
+        for attempt in self._parked.take_known(self._partition_of):
+            self._park_each(attempt, attempt.queues, resent=attempt.resent)
+
     def _say_sent_again(self) -> None:
         """Owners forget what their predecessors knew of this publisher once nothing older comes to them."""
         for partition, epoch, link in self.owners():
-            if self._said.get(partition) != (link, epoch) and partition not in self._parked and self._moved(partition):
+            if (
+                self._said.get(partition) != (link, epoch)
+                and partition not in self._parked
+                and self._moving.is_over(partition)
+            ):
                 self._said[partition] = link, epoch
                 link.sent_again(partition, epoch)
 
@@ -264,7 +280,7 @@ class Publisher:
         by_partition: dict[int, dict[int, Sequence[int]]] = defaultdict(dict)
         for queue_id, indexes in queues.items():
             partition = self._partition_of(queue_id)
-            by_partition[-1 if partition is None else partition][queue_id] = indexes
+            by_partition[UNKNOWN if partition is None else partition][queue_id] = indexes
         attempt.delivery.pending += len(by_partition) - 1
         for partition, its in by_partition.items():
             self._park(partition, attempt.part(its, resent=resent))
@@ -310,7 +326,7 @@ class Publisher:
         partition = self._partition_of(queue_id)
         if partition is not None:
             # What went there after it is refused as well: it is all sent again together, in its order.
-            self._moving.setdefault(partition, {})[link] = link.mark()
+            self._moving.wait_for(partition, link)
             self._said.pop(partition, None)
         attempt.delivery.pending += 1
         self._park_each(attempt, {queue_id: indexes}, resent=True)
@@ -366,16 +382,7 @@ class Publisher:
             self._listener.assignment_changed()
 
     def _note_moves(self) -> None:
-        moved: dict[QueueLink, set[int]] = defaultdict(set)
-        for partition, owner in self._table.owners.items():
-            now = owner.member, owner.epoch
-            before = self._last_owners.get(partition, now)
-            former = self._links.get(before[0])
-            if former and before != now and former.up:
-                # One that it moved away from before, or that has it again, may not have answered either.
-                self._moving.setdefault(partition, {})[former] = former.mark()
-                moved[former].add(partition)
-            self._last_owners[partition] = now
+        moved = self._moving.follow(self._table.owners)
         if listener := self._listener:
             for_each("following partitions that moved", moved.items(), lambda each: listener.moved(*each))
 

@@ -1,0 +1,40 @@
+"""Queues that are not known here: gone ones, and new ones to which others route already.
+
+What is for them goes to some queue process: it is the owner, or turns it away, or says that the queue is gone. As long
+as its stream stands it is always the same one, so that nothing overtakes what another may still turn away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from services.common.clients.queue_link import QueueLink
+
+
+class Unknown:
+    """`links` are those to all members; `partition_of` gives None for a queue that is not known."""
+
+    def __init__(self, links: Mapping[str, QueueLink], partition_of: Callable[[int], int | None]) -> None:
+        self._links = links
+        self._partition_of = partition_of
+        self._link: QueueLink | None = None
+        self._asked = False  # perhaps something is under way for such a queue
+
+    def link(self) -> QueueLink | None:
+        """Who is asked to take it, or None while there is nobody."""
+        if self._link is None or not self._link.up:
+            self._link = next((link for link in self._links.values() if link.up), None)
+        self._asked = True
+        return self._link
+
+    def asked(self, queue_id: int) -> list[QueueLink]:
+        """Who has something, and has not answered, of a queue that has become known just now."""
+        if not self._asked:
+            return []
+        under_way = {
+            link: {each for attempt in link.under_way() for each in attempt.queues} for link in self._links.values()
+        }
+        self._asked = any(self._partition_of(each) is None for queues in under_way.values() for each in queues)
+        return [link for link, queues in under_way.items() if queue_id in queues]
