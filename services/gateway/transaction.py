@@ -139,6 +139,17 @@ class Transaction:
             if each.traced:
                 each.traced.rolled_back()
 
+    def in_doubt(self) -> None:
+        """Ends spans; the ledger has what queue processes tell, and nothing that may not be true."""
+        self._end()
+        for each in self.publications:
+            if each.traced:
+                each.traced.in_doubt()
+
+
+class InDoubt(Unavailable):
+    """Nobody knows whether a transaction was committed."""
+
 
 class _Completing(NamedTuple):
     """What the only participant settles, and its answer."""
@@ -305,7 +316,7 @@ class Coordinator:
             except BrokerError as failure:
                 # To resolve it would abort what is merely slow.
                 if _now() > give_up:
-                    raise Unavailable("it is not known whether the transaction was committed") from None
+                    raise InDoubt("it is not known whether the transaction was committed") from None
                 if not doubted:
                     log.warning("transaction in doubt, its client waits", transaction=identity, reason=failure.text)
                 doubted = True

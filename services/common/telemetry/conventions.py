@@ -98,6 +98,7 @@ OWNER_CHANGED: Final = "owner_changed"
 GATEWAY_LOST: Final = "gateway_lost"
 UNROUTABLE: Final = "unroutable"
 ROLLED_BACK: Final = "rolled_back"
+IN_DOUBT: Final = "in_doubt"
 
 # Why a message was moved, by the reason that x-death gives.
 MOVE_REASONS: Final = {"expired": "ttl_expired"}

@@ -8,7 +8,7 @@ from services.gateway.consumer import Consumer
 from services.gateway.requests.publish import give_up
 from services.gateway.requests.settle import share_room
 from services.gateway.session import Session
-from services.gateway.transaction import Transaction
+from services.gateway.transaction import InDoubt, Transaction
 
 
 async def select(session: Session, _request: v.SelectTransactions) -> None:
@@ -21,8 +21,11 @@ async def commit(session: Session, _request: v.Commit) -> None:
     transaction = _current(session)
     try:
         await session.broker.transactions.commit(transaction)
-    except BrokerError:
-        transaction.rolled_back()
+    except BrokerError as error:
+        if isinstance(error, InDoubt):
+            transaction.in_doubt()
+        else:
+            transaction.rolled_back()
         transaction.publications.clear()
         raise
     session.transaction = Transaction(session.broker.transactions.open)

@@ -81,6 +81,11 @@ class Reception:
         for _, span in self._of(list(self.spans)):
             self._end(span, "", c.ROLLED_BACK)
 
+    def in_doubt(self) -> None:
+        """Nobody knows whether their transaction was committed."""
+        for _, span in self._of(list(self.spans)):
+            self._end(span, c.IN_DOUBT)
+
     def _of(self, numbers: Iterable[int]) -> list[tuple[int, Span]]:
         """What is open of these messages; nothing of it is any more."""
         return [(number, self.spans.pop(number)) for number in numbers if number in self.spans]
