@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
@@ -32,7 +33,7 @@ class DeadLetter(NamedTuple):
 
 
 class QueueContext:
-    """The process's memory account; the partition's journal draft, dead letters of this turn, queues with deadlines."""
+    """The process's memory account; the partition's journal draft, unopened dead letters, queues with deadlines."""
 
     __slots__ = (
         "account",
@@ -67,7 +68,7 @@ class QueueContext:
         self.recorder = recorder
         self.epoch = epoch
         self.journeys = journeys
-        self.dead_letters: list[DeadLetter] = []
+        self.dead_letters: deque[DeadLetter] = deque()
         self.traffic = 0  # messages that came, and deliveries, ever
         self.timed: set[int] = set()  # queues that have something to do by the clock
         self.on_timed: Callable[[], None] = _nobody_watches

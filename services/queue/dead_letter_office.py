@@ -39,6 +39,7 @@ from services.rpc.router_pb2 import Message, Routed, RouteReply
 log = structlog.get_logger()
 
 _AT_ONCE = 1000
+_OPEN_AT_ONCE = 500  # to write down the way of a letter takes long, and any number may come in one turn
 _UNDER_WAY = 4000  # letters that no answer has come for
 _RETRY_SECONDS = 0.5
 _DO = "they stay in their queue and are tried again; if it stays so, report it with these lines"
@@ -136,7 +137,7 @@ class DeadLetterOffice:
 
     def letters_of(self, partition: Partition) -> list[DeadLetter]:
         """All of the partition that are not done with."""
-        return [letter.letter for letter in self._open.get(partition, ())] + partition.context.dead_letters
+        return [*(letter.letter for letter in self._open.get(partition, ())), *partition.context.dead_letters]
 
     def answered(self, addressed: Mapping[int, tuple[_Letter, Targets]], refusals: list[Refused]) -> None:
         """Every target of some letters took them, or said why not."""
@@ -169,12 +170,14 @@ class DeadLetterOffice:
         while True:
             await self._more.wait()
             self._more.clear()
-            self._collect()
-            while self._waiting:
+            while self._waiting or self._partitions:
                 while self._full or self._under_way >= _UNDER_WAY:
                     self._room.clear()
                     await self._room.wait()
-                await self._send_some([letter for letter in self._take_some() if self._may_send(letter)])
+                self._open_some()
+                await asyncio.sleep(0)
+                if self._waiting:
+                    await self._send_some([letter for letter in self._take_some() if self._may_send(letter)])
 
     async def _send_some(self, letters: list[_Letter]) -> None:
         """One that cannot be sent is tried again later, and stays where it is until then; the others go."""
@@ -210,15 +213,24 @@ class DeadLetterOffice:
             return False
         return True
 
-    def _collect(self) -> None:
-        partitions, self._partitions = self._partitions, {}
-        for partition in partitions:
-            letters, partition.context.dead_letters = partition.context.dead_letters, []
-            for_each("opening a dead letter", letters, partial(self._open_letter, partition))
+    def _open_some(self) -> None:
+        """Those of one partition after the other, in turns: the others of a great many stay as they are meanwhile."""
+        room = min(_OPEN_AT_ONCE, _AT_ONCE - len(self._waiting))
+        while self._partitions and room > 0:
+            partition = next(iter(self._partitions))
+            del self._partitions[partition]
+            letters = partition.context.dead_letters
+            some = [letters.popleft() for _ in range(min(room, len(letters)))]
+            for_each("opening a dead letter", some, partial(self._open_letter, partition))
+            room -= len(some)
+            if letters:
+                self._partitions[partition] = None
 
     def _open_letter(self, partition: Partition, letter: DeadLetter) -> None:
         opened = _Letter(letter, partition)
         self._open.setdefault(partition, {})[opened] = None
+        if not self._may_send(opened):
+            return
         try:
             opened.properties, opened.headers = rewrite(letter)
         except Exception as fault:  # noqa: BLE001 - better as it was than not at all

@@ -120,8 +120,9 @@ class Machine:
 
     def dead(self) -> list[tuple[int, str]]:
         """(uid, reason) of what was buried since the last time."""
-        letters, self.context.dead_letters = self.context.dead_letters, []
-        return [(letter.entry.message.uid, letter.reason) for letter in letters]
+        dead = [(letter.entry.message.uid, letter.reason) for letter in self.context.dead_letters]
+        self.context.dead_letters.clear()
+        return dead
 
     def _take_id(self) -> int:
         self._batch += 1

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 
 import pytest
 
 from services.common.errors import PreconditionFailed
 from services.common.uid import UidSource
-from services.queue import journal_writer, requests
-from services.queue.context import QueueContext
+from services.queue import dead_letter_office, journal_writer, requests
+from services.queue.context import DeadLetter, QueueContext
+from services.queue.dead_letter import rewrite
 from services.queue.entry import Entry, JournalPart
 from services.queue.journal_draft import PartitionDraft
 from services.queue.journal_writer import JournalWriter
@@ -18,6 +20,8 @@ from services.queue.partition import Partition
 from services.queue.ticket import Receipt
 from services.rpc import queue_pb2 as pb
 from services.rpc import store_pb2
+from services.rpc.router_pb2 import Message as Question
+from services.rpc.router_pb2 import RouteReply
 from tests.support.messages import facts
 from tests.support.queue_house import House
 
@@ -168,3 +172,48 @@ async def test_the_partition_leaves_while_a_queue_is_purged(house: House, monkey
     reply = await link.request(1, purge=pb.PurgeRequest(queue_id=queue_id))
     assert reply.reason == pb.NOT_OWNER
     assert queue.ready_count == 85
+
+
+async def test_a_great_many_dead_letters(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are opened some in a turn; those that are not are known to be there all the same, and all go in order."""
+    monkeypatch.setattr(dead_letter_office, "_OPEN_AT_ONCE", 10)
+    source = await house.declare("source", dead_letter_exchange="", dead_letter_routing_key="target")
+    target = await house.declare("target")
+    link, service = await house.link(), house.queues["queue-1"]
+    office, partition = service._partitions._office, service._host.registry.partition_of(source)
+    assert partition
+    await link.attach(source)
+    await link.publish(source, [b"%d" % number for number in range(95)])
+    await link.until(lambda: len(link.uids) == 95)
+    turn, opened, route = 0, list[int](), office._routes.route
+    there = asyncio.Event()
+
+    async def turns() -> None:
+        nonlocal turn
+        while len(opened) < 95:
+            turn += 1
+            await asyncio.sleep(0)
+
+    def noted(letter: DeadLetter) -> tuple[bytes, dict[str, object]]:
+        opened.append(turn)
+        return rewrite(letter)
+
+    async def waits(questions: list[Question]) -> RouteReply:
+        await there.wait()
+        return await route(questions)
+
+    monkeypatch.setattr(dead_letter_office, "rewrite", noted)
+    monkeypatch.setattr(office._routes, "route", waits)
+    counting = asyncio.ensure_future(turns())
+    await link.send(settles=[pb.Settle(queue_id=source, outcome=pb.REJECT, uids=link.uids)])
+    await link.until(lambda: opened)
+    await asyncio.sleep(0.05)
+    assert [letter.entry.message.uid for letter in office.letters_of(partition)] == link.uids
+    assert office.sends(partition)
+    there.set()
+    await link.attach(target, 2)
+    await link.until(lambda: len(link.uids) == 190)
+    await counting
+    assert link.bodies[95:] == link.bodies[:95]
+    assert max(Counter(opened).values()) == 10
+    assert not office.letters_of(partition)
