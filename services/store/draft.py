@@ -114,6 +114,7 @@ class Draft:
     def _bury(self, content: int) -> None:
         # Written in this group or not, an older form of it may be on disk.
         self._changes.contents.pop(content, None)
+        self._changes.blanked.pop(content, None)
         self._changes.dead_contents.append(content)
 
     def _deliver(self, batch: int, upto: int) -> None:

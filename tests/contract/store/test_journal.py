@@ -337,6 +337,17 @@ async def test_compaction_blanks_bodies_of_dead_entries(house: House) -> None:
     assert PublishBatch.FromString((await house.recovered())[2].columns).bodies[0]
 
 
+async def test_what_is_blanked_and_dead_is_gone(house: House) -> None:
+    """A content whose last entry goes in the group that rewrites it leaves nothing behind."""
+    await house.append(JournalFrame(contents=[content(10, 100, size=2000)], entries=[entries(10, 100)]))
+    await house.append(dequeue(10, *range(99)))
+    engine = house.engine
+    (work,) = await compact(engine.provider, engine._live, house.run(61))
+    engine._committer.submit(work)
+    await house.append(dequeue(10, 99))
+    assert await engine.provider.sharing(10) is None
+
+
 async def test_marks_of_long_ago_are_forgotten(house: House) -> None:
     """Tidying drops writers, and what may come again of publishers, that nothing was heard of for long."""
     frame = enqueue(10, 1)
