@@ -28,6 +28,7 @@ from services.rpc.router_pb2 import ChangeReply, ChangeRequest, DeleteQueue, Que
 
 if TYPE_CHECKING:
     from services.queue.link import Link
+    from services.queue.queue_type import Queue
 
 log = structlog.get_logger()
 
@@ -152,13 +153,13 @@ class Host:
 
     def delete_soon(self, queue_id: int) -> None:
         """Deletes a queue that has lost its purpose."""
-        definition = self.registry.definitions.get(queue_id)
-        if definition and queue_id not in self.registry.deleting:
+        definition, queue = self.registry.definitions.get(queue_id), self.registry.queues.get(queue_id)
+        if definition and queue and queue_id not in self.registry.deleting:
             self.registry.deleting.add(queue_id)
-            self.tasks.start(self._delete_at_last(definition), f"delete queue {definition.name}")
+            self.tasks.start(self._delete_at_last(definition, queue), f"delete queue {definition.name}")
 
-    async def _delete_at_last(self, definition: QueueDefinition) -> None:
-        while definition.id in self.registry.definitions and definition.id in self.registry.queues:
+    async def _delete_at_last(self, definition: QueueDefinition, queue: Queue) -> None:
+        while definition.id in self.registry.definitions and self.registry.queues.get(definition.id) is queue:
             if not self.certain:  # another process may have it, and consumers of it
                 await asyncio.sleep(_LOOK_SECONDS)
                 continue
@@ -167,4 +168,6 @@ class Host:
             except BrokerError as failure:
                 log.warning("queue not deleted, trying again", queue=definition.name, reason=failure.text)
                 await asyncio.sleep(_RETRY_SECONDS)
+                if definition.id in self.registry.deleting or not queue.use.is_over(self.now()):
+                    return  # another sees to it, or somebody has come: it was there for everybody meanwhile
         self.registry.deleting.discard(definition.id)

@@ -52,6 +52,11 @@ class Use:
         unused_ms = self._options.unused_ms
         return unused_ms is not None and not len(self._consumers) and self._last + unused_ms <= now
 
+    def is_over(self, now: int) -> bool:
+        """Whether it is to go, for whichever of these reasons: nobody has come since one was found."""
+        left = self._options.auto_delete and self._had_consumers and not len(self._consumers)
+        return self.expired(now) or (left and self._awaited_until <= now)
+
     def deserted(self, now: int) -> bool:
         """Whether its last consumer ended while nobody owned it."""
         return 0 < self._awaited_until <= now and not len(self._consumers)
