@@ -14,6 +14,7 @@ from services.queue.context import QueueContext
 from services.queue.entry import ACQUIRED, Entry
 from services.queue.message import Holding
 from services.queue.options import QueueOptions
+from services.queue.queue_type import AT_ONCE
 from services.queue.ready import Ready
 from services.queue.record import QueueRecord, uids_of
 
@@ -133,11 +134,14 @@ class Dispatcher:
     # -------------------------------------------------------------- from the list
 
     def from_list(self, now: int, expired: list[Entry]) -> None:
-        """Delivers until nothing is available or nobody can take; entries past their time go to `expired`."""
+        """Delivers until nothing is available or nobody can take; entries past their time go to `expired`.
+
+        When these are a turn's work it ends as well.
+        """
         if self._consumers.browsers:
             self._browse()
         ready, consumers = self._ready, self._consumers
-        while ready.count and (ring := consumers.ring):
+        while ready.count and len(expired) < AT_ONCE and (ring := consumers.ring):
             serving = list(islice(ring, ready.count))
             step = len(serving)
             limit = step * min([consumer.messages for consumer in serving])

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from operator import attrgetter
 
 from services.queue.entry import ACQUIRED, AVAILABLE, GONE, Entry
+from services.queue.queue_type import AT_ONCE
 
 _SEARCH = 16  # entries that are looked at, about, to find the place of one among many
 
@@ -97,12 +98,17 @@ class EntryList:
         return entry
 
     def take(self, limit: int, size: int, now: int, expired: list[Entry]) -> list[Entry]:
-        """Acquires entries until there are `limit` or they weigh `size`; `expired` gets those past their time."""
+        """Acquires entries until there are `limit` or they weigh `size`; `expired` gets those past their time.
+
+        These come and go without end: when they are a turn's work, there is no more in this one.
+        """
         taken: list[Entry] = []
         self._sort_in()
         while self._returned and len(taken) < limit and size > 0 and (entry := self.pop()) is not None:
             if entry.expires and entry.expires <= now:
                 expired.append(entry)
+                if len(expired) >= AT_ONCE:
+                    return taken
             else:
                 taken.append(entry)
                 size -= entry.message.weight
@@ -125,6 +131,8 @@ class EntryList:
                 bodies += body
                 if entry.expires and entry.expires <= now:
                     expired.append(entry)
+                    if len(expired) >= AT_ONCE:
+                        end = 0
                 else:
                     taken.append(entry)
                     left -= body + len(message.properties)

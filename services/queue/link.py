@@ -35,6 +35,7 @@ from services.rpc import queue_pb2 as pb
 
 log = structlog.get_logger()
 
+_LOOK_SECONDS = 0.02  # between looks whether a queue is up to date
 _RETURN_SECONDS = 1.0  # in which a gateway that lives has another stream
 
 
@@ -368,6 +369,9 @@ class Link(Holder):
         elif queue is None or queue_id in registry.deleting:
             reason = registry.missing(queue_id) if queue is None else pb.UNKNOWN_QUEUE
             self.outbox.reply(pb.QueueReply(id=request.id, reason=reason))
+        elif request.HasField("get") and queue.lags(now):
+            later = partial(self._host.when_certain, partial(self._request_all, (request,)))
+            asyncio.get_running_loop().call_later(_LOOK_SECONDS, later)
         else:
             requests.answer(self._host, self, request, queue, now)
 

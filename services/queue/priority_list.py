@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from services.queue.entry import Entry
 from services.queue.entry_list import EntryList
+from services.queue.queue_type import AT_ONCE
 
 
 class PriorityList:
@@ -44,7 +45,7 @@ class PriorityList:
     def take(self, limit: int, size: int, now: int, expired: list[Entry]) -> list[Entry]:
         taken: list[Entry] = []
         for level in self._levels:
-            if len(taken) >= limit or size <= 0:
+            if len(taken) >= limit or size <= 0 or len(expired) >= AT_ONCE:
                 break
             if level.count:
                 some = level.take(limit - len(taken), size, now, expired)

@@ -56,7 +56,7 @@ class Queue(Protocol):
         """What became of deliveries; unknown uids are ignored."""
 
     def get(self, link: Link, now: int, *, settled: bool) -> Entry | None:
-        """Hands out one entry without a consumer."""
+        """Hands out one entry without a consumer; nothing while it `lags`."""
 
     def purge(self, most: int = AT_ONCE) -> int:
         """Drops what is ready, from the front, `most` at most; gives the number."""
@@ -85,7 +85,10 @@ class Queue(Protocol):
         """Adds credit and delivers."""
 
     def dispatch(self, now: int) -> None:
-        """Delivers what can be."""
+        """Delivers what can be; nothing while it `lags`."""
+
+    def lags(self, now: int) -> bool:
+        """Whether more is past its time than goes in one turn: what is behind it waits for the clock."""
 
     def release_held_by(self, holder: object, now: int) -> None:
         """Gives everything that `holder` has unsettled back to its place, as redelivered."""
@@ -118,8 +121,8 @@ class Queue(Protocol):
 
     # -------------------------------------------------------------- life
 
-    def expire(self, now: int, most: int = AT_ONCE) -> None:
-        """Discards messages at the front that are past their time, `most` at most: the rest is due at once."""
+    def expire(self, now: int) -> None:
+        """The clock's: discards messages at the front that are past their time, as many as go in one turn."""
 
     def deadline(self) -> int:
         """When `expire` has something to do next, or the queue is to be deleted, or 0."""

@@ -19,6 +19,7 @@ from services.queue.record import uids_of
 from services.rpc.ledger_pb2 import DROPPED
 
 _TICK = 0.05  # at least, between two looks
+_SOON = 0.01  # while there is more to do than goes in one turn
 _BUSY = 1.0  # at most, while anything has a deadline or is waited for
 _IDLE = 15.0  # at most
 
@@ -29,6 +30,7 @@ class Timers:
     def __init__(self, host: Host, has_place: Callable[[], bool]) -> None:
         self._host = host
         self._has_place = has_place
+        self._lag = False
 
     def start(self) -> None:
         """Begins to tick."""
@@ -36,7 +38,8 @@ class Timers:
 
     async def _run(self) -> None:
         while True:
-            await asyncio.sleep(_TICK)
+            await asyncio.sleep(_SOON if self._lag else _TICK)
+            self._lag = False
             try:
                 await self._due()
                 if self._host.certain:
@@ -91,6 +94,8 @@ class Timers:
             partition.context.timed.discard(queue_id)
         elif 0 < queue.deadline() <= now:
             queue.expire(now)
+            queue.dispatch(now)
+            self._lag |= queue.lags(now)
             if queue.use.expired(now) or queue.use.deserted(now):
                 self._host.delete_soon(queue_id)
 

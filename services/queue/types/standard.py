@@ -40,6 +40,7 @@ class StandardQueue:
         self._unsettled = self._dispatcher.unsettled
         self._claims = Claims(self._ready, self._unsettled, self.record, context)
         self._may_expire = False
+        self._behind = False  # with what is past its time: more than a turn's work, and the clock does the rest
         self.use = Use(options, self.consumers, now)
         self._reserved = [0, 0]  # messages and bytes that transactions will bring
         if options.unused_ms is not None:
@@ -89,7 +90,7 @@ class StandardQueue:
     def _immediate(self, arrival: Arrival, first: int, now: int) -> list[Refused]:
         """In no list but for the moment until a consumer has it."""
         end = first
-        if not self._ready.count:
+        if not self._ready.count and self._serves:
             end = min(len(arrival), first + self.consumers.capacity())
         if end > first:
             self._append(arrival, first, end)
@@ -115,7 +116,7 @@ class StandardQueue:
 
     def _at_once(self, first: int, end: int) -> int:
         """Consumers that can take keep a queue from being full: then no more comes in at a time than fits."""
-        if not self.options.limited or not self.consumers.ring:
+        if not self.options.limited or not self._serves:
             return end
         by_count = self.options.max_bytes is None and self.options.max_length
         return min(end, first + (by_count or 1))
@@ -123,10 +124,15 @@ class StandardQueue:
     def _admitted(self, bodies: Sequence[bytes]) -> int:
         if not self.options.limited:
             return len(bodies)
-        if self.consumers.ring:
+        if self._serves:
             return len(bodies)  # at least one leaves again at once
         count, size = self._ready.count + self._reserved[0], self._ready.size + self._reserved[1]
         return self._policy.admits(self.options, count, size, [len(body) for body in bodies])
+
+    @property
+    def _serves(self) -> bool:
+        """Whether something that is ready would leave at once."""
+        return not self._behind and bool(self.consumers.ring)
 
     def _append(self, arrival: Arrival, first: int, end: int) -> None:
         if self.record.on:
@@ -206,9 +212,7 @@ class StandardQueue:
 
     def get(self, link: Link, now: int, *, settled: bool) -> Entry | None:
         self.use.touch(now)
-        self.expire(now, self._ready.count)
-        entry = self._ready.pop()
-        if entry is None:
+        if self.lags(now) or (entry := self._ready.pop()) is None:
             return None
         if self.record.on:
             self.record.delivered(self.record.places_for("", "")[entry.attempts > 0], [entry.message.uid])
@@ -280,9 +284,14 @@ class StandardQueue:
         if self._ready.count:
             self.dispatch(now)
 
+    def lags(self, now: int) -> bool:
+        if self._may_expire and not self._behind:
+            self._give_up(now)
+        return self._behind
+
     def dispatch(self, now: int) -> None:
-        if self._may_expire:
-            self.expire(now)
+        if self.lags(now):
+            return
         expired: list[Entry] = []
         self._dispatcher.from_list(now, expired)
         self._past(expired, now)
@@ -352,9 +361,13 @@ class StandardQueue:
 
     # -------------------------------------------------------------- life
 
-    def expire(self, now: int, most: int = AT_ONCE) -> None:
+    def expire(self, now: int) -> None:
+        self._behind = False
+        self._give_up(now)
+
+    def _give_up(self, now: int) -> None:
         expired: list[Entry] = []
-        while len(expired) < most and (head := self._ready.peek()) is not None and 0 < head.expires <= now:
+        while len(expired) < AT_ONCE and (head := self._ready.peek()) is not None and 0 < head.expires <= now:
             self._ready.pop()
             expired.append(head)
         self._past(expired, now)
@@ -364,9 +377,14 @@ class StandardQueue:
             if self.record.on:
                 self.record.expired(uids_of(expired))
             self.discard(expired, EXPIRED, now)
+        if len(expired) >= AT_ONCE and self._ready.count:
+            self._behind = True
+            self._context.expect(self.options.queue_id)
 
     def deadline(self) -> int:
         times = self.use.deadlines()
+        if self._behind:
+            times.append(1)
         if self._may_expire and (head := self._ready.peek()) is not None and head.expires:
             times.append(head.expires)
         return min(times, default=0)

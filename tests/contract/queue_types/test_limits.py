@@ -2,8 +2,26 @@
 
 from __future__ import annotations
 
+import pytest
+
+from services.queue import dispatch, entry_list, priority_list
+from services.queue.types import standard
 from services.rpc import queue_pb2 as pb
-from tests.support.queue_machine import Make
+from tests.support.queue_machine import Machine, Make
+
+
+@pytest.fixture
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A turn gives up ten messages at most."""
+    for module in (dispatch, entry_list, priority_list, standard):
+        monkeypatch.setattr(module, "AT_ONCE", 10)
+
+
+def tick(machine: Machine, now: int) -> None:
+    """What the clock does when the queue has said that something is due."""
+    assert 0 < machine.queue.deadline() <= now
+    machine.queue.expire(now)
+    machine.queue.dispatch(now)
 
 
 def test_message_ttl(make: Make) -> None:
@@ -19,17 +37,64 @@ def test_message_ttl(make: Make) -> None:
     assert machine.dead() == [(2, "expired")]
 
 
-def test_many_expire_at_once(make: Make) -> None:
-    """A turn drops only so many of them, the rest is due at once; a get comes to what is behind them all."""
-    machine = make()
-    machine.publish(5, ttl_ms=50)
+@pytest.mark.usefixtures("few")
+def test_a_get_behind_many_that_expired(make: Make) -> None:
+    """It is told to come again until the clock has dropped them all, some in each turn."""
+    machine = make(dead_letter_exchange="dlx")
+    machine.publish(25, ttl_ms=50)
     machine.publish(1)
-    machine.queue.expire(50, 2)
-    assert (machine.queue.ready_count, machine.queue.deadline()) == (4, 50)
+    for dropped in (10, 0, 0):
+        assert machine.queue.lags(60)
+        assert machine.queue.get(machine.link, 60, settled=True) is None
+        assert len(machine.dead()) == dropped
+    for dropped in (10, 5):
+        tick(machine, 60)
+        assert len(machine.dead()) == dropped
+    assert not machine.queue.lags(60)
     entry = machine.queue.get(machine.link, 60, settled=True)
     assert entry is not None
-    assert entry.message.uid == 6
-    assert machine.account.used == 0
+    assert entry.message.uid == 26
+
+
+@pytest.mark.usefixtures("few")
+@pytest.mark.parametrize("first", [False, True])
+@pytest.mark.parametrize("back", [False, True])
+def test_a_consumer_of_many_that_expired(make: Make, *, first: bool, back: bool) -> None:
+    """It gets what is before and behind them, when the clock has dropped them: some in each turn."""
+    machine = make(dead_letter_exchange="dlx")
+    if first:
+        machine.publish(1)
+    machine.publish(25, ttl_ms=50)
+    machine.publish(2)
+    if back:
+        gone = machine.consumer()
+        machine.queue.detach(gone, 0)
+        machine.queue.settle(pb.RELEASE, machine.link.uids(), 0)
+    machine.consumer(now=60)
+    for dropped in (10, 10, 5):
+        assert len(machine.dead()) == dropped
+        if dropped == 10:
+            assert machine.link.uids() == ([1] if first else [])
+            first = False
+            tick(machine, 60)
+    assert len(machine.link.uids()) == 2
+    machine.publish(1)
+    assert len(machine.link.uids()) == 1
+
+
+@pytest.mark.usefixtures("few")
+def test_a_full_queue_of_which_much_expired(make: Make) -> None:
+    """It is full until the clock has dropped it, also for who would not wait, with a consumer that waits."""
+    machine = make(max_length=25, overflow="reject-publish")
+    machine.publish(25, ttl_ms=50)
+    machine.consumer(now=60)
+    assert machine.publish(10, now=60) == []
+    assert machine.publish(1, now=60) == [(0, 1, pb.OVERFLOW)]
+    assert machine.publish(1, now=60, immediate=True) == [(0, 1, pb.NO_CONSUMERS)]
+    tick(machine, 60)
+    tick(machine, 60)
+    assert machine.link.uids() == list(range(26, 36))
+    assert machine.account.used == machine.queue.holding.size
 
 
 def test_expired_ones_behind_the_head(make: Make) -> None:

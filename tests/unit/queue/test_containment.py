@@ -161,7 +161,7 @@ async def test_a_queue_that_fails_by_the_clock(house: House, monkeypatch: pytest
     """The messages of others expire, and it is not tried at every tick."""
     faulty, good = await _two(house, message_ttl=1, dead_letter_exchange="", dead_letter_routing_key="parked")
     parked = await house.declare("parked")
-    _break(monkeypatch, "expire")
+    _break(monkeypatch, "_give_up")
     link = await house.link()
     await link.attach(parked)
     for _ in range(3):

@@ -9,7 +9,7 @@ import pytest
 
 from services.common.errors import PreconditionFailed
 from services.common.uid import UidSource
-from services.queue import dead_letter_office, journal_writer, requests
+from services.queue import dead_letter_office, dispatch, entry_list, journal_writer, requests
 from services.queue.context import DeadLetter, QueueContext
 from services.queue.dead_letter import rewrite
 from services.queue.entry import Entry, JournalPart
@@ -18,6 +18,7 @@ from services.queue.journal_writer import JournalWriter
 from services.queue.message import MemoryAccount, Message
 from services.queue.partition import Partition
 from services.queue.ticket import Receipt
+from services.queue.types import standard
 from services.rpc import queue_pb2 as pb
 from services.rpc import store_pb2
 from services.rpc.router_pb2 import Message as Question
@@ -217,3 +218,31 @@ async def test_a_great_many_dead_letters(house: House, monkeypatch: pytest.Monke
     assert link.bodies[95:] == link.bodies[:95]
     assert max(Counter(opened).values()) == 10
     assert not office.letters_of(partition)
+
+
+async def test_a_great_many_have_expired(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A get and a consumer have what is behind them, when they are dropped, some in each turn."""
+    for module in (dispatch, entry_list, standard):
+        monkeypatch.setattr(module, "AT_ONCE", 10)
+    queue_id = await house.declare("q")
+    link, registry = await house.link(), house.queues["queue-1"]._host.registry
+    now, queue, parts = registry.now(), registry.queues[queue_id], list[int]()
+    discard = queue.discard
+
+    def noted(entries: list[Entry], reason: str, at: int) -> None:
+        parts.append(len(entries))
+        discard(entries, reason, at)
+
+    monkeypatch.setattr(queue, "discard", noted)
+    await link.publish(queue_id, [b"x"] * 95, time_ms=now, ttl_ms=200)
+    await link.publish(queue_id, [b"1", b"2"])
+    registry.now = lambda: now + 200  # type: ignore[assignment, method-assign]
+    reply = await link.request(1, get=pb.GetRequest(queue_id=queue_id, settled=True))
+    assert list(reply.message.bodies) == [b"1"]
+    assert queue.ready_count == 1
+    await link.publish(queue_id, [b"x"] * 95, time_ms=now, ttl_ms=0)
+    await link.publish(queue_id, [b"3"])
+    await link.attach(queue_id)
+    await link.until(lambda: len(link.bodies) == 2)
+    assert link.bodies == [b"2", b"3"]
+    assert (max(parts), sum(parts)) == (10, 190)
