@@ -17,6 +17,7 @@ from services.common.disk import Room, mebibytes, reserve
 _ENOUGH = 1.25  # times the reserve: publishers go on
 _NEVER = 8  # an eighth of the reserve is for what is no message
 _TWICE = 2  # what is written is in the log, then in the file as well
+_MEND = "make room on the disk of the data folder, or mend it; the store goes on by itself"
 
 log = structlog.get_logger()
 
@@ -24,11 +25,18 @@ log = structlog.get_logger()
 class Disk:
     """`room` tells how much there is, None where nothing is written to a disk; `tell` is called with every change."""
 
-    def __init__(self, room: Callable[[], Room | None], configured: int, tell: Callable[[str], None]) -> None:
-        """`configured` as HOPLINE_DISK_RESERVE."""
+    def __init__(
+        self,
+        room: Callable[[], Room | None],
+        configured: int,
+        tell: Callable[[str], None],
+        trouble: Callable[[], str] = str,
+    ) -> None:
+        """`configured` as HOPLINE_DISK_RESERVE; `trouble` is the provider's own, known without a commit."""
         self._room = room
         self._configured = configured
         self._tell = tell
+        self._trouble = trouble
         self._failure = ""
         self._shortage = ""
         self._told = ""
@@ -43,6 +51,7 @@ class Disk:
         """Finds out how much room there is; cheap enough for every commit."""
         found = self._room()
         if found is None:
+            self._say()
             return
         kept = self._kept(found)
         low = found.free < (kept * _ENOUGH if self.low else kept)
@@ -83,7 +92,7 @@ class Disk:
             log.error(
                 "cannot write, will try until it works; confirms wait",
                 reason=repr(failure),
-                do="make room on the disk of the data folder, or mend it; the store goes on by itself",
+                do=getattr(failure, "do", _MEND),
             )
             self._failure = f"cannot write: {str(failure) or type(failure).__name__}"
         self._say()
@@ -97,7 +106,7 @@ class Disk:
         self._say()
 
     def _say(self) -> None:
-        trouble = self._failure or self._shortage
+        trouble = self._failure or self._trouble() or self._shortage
         if trouble != self._told:
             self._told = trouble
             self._tell(trouble)

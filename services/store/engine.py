@@ -16,7 +16,7 @@ from services.store.journal import Journal
 from services.store.leases import Leases
 from services.store.live import Live
 from services.store.origins import Origins
-from services.store.provider import Provider
+from services.store.provider import Elsewhere, Provider
 from services.store.records import Records
 from services.store.running import RunningTime
 from services.store.transactions import Transactions
@@ -45,7 +45,11 @@ class Engine:
         self._live = Live()
         self._tasks = Tasks(on_failure)
         self._running = RunningTime(clock)
-        self._disk = Disk(provider.room, disk_reserve, self._tell_unwritable)
+        trouble: Callable[[], str] = str
+        if isinstance(provider, Elsewhere):
+            trouble = provider.trouble
+            provider.watch(on_failure)
+        self._disk = Disk(provider.room, disk_reserve, self._tell_unwritable, trouble)
         self._committer = Committer(provider, self._disk, self._live, self._running, spans)
         self.leases = Leases(self._committer, self.epochs, clock, lease_ttl_ms, events)
         self.records = Records(self._committer, self.epochs)

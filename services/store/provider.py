@@ -6,9 +6,9 @@ A provider decides nothing. Fences, live counts, transactions and time are the s
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from services.common.disk import Room
 
@@ -206,6 +206,17 @@ class Whole(Protocol):
 
     def files(self) -> tuple[str, ...]:
         """Names in its folder that come and go together, there or not; none: it keeps nothing in a folder."""
+
+
+@runtime_checkable
+class Elsewhere(Protocol):
+    """What a provider can do besides whose place is another program, which may go away, or be another process's."""
+
+    def trouble(self) -> str:
+        """Why it cannot write now, and since when, as far as it knows without a commit; "" when it can."""
+
+    def watch(self, ended: Callable[[BaseException], None]) -> None:
+        """`ended` is told once when it never will write again in this process."""
 
 
 class Provider(Entries, Transactions, Leases, Origins, Records, Whole, Protocol):
