@@ -35,19 +35,38 @@ _PUTS: dict[str, Callable[[Changes, Row], None]] = {
 }
 
 
+class Pieces:
+    """Rows become pieces as they come; `running` is how old marks are (the store's running time, ms)."""
+
+    def __init__(self, running: int) -> None:
+        self._running = running
+        self._begin()
+
+    def _begin(self) -> None:
+        self._changes, self._room = Changes(at=self._running), _PIECE_BYTES
+
+    def put(self, name: str, row: Row) -> Changes | None:
+        """A row of the table `name`, a key of `_PUTS`; gives the piece that is full with it."""
+        _PUTS[name](self._changes, row)
+        self._room -= _ROW_BYTES + sum(len(value) for value in row if isinstance(value, bytes | str))
+        return self.rest() if self._room <= 0 else None
+
+    def rest(self) -> Changes | None:
+        """What is in none yet; None when there is nothing."""
+        changes = self._changes
+        self._begin()
+        return changes or None
+
+
 def pieces(running: int, tables: Iterable[Table]) -> Iterator[Changes]:
-    """All rows, in the order given; `running` is how old marks are (the store's running time, ms)."""
-    changes, room = Changes(at=running), _PIECE_BYTES
+    """All rows, in the order given; `running` as for Pieces."""
+    found = Pieces(running)
     for name, rows in tables:
-        put = _PUTS[name]
         for row in rows:
-            put(changes, row)
-            room -= _ROW_BYTES + sum(len(value) for value in row if isinstance(value, bytes | str))
-            if room <= 0:
-                yield changes
-                changes, room = Changes(at=running), _PIECE_BYTES
-    if changes:
-        yield changes
+            if full := found.put(name, row):
+                yield full
+    if rest := found.rest():
+        yield rest
 
 
 def counted(running: int, origin: int, incarnation: int) -> Changes:
