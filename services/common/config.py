@@ -94,6 +94,9 @@ class Settings(BaseSettings):
     password_file: Path | None = Field(None, description="file with the first user's password, in place of `password`")
 
     store_provider: str = "sqlite"
+    store_url: SecretStr = Field(
+        SecretStr(""), description="of the database that is the store, postgresql://…; empty: as store_provider says"
+    )
     disk_reserve: Annotated[int, Field(ge=0)] = Field(
         0, description="bytes of the disk that messages leave free; 0: a tenth of it, and 64 MiB at most"
     )

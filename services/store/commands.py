@@ -13,7 +13,9 @@ from services.common.cli.asking import read_settings, run
 from services.common.clock import epoch_ms
 
 if TYPE_CHECKING:
+    from services.common.config import Settings
     from services.store.backup.manifest import Manifest
+    from services.store.backup.restore import Outcome
 
 # ruff: noqa: PLC0415 - as in services/__main__.py
 
@@ -64,16 +66,18 @@ def restore(
     replace: Annotated[bool, typer.Option("--replace", help="Puts the store that is there aside.")] = False,
 ) -> None:
     """Makes a data folder of a backup. What the broker did since the backup is not in it."""
-    from services.common import plugins
-    from services.store.backup.restore import Restore
-
-    settings = read_settings()
-    make = plugins.load("store_providers", settings.store_provider)
-    outcome = run(Restore(file, to, make, settings.partitions, epoch_ms()).run(replace=replace))
+    outcome = run(_restore(read_settings(), file, to, replace=replace))
     typer.echo(outcome.manifest)
     typer.echo(outcome.restored)
     if outcome.aside:
         typer.echo(f"what was there is in {outcome.aside}")
+
+
+async def _restore(settings: Settings, file: Path, to: Path, *, replace: bool) -> Outcome:
+    from services.store.backup.restore import Restore
+    from services.store.choice import choose
+
+    return await Restore(file, to, choose(settings).make, settings.partitions, epoch_ms()).run(replace=replace)
 
 
 async def _back_up(address: str, path: Path) -> tuple[Manifest, Path]:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import structlog
 
-from services.common import clock, plugins
+from services.common import clock
 from services.common.bus.address import bus_address
 from services.common.bus.event_bus import EventBus
 from services.common.config import Settings
@@ -20,6 +20,7 @@ from services.common.telemetry.status import report
 from services.common.telemetry.tracer import Tracer
 from services.rpc.store_pb2 import PutRecordsRequest, Record
 from services.rpc.store_pb2_grpc import add_StoreServicer_to_server
+from services.store.choice import choose
 from services.store.commit_spans import CommitSpans
 from services.store.engine import Engine
 from services.store.folder import DataFolder
@@ -45,7 +46,9 @@ class Service:
         self._settings = settings
         self._address = settings.address_of("store")
         self._folder = DataFolder(settings.data)
-        provider = provider or plugins.load("store_providers", settings.store_provider)(settings.data)
+        chosen = choose(settings)
+        self._provider_name = chosen.name
+        provider = provider or chosen.make(settings.data)
         self._instance = f"store-{uuid.uuid4().hex[:12]}"
         self._bus = EventBus(bus_address(settings), "store", self._instance)
         self._tracer = Tracer.from_environment(settings, "store", self._instance)
@@ -55,7 +58,7 @@ class Service:
             clock.monotonic,
             _end_process,
             self._bus,
-            CommitSpans(self._tracer, settings.store_provider),
+            CommitSpans(self._tracer, chosen.name),
             settings.disk_reserve,
         )
         self._server = Server(self._address, [NAME], self._tracer)
@@ -76,7 +79,7 @@ class Service:
         self._tasks.start(report(self._tracer, "store", self._instance, self._put_records), "spans status")
         await self._server.ready()
         self._tell_restored()
-        log.info("store ready", provider=self._settings.store_provider, address=self._address)
+        log.info("store ready", provider=self._provider_name, address=self._address)
 
     async def stop(self) -> None:
         """Ends the streams, then closes the provider: what was acknowledged is on disk already."""

@@ -10,7 +10,7 @@ from services.common.config import Settings
 from services.common.runtime import CannotStart
 
 # What nobody gets but who needs it: whoever may look at a process sees its environment.
-_SECRETS = frozenset({"HOPLINE_PASSWORD"})
+_SECRETS = frozenset({"HOPLINE_PASSWORD", "HOPLINE_STORE_URL"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,9 @@ def stages(settings: Settings) -> tuple[tuple[Program, ...], ...]:
     routers = tuple(_program(settings, name, "router", "--name", name) for name in settings.router_names)
     store, mgmt, gateway = (_program(settings, name, name) for name in ("store", "mgmt", "gateway"))
     # It makes the first user.
-    return (store,), routers, queues, (replace(mgmt, secrets=_SECRETS),), (gateway,)
+    mgmt = replace(mgmt, secrets=frozenset({"HOPLINE_PASSWORD"}))
+    store = replace(store, secrets=frozenset({"HOPLINE_STORE_URL"}))
+    return (store,), routers, queues, (mgmt,), (gateway,)
 
 
 def _program(settings: Settings, name: str, *arguments: str) -> Program:

@@ -171,11 +171,15 @@ def test_describe(status: int, words: str) -> None:
     assert describe(status) == words
 
 
-@pytest.mark.parametrize("variable", ["HOPLINE_PASSWORD", "hopline_password"])
+@pytest.mark.parametrize(
+    ("variable", "who"), [("HOPLINE_PASSWORD", "mgmt"), ("hopline_password", "mgmt"), ("HOPLINE_STORE_URL", "store")]
+)
 async def test_who_knows_the_password(
-    child: MakeChild, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str
+    child: MakeChild, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str, who: str
 ) -> None:
-    """Of all programs of a stack, mgmt alone is started with the first user's password in its environment."""
+    """Of all programs of a stack, mgmt alone is started with the first user's password in its environment, and the
+    store with the URL of its database.
+    """
     monkeypatch.setenv(variable, "s3cret")
     settings = Settings(data=tmp_path, routers=2)
     programs = [nats.program(settings, 1), *(program for stage in stages(settings) for program in stage)]
@@ -188,5 +192,5 @@ async def test_who_knows_the_password(
         await until(told.exists)
         await one.stop(FOREVER)
         environments[program.name] = told.read_text()
-    assert [name for name, text in environments.items() if "s3cret" in text] == ["mgmt"]
+    assert [name for name, text in environments.items() if "s3cret" in text] == [who]
     assert len(environments) == 8

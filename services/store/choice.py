@@ -1,0 +1,52 @@
+"""Which provider the settings name: by HOPLINE_STORE_URL, or by HOPLINE_STORE_PROVIDER where that is empty."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from services.common import plugins
+from services.common.config import Settings
+from services.common.errors import InternalError
+from services.store.provider import Provider
+
+_BY_SCHEME = {"postgres": "postgres", "postgresql": "postgres"}
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A provider by name, and the URL that it is given where it has one."""
+
+    name: str
+    url: str = ""
+
+    def make(self, folder: Path) -> Provider:
+        """Loads what it needs. Raises InternalError where that is not installed."""
+        try:
+            create = plugins.load("store_providers", self.name)
+        except ModuleNotFoundError as missing:
+            raise InternalError(
+                f"the store provider {self.name} needs {missing.name}, which is not installed: "
+                f"pip install 'hopline[{self.name}]'"
+            ) from missing
+        made: Provider = create(folder, self.url) if self.url else create(folder)
+        return made
+
+
+def choose(settings: Settings) -> Choice:
+    """Raises InternalError where the URL is of no provider, or another one is named beside it."""
+    url = settings.store_url.get_secret_value().strip()
+    if not url:
+        return Choice(settings.store_provider)
+    scheme, colon, _ = url.partition("://")
+    name = _BY_SCHEME.get(scheme.lower()) if colon else None
+    if name is None:
+        # Not as it is: there may be a password in it.
+        known = " or ".join(f"{each}://…" for each in sorted(_BY_SCHEME, reverse=True))
+        raise InternalError(f"HOPLINE_STORE_URL is no URL of a store: {known} is wanted, or none for SQLite")
+    if "store_provider" in settings.model_fields_set and settings.store_provider != name:
+        raise InternalError(
+            f"HOPLINE_STORE_PROVIDER={settings.store_provider} and HOPLINE_STORE_URL={scheme}://… do not go together: "
+            "set one of them"
+        )
+    return Choice(name, url)

@@ -1,0 +1,178 @@
+"""Reads of the PostgreSQL provider. They wait while the database is away: nothing is written by asking again."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+import structlog
+
+from services.store.provider import (
+    EntryRow,
+    LeaseRow,
+    LiveRow,
+    OutcomeRow,
+    RecordRow,
+    RefusalRow,
+    Sharing,
+    StoredBatch,
+    TakenRow,
+)
+from services.store.providers import postgres_session as session
+from services.store.providers.postgres_session import Connection, within
+from services.store.providers.postgres_write import unsigned
+
+T = TypeVar("T")
+Rows = list[Any]  # of asyncpg's records, which are tuples
+
+_ANSWER_SECONDS = 60.0
+_RETRY_SECONDS = 0.25
+
+# A chunk of recovery ends at whichever comes first.
+CHUNK_ROWS = 512
+CHUNK_BYTES = 8 << 20
+
+# octet_length() of what is not compressed reads only the row's header.
+_LIVE = """
+    SELECT b.id, b.partition, b.content, b.count, octet_length(c.columns), c.whole
+    FROM entry_batch b JOIN content c ON c.id = b.content
+"""
+_CHUNK = """
+    SELECT b.id, b.partition, b.content, b.count, b.entries, c.columns, b.delivered_upto,
+        ARRAY(SELECT d.indexes FROM dequeue d WHERE d.batch = b.id)
+    FROM (
+        SELECT id, sum(size) OVER (ORDER BY id) - size AS before FROM (
+            SELECT b.id, octet_length(c.columns) AS size FROM entry_batch b JOIN content c ON c.id = b.content
+            WHERE b.partition = $1 AND b.id > $2 ORDER BY b.id LIMIT $3
+        ) AS next
+    ) AS fitting
+    JOIN entry_batch b ON b.id = fitting.id JOIN content c ON c.id = b.content
+    WHERE fitting.before < $4 ORDER BY b.id
+"""
+_SHARING = """
+    SELECT b.entries, ARRAY(SELECT d.indexes FROM dequeue d WHERE d.batch = b.id)
+    FROM entry_batch b WHERE b.content = $1
+"""
+
+log = structlog.get_logger()
+
+
+class Reader:
+    """A session that reads, one thing after the other."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._connection: Connection | None = None
+        self._turn = asyncio.Lock()
+
+    async def rows(self, sql: str, *arguments: object) -> Rows:
+        """All rows of a query."""
+        return await self.run(lambda connection: connection.fetch(sql, *arguments))
+
+    async def run(self, read: Callable[[Connection], Awaitable[T]]) -> T:
+        """What `read` gives, which is called again as often as the database goes away before it does."""
+        told = False
+        while True:
+            try:
+                async with self._turn:
+                    return await self._try(read)
+            except Exception as failure:
+                if not session.lost(failure):
+                    raise
+                if not told:
+                    log.warning("cannot read, will try until it works", reason=session.reason(failure))
+                told = True
+            await asyncio.sleep(_RETRY_SECONDS)
+
+    async def _try(self, read: Callable[[Connection], Awaitable[T]]) -> T:
+        if self._connection is None or self._connection.is_closed():
+            self._connection = await session.connect(self._url)
+        return await within(_ANSWER_SECONDS, self._connection, read(self._connection))
+
+    async def close(self) -> None:
+        connection, self._connection = self._connection, None
+        await session.close(connection)
+
+
+async def live(reader: Reader) -> list[LiveRow]:
+    """All entry batches, and what is gone of them. Nothing is written meanwhile: the store is about to start."""
+    dequeues: dict[int, list[bytes]] = {}
+    for batch, indexes in await reader.rows("SELECT batch, indexes FROM dequeue"):
+        dequeues.setdefault(batch, []).append(indexes)
+    return [
+        LiveRow(number, partition, content, count, b"".join(dequeues.pop(number, ())), size, whole)
+        for number, partition, content, count, size, whole in await reader.rows(_LIVE)
+    ]
+
+
+async def chunk(reader: Reader, partition: int, after: int) -> list[StoredBatch]:
+    """The next batches of `partition` with an id above `after`; empty at the end."""
+    rows = await reader.rows(_CHUNK, partition, after, CHUNK_ROWS, CHUNK_BYTES)
+    return [
+        StoredBatch(EntryRow(number, of, content, count, entries), columns, list(dequeues), upto)
+        for number, of, content, count, entries, columns, upto, dequeues in rows
+    ]
+
+
+async def sharing(reader: Reader, content: int) -> Sharing | None:
+    """A content and all that lives on it."""
+
+    async def read(connection: Connection) -> Sharing | None:
+        async with connection.transaction(isolation="repeatable_read", readonly=True):
+            columns = await connection.fetchval("SELECT columns FROM content WHERE id = $1", content)
+            batches = await connection.fetch(_SHARING, content)
+        return None if columns is None else Sharing(columns, [(entries, list(gone)) for entries, gone in batches])
+
+    return await reader.run(read)
+
+
+async def floors(reader: Reader, partition: int) -> list[tuple[int, int]]:
+    """As Provider says."""
+    rows = await reader.rows("SELECT origin, uid FROM floor WHERE partition = $1 ORDER BY at, origin", partition)
+    return [(origin, uid) for origin, uid in rows]
+
+
+async def taken(reader: Reader, partition: int) -> list[TakenRow]:
+    """As Provider says."""
+    sql = "SELECT id, partition, origin, upto, messages FROM taken WHERE partition = $1"
+    return [TakenRow(*row) for row in await reader.rows(sql, partition)]
+
+
+async def outcomes(reader: Reader) -> list[OutcomeRow]:
+    """As Provider says."""
+    rows = await reader.rows("SELECT id, committed, at FROM outcome ORDER BY at")
+    return [OutcomeRow(unsigned(number), committed, at) for number, committed, at in rows]
+
+
+async def refusals(reader: Reader) -> list[RefusalRow]:
+    """As Provider says."""
+    return [RefusalRow(*row) for row in await reader.rows("SELECT origin, sequence, answer FROM refusal")]
+
+
+async def leases(reader: Reader) -> list[LeaseRow]:
+    """As Provider says."""
+    return [lease(row) for row in await reader.rows("SELECT name, epoch, member, role, address FROM lease")]
+
+
+async def records(reader: Reader) -> list[RecordRow]:
+    """As Provider says."""
+    return [record(row) for row in await reader.rows("SELECT kind, key, value, version FROM record")]
+
+
+async def counter(reader: Reader, name: str) -> int:
+    """One that is there from the beginning."""
+    ((value,),) = await reader.rows("SELECT value FROM counter WHERE name = $1", name)
+    return int(value)
+
+
+def lease(row: Any) -> LeaseRow:  # noqa: ANN401 - a record of asyncpg
+    """A row as it is kept."""
+    name, epoch, member, role, address = row
+    return LeaseRow(name.decode(), epoch, member.decode(), role.decode(), address.decode())
+
+
+def record(row: Any) -> RecordRow:  # noqa: ANN401 - a record of asyncpg
+    """A row as it is kept."""
+    kind, key, value, version = row
+    return RecordRow(kind.decode(), key.decode(), value, version)

@@ -1,0 +1,153 @@
+"""Connections to the database: how they are made, bounded in time, and what is said of one that cannot be."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import Awaitable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+import asyncpg
+
+from services.common.errors import InternalError
+from services.store.providers.postgres_schema import SCHEMA
+
+T = TypeVar("T")
+Connection = Any  # asyncpg's: it has no types
+
+CONNECT_SECONDS = 5.0
+OLDEST = 13  # of PostgreSQL's releases
+
+# For whatever the database's owner has set for everybody. Who vanishes without a word is found out within seconds: what
+# its session holds is waited for.
+_SETTINGS = {
+    "default_transaction_isolation": "read committed",
+    "idle_in_transaction_session_timeout": "0",
+    "idle_session_timeout": "0",
+    "lock_timeout": "5000",
+    "tcp_keepalives_idle": "5",
+    "tcp_keepalives_interval": "2",
+    "tcp_keepalives_count": "3",
+    "tcp_user_timeout": "10000",
+    "jit": "off",
+}
+# Statements of groups are planned once, perhaps while their tables are empty, and tables grow: by index, always.
+_PLANS = {
+    "plan_cache_mode": "force_generic_plan",
+    "enable_seqscan": "off",
+    "enable_hashjoin": "off",
+    "enable_mergejoin": "off",
+}
+_SET = """
+    SELECT set_config(s.name, w.value, false) FROM unnest($1::text[], $2::text[]) AS w (name, value)
+    JOIN pg_settings s ON s.name = w.name
+"""
+
+
+async def connect(url: str, *, writes: bool = False) -> Connection:
+    """A session where it may write. Raises what `lost` is true of, or an error that says that the URL has no sense."""
+    connection = await asyncpg.connect(
+        url,
+        timeout=CONNECT_SECONDS,
+        # Of several hosts in the URL, the one that is the primary now.
+        target_session_attrs="read-write",
+        server_settings={"application_name": "hopline store"},
+    )
+    try:
+        await within(CONNECT_SECONDS, connection, _prepare(connection, _SETTINGS | (_PLANS if writes else {})))
+    except BaseException:
+        connection.terminate()
+        raise
+    return connection
+
+
+async def _prepare(connection: Connection, settings: dict[str, str]) -> None:
+    await connection.execute(f"SET statement_timeout = 0; SET search_path = {SCHEMA}")
+    await connection.fetch(_SET, list(settings), list(settings.values()))
+    if await connection.fetchval("SHOW synchronous_commit") == "off":  # what is answered is on disk
+        await connection.execute("SET synchronous_commit = on")
+
+
+async def within(seconds: float, connection: Connection, work: Awaitable[T]) -> T:
+    """What `work` on `connection` gives; without an answer in time the connection is cut, and TimeoutError raised.
+
+    Nothing is asked to be cancelled: of a commit that waits for a standby the server would say that it is done.
+    """
+    late = False
+
+    def cut() -> None:
+        nonlocal late
+        late = True
+        connection.terminate()
+
+    handle = asyncio.get_running_loop().call_later(seconds, cut)
+    try:
+        return await work
+    except Exception as failure:
+        if late:
+            raise TimeoutError(f"no answer for {seconds:.0f} seconds") from failure
+        raise
+    finally:
+        handle.cancel()
+
+
+async def close(connection: Connection | None) -> None:
+    """Says goodbye if that takes no time."""
+    if connection is None or connection.is_closed():
+        return
+    try:
+        await connection.close(timeout=2)
+    except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError):
+        connection.terminate()
+
+
+# What the database says on its way down, on its way up, and of its limits; 25006 is said by a former primary.
+_PASSING = ("08", "57P", "53", "55P03", "25006", "40")
+
+
+def lost(failure: BaseException) -> bool:
+    """Whether another connection, later, may do what this one has failed to do."""
+    if isinstance(failure, asyncpg.PostgresError):
+        return str(failure.sqlstate or "").startswith(_PASSING)
+    return isinstance(failure, OSError | asyncpg.InterfaceError | asyncpg.exceptions.TargetServerAttributeNotMatched)
+
+
+def starting(failure: BaseException) -> bool:
+    """Whether the server is there, and says that it serves soon."""
+    return isinstance(failure, asyncpg.CannotConnectNowError)
+
+
+def reason(failure: BaseException) -> str:
+    """In a line, for people."""
+    if isinstance(failure, asyncpg.exceptions.TargetServerAttributeNotMatched):
+        return "none of its servers takes writes: is there only a standby?"
+    if isinstance(failure, ssl.SSLCertVerificationError):
+        return f"its certificate is not accepted: {failure.verify_message}"
+    if isinstance(failure, TimeoutError) and not str(failure):
+        return f"no answer within {CONNECT_SECONDS:.0f} seconds"
+    if isinstance(failure, ConnectionRefusedError):
+        return "connection refused: does it run?"
+    text = str(failure) or type(failure).__name__
+    return " ".join(text.split("\n", maxsplit=1)[0].split())
+
+
+def shown(url: str) -> str:
+    """The URL without what is secret in it, and without its options."""
+    try:
+        parts = urlsplit(url)
+        user, _, hosts = parts.netloc.rpartition("@")
+    except ValueError:
+        return "postgresql://…"
+    name = f"{user.partition(':')[0]}@" if user else ""
+    return f"postgresql://{name}{hosts}{parts.path}"
+
+
+@contextmanager
+def usable(url: str) -> Iterator[None]:
+    """Whatever goes wrong with the database is an InternalError with a plain text."""
+    try:
+        yield
+    except (OSError, ValueError, asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError) as failure:
+        raise InternalError(f"cannot use {shown(url)}: {reason(failure)}") from failure

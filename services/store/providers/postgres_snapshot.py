@@ -1,0 +1,78 @@
+"""The database as it is at one moment, read in one transaction beside the commits."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+from typing import Any
+
+from services.store.provider import Changes
+from services.store.providers import postgres_read, postgres_session
+from services.store.providers.postgres_read import CHUNK_BYTES, CHUNK_ROWS
+from services.store.providers.postgres_session import Connection
+from services.store.providers.postgres_write import unsigned
+from services.store.snapshot import Pieces, Row, counted
+
+_ROWS = 100  # in memory at once, but for contents, which may be large
+
+# In one transaction all pages are of one moment.
+_CONTENTS = """
+    SELECT c.id, c.columns, c.whole FROM (
+        SELECT id, sum(size) OVER (ORDER BY id) - size AS before FROM (
+            SELECT id, octet_length(columns) AS size FROM content WHERE id > $1 ORDER BY id LIMIT $2
+        ) AS next
+    ) AS fitting JOIN content c ON c.id = fitting.id WHERE fitting.before < $3 ORDER BY c.id
+"""
+# What was taken comes before the floors, which remove some of it.
+_TABLES = {
+    "entries": "SELECT id, partition, content, count, entries FROM entry_batch",
+    "dequeues": "SELECT batch, remaining, indexes FROM dequeue",
+    "delivered": "SELECT id, delivered_upto FROM entry_batch WHERE delivered_upto > 0",
+    "taken": "SELECT id, partition, origin, upto, messages FROM taken",
+    "floors": "SELECT partition, origin, uid FROM floor",
+    "writers": "SELECT origin, sequence FROM journal_writer",
+    "refusals": "SELECT origin, sequence, answer FROM refusal",
+    "leases": "SELECT name, epoch, member, role, address FROM lease",
+    "records": "SELECT kind, key, value, version FROM record",
+    "outcomes": "SELECT id, committed FROM outcome ORDER BY at, id",
+}
+_DECODED = {
+    "leases": postgres_read.lease,
+    "records": postgres_read.record,
+    "outcomes": lambda row: (unsigned(row[0]), row[1]),
+}
+
+
+async def snapshot(url: str) -> AsyncGenerator[Changes, None]:
+    """The pieces, by a connection of its own. The moment is when the first is asked for."""
+    connection = await postgres_session.connect(url)
+    try:
+        async with connection.transaction(isolation="repeatable_read", readonly=True):
+            counters = dict(await connection.fetch("SELECT name, value FROM counter"))
+            pieces = Pieces(counters["running"])
+            async with aclosing(_rows(connection)) as rows:
+                async for name, row in rows:
+                    if full := pieces.put(name, row):
+                        yield full
+            if rest := pieces.rest():
+                yield rest
+            yield counted(counters["running"], counters["origin"], counters["incarnation"])
+    finally:
+        connection.terminate()
+
+
+async def _rows(connection: Connection) -> AsyncGenerator[tuple[str, Row], None]:
+    async for row in _contents(connection):
+        yield "contents", row
+    for name, sql in _TABLES.items():
+        decode: Any = _DECODED.get(name, tuple)
+        async for row in connection.cursor(sql, prefetch=_ROWS):
+            yield name, decode(row)
+
+
+async def _contents(connection: Connection) -> AsyncIterator[Row]:
+    after = -1
+    while page := await connection.fetch(_CONTENTS, after, CHUNK_ROWS, CHUNK_BYTES):
+        for row in page:
+            yield tuple(row)
+        after = page[-1][0]

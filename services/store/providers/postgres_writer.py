@@ -1,0 +1,264 @@
+"""The session that writes: one process at a time, one group after the other, none of them twice.
+
+Who becomes the writer raises the epoch in the row of the table `store`; every group is written with the epoch that its
+session has, and numbered in that row, in its own transaction. So a session that was given up writes nothing any more,
+whether it is another process's or this one's former, of which some bytes may still be on their way.
+
+A commit whose answer is lost is asked for: the next session raises the epoch, which waits for whatever the former one
+had begun and shuts out what it has not, and reads the number of the last group. That asking is a commit too: what it
+has seen is as safe as itself, on a standby as well.
+
+A process lives as long as any of its sessions, which share an advisory lock that has its number: whoever would be the
+writer waits until nobody has it. That is for people who start two by mistake. What keeps data whole is the epoch.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+import socket
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import TypeVar
+
+import structlog
+
+from services.common.clock import epoch_ms, monotonic
+from services.common.errors import InternalError
+from services.common.restored import utc
+from services.common.runtime import Tasks
+from services.store.provider import Changes
+from services.store.providers import postgres_session as session
+from services.store.providers.postgres_session import Connection, within
+from services.store.providers.postgres_write import WRITE, arguments, weight
+
+_ANSWER_SECONDS = 10.0
+_BYTES_PER_SECOND = 1 << 20  # at least, of a group on its way
+_LOOK_SECONDS = 1.0
+_PING_SECONDS = 5.0
+_PREDECESSOR_SECONDS = 15.0  # a machine that is gone is found out in less
+_POLL_SECONDS = 0.2
+
+_TAKE_OVER = """
+    UPDATE store SET epoch = epoch + 1, owner = $1, who = $2, since = now() RETURNING epoch, written
+"""
+_RETURN = "UPDATE store SET epoch = epoch + 1 WHERE owner = $1 RETURNING epoch, written"
+_WRITER = "SELECT owner, who, since FROM store"
+
+T = TypeVar("T")
+
+log = structlog.get_logger()
+
+
+class Away(InternalError):
+    """The database does not do what it was asked to now; it is tried again."""
+
+    do = "start the database, or mend the way to it; the store goes on by itself"
+
+
+class Writer:
+    """What writes to the database at `url`; `open` before anything else."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._shown = session.shown(url)
+        self._owner = secrets.randbits(62)
+        self._connection: Connection | None = None
+        self._turn = asyncio.Lock()
+        self._epoch = 0
+        self._written = 0  # number of the last group that is known to be there
+        self._number = 0  # of the last that was sent
+        self._sent: Changes | None = None  # it, while nothing is known of its fate
+        self._ended: InternalError | None = None
+        self._tell_end: Callable[[BaseException], None] = lambda _: None
+        self._away_since = 0  # ms, or 0
+        self._trouble = ""
+        self._tasks = Tasks()
+
+    @property
+    def trouble(self) -> str:
+        """Why nothing can be written, and since when; "" as far as is known."""
+        return self._trouble
+
+    def watch(self, ended: Callable[[BaseException], None]) -> None:
+        """`ended` is told once when this process cannot be the writer any more."""
+        self._tell_end = ended
+
+    async def open(self, connection: Connection) -> None:
+        """Becomes the writer by this connection; raises InternalError while another process is."""
+        await connection.execute("SELECT pg_advisory_lock_shared($1)", self._owner)
+        deadline = monotonic() + _PREDECESSOR_SECONDS
+        while not (row := await self._take_over(connection)):
+            if monotonic() > deadline:
+                raise InternalError(await self._other(connection))
+            await asyncio.sleep(_POLL_SECONDS)
+        self._epoch, self._written = row
+        self._number = self._written
+        self._connection = connection
+        self._tasks.start(self._keep(), "database")
+
+    async def _take_over(self, connection: Connection) -> tuple[int, int] | None:
+        """None while the one that has written last is alive."""
+        async with connection.transaction():
+            last = await connection.fetchval("SELECT owner FROM store FOR UPDATE")
+            if last and not await connection.fetchval("SELECT pg_try_advisory_xact_lock($1)", last):
+                return None
+            epoch, written = await connection.fetchrow(_TAKE_OVER, self._owner, _who())
+            return epoch, written
+
+    async def _other(self, connection: Connection) -> str:
+        row = await connection.fetchrow(_WRITER)
+        since = utc(int(row["since"].timestamp() * 1000))
+        return f"another store process ({row['who']}) writes to {self._shown} since {since}: stop it, or this one"
+
+    async def close(self) -> None:
+        """Nothing is written any more."""
+        await self._tasks.stop()
+        connection, self._connection = self._connection, None
+        await session.close(connection)
+
+    # ------------------------------------------------------------------ groups
+
+    async def commit(self, changes: Changes) -> None:
+        """As Provider says. Given again, what is there already is not written again."""
+        async with self._turn:
+            connection = await self._there()
+            if self._sent is changes and self._written == self._number:
+                self._sent = None
+                return
+            self._sent, self._number = changes, self._written + 1
+            fence = (self._epoch, self._number, changes.at)
+            seconds = _ANSWER_SECONDS + weight(changes) / _BYTES_PER_SECOND
+            await self._ask(seconds, connection, connection.execute(WRITE, *fence, *arguments(changes)))
+            self._sent, self._written = None, self._number
+
+    async def run(self, *statements: tuple[str, int]) -> None:
+        """In one transaction that is fenced, as groups are, and not numbered: carried out twice it is the same."""
+        async with self._turn:
+            connection = await self._there()
+            await self._ask(_ANSWER_SECONDS, connection, self._fenced(connection, statements))
+
+    async def _fenced(self, connection: Connection, statements: tuple[tuple[str, int], ...]) -> None:
+        async with connection.transaction():
+            if not await connection.fetchval("SELECT true FROM store WHERE epoch = $1 FOR UPDATE", self._epoch):
+                raise Away("it has another writer")
+            for sql, argument in statements:
+                await connection.execute(sql, argument)
+
+    async def count(self, name: str) -> int:
+        """One more of a counter, which it gives; at the start of the store."""
+        async with self._turn:
+            connection = await self._there()
+            sql = "UPDATE counter SET value = value + 1 WHERE name = $1 RETURNING value"
+            value: int = await self._ask(_ANSWER_SECONDS, connection, connection.fetchval(sql, name))
+            return value
+
+    async def _ask(self, seconds: float, connection: Connection, work: Awaitable[T]) -> T:
+        """Without an answer the session is over: by the next one it is known what has become of it."""
+        try:
+            return await within(seconds, connection, work)
+        except Exception as failure:
+            self._lose(connection, failure)
+            raise Away(self._trouble) from failure
+        except BaseException:
+            self._drop(connection)
+            raise
+
+    # ------------------------------------------------------------------ sessions
+
+    async def _there(self) -> Connection:
+        """A session of this process that writes; raises Away, or why there is none any more."""
+        if self._ended:
+            raise self._ended
+        connection = self._connection
+        if connection is None or connection.is_closed():
+            if connection is not None:
+                self._lose(connection, ConnectionError("it has ended the connection"))
+            connection = self._connection = await self._come_back()
+            self._back()
+        return connection
+
+    async def _come_back(self) -> Connection:
+        try:
+            connection = await session.connect(self._url, writes=True)
+            try:
+                await within(_ANSWER_SECONDS, connection, self._return(connection))
+            except BaseException:
+                connection.terminate()
+                raise
+        except InternalError:
+            raise
+        except Exception as failure:
+            self._say(failure)
+            raise Away(self._trouble) from failure
+        return connection
+
+    async def _return(self, connection: Connection) -> None:
+        """Raises the epoch, and learns what is there."""
+        await connection.execute("SELECT pg_advisory_lock_shared($1)", self._owner)
+        row = await connection.fetchrow(_RETURN, self._owner)
+        if row is None:
+            self._end(await self._other(connection))
+        epoch, written = row
+        if not self._written <= written <= self._number:
+            self._end(
+                f"{self._shown} has lost what it had confirmed: its last group is {written}, and {self._written} was "
+                "written; has a standby taken over that did not have all of it?"
+            )
+        self._epoch, self._written = epoch, written
+
+    def _end(self, why: str) -> None:
+        self._ended = InternalError(why)
+        self._trouble = why
+        log.critical("this process writes no more", reason=why)
+        self._tell_end(self._ended)
+        raise self._ended
+
+    def _lose(self, connection: Connection, failure: Exception) -> None:
+        self._drop(connection)
+        self._say(failure)
+
+    def _drop(self, connection: Connection) -> None:
+        connection.terminate()
+        self._connection = None
+
+    def _say(self, failure: Exception) -> None:
+        self._away_since = self._away_since or epoch_ms()
+        why, what = session.reason(failure), "is away" if session.lost(failure) else "refuses"
+        first = not self._trouble
+        self._trouble = f"{self._shown} {what} since {utc(self._away_since)}: {why}"
+        if first:
+            log.error("the database is away, commits wait", database=self._shown, reason=why, do=Away.do)
+
+    def _back(self) -> None:
+        away, self._away_since, self._trouble = self._away_since, 0, ""
+        fate = {} if self._sent is None else {"last_group": "there" if self._written == self._number else "not there"}
+        log.info("the database is back", database=self._shown, seconds=(epoch_ms() - away) / 1000, **fate)
+
+    async def _keep(self) -> None:
+        """Finds out what happens to the session while nobody writes, and comes back."""
+        pinged = monotonic()
+        while not self._ended:
+            await asyncio.sleep(_LOOK_SECONDS)
+            connection = self._connection
+            quiet = connection is not None and not connection.is_closed() and monotonic() - pinged < _PING_SECONDS
+            if quiet or self._turn.locked():  # who has the turn finds out
+                continue
+            pinged = monotonic()
+            with suppress(Away, InternalError):
+                await self._ping()
+
+    async def _ping(self) -> None:
+        async with self._turn:
+            connection = await self._there()
+            await self._ask(_ANSWER_SECONDS, connection, self._look(connection))
+
+    async def _look(self, connection: Connection) -> None:
+        if await connection.fetchval("SELECT epoch FROM store") != self._epoch:
+            raise Away("it has another writer")
+
+
+def _who() -> str:
+    name = f"process {os.getpid()} on {socket.gethostname()}"
+    return name.encode("ascii", "backslashreplace").decode()
