@@ -42,11 +42,21 @@ class Ticking:
 class House:
     """An engine over one of the providers; `restart` brings it back over what it left."""
 
-    def __init__(self, provider: str, folder: Path, create: Callable[[Path], Provider] | None = None) -> None:
-        """`create` makes the provider, if none of that name is installed; one that it made stays in memory."""
+    def __init__(
+        self,
+        provider: str,
+        folder: Path,
+        create: Callable[[Path], Provider] | None = None,
+        *,
+        lasting: bool = False,
+    ) -> None:
+        """`create` makes the provider, if that of the name alone does not; what it made stays in memory, if not
+        `lasting`: then another one comes back over it.
+        """
         self._name = provider
         self._folder = folder
         self._create = create
+        self._lasting = lasting or not (create or provider == "memory")
         self.clock = Ticking()
         self.provider: Any = None
         self.engine: Engine = None  # type: ignore[assignment]
@@ -56,7 +66,7 @@ class House:
         self._sequence = 0
 
     async def start(self) -> None:
-        if self.provider is None or (self._name != "memory" and not self._create):
+        if self.provider is None or self._lasting:
             self.provider = (self._create or plugins.load("store_providers", self._name))(self._folder)
             self._count_commits(self.provider)
         self.engine = Engine(self.provider, TTL_MS, self.clock, self.failures.append, self)

@@ -1,13 +1,15 @@
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from random import Random
 
 import pytest
 
 from services.common import plugins
+from services.store.provider import Provider
 from tests.simulation.world.provider import Disk, SimulatedProvider
+from tests.support.postgres import Cluster, cluster
 from tests.support.store_house import House
 
 
@@ -16,12 +18,34 @@ def _simulated(folder: Path) -> SimulatedProvider:
 
 
 # Installed is what is registered; the simulation's own is handed over.
-_PROVIDERS = {**dict.fromkeys(plugins.names("store_providers")), "simulated": _simulated}
+_PROVIDERS = (*plugins.names("store_providers"), "simulated")
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Cluster]:
+    with cluster() as running:
+        yield running
+
+
+def _in_databases(postgres: Cluster) -> Callable[[Path], Provider]:
+    """A database for each folder."""
+    urls: dict[Path, str] = {}
+
+    def create(folder: Path) -> Provider:
+        url = urls[folder] = urls.get(folder) or postgres.new_database()
+        made: Provider = plugins.load("store_providers", "postgres")(folder, url)
+        return made
+
+    return create
 
 
 @pytest.fixture(params=_PROVIDERS)
 async def house(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[House]:
-    house = House(request.param, tmp_path, _PROVIDERS[request.param])
+    if request.param == "postgres":
+        create = _in_databases(request.getfixturevalue("postgres"))
+        house = House(request.param, tmp_path, create, lasting=True)
+    else:
+        house = House(request.param, tmp_path, _simulated if request.param == "simulated" else None)
     await house.start()
     yield house
     await house.stop()
