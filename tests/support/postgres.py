@@ -12,7 +12,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 _USER = "postgres"  # a server does not run as root
@@ -136,7 +136,8 @@ class Cluster:
     def kill_sessions(self) -> None:
         """SIGKILL to those of the store: the server then ends all, and recovers."""
         for pid in self.sql("SELECT pid FROM pg_stat_activity WHERE application_name = 'hopline store'").split():
-            os.kill(int(pid), signal.SIGKILL)
+            with suppress(ProcessLookupError):  # it ends all when it finds the first
+                os.kill(int(pid), signal.SIGKILL)
 
     def wait(self) -> None:
         """Until it takes connections again."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 import asyncpg
 import pytest
@@ -11,7 +12,7 @@ import structlog
 
 from services.common.errors import InternalError
 from services.store.provider import Changes
-from services.store.providers import postgres_schema
+from services.store.providers import postgres_schema, postgres_session
 from services.store.providers.postgres import PostgresProvider
 from tests.support.postgres import PASSWORD, Cluster
 
@@ -63,6 +64,26 @@ async def test_of_several_hosts_the_one_that_writes(postgres: Cluster, url: str)
     await provider.commit(Changes(origin=3))
     assert await provider.last_origin() == 3
     await provider.close()
+
+
+@pytest.mark.parametrize("patient", [True, False])
+async def test_a_server_that_starts(url: str, monkeypatch: pytest.MonkeyPatch, patient: bool) -> None:
+    """Of a machine that comes up all begin at once: a server that says that it recovers is waited for."""
+    connect, attempts = postgres_session.connect, iter(range(3))
+
+    async def recovering(*arguments: Any, **more: Any) -> Any:
+        if next(attempts, None) is not None:
+            raise asyncpg.CannotConnectNowError("the database system is starting up")
+        return await connect(*arguments, **more)
+
+    monkeypatch.setattr(postgres_session, "connect", recovering)
+    provider = PostgresProvider(Path(), url)
+    if patient:
+        await provider.open()
+        await provider.close()
+    else:
+        with pytest.raises(InternalError, match="the database system is starting up"):
+            await provider.open(patient=False)
 
 
 async def test_a_newer_schema(url: str, provider: PostgresProvider) -> None:
