@@ -18,6 +18,7 @@ _PERIOD_SECONDS = 1.0
 _TIDY_EVERY = 10
 # Writers, floors and what was taken recognise what is sent again; nobody who comes back after a day does that.
 _MARKS_KEPT_MS = 24 * 3_600_000
+_LOOK = "see that the disk of HOPLINE_DATA has room, and takes writes"
 
 log = structlog.get_logger()
 
@@ -56,7 +57,7 @@ class Housekeeping:
                     log.warning(
                         "what is not needed any more stays on disk, until this works again",
                         reason=repr(failure),
-                        do="see that the disk of HOPLINE_DATA has room, and takes writes",
+                        do=getattr(failure, "do", _LOOK),
                     )
                 failed = True
             else:

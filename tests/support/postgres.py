@@ -109,9 +109,18 @@ class Cluster:
         shown.write_bytes(certificate.read_bytes())
         return shown
 
+    @property
+    def runs(self) -> bool:
+        return (self._data / "postmaster.pid").exists()
+
+    def revive(self) -> None:
+        """Runs again, where a test that has failed left it stopped."""
+        if not self.runs:
+            self.start()
+
     def end(self) -> None:
         """It is gone, and its folder."""
-        if (self._data / "postmaster.pid").exists():
+        if self.runs:
             self.stop()
         shutil.rmtree(self.folder, ignore_errors=True)
 

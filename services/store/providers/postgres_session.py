@@ -111,7 +111,7 @@ def lost(failure: BaseException) -> bool:
     """Whether another connection, later, may do what this one has failed to do."""
     if isinstance(failure, asyncpg.PostgresError):
         return str(failure.sqlstate or "").startswith(_PASSING)
-    return isinstance(failure, OSError | asyncpg.InterfaceError | asyncpg.exceptions.TargetServerAttributeNotMatched)
+    return isinstance(failure, (OSError, asyncpg.InterfaceError, asyncpg.InternalClientError))
 
 
 def starting(failure: BaseException) -> bool:
@@ -127,6 +127,8 @@ def reason(failure: BaseException) -> str:
         return f"its certificate is not accepted: {failure.verify_message}"
     if isinstance(failure, TimeoutError) and not str(failure):
         return f"no answer within {CONNECT_SECONDS:.0f} seconds"
+    if type(failure) is asyncpg.InternalClientError:  # the server's last words came amid its answer
+        return "the connection has ended"
     if isinstance(failure, ConnectionRefusedError):
         return "connection refused: does it run?"
     text = str(failure) or type(failure).__name__

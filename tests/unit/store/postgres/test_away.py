@@ -24,6 +24,7 @@ def own() -> Iterator[Cluster]:
 
 @pytest.fixture
 async def house(own: Cluster, tmp_path: Path) -> AsyncIterator[House]:
+    own.revive()
     url = own.new_database()
     house = House("postgres", tmp_path, lambda folder: PostgresProvider(folder, url), lasting=True)
     await house.start()
@@ -62,10 +63,15 @@ class Publisher:
 
 async def told(house: House, words: str) -> str:
     """What those who follow leases are told of the store, as soon as it has `words`, or is empty for none."""
-    async with asyncio.timeout(20):
-        async for table in house.engine.leases.watch("queue"):
-            if words in table.unwritable and bool(words) == bool(table.unwritable):
-                return table.unwritable
+    heard: list[str] = []
+    try:
+        async with asyncio.timeout(20):
+            async for table in house.engine.leases.watch("queue"):
+                heard.append(table.unwritable)
+                if words in table.unwritable and bool(words) == bool(table.unwritable):
+                    return table.unwritable
+    except TimeoutError:
+        pytest.fail(f"heard {heard}, not {words!r}")
     raise AssertionError
 
 

@@ -1,0 +1,53 @@
+"""What is said of failures, and which of them pass."""
+
+from __future__ import annotations
+
+import asyncpg
+import pytest
+
+from services.store.providers import postgres_session as session
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [
+        asyncpg.AdminShutdownError("terminating connection due to administrator command"),
+        asyncpg.CannotConnectNowError("the database system is starting up"),
+        asyncpg.ConnectionDoesNotExistError("connection was closed in the middle of operation"),
+        asyncpg.TooManyConnectionsError("sorry, too many clients already"),
+        asyncpg.DiskFullError("could not extend file"),
+        asyncpg.ReadOnlySQLTransactionError("cannot execute UPDATE in a read-only transaction"),
+        asyncpg.InterfaceError("connection is closed"),
+        asyncpg.InternalClientError("cannot switch to state 12; another operation (2) is in progress"),
+        asyncpg.exceptions.TargetServerAttributeNotMatched("None of the hosts match"),
+        ConnectionResetError(104, "Connection reset by peer"),
+        TimeoutError(),
+    ],
+    ids=lambda failure: type(failure).__name__,
+)
+def test_what_passes(failure: Exception) -> None:
+    """Another session may do it later; until then the database is away, for a reason in plain words."""
+    assert session.lost(failure)
+    assert "state 12" not in session.reason(failure)
+    assert session.reason(failure)
+
+
+@pytest.mark.parametrize("failure", [asyncpg.UndefinedTableError("no such table"), ValueError("x"), KeyError("x")])
+def test_what_does_not(failure: Exception) -> None:
+    """What is wrong here is not waited for."""
+    assert not session.lost(failure)
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("postgresql://me:secret@db:5432/x?sslmode=require&password=secret", "postgresql://me@db:5432/x"),
+        ("postgres://db,other:5433/x", "postgresql://db,other:5433/x"),
+        ("postgresql:///x?host=/run/postgresql", "postgresql:///x"),
+        ("postgresql://me:se@cret@db/x", "postgresql://me@db/x"),
+        ("postgresql://[::1/x", "postgresql://…"),
+    ],
+)
+def test_what_is_shown_of_a_url(url: str, shown: str) -> None:
+    """Where the database is, and nothing that is secret."""
+    assert session.shown(url) == shown
