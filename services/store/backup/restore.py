@@ -81,7 +81,8 @@ class Restore:
 
     def _verified(self) -> Manifest:
         if not self._files:
-            raise PreconditionFailed("this store provider keeps nothing in a folder: set HOPLINE_STORE_PROVIDER=sqlite")
+            text = "set HOPLINE_STORE_PROVIDER=sqlite, and no HOPLINE_STORE_URL"
+            raise PreconditionFailed(f"this store provider keeps nothing in a folder: {text}")
         manifest = verify(self._file)
         if manifest.time_ms > self._now_ms + _CLOCKS_APART_MS:
             # By how old it is it is known how much can have been given since.

@@ -114,6 +114,13 @@ def lost(failure: BaseException) -> bool:
     return isinstance(failure, (OSError, asyncpg.InterfaceError, asyncpg.InternalClientError))
 
 
+def gone(failure: BaseException) -> bool:
+    """Whether nobody is there, or will be in a moment; else the server is, and does not do what it is asked to."""
+    if isinstance(failure, asyncpg.PostgresError):
+        return str(failure.sqlstate or "").startswith(_PASSING[:2])
+    return lost(failure)
+
+
 def starting(failure: BaseException) -> bool:
     """Whether the server is there, and says that it serves soon."""
     return isinstance(failure, asyncpg.CannotConnectNowError)

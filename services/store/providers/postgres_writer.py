@@ -225,7 +225,7 @@ class Writer:
 
     def _say(self, failure: Exception) -> None:
         self._away_since = self._away_since or epoch_ms()
-        why, what = session.reason(failure), "is away" if session.lost(failure) else "refuses"
+        why, what = session.reason(failure), "is away" if session.gone(failure) else "refuses"
         first = not self._trouble
         self._trouble = f"{self._shown} {what} since {utc(self._away_since)}: {why}"
         if first:

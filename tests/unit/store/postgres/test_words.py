@@ -32,6 +32,13 @@ def test_what_passes(failure: Exception) -> None:
     assert session.reason(failure)
 
 
+def test_who_is_away() -> None:
+    """A server that answers that it cannot is not said to be away."""
+    assert session.gone(asyncpg.AdminShutdownError("bye"))
+    assert session.gone(ConnectionResetError())
+    assert not session.gone(asyncpg.DiskFullError("could not extend file"))
+
+
 @pytest.mark.parametrize("failure", [asyncpg.UndefinedTableError("no such table"), ValueError("x"), KeyError("x")])
 def test_what_does_not(failure: Exception) -> None:
     """What is wrong here is not waited for."""
