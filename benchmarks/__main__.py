@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 
 from benchmarks.brokers.existing import Existing
-from benchmarks.brokers.hopline import Hopline
+from benchmarks.brokers.hopline import Hopline, StoreName
 from benchmarks.brokers.rabbitmq import RabbitMQ
 from benchmarks.failure import BenchmarkError
 from benchmarks.plot import draw
@@ -49,6 +49,9 @@ def main(
     rounds: Annotated[int, typer.Option(min=1, max=50, help="How often the brokers take turns.")] = 3,
     only: Annotated[BrokerName | None, typer.Option(help="One broker instead of both in turns.")] = None,
     address: Annotated[str, typer.Option(help="With --only: a broker that runs already, 127.0.0.1:5672.")] = "",
+    store: Annotated[
+        list[StoreName] | None, typer.Option(help="What Hopline keeps things in; again for one beside the other.")
+    ] = None,
     rate: Annotated[float, typer.Option(min=0, help="Messages/s for latency; 0: half of the peer's rate.")] = 0,
     plot: Annotated[Path | None, typer.Option(help="Draw the result to this file (svg, png).")] = None,
 ) -> None:
@@ -57,7 +60,7 @@ def main(
     session, scaling = Session(seconds, rate), Session(seconds)
     try:
         scenarios = _scenarios(scenario or list(SCENARIOS))
-        brokers = _brokers(only, address)
+        brokers = _brokers(only, address, store or [StoreName.sqlite])
         stacks = _stacks(brokers) if SPREAD in scenarios else []
         session.run(brokers, [name for name in scenarios if name != SPREAD], rounds, console)
         scaling.run(stacks, [SPREAD], rounds, console)
@@ -79,13 +82,17 @@ def _scenarios(wanted: Sequence[str]) -> list[str]:
     return [name for name in SCENARIOS if name in wanted]
 
 
-def _brokers(only: BrokerName | None, address: str) -> list[Broker]:
+def _brokers(only: BrokerName | None, address: str, stores: Sequence[StoreName]) -> list[Broker]:
     if address:
         if only is None:
             raise BenchmarkError("--address needs --only: the name under which it is shown")
         return [Existing(only.value, address)]
-    every: list[Broker] = [Hopline(), RabbitMQ(), Hopline(ledger=False)]
-    chosen = [broker for broker in every if only in {None, broker.name}]
+    every: dict[BrokerName, list[Broker]] = {
+        BrokerName.hopline: [Hopline(store=store) for store in stores],
+        BrokerName.rabbitmq: [RabbitMQ()],
+        BrokerName.no_ledger: [Hopline(ledger=False, store=store) for store in stores],
+    }
+    chosen = [broker for name, brokers in every.items() if only in {None, name} for broker in brokers]
     present = [broker for broker in chosen if not _skipped(broker)]
     if not present:
         raise BenchmarkError("no broker to measure")

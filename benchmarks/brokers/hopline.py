@@ -5,22 +5,38 @@ from __future__ import annotations
 import sys
 import urllib.error
 import urllib.request
+from enum import StrEnum
 from pathlib import Path
 
+from benchmarks.brokers.postgres import Cluster, binaries
 from benchmarks.brokers.processes import LOOPBACK, ProcessGroup, descendants, free_port
 from benchmarks.wire import Address
 
 RECORDED = frozenset({"transient", "acked", "ids", "persistence", "keys", "keys-100"})
 
 
+class StoreName(StrEnum):
+    """What Hopline keeps things in."""
+
+    sqlite = "sqlite"
+    postgres = "postgres"
+
+
 class Hopline:
     """Five services and their supervisor, with durable data in the given folder.
 
     Messages are on record or not; there are as many queue processes as by default, or so many. Port 0 is a free one.
+    The store is a file in the folder, or a database of a PostgreSQL that is started beside it.
     """
 
-    def __init__(self, *, ledger: bool = True, queue_processes: int = 0, port: int = 0) -> None:
+    def __init__(
+        self, *, ledger: bool = True, queue_processes: int = 0, port: int = 0, store: StoreName = StoreName.sqlite
+    ) -> None:
         self.name = "hopline" if ledger else "no ledger"
+        if store is not StoreName.sqlite:
+            self.name += f" on {store}"
+        self._store = store
+        self._cluster: Cluster | None = None
         # Enough to see what the record costs.
         self.measures: frozenset[str] | None = None if ledger else RECORDED
         self._settings = {"HOPLINE_LEDGER": str(ledger)}
@@ -32,6 +48,8 @@ class Hopline:
         self._group: ProcessGroup | None = None
 
     def missing(self) -> str | None:
+        if self._store is StoreName.postgres and binaries() is None:
+            return "postgresql is not installed (Debian: apt install postgresql)"
         return None if self._command.exists() else f"{self._command} is not installed"
 
     def start(self, folder: Path) -> Address:
@@ -44,18 +62,33 @@ class Hopline:
             "HOPLINE_DATA": str(folder / "data"),
             "HOPLINE_LOG_LEVEL": "warning",
             **self._settings,
+            **self._store_settings(folder),
         }
         self._group = ProcessGroup([str(self._command), "up"], environment, folder / "hopline.log")
         self._group.wait_until(lambda: _healthy(http_port))
         return Address(LOOPBACK, amqp_port)
 
+    def _store_settings(self, folder: Path) -> dict[str, str]:
+        if self._store is StoreName.sqlite:
+            return {}
+        # On the same disk; not in the folder, which is ours alone, and the server another user's.
+        self._cluster = Cluster(folder.parent)
+        self._cluster.start()
+        return {"HOPLINE_STORE_URL": self._cluster.new_database()}
+
     def stop(self) -> None:
         if self._group:
             self._group.stop()
             self._group = None
+        if self._cluster:
+            self._cluster.end()
+            self._cluster = None
 
     def processes(self) -> list[int]:
-        return descendants(self._group.pid) if self._group else []
+        roots = [self._group.pid] if self._group else []
+        if self._cluster:
+            roots.append(self._cluster.server())
+        return [pid for root in roots for pid in descendants(root)]
 
 
 def _healthy(port: int) -> bool:
