@@ -14,7 +14,7 @@ from benchmarks.brokers.processes import LOOPBACK, free_port
 from benchmarks.failure import BenchmarkError
 
 _USER = "postgres"  # a server does not run as root
-_ADMIN = "hopline"
+ADMIN = "hopline"
 _CONFIGURATION = f"listen_addresses = '{LOOPBACK}'\nunix_socket_directories = ''\nlog_min_messages = warning\n"
 _SECONDS = 60.0
 
@@ -42,8 +42,12 @@ class Cluster:
         if os.getuid() == 0:
             entry = pwd.getpwnam(_USER)
             os.chown(self.folder, entry.pw_uid, entry.pw_gid)
-        self.run("initdb", "--username", _ADMIN, "--auth", "trust", "--no-sync", "--encoding", "UTF8", "-D", self.data)
-        (self.data / "postgresql.auto.conf").write_text(_CONFIGURATION + configuration)
+        self.make(_CONFIGURATION + configuration)
+
+    def make(self, configuration: str) -> None:
+        """Puts data into its folder."""
+        self.run("initdb", "--username", ADMIN, "--auth", "trust", "--no-sync", "--encoding", "UTF8", "-D", self.data)
+        (self.data / "postgresql.auto.conf").write_text(configuration)
 
     def start(self) -> None:
         """Returns when it takes connections."""
@@ -67,7 +71,7 @@ class Cluster:
 
     def url(self, database: str) -> str:
         """Of a database there."""
-        return f"postgresql://{_ADMIN}@{LOOPBACK}:{self.port}/{database}?sslmode=disable"
+        return f"postgresql://{ADMIN}@{LOOPBACK}:{self.port}/{database}?sslmode=disable"
 
     def sql(self, statement: str, database: str = "postgres") -> str:
         """What a statement of an administrator gives."""

@@ -23,9 +23,9 @@ shared_buffers = 32MB
 
 
 @contextmanager
-def cluster() -> Iterator[Cluster]:
-    """One that runs, until it is not wanted any more."""
-    made = Cluster()
+def cluster(of: Cluster | None = None) -> Iterator[Cluster]:
+    """One that runs, until it is not wanted any more; a standby, if it is of another."""
+    made = Standby(of) if of else Cluster()
     try:
         made.start()
         yield made
@@ -79,3 +79,20 @@ class Cluster(postgres.Cluster):
         shown = self.folder / "root.crt"
         shown.write_bytes(certificate.read_bytes())
         return shown
+
+
+class Standby(Cluster):
+    """One that follows a primary, until it is promoted."""
+
+    def __init__(self, primary: Cluster) -> None:
+        self._primary = primary
+        super().__init__()
+
+    def make(self, configuration: str) -> None:
+        """With the configuration of the primary."""
+        way = ("-h", "127.0.0.1", "-p", self._primary.port, "-U", postgres.ADMIN)
+        self.run("pg_basebackup", *way, "-D", self.data, "-R", "-X", "stream", "-c", "fast", "--no-sync")
+
+    def promote(self) -> None:
+        """Returns when it takes writes."""
+        self.run("pg_ctl", "promote", "--wait", "-D", self.data, "-s")

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from services.rpc.store_pb2 import JournalAck
 from services.store.providers.postgres import PostgresProvider
 from tests.support.postgres import Cluster, cluster
+from tests.support.publisher import Publisher
 from tests.support.store_house import House, enqueue
 
 
@@ -30,35 +30,6 @@ async def house(own: Cluster, tmp_path: Path) -> AsyncIterator[House]:
     await house.start()
     yield house
     await house.stop()
-
-
-class Publisher:
-    """Frame after frame, a few under way at a time."""
-
-    def __init__(self, house: House) -> None:
-        self.sent: list[asyncio.Future[JournalAck]] = []
-        self._house = house
-        self._task = asyncio.ensure_future(self._run())
-
-    async def _run(self) -> None:
-        while True:
-            if sum(not done.done() for done in self.sent) < 5:
-                self.sent.append(self._house.append(enqueue((len(self.sent) + 1) * 10, 2)))
-            await asyncio.sleep(0.001)
-
-    def confirmed(self) -> int:
-        return sum(done.done() for done in self.sent)
-
-    async def more(self, count: int) -> None:
-        """Returns when so many more are confirmed."""
-        wanted = self.confirmed() + count
-        async with asyncio.timeout(30):
-            while self.confirmed() < wanted:
-                await asyncio.sleep(0.01)
-
-    async def stop(self) -> None:
-        self._task.cancel()
-        await asyncio.wait_for(asyncio.gather(*self.sent), 10)
 
 
 async def told(house: House, words: str) -> str:
@@ -91,10 +62,9 @@ async def test_stopped_under_commits(own: Cluster, house: House, mode: str) -> N
     assert not await told(house, "")
     await publisher.more(50)
     await publisher.stop()
-    expected = {(number + 1) * 10: [0, 1] for number in range(len(publisher.sent))}
-    assert await house.alive() == expected
+    assert await house.alive() == publisher.expected()
     await house.restart()
-    assert await house.alive() == expected
+    assert await house.alive() == publisher.expected()
 
 
 async def test_sessions_are_killed_under_commits(own: Cluster, house: House) -> None:
@@ -106,7 +76,7 @@ async def test_sessions_are_killed_under_commits(own: Cluster, house: House) -> 
         await asyncio.to_thread(own.wait)
     await publisher.more(30)
     await publisher.stop()
-    assert await house.alive() == {(number + 1) * 10: [0, 1] for number in range(len(publisher.sent))}
+    assert await house.alive() == publisher.expected()
 
 
 async def test_nobody_commits(own: Cluster, house: House) -> None:

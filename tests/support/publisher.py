@@ -1,0 +1,48 @@
+"""Frames for a store's journal, one after the other, and what has become of them."""
+
+from __future__ import annotations
+
+import asyncio
+
+from services.rpc.store_pb2 import JournalAck
+from tests.support.store_house import House, enqueue
+
+_AT_ONCE = 5
+
+
+class Publisher:
+    """A few frames under way at a time, from when it is made, to partition 1."""
+
+    def __init__(self, house: House) -> None:
+        self.sent: list[asyncio.Future[JournalAck]] = []
+        self._house = house
+        self._task = asyncio.ensure_future(self._run())
+
+    async def _run(self) -> None:
+        while True:
+            if sum(not done.done() for done in self.sent) < _AT_ONCE:
+                self.sent.append(self._house.append(enqueue((len(self.sent) + 1) * 10, 2)))
+            await asyncio.sleep(0.001)
+
+    def confirmed(self) -> int:
+        return sum(done.done() for done in self.sent)
+
+    def expected(self) -> dict[int, list[int]]:
+        """What is alive when all of it is there, once: as House says it."""
+        return {(number + 1) * 10: [0, 1] for number in range(len(self.sent))}
+
+    async def more(self, count: int) -> None:
+        """Returns when so many more are confirmed."""
+        wanted = self.confirmed() + count
+        async with asyncio.timeout(30):
+            while self.confirmed() < wanted:
+                await asyncio.sleep(0.01)
+
+    async def stop(self) -> None:
+        """Returns when all are confirmed."""
+        self._task.cancel()
+        await asyncio.wait_for(asyncio.gather(*self.sent), 10)
+
+    def abandon(self) -> None:
+        """Waits for nothing."""
+        self._task.cancel()
