@@ -88,9 +88,13 @@ class Writer:
     async def open(self, connection: Connection) -> None:
         """Becomes the writer by this connection; raises InternalError while another process is."""
         await connection.execute("SELECT pg_advisory_lock_shared($1)", self._owner)
-        deadline = monotonic() + _PREDECESSOR_SECONDS
+        began = monotonic()
+        told = False
         while not (row := await self._take_over(connection)):
-            if monotonic() > deadline:
+            if not told and monotonic() > began + _LOOK_SECONDS:
+                log.warning("waits for another store process to end", reason=await self._other(connection))
+                told = True
+            if monotonic() > began + _PREDECESSOR_SECONDS:
                 raise InternalError(await self._other(connection))
             await asyncio.sleep(_POLL_SECONDS)
         self._epoch, self._written = row
