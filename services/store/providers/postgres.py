@@ -61,7 +61,7 @@ class PostgresProvider:
         self.folder = folder
         self._url = url
         self._writer = Writer(url)
-        self._reader = Reader(url)
+        self._reader = Reader(url, lambda: self._writer.epoch)
 
     async def open(self, *, patient: bool = True) -> None:
         """Waits for a server that starts, if `patient`. One that is not there, or not right, is named at once."""
@@ -170,7 +170,7 @@ class PostgresProvider:
     async def snapshot(self) -> AsyncGenerator[Changes, None]:
         """What it reads keeps the database from cleaning up until it ends."""
         with session.usable(self._url):
-            async with aclosing(snapshot(self._url)) as pieces:
+            async with aclosing(snapshot(self._url, self._writer.epoch)) as pieces:
                 async for changes in pieces:
                     yield changes
 

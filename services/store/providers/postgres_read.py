@@ -58,11 +58,30 @@ _SHARING = """
 log = structlog.get_logger()
 
 
-class Reader:
-    """A session that reads, one thing after the other."""
+async def connect(url: str, epoch: int) -> Connection:
+    """A session where the writer of `epoch` writes."""
+    connection = await session.connect(url)
+    try:
+        found: int = await within(_ANSWER_SECONDS, connection, connection.fetchval("SELECT epoch FROM store"))
+    except BaseException:
+        connection.terminate()
+        raise
+    if found < epoch:
+        connection.terminate()
+        raise ConnectionError("it is a primary no more: it knows nothing of its writer")
+    return connection
 
-    def __init__(self, url: str) -> None:
+
+class Reader:
+    """A session that reads, one thing after the other, and all that was committed before."""
+
+    def __init__(self, url: str, epoch: Callable[[], int]) -> None:
+        """`epoch` is the writer's: where that is not known, or a session is of an older one, a standby may have taken
+        over, of which a former primary knows nothing.
+        """
         self._url = url
+        self._epoch = epoch
+        self._of = 0  # the epoch that the session was made in
         self._connection: Connection | None = None
         self._turn = asyncio.Lock()
 
@@ -86,8 +105,12 @@ class Reader:
             await asyncio.sleep(_RETRY_SECONDS)
 
     async def _try(self, read: Callable[[Connection], Awaitable[T]]) -> T:
+        if self._connection is not None and self._of != self._epoch():
+            self._connection.terminate()
         if self._connection is None or self._connection.is_closed():
-            self._connection = await session.connect(self._url)
+            epoch = self._epoch()
+            self._connection = await connect(self._url, epoch)
+            self._of = epoch
         return await within(_ANSWER_SECONDS, self._connection, read(self._connection))
 
     async def close(self) -> None:

@@ -7,7 +7,7 @@ from contextlib import aclosing
 from typing import Any
 
 from services.store.provider import Changes
-from services.store.providers import postgres_read, postgres_session
+from services.store.providers import postgres_read
 from services.store.providers.postgres_read import CHUNK_BYTES, CHUNK_ROWS
 from services.store.providers.postgres_session import Connection
 from services.store.providers.postgres_write import unsigned
@@ -43,9 +43,11 @@ _DECODED = {
 }
 
 
-async def snapshot(url: str) -> AsyncGenerator[Changes, None]:
-    """The pieces, by a connection of its own. The moment is when the first is asked for."""
-    connection = await postgres_session.connect(url)
+async def snapshot(url: str, epoch: int) -> AsyncGenerator[Changes, None]:
+    """The pieces, by a connection of its own, where the writer of `epoch` writes. The moment is when the first is asked
+    for.
+    """
+    connection = await postgres_read.connect(url, epoch)
     try:
         async with connection.transaction(isolation="repeatable_read", readonly=True):
             counters = dict(await connection.fetch("SELECT name, value FROM counter"))

@@ -66,7 +66,7 @@ class Writer:
         self._owner = secrets.randbits(62)
         self._connection: Connection | None = None
         self._turn = asyncio.Lock()
-        self._epoch = 0
+        self.epoch = 0
         self._written = 0  # number of the last group that is known to be there
         self._number = 0  # of the last that was sent
         self._sent: Changes | None = None  # it, while nothing is known of its fate
@@ -97,7 +97,7 @@ class Writer:
             if monotonic() > began + _PREDECESSOR_SECONDS:
                 raise InternalError(await self._other(connection))
             await asyncio.sleep(_POLL_SECONDS)
-        self._epoch, self._written = row
+        self.epoch, self._written = row
         self._number = self._written
         self._connection = connection
         self._tasks.start(self._keep(), "database")
@@ -132,7 +132,7 @@ class Writer:
                 self._sent = None
                 return
             self._sent, self._number = changes, self._written + 1
-            fence = (self._epoch, self._number, changes.at)
+            fence = (self.epoch, self._number, changes.at)
             seconds = _ANSWER_SECONDS + weight(changes) / _BYTES_PER_SECOND
             await self._ask(seconds, connection, connection.execute(WRITE, *fence, *arguments(changes)))
             self._sent, self._written = None, self._number
@@ -145,7 +145,7 @@ class Writer:
 
     async def _fenced(self, connection: Connection, statements: tuple[tuple[str, int], ...]) -> None:
         async with connection.transaction():
-            if not await connection.fetchval("SELECT true FROM store WHERE epoch = $1 FOR UPDATE", self._epoch):
+            if not await connection.fetchval("SELECT true FROM store WHERE epoch = $1 FOR UPDATE", self.epoch):
                 raise Away("it has another writer")
             for sql, argument in statements:
                 await connection.execute(sql, argument)
@@ -210,7 +210,7 @@ class Writer:
                 f"{self._shown} has lost what it had confirmed: its last group is {written}, and {self._written} was "
                 "written; has a standby taken over that did not have all of it?"
             )
-        self._epoch, self._written = epoch, written
+        self.epoch, self._written = epoch, written
 
     def _end(self, why: str) -> None:
         self._ended = InternalError(why)
@@ -259,7 +259,7 @@ class Writer:
             await self._ask(_ANSWER_SECONDS, connection, self._look(connection))
 
     async def _look(self, connection: Connection) -> None:
-        if await connection.fetchval("SELECT epoch FROM store") != self._epoch:
+        if await connection.fetchval("SELECT epoch FROM store") != self.epoch:
             raise Away("it has another writer")
 
 

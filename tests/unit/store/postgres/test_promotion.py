@@ -79,6 +79,23 @@ async def test_while_a_synchronous_standby_is_away(
     assert await house.alive() == publisher.expected()
 
 
+async def test_a_former_primary_that_answers(primary: Cluster, standby: Standby, house: House) -> None:
+    """Sessions that it still has read nothing from it: what was committed to the new one is not there."""
+    await asyncio.to_thread(synchronous, primary)
+    publisher = Publisher(house)
+    await publisher.more(20)
+    await house.alive()
+    await asyncio.to_thread(standby.promote)
+    primary.sql("ALTER SYSTEM SET default_transaction_read_only = on")
+    primary.sql("SELECT pg_reload_conf()")
+    house.provider._writer._connection.terminate()
+    await publisher.more(20)
+    await publisher.stop()
+    assert await house.alive() == publisher.expected()
+    pieces = [sorted(changes.entries) async for changes in house.provider.snapshot()]
+    assert sorted(number for piece in pieces for number in piece) == sorted(publisher.expected())
+
+
 async def test_a_standby_that_did_not_have_all_of_it(primary: Cluster, standby: Standby, house: House) -> None:
     """What was confirmed and is not there is said, and the process ends: it knows of more than there is."""
     publisher = Publisher(house)
