@@ -27,9 +27,8 @@ def postgres() -> Iterator[Cluster]:
         yield running
 
 
-def _in_databases(postgres: Cluster) -> Callable[[Path], Provider]:
+def _in_databases(postgres: Cluster, urls: dict[Path, str]) -> Callable[[Path], Provider]:
     """A database for each folder."""
-    urls: dict[Path, str] = {}
 
     def create(folder: Path) -> Provider:
         url = urls[folder] = urls.get(folder) or postgres.new_database()
@@ -41,11 +40,14 @@ def _in_databases(postgres: Cluster) -> Callable[[Path], Provider]:
 
 @pytest.fixture(params=_PROVIDERS)
 async def house(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[House]:
+    urls: dict[Path, str] = {}
     if request.param == "postgres":
-        create = _in_databases(request.getfixturevalue("postgres"))
+        create = _in_databases(request.getfixturevalue("postgres"), urls)
         house = House(request.param, tmp_path, create, lasting=True)
     else:
         house = House(request.param, tmp_path, _simulated if request.param == "simulated" else None)
     await house.start()
     yield house
     await house.stop()
+    for url in urls.values():
+        request.getfixturevalue("postgres").give_back(url)
