@@ -117,11 +117,17 @@ class Claims:
                 back.append(uid)
         return back
 
-    def release(self, holder: object) -> None:
-        """What `holder` had is anybody's, when it comes."""
+    def release(self, holder: object) -> list[int]:
+        """What `holder` had is anybody's, when it comes; gives what it has that is here."""
         for uid, claim in list(self._waiting.items()):
             if claim.link is holder and claim.outcome is None:
                 self._give_up(uid, claim)
+        return self.held_by(holder, self._unsettled)
+
+    def held_by(self, holder: object, uids: Iterable[int]) -> list[int]:
+        """Those of some messages that `holder` has unsettled."""
+        get = self._unsettled.get
+        return [uid for uid in uids if (entry := get(uid)) is not None and entry.holder is holder]
 
     def _give_up(self, uid: int, claim: _Claim) -> None:
         claim.link = None

@@ -26,6 +26,7 @@ from services.queue.newcomer import newcomer
 from services.queue.outbox import Outbox
 from services.queue.partition import Awaited, Partition, State
 from services.queue.queue_type import Queue
+from services.queue.releasing import release_held_by
 from services.queue.ticket import Receipt
 from services.queue.times import put_right
 from services.queue.told import Told
@@ -180,7 +181,7 @@ class Link(Holder):
             if present is not None and not len(present.consumers):
                 self._host.delete_soon(queue.options.queue_id)
         touched = list(self._touched)
-        for_each("giving deliveries back", touched, lambda queue: queue.release_held_by(self, now))
+        for_each("giving deliveries back", touched, lambda queue: release_held_by(self._host, queue, self))
         for_each("serving those that are left", touched, lambda queue: queue.dispatch(now))
         self._touched.clear()
         self._host.check_memory()
@@ -258,7 +259,7 @@ class Link(Holder):
         former = self._host.registry.partitions[queue.options.partition].formers.get(self.origin)
         for holder in (former, self._host.departed.get(self.origin)):
             if holder:
-                queue.release_held_by(holder, now)
+                release_held_by(self._host, queue, holder)
         queue.dispatch(now)
 
     def _attach(self, attach: pb.AttachConsumer, now: int) -> Queue | None:

@@ -22,7 +22,7 @@ from services.rpc.queue_pb2 import Outcome, Reason
 
 Refused = tuple[int, int, "Reason.ValueType"]  # index of the first message within the run, count, why
 
-AT_ONCE: Final = 10_000  # messages that one turn drops: more would keep everybody else waiting, and the lease too
+AT_ONCE: Final = 10_000  # messages that one turn drops or puts back: more would keep all else waiting, leases too
 
 
 class Queue(Protocol):
@@ -88,10 +88,16 @@ class Queue(Protocol):
         """Delivers what can be; nothing while it `lags`."""
 
     def lags(self, now: int) -> bool:
-        """Whether more is past its time than goes in one turn: what is behind it waits for the clock."""
+        """Whether more has to go, or to come back, than does in one turn: what is behind it waits for that."""
 
-    def release_held_by(self, holder: object, now: int) -> None:
-        """Gives everything that `holder` has unsettled back to its place, as redelivered."""
+    def release_held_by(self, holder: object, now: int) -> list[int]:
+        """Gives everything that `holder` has unsettled back to its place, as redelivered.
+
+        More than goes in one turn is given to the caller, for `release`: nothing is delivered before the last of it.
+        """
+
+    def release(self, uids: Sequence[int], holder: object, now: int, *, last: bool) -> None:
+        """Gives back what `holder` has of these yet; `last`: there is no more."""
 
     # -------------------------------------------------------------- transactions
 

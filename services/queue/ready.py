@@ -7,6 +7,7 @@ from typing import Protocol
 
 from services.queue.entry import Entry
 from services.queue.options import QueueOptions
+from services.queue.queue_type import AT_ONCE
 
 
 class Ready(Protocol):
@@ -33,6 +34,15 @@ class Ready(Protocol):
     def clear(self) -> list[Entry]: ...
 
     def view(self, seen: int) -> Iterator[Entry]: ...
+
+
+def overdue(ready: Ready, now: int) -> list[Entry]:
+    """Takes from the front what is past its time, as much as goes in one turn."""
+    taken: list[Entry] = []
+    while len(taken) < AT_ONCE and (head := ready.peek()) is not None and 0 < head.expires <= now:
+        ready.pop()
+        taken.append(head)
+    return taken
 
 
 def too_much(ready: Ready, options: QueueOptions) -> list[Entry]:

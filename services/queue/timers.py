@@ -10,12 +10,12 @@ from functools import partial
 from services.common.containment import contained, for_each
 from services.common.ledger.place import Place
 from services.common.ledger.stages import QUEUE_DELETED
-from services.queue.entry import Entry, Former
+from services.queue.entry import Entry
 from services.queue.host import Host
 from services.queue.message import NOBODYS
 from services.queue.partition import Partition, State
-from services.queue.queue_type import Queue
 from services.queue.record import uids_of
+from services.queue.releasing import release_held_by
 from services.rpc.ledger_pb2 import DROPPED
 
 _TICK = 0.05  # at least, between two looks
@@ -86,7 +86,7 @@ class Timers:
         # One that fails would do so at every tick: it is left alone until it expects something again.
         for_each("what a queue does by the clock", list(timed), check, lambda queue_id, _: timed.discard(queue_id))
         if 0 < partition.claimable_until <= now:
-            _release_unclaimed(partition, now)
+            self._release_unclaimed(partition)
 
     def _check(self, partition: Partition, queue_id: int, now: int) -> None:
         queue = partition.queues.get(queue_id)
@@ -98,6 +98,13 @@ class Timers:
             self._lag |= queue.lags(now)
             if queue.use.expired(now) or queue.use.deserted(now):
                 self._host.delete_soon(queue_id)
+
+    def _release_unclaimed(self, partition: Partition) -> None:
+        """The gateways that had these from the former owner did not come back."""
+        formers, partition.formers, partition.claimable_until = partition.formers, {}, 0
+        for former in formers.values():
+            release = partial(release_held_by, self._host, holder=former)
+            for_each("giving what nobody claimed to others", partition.queues.values(), release)
 
     def _drop_orphans(self, partition: Partition) -> None:
         """Entries of queues that were deleted while nobody owned their partition; not of one that cannot be served."""
@@ -112,15 +119,3 @@ def _tell_orphaned(partition: Partition, entries: list[Entry]) -> None:
     if partition.context.recorder.on and entries:
         place = Place(entries[0].message.facts.virtual_host, partition=partition.number, epoch=partition.epoch)
         partition.context.recorder.record(DROPPED, place, uids_of(entries), reason=QUEUE_DELETED)
-
-
-def _release_unclaimed(partition: Partition, now: int) -> None:
-    """The gateways that had these from the former owner did not come back."""
-    formers, partition.formers, partition.claimable_until = partition.formers, {}, 0
-    for former in formers.values():
-        release = partial(_release, former, now=now)
-        for_each("giving what nobody claimed to others", partition.queues.values(), release)
-
-
-def _release(former: Former, queue: Queue, now: int) -> None:
-    queue.release_held_by(former, now)

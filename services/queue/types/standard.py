@@ -16,7 +16,7 @@ from services.queue.message import Holding
 from services.queue.options import QueueOptions
 from services.queue.overflow import OverflowPolicy
 from services.queue.queue_type import AT_ONCE, Refused
-from services.queue.ready import Ready, too_much
+from services.queue.ready import Ready, overdue, too_much
 from services.queue.record import uids_of
 from services.queue.single_active import SingleActive
 from services.queue.use import Use
@@ -41,6 +41,7 @@ class StandardQueue:
         self._claims = Claims(self._ready, self._unsettled, self.record, context)
         self._may_expire = False
         self._behind = False  # with what is past its time: more than a turn's work, and the clock does the rest
+        self._returning = 0  # holders of so much that it comes back in turns: what is behind it waits for all of it
         self.use = Use(options, self.consumers, now)
         self._reserved = [0, 0]  # messages and bytes that transactions will bring
         if options.unused_ms is not None:
@@ -64,7 +65,7 @@ class StandardQueue:
             self._expects_expiry()
         if self._claims and self._claims.among(arrival.uids, now):
             return self._publish_claimed(arrival, now)
-        done = 0 if self._ready.count else self._dispatcher.direct(arrival)
+        done = 0 if self._ready.count or self._returning else self._dispatcher.direct(arrival)
         if done == len(arrival):
             return []
         if arrival.immediate:
@@ -89,9 +90,7 @@ class StandardQueue:
 
     def _immediate(self, arrival: Arrival, first: int, now: int) -> list[Refused]:
         """In no list but for the moment until a consumer has it."""
-        end = first
-        if not self._ready.count and self._serves:
-            end = min(len(arrival), first + self.consumers.capacity())
+        end = min(len(arrival), first + self.consumers.capacity()) if not self._ready.count and self._serves else first
         if end > first:
             self._append(arrival, first, end)
             self.dispatch(now)
@@ -132,7 +131,7 @@ class StandardQueue:
     @property
     def _serves(self) -> bool:
         """Whether something that is ready would leave at once."""
-        return not self._behind and bool(self.consumers.ring)
+        return not self._behind and not self._returning and bool(self.consumers.ring)
 
     def _append(self, arrival: Arrival, first: int, end: int) -> None:
         if self.record.on:
@@ -205,8 +204,7 @@ class StandardQueue:
         limit = self.options.delivery_limit
         if limit is None:
             return entries
-        spent = [entry for entry in entries if entry.attempts > limit]
-        if spent:
+        if spent := [entry for entry in entries if entry.attempts > limit]:
             self.discard(spent, DELIVERY_LIMIT, now)
         return [entry for entry in entries if entry.attempts <= limit]
 
@@ -287,7 +285,7 @@ class StandardQueue:
     def lags(self, now: int) -> bool:
         if self._may_expire and not self._behind:
             self._give_up(now)
-        return self._behind
+        return self._behind or self._returning > 0
 
     def dispatch(self, now: int) -> None:
         if self.lags(now):
@@ -296,10 +294,18 @@ class StandardQueue:
         self._dispatcher.from_list(now, expired)
         self._past(expired, now)
 
-    def release_held_by(self, holder: object, now: int) -> None:
-        self._claims.release(holder)
-        uids = [uid for uid, entry in self._unsettled.items() if entry.holder is holder]
+    def release_held_by(self, holder: object, now: int) -> list[int]:
+        uids = self._claims.release(holder)
+        if len(uids) > AT_ONCE:
+            self._returning += 1
+            return uids
         self.settle(pb.ABANDON, uids, now)
+        return []
+
+    def release(self, uids: Sequence[int], holder: object, now: int, *, last: bool) -> None:
+        self._returning -= last
+        self.settle(pb.ABANDON, self._claims.held_by(holder, uids), now)
+        self.dispatch(now)
 
     # -------------------------------------------------------------- transactions
 
@@ -366,11 +372,7 @@ class StandardQueue:
         self._give_up(now)
 
     def _give_up(self, now: int) -> None:
-        expired: list[Entry] = []
-        while len(expired) < AT_ONCE and (head := self._ready.peek()) is not None and 0 < head.expires <= now:
-            self._ready.pop()
-            expired.append(head)
-        self._past(expired, now)
+        self._past(overdue(self._ready, now), now)
 
     def _past(self, expired: list[Entry], now: int) -> None:
         if expired:

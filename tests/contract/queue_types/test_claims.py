@@ -6,6 +6,7 @@ import pytest
 
 from services.queue.entry import Entry, Holder, JournalPart, Undecided
 from services.queue.message import Message
+from services.queue.types import standard
 from services.rpc import queue_pb2 as pb
 from tests.support.messages import PROPERTIES, facts
 from tests.support.queue_machine import FakeLink, Make
@@ -69,6 +70,30 @@ def test_given_back_before_the_message(make: Make) -> None:
     machine.queue.release_held_by(gone, 0)
     machine.publish(2)
     assert machine.link.uids() == [1, 2]
+
+
+def test_given_back_in_turns(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """More than goes in one turn is at its place before anything is delivered that was behind it, or comes new."""
+    monkeypatch.setattr(standard, "AT_ONCE", 2)
+    machine, gone, back = make(), FakeLink(), FakeLink()
+    machine.consumer(link=gone, messages=5)
+    machine.publish(5)
+    machine.consumer()
+    uids = machine.queue.release_held_by(gone, 0)
+    machine.publish(1)
+    assert uids == [1, 2, 3, 4, 5]
+    machine.queue.release(uids[:2], gone, 0, last=False)
+    gone.broken = True
+    machine.queue.claim([4], back, 0)
+    machine.queue.settle(pb.ACCEPT, [3], 0)
+    machine.queue.release(uids[2:4], gone, 0, last=False)
+    assert machine.queue.lags(0)
+    assert machine.queue.get(machine.link, 0, settled=True) is None
+    assert machine.link.uids() == []
+    machine.queue.release(uids[4:], gone, 0, last=True)
+    assert machine.link.taken() == [(2, 1, True), (2, 2, True), (2, 5, True), (2, 6, False)]
+    machine.queue.release_held_by(back, 0)
+    assert machine.link.uids() == [4]
 
 
 def test_given_back_too_late(make: Make) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from services.queue import dispatch, entry_list, priority_list
+from services.queue import dispatch, entry_list, priority_list, ready
 from services.queue.types import standard
 from services.rpc import queue_pb2 as pb
 from tests.support.queue_machine import Machine, Make
@@ -13,7 +13,7 @@ from tests.support.queue_machine import Machine, Make
 @pytest.fixture
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
     """A turn gives up ten messages at most."""
-    for module in (dispatch, entry_list, priority_list, standard):
+    for module in (dispatch, entry_list, priority_list, ready, standard):
         monkeypatch.setattr(module, "AT_ONCE", 10)
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from typing import Any
 
 import pytest
 
 from services.common.errors import PreconditionFailed
 from services.common.uid import UidSource
-from services.queue import dead_letter_office, dispatch, entry_list, journal_writer, requests
+from services.queue import dead_letter_office, dispatch, entry_list, journal_writer, ready, releasing, requests
 from services.queue.context import DeadLetter, QueueContext
 from services.queue.dead_letter import rewrite
 from services.queue.entry import Entry, JournalPart
@@ -222,7 +223,7 @@ async def test_a_great_many_dead_letters(house: House, monkeypatch: pytest.Monke
 
 async def test_a_great_many_have_expired(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     """A get and a consumer have what is behind them, when they are dropped, some in each turn."""
-    for module in (dispatch, entry_list, standard):
+    for module in (dispatch, entry_list, ready, standard):
         monkeypatch.setattr(module, "AT_ONCE", 10)
     queue_id = await house.declare("q")
     link, registry = await house.link(), house.queues["queue-1"]._host.registry
@@ -246,3 +247,34 @@ async def test_a_great_many_have_expired(house: House, monkeypatch: pytest.Monke
     await link.until(lambda: len(link.bodies) == 2)
     assert link.bodies == [b"2", b"3"]
     assert (max(parts), sum(parts)) == (10, 190)
+
+
+@pytest.mark.parametrize("again", [False, True])
+async def test_a_great_many_come_back(house: House, monkeypatch: pytest.MonkeyPatch, *, again: bool) -> None:
+    """What a gateway held that is gone, or has come again without it, goes to others in order, and back in turns."""
+    for module in (releasing, standard):
+        monkeypatch.setattr(module, "AT_ONCE", 10)
+    queue_id = await house.declare("q")
+    gone, other = await house.link(tells=again), await house.link(origin=1001)
+    await gone.attach(queue_id, messages=95)
+    await gone.publish(queue_id, [b"%d" % number for number in range(95)])
+    await gone.until(lambda: len(gone.bodies) == 95)
+    queue = house.queues["queue-1"]._host.registry.queues[queue_id]
+    release, parts, turns = queue.release, list[int](), list[int]()
+
+    def noted(uids: list[int], *arguments: Any, **more: Any) -> None:
+        parts.append(len(uids))
+        asyncio.get_running_loop().call_soon(lambda: turns.append(len(parts)))
+        release(uids, *arguments, **more)
+
+    monkeypatch.setattr(queue, "release", noted)
+    await other.attach(queue_id)
+    await other.publish(queue_id, [b"95"])
+    await other.until(lambda: other.bodies == [b"95"])
+    await gone.close()
+    if again:
+        later = await house.link(tells=True)
+        await later.attach(queue_id, messages=0, again=True)
+    await other.until(lambda: len(other.bodies) == 96)
+    assert other.bodies[1:] == [b"%d" % number for number in range(95)]
+    assert (parts, turns) == ([10] * 9 + [5], list(range(1, 11)))
