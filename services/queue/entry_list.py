@@ -16,6 +16,7 @@ from services.queue.entry import ACQUIRED, AVAILABLE, GONE, Entry
 from services.queue.queue_type import AT_ONCE
 
 _SEARCH = 16  # entries that are looked at, about, to find the place of one among many
+_FEW = 64  # for each the list moves in memory: more take longer than to sort it
 
 
 def _descending(entry: Entry) -> int:
@@ -67,12 +68,12 @@ class EntryList:
         if not self._back:
             return
         back, self._back = self._back, []
-        if _SEARCH * len(back) < len(self._returned):
+        if len(back) < _FEW and _SEARCH * len(back) < len(self._returned):
             for entry in back:
                 insort(self._returned, entry, key=_descending)
         else:
             self._returned.extend(back)
-            self._returned.sort(key=_descending)
+            self._returned.sort(key=attrgetter("position"), reverse=True)
 
     def peek(self) -> Entry | None:
         """The first available entry; stays where it is."""

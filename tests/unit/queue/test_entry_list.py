@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 
 import pytest
 
@@ -66,6 +67,20 @@ def test_what_comes_back_in_any_order(entries: EntryList) -> None:
             assert entries.pop() is first
             ready.discard(first.message.uid)
     assert uids(entries.clear()) == sorted(ready)
+
+
+def test_much_comes_back_behind_more(entries: EntryList) -> None:
+    """It is sorted: the list would move in memory for each of them, which is seconds for a client's million."""
+    taken = entries.take(10, 100, 0, [])
+    entries.extend([Entry(Message(uid, facts(), b"", b"x"), uid) for uid in range(10, 200_000)], 199_990)
+    taken += entries.take(200_000, 1 << 40, 0, [])
+    entries.put_back(taken[1:190_000])
+    assert entries.pop() is taken[1]
+    entries.put_back(taken[190_000:])
+    began = time.process_time()
+    assert entries.pop() is taken[2]
+    assert time.process_time() - began < 0.3
+    assert uids(entries.clear()) == list(range(3, 200_000))
 
 
 class Watched(Entry):
