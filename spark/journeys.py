@@ -19,7 +19,10 @@ from spark.ranges import NOTHING, Bools, Ints, Measure, cut
 from spark.schema import STAGE_NAMES
 
 # What a row says: its stage, but for stages that mean two things.
-KINDS = (*(name for name in STAGE_NAMES if name != "settled"), "accepted", "rejected", "held", "successor")
+KINDS = (*(name for name in STAGE_NAMES if name != "settled"), "accepted", "rejected", "held", "successor", "let_go")
+
+# Of what was dropped, that is no end: whoever loses a partition drops what is not on disk, and it may come again.
+NO_OWNER = "no_owner"
 
 # Said of messages, in whichever queue they are; so is what gateways say of those that got into none.
 _OF_MESSAGES = ("received", "returned", "confirmed", "refused", "rolled_back")
@@ -107,21 +110,23 @@ def in_buckets(rows: DataFrame) -> DataFrame:
 
 
 def _stages(wanted: set[str]) -> list[str]:
-    of = {"accepted": "settled", "rejected": "settled", "held": "recovered"}
+    of = {"accepted": "settled", "rejected": "settled", "held": "recovered", "let_go": "dropped"}
     return sorted({of.get(name, name) for name in wanted} - {"successor"})
 
 
 def _kind() -> Column:
     special = (
-        F.when(F.col("stage") != "settled", F.lit(KINDS.index("held")))
+        F.when(F.col("stage") == "recovered", F.lit(KINDS.index("held")))
+        .when(F.col("stage") == "dropped", KINDS.index("let_go"))
         .when(F.col("outcome") == "accepted", KINDS.index("accepted"))
         .otherwise(KINDS.index("rejected"))
     )
+    told_apart = {"recovered": "held", "dropped": NO_OWNER}
     plain = (
-        (F.col("stage") == name, KINDS.index(name)) for name in STAGE_NAMES if name not in {"settled", "recovered"}
+        (F.col("stage") == name, KINDS.index(name)) for name in STAGE_NAMES if name not in {"settled", *told_apart}
     )
-    held = (F.col("stage") == "recovered") & (F.col("reason") != "held")
-    first = F.when(held, KINDS.index("recovered"))
+    recovered, dropped = ((F.col("stage") == name) & (F.col("reason") != why) for name, why in told_apart.items())
+    first = F.when(recovered, KINDS.index("recovered")).when(dropped, KINDS.index("dropped"))
     return reduce(lambda so_far, case: so_far.when(*case), plain, first).otherwise(special)
 
 

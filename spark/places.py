@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from spark.as_of import AsOf
-from spark.journeys import place
+from spark.journeys import NO_OWNER, place
 from spark.terms import Gap, Term, Told, terms, to_blame
 
 _TERMS = (
@@ -29,7 +29,7 @@ def places(stages: DataFrame) -> DataFrame:
     """
     times = F.unix_micros("time")
     told = stages.groupBy(*KEYS)
-    alone = F.col("stage").isin("expired", "dropped", "dead_lettered") & (F.col("reason") != "rejected")
+    alone = F.col("stage").isin("expired", "dropped", "dead_lettered") & ~F.col("reason").isin("rejected", NO_OWNER)
     known = told.agg(
         F.min(times).alias("first_time"),
         F.max(times).alias("last_time"),

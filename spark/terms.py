@@ -123,12 +123,14 @@ def _of_partition(
         if later:
             hiding = [gap for gap in own[epoch] if _begins_before(gap, began[later[0]])]
             # What a later owner found is on record unless it is that which is missing.
-            hiding += [gap for each in later for gap in own[each] if _begins_before(gap, began[each])]
+            found = [gap for each in later for gap in own[each] if _begins_before(gap, began[each])]
             if len(later) != current - epoch:
-                hiding += gaps.of_queues
+                found += gaps.of_queues
+            hiding += found
         last, since = _extent(hiding)
         owners = [gap for gap in hiding if gap in own[epoch]]
-        end = began[current] if later else last
+        # What the next owner did not find, nobody has sent since.
+        end = began[current if found else later[0]] if later else last
         yield Term(
             number,
             epoch,

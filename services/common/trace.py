@@ -151,6 +151,12 @@ class Trace(_Told):
     )
 
 
+def is_let_go(last: Step | Copy) -> bool:
+    """Whether its owner lost the partition, and with it what was not on disk: that is no end, for it may come again."""
+    stage = last.stage if isinstance(last, Step) else last.state
+    return (stage, last.reason) == ("dropped", "no_owner")
+
+
 def trace_ids(journey: Journey) -> list[str]:
     """Those that its messages came with, each once."""
     names = (name for message in journey.messages for name in message.names)

@@ -27,11 +27,15 @@ OF_COPIES = (
     Measure("epoch", kinds("enqueued", "recovered", "held", "delivered"), "max", "epoch"),
     Measure("first_enqueued_epoch", kinds("enqueued"), "min", "epoch"),
     Measure("last_enqueued_epoch", kinds("enqueued"), "max", "epoch"),
-    Measure("recovered_epoch", kinds("recovered", "held"), "min", "epoch"),
+    Measure("enqueued_moment", kinds("enqueued"), "max", "moment"),
+    Measure("recovered_moment", kinds("recovered", "held"), "min", "moment"),
+    Measure("let_go_epoch", kinds("let_go"), "max", "epoch"),
     Measure("delivered_moment", kinds("delivered"), "max", "moment"),
     Measure("held_moment", kinds("held"), "max", "moment"),
     Measure("returned_moment", kinds("requeued", "recovered"), "max", "moment"),
     Measure("ended_moment", _ENDED, "min", "moment"),
+    Measure("first_ended_epoch", _ENDED, "min", "epoch"),
+    Measure("last_ended_epoch", _ENDED, "max", "epoch"),
     Measure("expired_reason", kinds("expired"), "max", "reason"),
     Measure("dropped_reason", kinds("dropped"), "max", "reason"),
     Measure("dead_reason", kinds("dead_lettered"), "max", "reason"),
@@ -56,9 +60,9 @@ def _settled_and_done(segments: Columns) -> Bools:
 PLAIN = Plain(
     _settled_and_done,
     (
-        "persisted", "sent", "partition", "epoch", "first_enqueued_epoch", "last_enqueued_epoch",
-        "recovered_epoch", "delivered_moment", "held_moment", "returned_moment", "ended_moment", "last_time",
-        "message_time",
+        "persisted", "sent", "partition", "epoch", "first_enqueued_epoch", "last_enqueued_epoch", "enqueued_moment",
+        "recovered_moment", "let_go_epoch", "delivered_moment", "held_moment", "returned_moment", "ended_moment",
+        "first_ended_epoch", "last_ended_epoch", "last_time", "message_time",
     ),
 )  # fmt: skip
 
@@ -89,7 +93,7 @@ FATES = Table(
                 "reason",
                 StringType(),
                 "as in the ledger; of lost and unknown: never_routed, never_enqueued, not_recovered by the next owner, "
-                "not_heard_of since",
+                "no_owner (its owner lost the partition, and said so), not_heard_of since",
             ),
             column("duplicate", StringType(), "enqueued_twice, settled_twice, delivered_after_settled"),
             column("gap", StringType(), "of the record that is to blame: of unknown, and of lost (transient)"),

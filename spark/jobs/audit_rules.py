@@ -7,6 +7,7 @@ from functools import reduce
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
+from spark.journeys import NO_OWNER
 from spark.schema import REASONS
 
 LOST, LOST_PERSISTED, LOST_TRANSIENT = "lost", "lost (persisted)", "lost (transient)"
@@ -42,7 +43,12 @@ def reason() -> Column:
         F.lit(0),
     )
     never = F.when(F.col("copy"), "never_enqueued").otherwise("never_routed")
-    missing = F.when(_placed() & _gone(), "not_recovered").when(_placed(), "not_heard_of").otherwise(never)
+    missing = (
+        F.when(_let_go(), NO_OWNER)
+        .when(_placed() & _gone(), "not_recovered")
+        .when(_placed(), "not_heard_of")
+        .otherwise(never)
+    )
     words = F.array(*(F.lit(word) for word in REASONS))
     return F.when(F.col("fate").isin(*SUSPECT), missing).otherwise(F.get(words, code.cast("int")))
 
@@ -51,7 +57,7 @@ def gap() -> Column:
     """The gap of the record that is to blame that nothing more is known; "" where none is."""
     of_copy = F.coalesce(_first("gaps", "last_time"), _first("queue_gaps", "last_time"))
     words = F.when(F.col("copy"), of_copy).otherwise(_first("any_gaps", "message_time"))
-    blamed = (F.col("fate") == "unknown") | ((F.col("fate") == LOST_TRANSIENT) & _hidden())
+    blamed = (F.col("fate") == "unknown") | ((F.col("fate") == LOST_TRANSIENT) & _hidden() & ~_let_go())
     return F.coalesce(F.when(blamed, words), F.lit(""))
 
 
@@ -75,17 +81,18 @@ def _reasons_of_fates() -> tuple[tuple[str, Column, str], ...]:
 
 def duplicate() -> Column:
     """How the messages came twice; "" if they did not."""
-    ends = ("accepted", "expired", "dead_lettered", "dropped")
-    twice = reduce(lambda so_far, name: so_far | (F.col(name) > 1), ends, F.col("rejected") > 1)
-    accepted_and_more = _some("accepted") & (
-        F.col("rejected") + F.col("expired") + F.col("dead_lettered") + F.col("dropped") > 0
-    )
+    # Who dies before an end is on disk has told of it, and the next owner tells it again: nobody had it twice.
+    owners = F.col("last_ended_epoch") - F.col("first_ended_epoch") + 1
+    ends = ("accepted", "expired", "dropped")
+    twice = reduce(lambda so_far, name: so_far | (F.col(name) > owners), ends, F.col("rejected") > owners)
+    accepted_and_more = _some("accepted") & (F.col("rejected") + F.col("expired") + F.col("dropped") > 0)
+    went_on = (F.col("dead_lettered") > 1) | (_some("accepted") & _some("dead_lettered"))
     # What an owner lost without having confirmed it is sent to the next one, and enqueued again: under another epoch.
     epochs = F.col("last_enqueued_epoch") - F.col("first_enqueued_epoch") + 1
-    found_before = F.coalesce(F.col("last_enqueued_epoch") >= F.col("recovered_epoch"), F.lit(False))
+    found_before = F.coalesce(F.col("enqueued_moment") > F.col("recovered_moment"), F.lit(False))
     again = (F.col("enqueued") > 1) & ((F.col("enqueued") > epochs) | found_before)
     return (
-        F.when(twice | accepted_and_more, "settled_twice")
+        F.when(went_on | twice | (accepted_and_more & (owners == 1)), "settled_twice")
         .when(F.col("delivered_moment") > F.col("ended_moment"), "delivered_after_settled")
         .when(again, "enqueued_twice")
         .otherwise("")
@@ -113,7 +120,8 @@ def _fate_of_copy() -> Column:
     left_alone = _placed() & F.col("owner_ended").isNotNull()
     held = F.greatest("delivered_moment", "held_moment") > F.coalesce("returned_moment", F.lit(0))
     return (
-        ended.when(_placed() & _gone(), _fate_of_gone(on_disk, perhaps_taken))
+        ended.when(_let_go(), LOST_TRANSIENT)
+        .when(_placed() & _gone(), _fate_of_gone(on_disk, perhaps_taken))
         .when(left_alone, F.when(on_disk & ~perhaps_taken, "waiting").otherwise("unknown"))
         .when(_placed() & _hidden() & perhaps_taken, "unknown")
         .when(_placed() & held, "unsettled")
@@ -123,6 +131,11 @@ def _fate_of_copy() -> Column:
         .when(~_promised(), "not_enqueued")
         .otherwise(_missing(F.col("queue_gap") >= F.col("last_time"), F.col("last_time")))
     )
+
+
+def _let_go() -> Column:
+    """Whether the last owner that had it said that it lost it: what it did not have on disk, with the partition."""
+    return F.coalesce(F.col("let_go_epoch") >= F.col("epoch"), F.lit(False))
 
 
 def _perhaps_enqueued() -> Column:

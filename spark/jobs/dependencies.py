@@ -24,7 +24,7 @@ _OF_COPIES = (
         for name in ("routed", "enqueued", "delivered", "sent", "accepted")
     ),
     Measure("placed", kinds("enqueued", "recovered", "held")),
-    Measure("failed", kinds("rejected", "expired", "dead_lettered", "dropped")),
+    Measure("failed", kinds("rejected", "expired", "dead_lettered", "dropped", "let_go")),
     Measure("returned", kinds("requeued")),
 )
 _OF_MESSAGES = (

@@ -30,7 +30,7 @@ REASONS = {
     "requeued": ("released", "consumer_gone"),
     "expired": ("message_ttl",),
     "dead_lettered": ("rejected",),
-    "dropped": ("maxlen",),
+    "dropped": ("maxlen", "no_owner"),
     "recovered": ("journal", "held"),
 }
 STAGES = (*REASONS, "received", "routed", "enqueued", "persisted", "confirmed", "delivered", "settled", "rolled_back")
@@ -156,6 +156,44 @@ def test_grace(spark: SparkSession, tmp_path: Path) -> None:
     late = [*CONFIRMED, stage("received", 11, at=10)]
     result = audit_rows(spark, tmp_path, late, grace=30)
     assert fates(result)["/", "q", "confirmed", "in_flight", "", ""] == 10
+
+
+def test_lost_with_the_partition(spark: SparkSession, tmp_path: Path) -> None:
+    """What an owner lets go of as it loses the partition is lost, and said so; not what the next owner has."""
+    rows = [
+        *CONFIRMED,
+        stage("enqueued", 1, 10, epoch=1, partition=1),
+        stage("dropped", 1, 10, at=9, epoch=1, partition=1, reason="no_owner"),
+        stage("enqueued", 6, 10, at=5, epoch=2, partition=1, instance="queue-2"),
+        stage("settled", 9, 10, at=6, epoch=2, partition=1, instance="queue-2", outcome="accepted"),
+    ]
+    result = audit_rows(spark, tmp_path, rows)
+    assert fates(result) == {
+        ("/", "q", "confirmed", "lost (transient)", "no_owner", ""): 5,
+        ("/", "q", "confirmed", "waiting", "", ""): 3,
+        ("/", "q", "confirmed", "settled", "", ""): 2,
+    }
+    assert result.tables["verdict"][0]["lost_transient"] == 5
+
+
+def test_settled_by_two_owners(spark: SparkSession, tmp_path: Path) -> None:
+    """What is sent again to the next owner, message and acknowledgement, is one; what is delivered again is two."""
+    second = {"epoch": 2, "partition": 1, "instance": "queue-2"}
+    rows = [
+        *CONFIRMED,
+        stage("enqueued", 1, 10, at=1, epoch=1, partition=1),
+        stage("delivered", 1, 10, at=2, epoch=1, partition=1),
+        stage("settled", 1, 10, at=3, epoch=1, partition=1, outcome="accepted"),
+        stage("enqueued", 1, 5, at=4, **second),
+        stage("recovered", 1, 5, at=5, reason="held", **second),
+        stage("recovered", 6, 10, at=5, reason="journal", **second),
+        stage("delivered", 6, 10, at=6, **second),
+        stage("settled", 1, 10, at=7, outcome="accepted", **second),
+    ]
+    assert fates(audit_rows(spark, tmp_path, rows)) == {
+        ("/", "q", "confirmed", "settled", "", ""): 5,
+        ("/", "q", "confirmed", "settled", "", "delivered_after_settled"): 5,
+    }
 
 
 OLD = [*CONFIRMED, stage("enqueued", 1, 10, at=0.5)]

@@ -66,6 +66,15 @@ def test_sent_meanwhile(since: int | None, noticed: int, hidden: bool) -> None:
     assert first(terms(told((1, A, 0), (2, B, 100)), gaps, HEARD)).sent_hidden is hidden
 
 
+def test_sent_long_after() -> None:
+    """A gateway that died after the next owner had said what it has, hides nothing of what that one did not have."""
+    gaps = [gap(A, 95, 130), gap("gateway-1", 200, 230, service="gateway")]
+    owners = told((1, A, 0), (2, B, 100), (3, C, 300))
+    assert not first(terms(owners, gaps, HEARD)).sent_hidden
+    # But where it is not known what that one found, it may have been sent later.
+    assert first(terms(owners, [*gaps, gap(B, 90, 140, "given_up")], HEARD)).sent_hidden
+
+
 def test_never_enqueued() -> None:
     """Of copies that no owner told of, the gaps of each owner of their partition may be to blame, in order."""
     gaps = [gap(B, 300, 330), gap(A, 95, 130), gap(C, 1, 2)]

@@ -7,6 +7,7 @@ from typing import Any
 
 Row = dict[str, Any]
 _OF_MESSAGES = {"received", "returned", "confirmed", "refused", "rolled_back"}
+_OF_OWNERS = {"enqueued", "recovered", "delivered"}
 _NOT_LOOKED_AT = {"sent"}
 _ENDS = ("dead_lettered", "accepted", "expired", "dropped", "rejected")
 
@@ -71,8 +72,15 @@ def _message(told: list[Row]) -> tuple[str, str, str, str]:
 
 def _copy(told: list[Row], message: list[Row], epochs: Counter[int]) -> tuple[str, str, str, str]:
     origin = _origin(message)
-    kinds = [row["outcome"] if row["stage"] == "settled" else row["stage"] for row in told]
+    kinds = [_kind(row) for row in told]
     return origin, *_fate(told, kinds, origin, message, epochs), _duplicate(told, kinds)
+
+
+def _kind(row: Row) -> str:
+    """Who loses a partition drops what is not on disk, which may come again: that is no end."""
+    if (row["stage"], row["reason"]) == ("dropped", "no_owner"):
+        return "let go"
+    return str(row["outcome"] if row["stage"] == "settled" else row["stage"])
 
 
 def _promised(origin: str) -> bool:
@@ -83,26 +91,33 @@ def _fate(told: list[Row], kinds: list[str], origin: str, message: list[Row], ep
     placed = "enqueued" in kinds or "recovered" in kinds
     for end in _ENDS:
         if end in kinds:
-            reason = next((row["reason"] for row in told if row["stage"] == end), "")
+            reason = next((row["reason"] for row in told if _kind(row) == end), "")
             if (origin, end, reason, placed) == ("refused", "dropped", "maxlen", False):
                 continue  # the queue was full, and its publisher knows
             return {"accepted": "settled"}.get(end, end), reason
+    let_go = max((row["epoch"] for row in told if _kind(row) == "let go"), default=-1)
+    if let_go >= max((row["epoch"] for row in told if row["stage"] in _OF_OWNERS), default=0):
+        return "lost (transient)", "no_owner"
     if placed:
-        last = max(row["epoch"] for row in told if row["stage"] in {"enqueued", "recovered", "delivered"})
-        if last < epochs[max(row["partition"] for row in told)]:
-            return "lost (persisted)" if "persisted" in kinds else "lost (transient)", "not_recovered"
-        returned = [
-            _when(r) for r in told if r["stage"] == "requeued" or (r["stage"] == "recovered" and r["reason"] != "held")
-        ]
-        delivered = [
-            _when(r) for r in told if r["stage"] == "delivered" or (r["stage"] == "recovered" and r["reason"] == "held")
-        ]
-        return ("unsettled" if max(delivered, default=(0,)) > max(returned, default=(0,)) else "waiting"), ""
+        return _fate_of_placed(told, kinds, epochs)
     if _promised(origin):
         return "lost", "never_enqueued"
     if origin in {"refused", "rolled_back"}:
         return origin, next(row["reason"] for row in message if row["stage"] == origin)
     return "not_enqueued", ""
+
+
+def _fate_of_placed(told: list[Row], kinds: list[str], epochs: Counter[int]) -> tuple[str, str]:
+    last = max(row["epoch"] for row in told if row["stage"] in _OF_OWNERS)
+    if last < epochs[max(row["partition"] for row in told)]:
+        return "lost (persisted)" if "persisted" in kinds else "lost (transient)", "not_recovered"
+    returned = [
+        _when(r) for r in told if r["stage"] == "requeued" or (r["stage"] == "recovered" and r["reason"] != "held")
+    ]
+    delivered = [
+        _when(r) for r in told if r["stage"] == "delivered" or (r["stage"] == "recovered" and r["reason"] == "held")
+    ]
+    return ("unsettled" if max(delivered, default=(0,)) > max(returned, default=(0,)) else "waiting"), ""
 
 
 def _when(row: Row) -> tuple[Any, ...]:
@@ -111,16 +126,19 @@ def _when(row: Row) -> tuple[Any, ...]:
 
 def _duplicate(told: list[Row], kinds: list[str]) -> str:
     ends = Counter(kind for kind in kinds if kind in _ENDS)
-    ended = [_when(r) for r in told if r["stage"] in {"settled", "expired", "dead_lettered", "dropped"}]
+    ended = [_when(row) for row in told if _kind(row) in _ENDS]
     delivered = [_when(row) for row in told if row["stage"] == "delivered"]
-    if max(ends.values(), default=0) > 1 or (ends["accepted"] and ends.total() > 1):
+    owners = max(ended)[0] - min(ended)[0] + 1 if ended else 0
+    if ends["dead_lettered"] > 1 or (ends["accepted"] and ends["dead_lettered"]):
+        return "settled_twice"
+    if max(ends.values(), default=0) > owners or (ends["accepted"] and ends.total() > 1 and owners == 1):
         return "settled_twice"
     if delivered and ended and max(delivered) > min(ended):
         return "delivered_after_settled"
-    enqueued = [row["epoch"] for row in told if row["stage"] == "enqueued"]
-    recovered = [row["epoch"] for row in told if row["stage"] == "recovered"]
+    enqueued = [_when(row) for row in told if row["stage"] == "enqueued"]
+    recovered = [_when(row) for row in told if row["stage"] == "recovered"]
     if len(enqueued) > 1 and (
-        len(enqueued) > max(enqueued) - min(enqueued) + 1 or (recovered and max(enqueued) >= min(recovered))
+        len(enqueued) > max(enqueued)[0] - min(enqueued)[0] + 1 or (recovered and max(enqueued) > min(recovered))
     ):
         return "enqueued_twice"
     return ""

@@ -29,6 +29,7 @@ from services.common.trace import (
     Step,
     Trace,
     blame,
+    is_let_go,
 )
 
 _BAR = 24  # columns
@@ -50,6 +51,7 @@ _FATES = {
         "unknown: {plain}; what became of it then may be what is missing of {gap}",
     ),
 }
+_LET_GO = "lost (transient): queue '{queue}' had it in memory only, and its owner lost the partition"
 _STYLES = (("not ended", "yellow"), ("unknown", "yellow"), ("lost", "red"))
 
 
@@ -252,7 +254,7 @@ def _end_of(copy: Copy) -> str:
     plain = f"{what} in queue '{copy.queue}'{_because(copy.reason)}"
     if copy.ended or copy.fate not in _FATES:
         return f"{ended}: {plain}"
-    blamed = _FATES[copy.fate][copy.gap is not None]
+    blamed = _LET_GO if is_let_go(copy) else _FATES[copy.fate][copy.gap is not None]
     return blamed.format(plain=plain, queue=copy.queue, gap=blame(copy.gap) if copy.gap else "")
 
 

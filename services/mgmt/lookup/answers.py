@@ -72,7 +72,10 @@ class Answers:
         if not way.rows and match.kind in {"uid", "found"}:
             return None
         gaps = self._search.gaps(begin_of(way, match))
-        return assemble(match, way, Record(gaps, self._search.followers, epoch_ns() // 1000))
+        return assemble(match, way, self._record(gaps))
+
+    def _record(self, gaps: list[Gap]) -> Record:
+        return Record(gaps, self._search.followers, epoch_ns() // 1000, self._search.ends_alone)
 
     def _perhaps_received(self) -> list[Gap]:
         """The newest gaps in which something may have been received that nothing is on record of."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from services.common.trace import Copy, Gap, Journey, Match, Message, Step
+from services.common.trace import LOST_TRANSIENT, Copy, Gap, Journey, Match, Message, Step, is_let_go
 from services.mgmt.lookup.fate import Fate, Record, fate_of
 from services.mgmt.lookup.stage_row import StageRow
 from services.mgmt.lookup.way import Way
@@ -72,15 +72,27 @@ def _step(row: StageRow, wait_us: int, uid: int) -> Step:
 
 def _copies(steps: list[Step], record: Record) -> list[Copy]:
     in_queues = [step for step in steps if step.queue]
-    decisive = [step for step in in_queues if step.stage not in _ASIDE]
-    last = {(step.virtual_host, step.queue): step for some in (in_queues, decisive) for step in some}
+    decisive = [step for step in in_queues if step.stage not in _ASIDE and not _was_followed(step, in_queues)]
+    last = {_place(step): step for some in (in_queues, decisive) for step in some}
     return [_copy(step, steps, record) for step in last.values()]
 
 
+def _was_followed(step: Step, in_queues: list[Step]) -> bool:
+    """Whether it was let go of by one who lost the partition, and whose next owner has it: what it says comes late."""
+    later = (other for other in in_queues if (other.epoch or 0) > (step.epoch or 0))
+    return is_let_go(step) and any(_place(other) == _place(step) for other in later)
+
+
+def _place(step: Step) -> tuple[str, str]:
+    return step.virtual_host, step.queue
+
+
 def _copy(last: Step, steps: list[Step], record: Record) -> Copy:
-    ended = last.stage in _ENDS_COPY
-    its = [step for step in steps if (step.virtual_host, step.queue) == (last.virtual_host, last.queue)]
-    fate = Fate("") if ended or any(_is_refusal(step) for step in steps) else fate_of(its, steps, record)
+    let_go = is_let_go(last)
+    ended = last.stage in _ENDS_COPY and not let_go
+    its = [step for step in steps if _place(step) == _place(last)]
+    told = ended or any(_is_refusal(step) for step in steps)
+    fate = Fate(LOST_TRANSIENT) if let_go else Fate("") if told else fate_of(its, steps, record)
     return Copy(
         virtual_host=last.virtual_host,
         queue=last.queue,

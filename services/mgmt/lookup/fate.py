@@ -39,12 +39,21 @@ Followers: TypeAlias = Callable[[int, int, int], Sequence[Follower]]
 """Who took over a partition after an epoch, since a time, in order."""
 
 
+EndsAlone: TypeAlias = Callable[[str, str, int, int], bool]
+"""Whether messages of a queue, in a virtual host, ended without any consumer between two times."""
+
+
+def _nothing_does(_virtual_host: str, _queue: str, _since_us: int, _until_us: int) -> bool:
+    return False
+
+
 class Record(NamedTuple):
-    """What else is on record: gaps by time, and owners; and when it is asked."""
+    """What else is on record: gaps by time, owners, what expires; and when it is asked."""
 
     gaps: Sequence[Gap]
     followers: Followers
     now_us: int
+    ends_alone: EndsAlone = _nothing_does
 
 
 class Fate(NamedTuple):
@@ -77,6 +86,7 @@ class _Placed:
 
     def __init__(self, copy: Sequence[Step], message: Sequence[Step], owner: Step, record: Record) -> None:
         self._record = record
+        self._owner = owner
         self._on_disk = any(step.stage == "persisted" for step in copy)
         self._was_taken = any(step.stage in {"delivered", "sent"} for step in copy)
         self._last = max(step.time_us for step in copy if step.stage not in {"persisted", "sent"})
@@ -91,7 +101,7 @@ class _Placed:
         gap = self._hiding[0] if self._hiding else None
         if self._follower:
             return self._of_gone(self._follower, gap)
-        perhaps_taken = gap is not None and (self._was_taken or self._sent_unseen(gap))
+        perhaps_taken = gap is not None and self._perhaps_ended(gap)
         # Who is silent is dead: what it had in memory may be handed over yet, for all that is known.
         if gap and (perhaps_taken or (gap.reason == "silent" and not self._on_disk)):
             return Fate(UNKNOWN, gap)
@@ -105,9 +115,17 @@ class _Placed:
         if gap is None:
             return Fate(LOST_PERSISTED if self._on_disk else LOST_TRANSIENT)
         in_memory = not self._on_disk and gap.since_us is not None and self._safe_by <= gap.since_us
-        if in_memory and not self._was_taken and not self._sent_unseen(gap):
+        if in_memory and not self._perhaps_ended(gap):
             return Fate(LOST_TRANSIENT, gap)
         return Fate(UNKNOWN, gap)
+
+    def _perhaps_ended(self, gap: Gap) -> bool:
+        """Whether a consumer may have settled it in the gap; or it expired or was dropped, as others of its queue."""
+        return self._was_taken or self._sent_unseen(gap) or self._ends_alone(gap)
+
+    def _ends_alone(self, gap: Gap) -> bool:
+        until = self._follower.time_us if self._follower else gap.time_us
+        return self._record.ends_alone(self._owner.virtual_host, self._owner.queue, self._last, until)
 
     def _hides(self, gap: Gap) -> bool:
         """Whether it was noticed after the last word, and had begun before somebody followed."""

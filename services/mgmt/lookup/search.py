@@ -24,6 +24,10 @@ _SMALLEST_UID, _LARGEST_UID = 1 << SEQUENCE_BITS, (1 << 63) - 1
 _HAS = "first_uid <= $uid and last_uid >= $uid and {}"
 _IN = "len(list_filter({}, lambda one: one.first <= $uid and one.last >= $uid)) > 0"
 _SPEAKS_OF = _HAS.format(_IN.format("uids"))
+_ENDS_ALONE = (
+    "queue = $queue and virtual_host = $virtual_host and service = 'queue' "
+    "and stage in ('expired', 'dropped', 'dead_lettered') and reason not in ('rejected', 'no_owner') limit 1"
+)
 _LEADS_TO = "stage = 'dead_lettered' and " + _IN.format("successors")
 
 
@@ -114,6 +118,12 @@ class Search:
         values = {"partition": partition, "epoch": epoch}
         rows = self._database.select("stages", "epoch_us(time), epoch", condition, values, hours)
         return sorted({Follower(*row) for row in rows}, key=lambda follower: follower.epoch)
+
+    def ends_alone(self, virtual_host: str, queue: str, since_us: int, until_us: int) -> bool:
+        """Whether messages of a queue expired, or were dropped, in these hours."""
+        hours = [hour for hour in _from(self._database.hours("stages"), since_us) if hour <= hour_of(until_us)]
+        values = {"virtual_host": virtual_host, "queue": queue}
+        return bool(self._database.select("stages", "stage", _ENDS_ALONE, values, hours))
 
     def _named(self, name: str, most: int, hours: list[int]) -> list[Match]:
         columns = "kind, first_uid, last_uid, epoch_us(time)"

@@ -84,3 +84,23 @@ def test_fates(
 ) -> None:
     """Lost is said by what was promised, waiting of what nobody took, and unknown with the gap that is to blame."""
     assert fate(*stages, gaps=gaps, followed=followed) == expected
+
+
+@pytest.mark.parametrize(
+    ("stages", "followed", "expected"), [(ENQUEUED, 105, "lost (transient)"), (ON_DISK, None, "waiting")]
+)
+def test_what_ends_alone(stages: tuple[tuple[str, float], ...], followed: float | None, expected: str) -> None:
+    """Where messages of the queue expire or are dropped, nobody knows of one that died with its owner."""
+    message = [step("received", 1), *(step(*each) for each in stages)]
+    followers = [Follower(int(followed * S), 2)] if followed else []
+    until = int((followed or 135) * S)
+    for alone, fate in ((False, expected), (True, "unknown")):
+        asked: list[tuple[str, str, int, int]] = []
+
+        def ends_alone(*about: Any, alone: bool = alone, asked: list[tuple[str, str, int, int]] = asked) -> bool:
+            asked.append(about)
+            return alone
+
+        record = Record((DIED,), lambda *_: followers, NOW, ends_alone)
+        assert fate_of([each for each in message if each.queue], message, record).name == fate
+        assert asked == [("", "q", 10 * S, until)]

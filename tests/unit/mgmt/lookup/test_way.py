@@ -167,3 +167,31 @@ async def test_gaps_of_a_way_without_an_end(ledger: LedgerFiles, look_up: LookUp
     ledger.file()
     [journey] = (await look_up.trace(str(uid(1)))).journeys
     assert [(gap.instance, gap.reason, gap.count) for gap in journey.gaps] == [("queue-8", "silent", 3)]
+
+
+async def test_lost_with_the_partition(ledger: LedgerFiles, look_up: LookUp) -> None:
+    """What an owner lets go of as it loses the partition is lost, unless the next one has it, whoever says so first."""
+    for number in (1, 2):
+        ledger.stage("received", uid(number))
+        place = {"queue": "q", "partition": 1}
+        ledger.stage("enqueued", uid(number), at=MS, epoch=1, **place)
+        ledger.stage("dropped", uid(number), at=9 * MS, epoch=1, reason="no_owner", **place)
+    ledger.stage("enqueued", uid(2), at=5 * MS, epoch=2, instance="queue-2", **place)
+    ledger.file()
+    copies = [(await look_up.trace(str(uid(number)))).journeys[0].messages[0].copies for number in (1, 2)]
+    assert [(copy.fate, copy.ended) for [copy] in copies] == [("lost (transient)", False), ("waiting", False)]
+
+
+async def test_gone_where_others_expire(ledger: LedgerFiles, look_up: LookUp) -> None:
+    """What was in memory and died with its owner is lost; where others of its queue expire, it may have done that."""
+    for number, queue in ((1, "kept"), (2, "brief")):
+        place = {"queue": queue, "partition": 1, "epoch": 1}
+        ledger.stage("received", uid(number))
+        ledger.stage("enqueued", uid(number), at=MS, **place)
+        ledger.stage("confirmed", uid(number), at=2 * MS)
+    ledger.stage("expired", uid(3), at=MS, queue="brief", partition=1, epoch=1, reason="message_ttl")
+    ledger.stage("taken_over", at=9000 * MS, instance="queue-2", partition=1, epoch=2)
+    ledger.gap("queue-1", at=35_000 * MS, reason="silent", since=5000 * MS)
+    ledger.file()
+    copies = [(await look_up.trace(str(uid(number)))).journeys[0].messages[0].copies for number in (1, 2)]
+    assert [copy.fate for [copy] in copies] == ["lost (transient)", "unknown"]
