@@ -73,7 +73,7 @@ def transform(inputs: Inputs) -> dict[str, DataFrame]:
     counted = _counts(inputs.stages, seconds).cache()
     extent = counted.agg(F.min("window").alias("begin"), F.max("window").alias("end"))
     values = _filled(counted, extent, seconds).unionByName(_waits(inputs.stages, seconds))
-    judged = _judged(values, extent, history, least, inputs.number("threshold", _THRESHOLD)).cache()
+    judged = _judged(values, extent, seconds, history, least, inputs.number("threshold", _THRESHOLD)).cache()
     named = judged.where("odd").withColumn("metric", F.when(F.col("began"), "began").otherwise(F.col("metric")))
     anomalies = named.withColumns({"time": F.timestamp_seconds("window"), "sentence": sentence(seconds, history)})
     edges = judged.groupBy(*_EDGE).agg(
@@ -93,7 +93,13 @@ def _counts(stages: DataFrame, seconds: int) -> DataFrame:
     """Messages and errors of each edge in each window where there were any: edges times windows, whatever the rows."""
     of_gateway = F.col("service") == "gateway"
     failed = F.col("stage").isin("returned", "refused") | ((F.col("stage") == "dropped") & of_gateway)
-    ended = F.col("stage").isin("requeued", "expired", "dead_lettered", "dropped") | (F.col("outcome") == "rejected")
+    # What expired or was rejected is dropped or dead-lettered next, which would count it twice.
+    first_word = ~F.col("reason").isin("expired", "rejected")
+    ended = (
+        F.col("stage").isin("requeued", "expired")
+        | (F.col("outcome") == "rejected")
+        | (F.col("stage").isin("dead_lettered", "dropped") & first_word)
+    )
     edge = (
         F.when(F.col("stage") == "received", _edge("publish", "client", "exchange", "messages"))
         .when(failed, _edge("publish", "client", "exchange", "errors"))
@@ -146,7 +152,9 @@ def _waits(stages: DataFrame, seconds: int) -> DataFrame:
     )
 
 
-def _judged(values: DataFrame, extent: DataFrame, history: int, least: int, threshold: float) -> DataFrame:
+def _judged(
+    values: DataFrame, extent: DataFrame, seconds: int, history: int, least: int, threshold: float
+) -> DataFrame:
     """Adds the baseline of each window. The last window of the record is not whole, and is left out."""
     of_edge = Window.partitionBy(*_EDGE).orderBy("window")
     before = F.collect_list("value").over(of_edge.rowsBetween(-history, -1))
@@ -155,7 +163,9 @@ def _judged(values: DataFrame, extent: DataFrame, history: int, least: int, thre
     floor = F.greatest(F.col("median") * _STEADY, F.sqrt("median"), _least() / threshold)
     known = F.size("before") >= least
     first = F.row_number().over(of_edge) == 1
-    began = first & (F.col("metric") == "messages") & (F.col("window") > F.col("begin"))
+    # What comes seldom may not have come yet, when the record has hardly begun.
+    for_long = F.col("window") - F.col("begin") >= least * seconds
+    began = first & (F.col("metric") == "messages") & for_long
     return (
         values.crossJoin(F.broadcast(extent))
         .where(F.col("window") < F.col("end"))

@@ -56,6 +56,19 @@ def test_what_is_new(spark: SparkSession) -> None:
     assert "had 50 failed messages in a minute; usually about 0 " in errors["sentence"]
 
 
+def test_what_comes_seldom(spark: SparkSession) -> None:
+    """Who is first heard of when the record has hardly begun is not new; a message that is rejected failed once."""
+    ledger = traffic()
+    for minute in range(3, MINUTES, 3):
+        first = 500_000 + 10 * minute
+        ledger.tell("received", 60 * minute, first, client="seldom", exchange="x")
+        place = {"queue": "q", "partition": 1, "epoch": 1}
+        ledger.tell("settled", 60 * minute, first, first + 5, outcome="rejected", **place)
+        ledger.tell("dead_lettered", 60 * minute, first, first + 5, reason="rejected", **place)
+    tables = results(JOB, ledger.inputs(spark))
+    assert [row for row in tables["anomalies"] if row["metric"] in {"began", "errors"}] == []
+
+
 def test_steady(spark: SparkSession, tmp_path: Path) -> None:
     """Traffic that is the same all the time, but for chance, has no anomaly in what is published and routed."""
     plan = Plan(rows=20_000, queues=2, losses=0, duplicates=0, rate=1000.0, fan_out=0.0)
