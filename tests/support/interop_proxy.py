@@ -19,6 +19,7 @@ class Proxy:
         self._broker = broker
         self._writers: set[asyncio.StreamWriter] = set()
         self._server: asyncio.Server | None = None
+        self._serving: set[asyncio.Task[None]] = set()
 
     @classmethod
     @asynccontextmanager
@@ -31,6 +32,8 @@ class Proxy:
         finally:
             proxy._server.close()
             proxy.cut()
+            if proxy._serving:
+                await asyncio.wait(proxy._serving)
 
     @property
     def address(self) -> BrokerAddress:
@@ -43,7 +46,15 @@ class Proxy:
             writer.transport.abort()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        onward_reader, onward_writer = await asyncio.open_connection(self._broker.host, self._broker.port)
+        task = asyncio.current_task()
+        assert task
+        self._serving.add(task)
+        task.add_done_callback(self._serving.discard)
+        try:
+            onward_reader, onward_writer = await asyncio.open_connection(self._broker.host, self._broker.port)
+        except OSError:
+            writer.transport.abort()
+            return
         both = {writer, onward_writer}
         self._writers |= both
         await asyncio.gather(_copy(reader, onward_writer), _copy(onward_reader, writer))

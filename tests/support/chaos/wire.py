@@ -37,14 +37,15 @@ class Wire:
         self._connection: Any = None
 
     @classmethod
-    async def open(cls, address: BrokerAddress) -> Wire:
-        """Raises Lost."""
+    async def open(cls, address: BrokerAddress, client: str = "") -> Wire:
+        """`client` is what the application calls itself. Raises Lost."""
         wire = cls()
         parameters = pika.ConnectionParameters(
             address.host,
             address.port,
             credentials=pika.PlainCredentials(address.user, address.password),
             heartbeat=HEARTBEAT,
+            client_properties={"connection_name": client} if client else None,
             socket_timeout=OPEN_SECONDS / 2,
             stack_timeout=OPEN_SECONDS / 2,
         )

@@ -1,0 +1,207 @@
+"""What the record says became of messages is what became of them: of steady traffic without faults, and of traffic
+while each kind of process is killed, links are cut and partitions move. The truth is kept by the clients.
+
+HOPLINE_TEST_STEADY_SECONDS says for how long nothing happens to the first (30).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+from collections import Counter
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from pyspark.sql import SparkSession
+
+from services.common import clock
+from services.mgmt.lookup.answers import Answers
+from spark.registry import job
+from spark.run import Sources, run
+from spark.session import build_session
+from tests.support.fates.allowed import UNKNOWN
+from tests.support.fates.faults import Faults
+from tests.support.fates.judge import disagreements, lost, wrongs
+from tests.support.fates.told import Told, of_journey
+from tests.support.fates.traffic import Traffic, count_left
+from tests.support.fates.truth import ACKED, CONFIRMED, RETURNED, Truth
+from tests.support.filed_ledger import FiledLedger
+from tests.support.interop_proxy import Proxy
+from tests.support.spark_cluster import QUICK
+from tests.support.stack import Stack, running_stack, wait_until
+
+STEADY_SECONDS = float(os.environ.get("HOPLINE_TEST_STEADY_SECONDS", "30"))
+WINDOWS = 30  # at least, of a second at least, in which steady traffic is judged
+RATE = 300.0
+SETTINGS = {"HOPLINE_LEDGER_SECONDS": "0.5"}
+SILENT_SECONDS = 60.0
+FILED_SECONDS = 60.0
+SAMPLE = 25  # look-ups by the id, in files
+
+# pika leaves the sockets of connections that failed to the garbage collector.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning"),
+    pytest.mark.timeout(STEADY_SECONDS + 300),
+]
+
+
+class Recorded(NamedTuple):
+    """A truth, and a copy of the ledger as it was then, with all that there is to say in it."""
+
+    truth: Truth
+    ledger: Path
+    begun: datetime
+    ended: datetime
+
+    def analyse(self, spark: SparkSession, name: str, **options: Any) -> dict[str, list[Any]]:
+        """The tables of an analysis, of everything; anomalies only of when all went on."""
+        bounds = (self.begun, self.ended) if name == "anomalies" else (None, None)
+        sources = Sources(str(self.ledger), *bounds, options={key: str(value) for key, value in options.items()})
+        return run(spark, job(name), sources, str(self.ledger.with_name("analyses"))).tables
+
+
+class Outcome(NamedTuple):
+    """What was recorded, and what the analyses say of it."""
+
+    steady: Recorded
+    steady_audit: dict[str, list[Any]]
+    anomalies: list[Any]
+    disturbed: Recorded
+    told: Told
+    audit: dict[str, list[Any]]
+
+
+async def steady(stack: Stack, copy: Path) -> Recorded:
+    """Nothing happens."""
+    traffic = Traffic("steady", lambda: stack.address, RATE)
+    await traffic.start()
+    await asyncio.sleep(3)  # until what expires does so all the time
+    begun = datetime.now(UTC)
+    await asyncio.sleep(STEADY_SECONDS)
+    ended = await traffic.stop()
+    filed = FiledLedger(stack.data)
+    await asyncio.to_thread(wait_until, lambda: is_filed(filed, traffic.truth), FILED_SECONDS, "record of everything")
+    shutil.copytree(stack.data / "ledger", copy)
+    await count_left(traffic.truth, stack.address)
+    return Recorded(traffic.truth, copy, begun, datetime.fromtimestamp(ended, UTC))
+
+
+async def disturbed(stack: Stack) -> tuple[Truth, datetime]:
+    """Everything happens: first what has mgmt wait anew for those that are silent."""
+    async with Proxy.running(stack.address) as proxy:
+        traffic = Traffic("disturbed", lambda: proxy.address, RATE)
+        await traffic.start()
+        begun = datetime.now(UTC)
+        faults = Faults(stack, proxy, traffic.truth)
+        for service in ("mgmt", "nats", "store", "queue-1", "queue-2"):
+            await faults.kill(service)
+        await asyncio.sleep(2)  # so that the gateway is not missed at the same time
+        await faults.kill("gateway")
+        await faults.kill("router")
+        await faults.cut()
+        await faults.move("queue-1")
+        await faults.hold("queue-1")
+        await traffic.stop()
+        return traffic.truth, begun
+
+
+def is_filed(ledger: FiledLedger, truth: Truth) -> bool:
+    """Whether all that publishers and consumers know is on record."""
+    counts: Counter[str] = Counter()
+    for row in ledger.rows("stages"):
+        counts[row["outcome"] or row["stage"]] += row["count"]
+    confirmed = sum(one.outcome in {CONFIRMED, RETURNED} for one in truth.messages.values())
+    return counts["confirmed"] >= confirmed and counts["accepted"] >= truth.count(ACKED)
+
+
+def are_missed(stack: Stack) -> bool:
+    """Whether the record has noticed who was killed."""
+    return {row["instance"].partition("-")[0] for row in FiledLedger(stack.data).rows("gaps")} >= {"gateway", "queue"}
+
+
+@pytest.fixture(scope="module")
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+    """One that files twice in a second."""
+    with running_stack(tmp_path_factory.mktemp("fates") / "data", SETTINGS) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def spark() -> Iterator[SparkSession]:
+    """Started when nobody is disturbed by it any more."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SPARK_SUBMIT_OPTS", QUICK)
+        session = build_session("local[2]", "1g", {"spark.sql.shuffle.partitions": "4"})
+    yield session
+    session.stop()
+
+
+@pytest.fixture(scope="module")
+def outcome(stack: Stack, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Outcome:
+    """One after the other on one stack; while those that were killed are missed, the first part is looked at."""
+    folder = tmp_path_factory.mktemp("recorded")
+    quiet = asyncio.run(steady(stack, folder / "steady/ledger"))
+    truth, begun = asyncio.run(disturbed(stack))
+    spark: SparkSession = request.getfixturevalue("spark")
+    window = max(1, min(60, int(STEADY_SECONDS / WINDOWS)))
+    steady_audit = quiet.analyse(spark, "audit", grace=0)
+    anomalies = quiet.analyse(spark, "anomalies", window=window)["anomalies"]
+    wait_until(lambda: are_missed(stack), SILENT_SECONDS, "word of who was killed")
+    shutil.copytree(stack.data / "ledger", folder / "disturbed/ledger")
+    asyncio.run(count_left(truth, stack.address))
+    loud = Recorded(truth, folder / "disturbed/ledger", begun, datetime.now(UTC))
+    return Outcome(quiet, steady_audit, anomalies, loud, Told(loud.ledger), loud.analyse(spark, "audit", grace=0))
+
+
+def test_nothing_is_odd_of_steady_traffic(outcome: Outcome) -> None:
+    """Without faults there is no anomaly, nothing is lost, unknown or doubled, and every fate is right."""
+    (verdict,) = outcome.steady_audit["verdict"]
+    counts = {name: verdict[name] for name in ("lost", "lost_transient", "unknown", "duplicated", "gaps")}
+    assert counts == dict.fromkeys(counts, 0)
+    assert verdict["promised"] > RATE * STEADY_SECONDS / 2
+    assert [row["sentence"] for row in outcome.anomalies] == []
+    told = Told(outcome.steady.ledger)
+    assert wrongs(outcome.steady.truth, told) == []
+    assert disagreements(told, outcome.steady_audit["fates"]) == {}
+
+
+def test_look_ups_say_what_is_true(outcome: Outcome) -> None:
+    """Whoever died, each fate is right, nothing persisted is called lost, and what is unknown has a gap to blame."""
+    assert wrongs(outcome.disturbed.truth, outcome.told) == []
+
+
+def test_losses_are_named(outcome: Outcome) -> None:
+    """Nearly every transient message that is gone from a queue without consumers is called lost; the others unknown."""
+    truth, told = outcome.disturbed.truth, outcome.told
+    named = {copy for copy in lost(truth, told) if copy[1].endswith("-idle")}
+    gone = truth.gone("-idle")
+    assert named <= gone
+    assert len(named) > len(gone) / 2
+    assert {(name, one.queue) for name, _ in gone - named for one in told.of(name) if one.fate != UNKNOWN}
+
+
+def test_the_audit_says_the_same(outcome: Outcome) -> None:
+    """Queue by queue, the audit counts each fate as look-ups do, and of faults there are none."""
+    assert disagreements(outcome.told, outcome.audit["fates"]) == {}
+    (verdict,) = outcome.audit["verdict"]
+    assert (verdict["lost"], verdict["whole"]) == (0, False)
+    assert verdict["lost_transient"] >= len(lost(outcome.disturbed.truth, outcome.told))
+    # Of what was dead-lettered by two owners, the first dead letter may never have come.
+    doubled = [row for row in outcome.audit["fates"] if row["duplicate"] and row["fate"] != "dead_lettered"]
+    assert sum(row["messages"] for row in doubled) <= len(outcome.disturbed.truth.twice)
+
+
+def test_look_ups_in_files(outcome: Outcome, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Found by their ids in the ledger's files, messages have the same fates."""
+    truth, told = outcome.disturbed.truth, outcome.told
+    monkeypatch.setattr("services.mgmt.lookup.answers.epoch_ns", lambda: told.now_us * 1000)
+    answers = Answers(outcome.disturbed.ledger, clock.monotonic)
+    names = sorted(name for name in truth.messages if name in told.uids)
+    for name in names[:: len(names) // SAMPLE]:
+        (journey,) = answers.trace(name, 1, False, {}).journeys
+        assert list(of_journey(journey)) == told.of(name)
+    answers.close()

@@ -1,0 +1,153 @@
+"""What look-ups say of every message of a ledger, read at once: one by one they would take minutes."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pyarrow.parquet as pq
+
+from services.common.trace import Match
+from services.mgmt.lookup.assemble import assemble, begin_of
+from services.mgmt.lookup.database import Database
+from services.mgmt.lookup.fate import Follower, Record
+from services.mgmt.lookup.search import Search
+from services.mgmt.lookup.stage_row import StageRow
+from services.mgmt.lookup.way import Way, follow
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from services.common.trace import Copy, Gap, Journey, Message
+
+_OF_MESSAGES = {"returned", "refused", "dropped", "rolled_back"}
+_LATER_US = 3_600_000_000  # a look-up an hour later: nothing is too young to be judged
+_ENDS = ("dead_lettered", "accepted", "expired", "dropped", "rejected")
+_ENDS_ALONE = {"expired", "dropped", "dead_lettered"}
+_AS_AUDITED = {"accepted": "settled"}
+
+
+class Said(NamedTuple):
+    """Of one copy; `fate` as the audit names it, `gap` the instance whose gap is to blame."""
+
+    uid: int
+    queue: str
+    fate: str
+    gap: str
+
+
+class Told:
+    """All that is said of the messages of the ledger in `folder`."""
+
+    def __init__(self, folder: Path) -> None:
+        self._rows = _Rows(folder)
+        search = Search(Database(folder))
+        self._gaps = search.gaps(0)
+        self.now_us = self._rows.end_us + _LATER_US
+        self.uids = self._rows.uids
+
+    def journey(self, uid: int) -> Journey:
+        """As `hopline trace` tells it, but for the ids."""
+        way = follow(self._rows, uid, None, lambda: False)
+        match = _match(uid)
+        gaps = [gap for gap in self._gaps if gap.time_us >= begin_of(way, match)]
+        return assemble(match, way, self._record(gaps))
+
+    def of(self, name: str) -> list[Said]:
+        """Of each copy of the message that has this id; of one that got into none, its end."""
+        if name not in self.uids:
+            return [Said(0, "", "unknown" if self._gaps else "", _first_gateway(self._gaps))]
+        journey = self.journey(self.uids[name])
+        return list(of_journey(journey))
+
+    def _record(self, gaps: list[Gap]) -> Record:
+        return Record(gaps, self._rows.followers, self.now_us, self._rows.ends_alone)
+
+    def everything(self) -> Iterator[Said]:
+        """Of every copy that is on record, whatever it is called."""
+        for uid in self._rows.all_uids():
+            way = Way({uid: self._rows.rows_of(uid)})
+            yield from of_journey(assemble(_match(uid), way, self._record(self._gaps)))
+
+
+def _match(uid: int) -> Match:
+    return Match(uid=uid, kind="uid", time_us=None)
+
+
+def of_journey(journey: Journey) -> Iterator[Said]:
+    """Of every copy of every message of it."""
+    for message in journey.messages:
+        own = [step.stage for step in message.steps if step.stage in _OF_MESSAGES and not step.queue]
+        for copy in message.copies:
+            yield Said(message.uid, copy.queue, _fate(message, copy, own), copy.gap.instance if copy.gap else "")
+        if not message.copies:
+            gap = journey.gaps[0].instance if journey.gaps else ""
+            yield Said(message.uid, "", own[0] if own else "unknown" if gap else "not_enqueued", gap)
+
+
+def _fate(message: Message, copy: Copy, own: list[str]) -> str:
+    steps = [step for step in message.steps if step.queue == copy.queue]
+    if own and not {step.stage for step in steps} & {"enqueued", "recovered"}:
+        return own[0]
+    if not copy.ended:
+        return copy.fate or "not_enqueued"
+    ends = {step.outcome or step.stage: step.reason for step in steps}
+    end = next(one for one in _ENDS if one in ends)
+    # What its owner no longer had when it came back, it let go of.
+    return "lost (transient)" if (end, ends[end]) == ("dropped", "no_owner") else _AS_AUDITED.get(end, end)
+
+
+def _first_gateway(gaps: list[Gap]) -> str:
+    return next((gap.instance for gap in gaps if gap.service == "gateway"), "")
+
+
+class _Rows(Search):
+    """The search of a look-up, over rows in memory."""
+
+    def __init__(self, folder: Path) -> None:
+        self.uids = {row["id"]: row["first_uid"] for row in _read(folder, "ids") if row["kind"] == "message_id"}
+        self._of: defaultdict[int, list[StageRow]] = defaultdict(list)
+        self._to: defaultdict[int, list[StageRow]] = defaultdict(list)
+        self._followers: defaultdict[int, list[Follower]] = defaultdict(list)
+        self._ending_alone: set[tuple[str, str]] = set()
+        self.end_us = 0
+        for row in _read(folder, "stages"):
+            time_us = int(row["time"].timestamp() * 1e6)
+            self.end_us = max(self.end_us, time_us)
+            if row["stage"] == "taken_over":
+                self._followers[row["partition"]].append(Follower(time_us, row["epoch"]))
+            alone = row["service"] == "queue" and row["stage"] in _ENDS_ALONE
+            if alone and row["reason"] not in {"rejected", "no_owner"}:
+                self._ending_alone.add((row["virtual_host"], row["queue"]))
+            if row["uids"]:
+                self._add(StageRow(time_us, *(row[name] for name in list(StageRow.__dataclass_fields__)[1:])))
+
+    def _add(self, row: StageRow) -> None:
+        for one in row.uids:
+            for uid in range(one["first"], one["last"] + 1):
+                self._of[uid].append(row)
+        for one in row.successors:
+            for uid in range(one["first"], one["last"] + 1):
+                self._to[uid].append(row)
+
+    def ends_alone(self, virtual_host: str, queue: str, since_us: int, until_us: int) -> bool:
+        return (virtual_host, queue) in self._ending_alone
+
+    def all_uids(self) -> list[int]:
+        return sorted(self._of)
+
+    def rows_of(self, uid: int, since_us: int | None = None) -> list[StageRow]:
+        return sorted(self._of[uid], key=lambda row: (row.time_us, row.row))
+
+    def dead_letterings_to(self, uid: int, time_us: int) -> list[StageRow]:
+        return self._to[uid]
+
+    def followers(self, partition: int, epoch: int, since_us: int) -> list[Follower]:
+        later = [one for one in self._followers[partition] if one.epoch > epoch and one.time_us >= since_us - 3.6e9]
+        return sorted(later, key=lambda one: one.epoch)
+
+
+def _read(folder: Path, table: str) -> list[dict[str, Any]]:
+    files = sorted(folder.glob(f"{table}/date=*/hour=*/[!._]*.parquet"))
+    return [row for path in files for row in pq.ParquetFile(path).read().to_pylist()]
