@@ -7,7 +7,7 @@ TOOLS := $(VENV)/.tools
 SOURCES := pyproject.toml hatch_build.py $(wildcard proto/*.proto)
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check
 
-.PHONY: run test test-stacks test-compute lint check bench doors suites fuzz chaos simulate simulate-mutants format images compose-up clean
+.PHONY: run test test-stacks test-compute lint check bench doors suites fuzz chaos fates simulate simulate-mutants format images compose-up clean
 
 # What the broker itself needs.
 $(BROKER): $(SOURCES)
@@ -32,6 +32,7 @@ FAST := tests/unit tests/contract tests/conformance
 CLIENTS := tests/interop tests/tracing
 COMPUTE := tests/spark tests/simulation
 CONTAINERS := tests/compose tests/chaos
+BY_HAND := tests/fates
 TOGETHER := --numprocesses 4 --dist loadfile
 PAIRWISE := --numprocesses 2 --dist loadfile
 
@@ -42,7 +43,7 @@ test: $(TOOLS)
 	$(BIN)/pytest -q --durations 5 $(CONTAINERS)
 
 test-stacks: $(TOOLS)
-	$(BIN)/pytest -q --durations 15 $(addprefix --ignore=,$(FAST) $(CLIENTS) $(COMPUTE) $(CONTAINERS))
+	$(BIN)/pytest -q --durations 15 $(addprefix --ignore=,$(FAST) $(CLIENTS) $(COMPUTE) $(CONTAINERS) $(BY_HAND))
 
 test-compute: $(TOOLS)
 	@said=$$(mktemp); nice -n 19 $(BIN)/pytest -q $(PAIRWISE) --timeout 900 $(COMPUTE) >$$said 2>&1; \
@@ -79,6 +80,11 @@ fuzz: $(TOOLS)
 # An hour of it, unless HOPLINE_CHAOS_SECONDS says otherwise; HOPLINE_CHAOS_SEED repeats a run.
 chaos: $(TOOLS)
 	HOPLINE_CHAOS_SECONDS=$${HOPLINE_CHAOS_SECONDS:-3600} $(BIN)/pytest -q tests/chaos
+
+# What the record says beside what clients saw, without faults (HOPLINE_TEST_STEADY_SECONDS=3600 for an hour) and with
+# them. Not part of `make test`: what else the machine does is odd as well, and is found.
+fates: $(TOOLS)
+	$(BIN)/pytest -q $(BY_HAND)
 
 # Histories from seeds on virtual time until told to stop, or until one breaks a promise; SIMULATE='--for 600' and others
 # of `python -m tests.simulation --help` bound it. The mutants are patches that put faults back: all have to be found.
