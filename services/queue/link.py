@@ -247,7 +247,8 @@ class Link(Holder):
     def _attach_all(self, attaches: Sequence[pb.AttachConsumer], now: int) -> None:
         """All of them first: what one holds must not be delivered to another that came before it in the frame."""
         touched: dict[Queue, None] = {}
-        for_each("attaching a consumer", attaches, partial(self._attach_to, touched, now=now), self._not_attached)
+        attach, tell = partial(self._attach_to, touched, now=now), partial(self._not_attached, touched)
+        for_each("attaching a consumer", attaches, attach, tell)
         for_each("serving new consumers", touched, partial(self._begin, now=now))
 
     def _attach_to(self, touched: dict[Queue, None], attach: pb.AttachConsumer, now: int) -> None:
@@ -296,13 +297,14 @@ class Link(Holder):
         self._host.events.publish(attached(consumer, queue.options, self.name, again=attach.again))
         return queue
 
-    def _not_attached(self, attach: pb.AttachConsumer, error: BrokerError) -> None:
+    def _not_attached(self, touched: dict[Queue, None], attach: pb.AttachConsumer, error: BrokerError) -> None:
         self._consumers.pop(attach.consumer, None)
         self.outbox.frame.attached.add(consumer=attach.consumer, reason=pb.OTHER, text=error.text)
         if queue := self._host.registry.queues.get(attach.queue_id):
             for consumer in queue.consumers:
                 if consumer.link is self and consumer.handle == attach.consumer:
                     queue.consumers.remove(consumer)
+            touched[queue] = None  # it may have been the single active one
 
     def _attach_later(self, attach: pb.AttachConsumer) -> None:
         partition, latest = self._awaiting.get(attach.consumer, (None, None))
@@ -310,7 +312,8 @@ class Link(Holder):
             return
         del self._awaiting[attach.consumer]
         now, touched = self._host.now(), dict[Queue, None]()
-        for_each("attaching a consumer", (attach,), partial(self._attach_to, touched, now=now), self._not_attached)
+        tell = partial(self._not_attached, touched)
+        for_each("attaching a consumer", (attach,), partial(self._attach_to, touched, now=now), tell)
         # After every other consumer that waits, for the same reason as in a frame.
         partition.waiting += [partial(self._begin, queue, now) for queue in touched]
 
@@ -342,8 +345,10 @@ class Link(Holder):
     def _not_served(self, credit: pb.Credit, _error: BrokerError) -> None:
         """It would wait for ever: its client hears that it has ended, and may come back."""
         if found := self._consumers.get(credit.consumer):
-            found[1].consumers.remove(found[0])
-            self.ended(found[0], pb.OTHER)
+            consumer, queue = found
+            queue.consumers.remove(consumer)
+            self.ended(consumer, pb.OTHER)
+            queue.dispatch(self._host.now())  # it may have been the single active one
 
     def _credit(self, credit: pb.Credit, now: int) -> None:
         found = self._consumers.get(credit.consumer)

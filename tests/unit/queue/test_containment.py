@@ -99,6 +99,21 @@ def _frame(link: RawLink, faulty: int, good: int, method: str) -> dict[str, Any]
     return parts[method] | {"publishes": [link.batch(good, [b"after"])]}
 
 
+@pytest.mark.parametrize("method", ["attach", "credit"])
+async def test_a_single_active_consumer_that_fails(house: House, monkeypatch: pytest.MonkeyPatch, method: str) -> None:
+    """The next one gets what waits, without another word."""
+    faulty, good = await _two(house, single_active_consumer=True)
+    link = await house.link()
+    await link.attach(faulty, 1, messages=1)
+    await link.publish(faulty, [b"1", b"2"])
+    await link.attach(faulty, 2)
+    await link.until(lambda: link.bodies == [b"1"])
+    _break(monkeypatch, method)
+    await link.send(**_frame(link, faulty, good, method))
+    await link.until(lambda: link.bodies == [b"1", b"2"])
+    assert [run.consumer for run in link.runs] == [1, 2]
+
+
 async def test_a_transaction_that_fails(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     """One that cannot be prepared is refused; another on the same stream is carried out."""
     faulty, good = await _two(house)
