@@ -1,9 +1,9 @@
 """What the next owner of a partition would not find in the journal, as frames that put it there.
 
 That is every entry that is not on disk, and every unsettled one, on disk or not: it is written anew with the word who
-holds it, and its former place in the journal is given up in the same frame. Positions are those that the
-entries have in their queues, so the next owner sees one order, whenever they were written. And it is all that is known
-of messages that may be sent again.
+holds it, and its former place in the journal is given up in the same frame. So is one that has been tried more than
+once, where a delivery limit asks how often. Positions are those that the entries have in their queues, so the next
+owner sees one order, whenever they were written. And it is all that is known of messages that may be sent again.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from services.common.message.weight import FRAME_BYTES
 from services.queue.context import DeadLetter
 from services.queue.entry import ACQUIRED, Entry, Holder
 from services.queue.message import Message
+from services.queue.options import QueueOptions
 from services.queue.partition import Partition
 from services.queue.queue_type import Queue
 from services.rpc.queue_pb2 import PublishBatch, Traced
@@ -36,7 +37,7 @@ class Row(NamedTuple):
 
 def unwritten(partition: Partition, letters: Iterable[DeadLetter]) -> list[Row]:
     """What has to be written now; `letters` are dead letters under way, which go back to their queues."""
-    rows = [Row(letter.queue.queue_id, letter.entry, 0) for letter in letters if letter.entry.part is None]
+    rows = [Row(each.queue.queue_id, each.entry, 0) for each in letters if _is_news(each.queue, each.entry)]
     for queue in partition.queues.values():
         rows.extend(_unwritten(queue, partition.undecided))
     return rows
@@ -64,12 +65,17 @@ def _begun(partition: Partition, take_id: Callable[[], int]) -> JournalFrame:
 
 
 def _unwritten(queue: Queue, undecided: AbstractSet[object]) -> Iterator[Row]:
-    queue_id = queue.options.queue_id
+    options = queue.options
     for entry in queue.entries():
         held = entry.state == ACQUIRED
         # A transaction that is committed yet dequeues what it holds where the journal has it.
-        if entry.part is None or (held and entry.holder not in undecided):
-            yield Row(queue_id, entry, entry.holder.origin if held and isinstance(entry.holder, Holder) else 0)
+        if entry.part is None or (entry.holder not in undecided if held else _is_news(options, entry)):
+            yield Row(options.queue_id, entry, entry.holder.origin if held and isinstance(entry.holder, Holder) else 0)
+
+
+def _is_news(options: QueueOptions, entry: Entry) -> bool:
+    """Of one that nobody holds: the journal tells that it was delivered, but not how often."""
+    return entry.part is None or (options.delivery_limit is not None and entry.attempts > 1)
 
 
 def _chunks(rows: Iterable[Row]) -> Iterator[list[Row]]:
