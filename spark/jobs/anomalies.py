@@ -2,7 +2,7 @@
 
 An edge is a publisher and an exchange, an exchange and a queue, a queue and a consumer application, or a queue alone;
 each has a few numbers for every window: messages, errors, waiting time. The baseline is the median of the windows just
-before, its usual spread their median absolute deviation: neither is moved by the few that are odd themselves.
+before; `spark.jobs.oddity` says how far from it is too far, docs/anomalies.md why.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql.types import DoubleType, LongType, StringType, StructType, TimestampType
 
-from spark.expressions import elapsed, percentile
+from spark.expressions import elapsed, messages, percentile
 from spark.job import Inputs, Job, Table, column
 from spark.jobs.anomaly_sentences import sentence
+from spark.jobs.oddity import Bounds, with_oddity
 from spark.journeys import journeys, kinds, place
 from spark.ranges import Measure
 
@@ -22,9 +23,8 @@ _HISTORY = 30
 _LEAST_HISTORY = 8
 _THRESHOLD = 6.0
 
-_SIGMA = 1.4826  # of a normal distribution, times the median absolute deviation
-_STEADY = 0.05  # what is as steady as a machine still varies by this much of its median
 _LEAST = {"messages": 10.0, "errors": 10.0, "wait": 10_000.0}  # differences below are never worth a word
+_WAITED = 20  # messages of a window without which 5 % of them are not one
 
 _EDGE = ("kind", "virtual_host", "source", "target", "metric")
 
@@ -44,8 +44,8 @@ ANOMALIES = Table(
             column("metric", StringType(), "messages, errors, wait (µs, 95th percentile), began (the edge is new)"),
             column("value", DoubleType(), "in the window"),
             column("median", DoubleType(), "of the windows before"),
-            column("spread", DoubleType(), "of the windows before, as a standard deviation"),
-            column("score", DoubleType(), "how many spreads away; signed"),
+            column("spread", DoubleType(), "of the windows before, to that side, as a standard deviation"),
+            column("score", DoubleType(), "how many spreads away, as a difference and as a factor; signed"),
             column("sentence", StringType(), ""),
         ]
     ),
@@ -73,7 +73,8 @@ def transform(inputs: Inputs) -> dict[str, DataFrame]:
     counted = _counts(inputs.stages, seconds).cache()
     extent = counted.agg(F.min("window").alias("begin"), F.max("window").alias("end"))
     values = _filled(counted, extent, seconds).unionByName(_waits(inputs.stages, seconds))
-    judged = _judged(values, extent, seconds, history, least, inputs.number("threshold", _THRESHOLD)).cache()
+    bounds = Bounds(history, least, inputs.number("threshold", _THRESHOLD))
+    judged = _judged(values, extent, seconds, bounds).cache()
     named = judged.where("odd").withColumn("metric", F.when(F.col("began"), "began").otherwise(F.col("metric")))
     anomalies = named.withColumns({"time": F.timestamp_seconds("window"), "sentence": sentence(seconds, history)})
     edges = judged.groupBy(*_EDGE).agg(
@@ -138,9 +139,10 @@ def _waits(stages: DataFrame, seconds: int) -> DataFrame:
     segments = journeys(stages, _WAITING, ()).where("delivered_at is not null")
     waited = segments.withColumns({"wait": elapsed("enqueued_at", "delivered_at"), "took": F.col("delivered_at")})
     by_window = waited.groupBy("place", _window(F.col("took"), seconds)).agg(
-        percentile(F.col("wait"), 0.95).cast("double").alias("value")
+        percentile(F.col("wait"), 0.95).cast("double").alias("value"), F.sum(messages()).alias("waited")
     )
-    named = by_window.where("value is not null").join(queues.withColumn("place", place()), "place")
+    enough = (F.col("waited") >= _WAITED) & F.col("value").isNotNull()
+    named = by_window.where(enough).join(queues.withColumn("place", place()), "place")
     return named.select(
         F.lit("queue").alias("kind"),
         "virtual_host",
@@ -152,45 +154,25 @@ def _waits(stages: DataFrame, seconds: int) -> DataFrame:
     )
 
 
-def _judged(
-    values: DataFrame, extent: DataFrame, seconds: int, history: int, least: int, threshold: float
-) -> DataFrame:
+def _judged(values: DataFrame, extent: DataFrame, seconds: int, bounds: Bounds) -> DataFrame:
     """Adds the baseline of each window. The last window of the record is not whole, and is left out."""
     of_edge = Window.partitionBy(*_EDGE).orderBy("window")
-    before = F.collect_list("value").over(of_edge.rowsBetween(-history, -1))
-    away = F.col("value") - F.col("median")
-    # Counts that come by chance differ by their square root.
-    floor = F.greatest(F.col("median") * _STEADY, F.sqrt("median"), _least() / threshold)
-    known = F.size("before") >= least
     first = F.row_number().over(of_edge) == 1
     # What comes seldom may not have come yet, when the record has hardly begun.
-    for_long = F.col("window") - F.col("begin") >= least * seconds
+    for_long = F.col("window") - F.col("begin") >= bounds.least * seconds
     began = first & (F.col("metric") == "messages") & for_long
+    whole = values.crossJoin(F.broadcast(extent)).where(F.col("window") < F.col("end")).withColumn("least", _least())
     return (
-        values.crossJoin(F.broadcast(extent))
-        .where(F.col("window") < F.col("end"))
-        .withColumn("before", before)
-        .withColumn("known", known)
-        .withColumn("median", F.when(known, _median(F.col("before"))))
-        .withColumn("deviations", F.transform("before", lambda value: F.abs(value - F.col("median"))))
-        .withColumn("spread", F.when(known, F.greatest(_SIGMA * _median(F.col("deviations")), floor)))
-        .withColumn("score", away / F.col("spread"))
+        with_oddity(whole, of_edge, bounds)
         .withColumn("began", began)
-        .withColumn("odd", began | F.coalesce(F.abs("score") >= threshold, F.lit(False)))
-        .drop("before", "deviations", "begin", "end")
+        .withColumn("odd", F.col("began") | F.col("odd"))
+        .drop("begin", "end", "least")
     )
 
 
 def _least() -> Column:
     least = F.create_map(*(F.lit(part) for pair in _LEAST.items() for part in pair))
     return F.element_at(least, F.col("metric"))
-
-
-def _median(values: Column) -> Column:
-    """Of an array: its length is at most `history`."""
-    ordered, size = F.sort_array(values), F.size(values)
-    low, high = F.floor((size - 1) / 2).cast("int"), F.floor(size / 2).cast("int")
-    return (F.get(ordered, low) + F.get(ordered, high)) / 2
 
 
 JOB = Job(
