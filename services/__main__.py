@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from services.common.cli import messages, quick, watching
-from services.common.cli.asking import fail, read_settings, run
-from services.common.cli.placing import partitions
-from services.common.cli.talking import on_tracing
-from services.common.cli.tracing import commands as tracing_commands
-from services.common.cli.users import users
-from services.common.cli.virtual_hosts import vhosts
-from services.store.commands import commands as store_commands
+from services.cli import messages, quick, watching
+from services.cli.asking import fail, read_settings, run
+from services.cli.placing import partitions
+from services.cli.storing import commands as store_commands
+from services.cli.talking import on_tracing
+from services.cli.tracing import commands as tracing_commands
+from services.cli.users import users
+from services.cli.virtual_hosts import vhosts
 
 if TYPE_CHECKING:
     from services.common import runtime
@@ -47,8 +47,8 @@ watching.add_to(app)
 def up() -> None:
     """Runs the whole stack on this machine until Ctrl-C."""
     from services.common import log
-    from services.common.supervisor.forks import Forks
-    from services.common.supervisor.up import up as run_stack
+    from services.supervisor.forks import Forks
+    from services.supervisor.up import up as run_stack
 
     settings = read_settings()
     forks = Forks.begin(_import_services, app)  # while nothing is open or runs: its children would have it too
@@ -180,7 +180,7 @@ app.add_typer(store_commands(_store), name="store")
 def _serve(name: str, create: Callable[[Settings], runtime.Service]) -> None:
     from services.common import log, runtime, secret
     from services.common.errors import BrokerError
-    from services.common.supervisor.parent import die_with_parent
+    from services.supervisor.parent import die_with_parent
 
     quick.works()
     die_with_parent()

@@ -16,10 +16,10 @@ from pathlib import Path
 import uvloop
 
 from services.common import log
-from services.common.supervisor.forks import Forks
-from services.common.supervisor.parent import PARENT_VARIABLE, die_with_parent
-from services.common.supervisor.process import Process
-from services.common.supervisor.program import Program
+from services.supervisor.forks import Forks
+from services.supervisor.parent import PARENT_VARIABLE, die_with_parent
+from services.supervisor.process import Process
+from services.supervisor.program import Program
 
 EXECUTED = (sys.executable, "-c", "print('executed')")
 TOLD = {"TOLD": "this", "PYTHONPATH": os.environ.get("PYTHONPATH", "")}

@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from services.common.bus.server import command
-from services.common.supervisor.nats import is_serving
+from services.supervisor.nats import is_serving
 from tests.support.stack import HOST, free_port
 
 

@@ -7,11 +7,11 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from services.common.supervisor.program import Program
+from services.supervisor.program import Program
 
 _SERVING = """
 import os, pathlib, signal, sys, time
-from services.common.supervisor.parent import die_with_parent
+from services.supervisor.parent import die_with_parent
 die_with_parent()
 home, name = pathlib.Path(sys.argv[1]), sys.argv[2]
 def note(what):

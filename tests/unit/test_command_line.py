@@ -9,8 +9,8 @@ import structlog
 from typer.testing import CliRunner
 
 from services.__main__ import app
+from services.cli import password
 from services.common import secret
-from services.common.cli import password
 from services.common.clients.dry_run import DryRunClient
 from services.common.clients.mgmt import MgmtClient
 from services.common.dry_run import DryRun

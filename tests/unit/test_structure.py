@@ -20,7 +20,7 @@ WITH_README = [
     "examples/tracing",
     "spark",
     "suites",
-    *(f"services/{name}" for name in ("gateway", "router", "queue", "store", "mgmt", "common")),
+    *(f"services/{name}" for name in ("gateway", "router", "queue", "store", "mgmt", "common", "cli", "supervisor")),
 ]
 
 

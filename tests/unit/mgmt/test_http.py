@@ -7,10 +7,10 @@ import socket
 
 import pytest
 
+from services.common.clients.healthz import ask
 from services.common.config import Settings
 from services.common.grpc_server import Server
 from services.common.runtime import CannotStart
-from services.common.supervisor.healthz import ask
 from services.mgmt.service import Service
 from tests.support.fake_store import FakeStore
 

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 
 from structlog.testing import capture_logs
 
-from services.common.cli.health import health_lines
+from services.cli.health import health_lines
 from services.mgmt.roll import Roll
 from services.rpc.store_pb2 import Record, Records
 

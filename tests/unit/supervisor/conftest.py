@@ -7,11 +7,11 @@ from typing import Protocol
 
 import pytest
 
-from services.common.supervisor.child import Child
-from services.common.supervisor.executed import execute
-from services.common.supervisor.output import frame_for
-from services.common.supervisor.process import Start
-from services.common.supervisor.program import Program
+from services.supervisor.child import Child
+from services.supervisor.executed import execute
+from services.supervisor.output import frame_for
+from services.supervisor.process import Start
+from services.supervisor.program import Program
 from tests.support.programs import is_serving
 
 

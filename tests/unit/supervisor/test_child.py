@@ -11,11 +11,11 @@ import pytest
 from structlog.testing import capture_logs
 
 from services.common.config import Settings
-from services.common.supervisor import nats, restarts
-from services.common.supervisor.child import describe
-from services.common.supervisor.executed import execute
-from services.common.supervisor.process import Process
-from services.common.supervisor.program import Program, stages
+from services.supervisor import nats, restarts
+from services.supervisor.child import describe
+from services.supervisor.executed import execute
+from services.supervisor.process import Process
+from services.supervisor.program import Program, stages
 from tests.support.programs import failing, killed, notes, serving, until
 from tests.unit.supervisor.conftest import MakeChild
 

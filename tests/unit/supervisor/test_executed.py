@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from services.common.supervisor.executed import execute
-from services.common.supervisor.program import Program
+from services.supervisor.executed import execute
+from services.supervisor.program import Program
 
 ROOT = Path(__file__).parents[3]
 
 # In a process of its own: what is to run before a fork cannot be taken back.
 _COUNT_FORKS = """
 import ctypes, sys, uvloop
-from services.common.supervisor.executed import execute
-from services.common.supervisor.program import Program
+from services.supervisor.executed import execute
+from services.supervisor.program import Program
 forks = []
 prepare = ctypes.CFUNCTYPE(None)(lambda: forks.append(1))
 assert ctypes.CDLL(None).__register_atfork(prepare, None, None, None) == 0

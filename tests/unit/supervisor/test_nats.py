@@ -17,9 +17,9 @@ from services.common.bus import server
 from services.common.config import Settings
 from services.common.ledger import stream
 from services.common.runtime import CannotStart
-from services.common.supervisor import nats
-from services.common.supervisor.child import Child
-from services.common.supervisor.output import frame_for
+from services.supervisor import nats
+from services.supervisor.child import Child
+from services.supervisor.output import frame_for
 from tests.support.nats_server import NatsServer
 from tests.support.programs import until
 from tests.support.small_disk import fill, small_disk

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import structlog
 
-from services.common.supervisor.notes import note
+from services.supervisor.notes import note
 
 
 def test_a_note_without_room(tmp_path: Path) -> None:

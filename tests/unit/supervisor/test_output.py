@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from services.common.supervisor.output import forward, frame_for
+from services.supervisor.output import forward, frame_for
 
 
 async def _forwarded(data: list[bytes], style: str, capfd: pytest.CaptureFixture[str]) -> str:

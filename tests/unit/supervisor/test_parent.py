@@ -7,7 +7,7 @@ import signal
 import sys
 from pathlib import Path
 
-from services.common.supervisor.parent import PARENT_VARIABLE
+from services.supervisor.parent import PARENT_VARIABLE
 from tests.support.programs import serving, until
 
 _PARENT = """

@@ -6,7 +6,7 @@ import pytest
 
 from services.common.config import Settings
 from services.common.runtime import CannotStart
-from services.common.supervisor.program import stages
+from services.supervisor.program import stages
 
 
 def test_order_and_addresses(tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from services.common.supervisor.restarts import ATTEMPTS, QUICK, Restarts
+from services.supervisor.restarts import ATTEMPTS, QUICK, Restarts
 
 
 def test_first_death_is_repaired_at_once() -> None:

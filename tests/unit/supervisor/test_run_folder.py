@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from services.common.runtime import CannotStart
-from services.common.supervisor.run_folder import RunFolder
+from services.supervisor.run_folder import RunFolder
 
 
 def test_one_supervisor_at_a_time(tmp_path: Path) -> None:
@@ -59,7 +59,7 @@ async def test_waits_for_children_of_a_killed_supervisor(tmp_path: Path) -> None
 
 async def test_served_socket_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A service that somebody runs by hand is not robbed of its socket."""
-    monkeypatch.setattr("services.common.supervisor.run_folder._LAST_GASP", 0.1)
+    monkeypatch.setattr("services.supervisor.run_folder._LAST_GASP", 0.1)
     path = tmp_path / "store.sock"
     with socket.socket(socket.AF_UNIX) as served:
         served.bind(os.fspath(path))

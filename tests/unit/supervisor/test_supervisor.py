@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from services.common.supervisor import supervisor
-from services.common.supervisor.supervisor import Supervisor
+from services.supervisor import supervisor
+from services.supervisor.supervisor import Supervisor
 from tests.support.programs import failing, notes, serving, until
 from tests.unit.supervisor.conftest import MakeChild
 

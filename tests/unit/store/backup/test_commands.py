@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from services.cli.storing import commands
 from services.common import secret
-from services.store.commands import commands
 
 
 async def test_restore_wants_no_secret(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

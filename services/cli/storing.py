@@ -1,0 +1,101 @@
+"""`hopline store`: runs it; backup of one that runs, restore of one that does not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import aclosing
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from services.cli.asking import read_settings, run
+from services.common.clock import epoch_ms
+
+if TYPE_CHECKING:
+    from services.common.config import Settings
+    from services.store.backup.manifest import Manifest
+    from services.store.backup.restore import Outcome
+
+# ruff: noqa: PLC0415 - as in services/__main__.py
+
+_File = Annotated[Path, typer.Argument(help="As `hopline store backup` has made it.")]
+
+
+def commands(serve: Callable[[], None]) -> typer.Typer:
+    """`serve` runs the store until it is asked to end."""
+    store = typer.Typer(invoke_without_command=True)
+
+    @store.callback()
+    def main(context: typer.Context) -> None:
+        """Runs the store: what is on disk, and who may write it."""
+        if not context.invoked_subcommand:
+            serve()
+
+    store.command("backup")(backup)
+    store.command("verify")(verify)
+    store.command("restore")(restore)
+    return store
+
+
+def backup(
+    path: Annotated[Path, typer.Argument(help="A file that is not there yet, or a folder: named by the time then.")],
+) -> None:
+    """Writes down all that the running store has on disk, at one moment; the broker serves on."""
+    settings = read_settings()
+    address = settings.address_of("store")
+    manifest, written = run(_back_up(address, path), address)
+    typer.echo(manifest)
+    typer.echo(f"{written}: {written.stat().st_size} bytes")
+
+
+def verify(file: _File) -> None:
+    """Reads all of a backup, says what is in it, and whether it is whole; nothing is written."""
+    from services.store.backup.file import verify as verified
+
+    async def look() -> Manifest:
+        return verified(file)
+
+    typer.echo(run(look()))
+    typer.echo("whole, and as it was written")
+
+
+def restore(
+    file: _File,
+    to: Annotated[Path, typer.Option(metavar="FOLDER", help="The data folder of a store that does not run.")],
+    replace: Annotated[bool, typer.Option("--replace", help="Puts the store that is there aside.")] = False,
+) -> None:
+    """Makes a data folder of a backup. What the broker did since the backup is not in it."""
+    outcome = run(_restore(read_settings(), file, to, replace=replace))
+    typer.echo(outcome.manifest)
+    typer.echo(outcome.restored)
+    if outcome.aside:
+        typer.echo(f"what was there is in {outcome.aside}")
+
+
+async def _restore(settings: Settings, file: Path, to: Path, *, replace: bool) -> Outcome:
+    from services.store.backup.restore import Restore
+    from services.store.choice import choose
+
+    return await Restore(file, to, choose(settings).make, settings.partitions, epoch_ms()).run(replace=replace)
+
+
+async def _back_up(address: str, path: Path) -> tuple[Manifest, Path]:
+    from services.common.clients.store import StoreClient
+    from services.store.backup.file import BackupWriter
+
+    file = _named_by_time(path)
+    writer = BackupWriter(file)
+    client = StoreClient(address)
+    try:
+        async with aclosing(client.backup()) as pieces:
+            async for piece in pieces:
+                writer.add(piece)
+        return writer.finish(), file
+    finally:
+        writer.discard()
+        await client.close()
+
+
+def _named_by_time(path: Path) -> Path:
+    return path / f"hopline-{epoch_ms()}.backup" if path.is_dir() else path

@@ -1,0 +1,68 @@
+"""Calls of commands to the running stack: with whom, and a line where nobody answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from services.cli.asking import read_settings, run
+
+if TYPE_CHECKING:
+    from contextlib import AbstractAsyncContextManager
+
+    from services.common.clients.mgmt import MgmtClient
+    from services.common.clients.placement import PlacementClient
+    from services.common.clients.tracing import TracingClient
+    from services.common.clients.virtual_hosts import VirtualHostsClient
+    from services.common.config import Settings
+
+# ruff: noqa: PLC0415 - each command loads the client that it needs: it takes time
+
+_Client = TypeVar("_Client")
+_Result = TypeVar("_Result")
+
+
+def on_mgmt(call: Callable[[MgmtClient], Coroutine[Any, Any, _Result]]) -> _Result:
+    """What `call` gives; exits with a line where it fails, as `run` does."""
+    from services.common.clients.mgmt import MgmtClient
+
+    return _talk("mgmt", lambda settings: MgmtClient(settings.address_of("mgmt")), call)
+
+
+def on_router(call: Callable[[VirtualHostsClient], Coroutine[Any, Any, _Result]]) -> _Result:
+    """As `on_mgmt`."""
+    from services.common.clients.virtual_hosts import VirtualHostsClient
+
+    return _talk("router", lambda settings: VirtualHostsClient(settings.address_of("router")), call)
+
+
+def on_tracing(call: Callable[[TracingClient], Coroutine[Any, Any, _Result]]) -> _Result:
+    """As `on_mgmt`; the store has what is asked."""
+    from services.common.clients.tracing import TracingClient
+
+    return _talk("store", lambda settings: TracingClient(settings.address_of("store")), call)
+
+
+def on_placement(call: Callable[[PlacementClient], Coroutine[Any, Any, _Result]]) -> _Result:
+    """As `on_mgmt`; store and router have what is asked."""
+    from services.common.clients.placement import PlacementClient
+
+    def client(settings: Settings) -> PlacementClient:
+        return PlacementClient(settings.address_of("store"), settings.address_of("router"))
+
+    return _talk("store", client, call)
+
+
+def _talk(
+    role: str,
+    client_of: Callable[[Settings], AbstractAsyncContextManager[_Client]],
+    call: Callable[[_Client], Coroutine[Any, Any, _Result]],
+) -> _Result:
+    """`role` is who is named where nobody answers."""
+    settings = read_settings()
+
+    async def talk() -> _Result:
+        async with client_of(settings) as client:
+            return await call(client)
+
+    return run(talk(), settings.address_of(role))

@@ -1,0 +1,32 @@
+"""`hopline vhosts`: virtual hosts of the running stack."""
+
+from __future__ import annotations
+
+import typer
+
+from services.cli.talking import on_router
+
+# ruff: noqa: PLC0415 - as in services/__main__.py
+
+vhosts = typer.Typer(no_args_is_help=True, help="Virtual hosts of the running stack.")
+
+
+@vhosts.command("add")
+def add_virtual_host(name: str) -> None:
+    """Adds a virtual host with its predeclared exchanges; one that is there stays as it is."""
+    on_router(lambda client: client.create(name))
+
+
+@vhosts.command("delete")
+def delete_virtual_host(name: str) -> None:
+    """Deletes a virtual host with everything in it."""
+    on_router(lambda client: client.delete(name))
+
+
+@vhosts.command("list")
+def list_virtual_hosts() -> None:
+    """Lists virtual hosts."""
+    from services.common.printable import printable
+
+    for name in on_router(lambda client: client.list()):
+        typer.echo(printable(name))

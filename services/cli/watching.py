@@ -1,0 +1,47 @@
+"""`hopline health` and `hopline events`: how the running stack is, and what happens in it."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from services.cli.asking import read_bus_address, read_settings, run
+
+# ruff: noqa: PLC0415 - what shows something is imported by the command that shows it: it takes time and memory
+
+
+def add_to(app: typer.Typer) -> None:
+    """The commands become `app`'s."""
+    app.command()(health)
+    app.command()(events)
+
+
+def health() -> None:
+    """Says how each part of the running stack is, and each of its members; exit status 0 when all parts are well."""
+    from services.cli.health import health_lines
+    from services.common.clients import healthz
+
+    settings = read_settings()
+    status, body = run(healthz.ask(settings.http_host, settings.http_port), f"HTTP port {settings.http_port}")
+    for line in health_lines(body):
+        typer.echo(line)
+    raise typer.Exit(0 if status == 200 else 1)
+
+
+def events(
+    subject: Annotated[
+        str, typer.Option(help="NATS subject; services/common/bus/README.md has the tree.", show_default="all")
+    ] = "",
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on each line.")] = False,
+) -> None:
+    """Follows what happens in the running stack, until Ctrl-C: queues, consumers, connections, leases."""
+    from services.cli.console import stdout_console
+    from services.cli.events import show, show_json
+    from services.common.bus.subject import ALL
+
+    address = read_bus_address(read_settings())
+    try:
+        run((show_json if as_json else show)(address, subject or ALL, stdout_console()), "the event bus")
+    except KeyboardInterrupt:
+        raise typer.Exit(0) from None

@@ -1,0 +1,95 @@
+"""The folder of sockets and pid files: one supervisor at a time, and nothing left over from a crash."""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import os
+import socket
+from collections.abc import Iterable
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from services.common.runtime import CannotStart
+from services.supervisor.notes import note
+
+_LONGEST_SOCKET = 107  # bytes, sockaddr_un.sun_path without its final zero
+_LAST_GASP = 3.0  # seconds in which the children of a killed supervisor are surely gone
+
+
+class RunFolder:
+    """Locks the data and run folders for as long as it is open; the kernel unlocks them for a process that dies."""
+
+    def __init__(self, data: Path, run: Path) -> None:
+        """Creates both folders; raises CannotStart when another supervisor has one of them."""
+        self._run = run.absolute()
+        self._locks: list[int] = []
+        for folder in sorted({data.absolute(), self._run}):
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._lock(folder)
+        note(self.pid_file("supervisor"), str(os.getpid()))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Removes the pid files and unlocks."""
+        for path in self._run.glob("*.pid"):
+            path.unlink(missing_ok=True)
+        self._unlock()
+
+    def pid_file(self, name: str) -> Path:
+        """Where the process id of `name` is written."""
+        return self._run / f"{name}.pid"
+
+    async def clean(self, addresses: Iterable[str]) -> None:
+        """Removes the sockets that nobody serves any more; raises CannotStart for one that is served or too long."""
+        for path in _socket_paths(addresses):
+            if len(os.fsencode(path)) > _LONGEST_SOCKET:
+                raise CannotStart(f"the path of the socket {path} is too long; set HOPLINE_RUN to a shorter folder")
+            await self._remove_stale(path)
+
+    async def _remove_stale(self, path: Path) -> None:
+        for _ in range(int(_LAST_GASP / 0.05)):
+            if not _is_served(path):
+                return _remove(path)
+            await asyncio.sleep(0.05)
+        raise CannotStart(f"another process serves {path}; stop it first, or set HOPLINE_RUN to another folder")
+
+    def _lock(self, folder: Path) -> None:
+        lock = os.open(folder / "supervisor.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        self._locks.append(lock)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self._unlock()
+            raise CannotStart(
+                f"Hopline runs already on {folder}; stop it first, or set HOPLINE_DATA to another folder"
+            ) from None
+
+    def _unlock(self) -> None:
+        while self._locks:
+            os.close(self._locks.pop())
+
+
+def _socket_paths(addresses: Iterable[str]) -> list[Path]:
+    return [Path(address.removeprefix("unix:")) for address in addresses if address.startswith("unix:")]
+
+
+def _remove(path: Path) -> None:
+    path.unlink(missing_ok=True)
+
+
+def _is_served(path: Path) -> bool:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        probe.settimeout(0.2)
+        try:
+            probe.connect(os.fspath(path))
+        except (ConnectionRefusedError, FileNotFoundError):
+            return False
+        except TimeoutError:
+            return True  # its backlog is full
+        return True

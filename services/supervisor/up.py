@@ -1,0 +1,110 @@
+"""`hopline up`: the stack of the settings under a supervisor."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+from collections.abc import Callable
+
+from services.common import secret
+from services.common.bus.address import address_file
+from services.common.clients.healthz import ask, reachable
+from services.common.clients.mgmt import MgmtClient
+from services.common.config import Settings
+from services.common.errors import BrokerError
+from services.common.grpc_channel import is_serving
+from services.common.memory import available, for_messages
+from services.supervisor import nats
+from services.supervisor.child import Child
+from services.supervisor.notes import note
+from services.supervisor.output import frame_for
+from services.supervisor.process import Start
+from services.supervisor.program import Program, stages
+from services.supervisor.run_folder import RunFolder
+from services.supervisor.supervisor import Supervisor
+
+
+async def up(settings: Settings, say: Callable[[str], None], start: Start) -> int:
+    """Runs until a signal; says one line when ready. Returns the exit status; raises CannotStart.
+
+    `start` starts programs.
+    """
+    # Its children share what there is, which one by itself could not know.
+    share = settings.queue_memory or for_messages(available(), settings.queue_processes)
+    os.environ["HOPLINE_QUEUE_MEMORY"] = str(share)
+    planned = stages(settings)
+    with RunFolder(settings.data, settings.run_folder) as folder, contextlib.ExitStack() as after:
+        secret.use(secret.read_or_make(settings.secret_file or secret.file_of_up(settings)))
+        await folder.clean(program.address for stage in planned for program in stage)
+        if not settings.nats_url:
+            planned = ((await _plan_nats(settings, after),), *planned)
+        served: set[str] = set()
+        children = [
+            [
+                Child(
+                    program,
+                    folder.pid_file(program.name),
+                    frame_for(settings.log_format, program.name),
+                    _is_serving,
+                    served,
+                    start,
+                )
+                for program in stage
+            ]
+            for stage in planned
+        ]
+
+        async def announce() -> None:
+            await _until_healthy(settings)
+            say(await _ready_line(settings))
+
+        return await Supervisor(children, announce).run()
+
+
+async def _plan_nats(settings: Settings, after: contextlib.ExitStack) -> Program:
+    """Makes the server's address known to the children, and on file to commands as long as the stack runs."""
+    program = nats.program(settings, await nats.choose_port(settings, after))
+    os.environ["HOPLINE_NATS_URL"] = program.address
+    after.callback(os.environ.pop, "HOPLINE_NATS_URL", None)
+    file = address_file(settings)
+    note(file, program.address)
+    after.callback(file.unlink, missing_ok=True)
+    return program
+
+
+async def _is_serving(address: str) -> bool:
+    return await (nats.is_serving(address) if address.startswith("nats:") else is_serving(address))
+
+
+async def _until_healthy(settings: Settings) -> None:
+    while settings.http_port:  # 0: wherever the kernel put it, which nobody but mgmt knows
+        try:
+            status, _ = await ask(settings.http_host, settings.http_port)
+        except OSError:
+            status = 0
+        if status == 200:
+            return
+        await asyncio.sleep(0.05)
+
+
+async def _ready_line(settings: Settings) -> str:
+    amqp = f"amqp://{_at(settings.amqp_host, settings.amqp_port)}"
+    http = f"http://{_at(settings.http_host, settings.http_port)}"
+    return f"Hopline is ready: AMQP at {amqp}, HTTP at {http}{await _credentials(settings)}"
+
+
+async def _credentials(settings: Settings) -> str:
+    """The first user, as long as it exists."""
+    try:
+        async with MgmtClient(settings.address_of("mgmt")) as mgmt:
+            users = await mgmt.list_users()
+    except BrokerError:
+        return ""
+    known = any(user.name == "guest" and user.loopback_only for user in users)
+    return ", credentials guest/guest (loopback only)" if known else ""
+
+
+def _at(host: str, port: int) -> str:
+    address = reachable(host)
+    return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"

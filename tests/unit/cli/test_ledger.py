@@ -1,0 +1,226 @@
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+from collections.abc import AsyncIterator, Sequence
+
+import pytest
+from rich.console import Console
+
+from services.cli import following as picking
+from services.cli import ledger
+from services.cli.following import Following
+from services.cli.ledger import text
+from services.common.bus.follow import Told
+from services.common.ledger.encoding import Draft, Identified, Row, ranges_of
+from services.common.ledger.place import Place
+from services.common.question import Sought
+from services.rpc.ledger_pb2 import DELIVERED, RECEIVED, ROUTED, SETTLED, LedgerBatch
+from services.rpc.ledger_pb2 import SENT as SENT_STAGE
+
+TAKEN = Place(virtual_host="/", exchange="e", routing_key="k")
+WORK = Place(virtual_host="/", queue="work", partition=7, epoch=3, consumer="[c1]", attempt=2)
+OTHER = Place(virtual_host="/", queue="other")
+ELSEWHERE = Place(virtual_host="b", queue="work")
+
+
+def _row(stage: int, place: Place, uids: Sequence[int], outcome: str = "", reason: str = "") -> Row:
+    return Row(1_787_313_600_000_000, stage, place, uids, outcome, reason, 0, None)
+
+
+def _payload(*rows: Row, identified: Sequence[Identified] = ()) -> bytes:
+    draft = Draft(LedgerBatch(service="queue", instance="queue-1"), 1)
+    draft.add(rows, list(map(ranges_of, rows)))
+    draft.identify(identified)
+    return draft.sealed().payload
+
+
+def _named(*names: str) -> Identified:
+    """The messages 1, 2, … with message ids: flags, then a short string (AMQP 0-9-1, 4.2.6.1)."""
+    properties = [b"\x00\x80" + bytes([len(name)]) + name.encode() for name in names]
+    return Identified("amqp-0-9", range(1, len(names) + 1), properties)
+
+
+def test_one_queue() -> None:
+    """Of all that is told, the stages of the queue are picked, of its own virtual host alone."""
+    following = Following(Sought("/", "work"))
+    lines = list(
+        following.lines(
+            _payload(
+                _row(ROUTED, OTHER, [1, 5]),
+                _row(DELIVERED, WORK, [1, 2, 3, 9]),
+                _row(ROUTED, ELSEWHERE, [4]),
+                _row(SETTLED, WORK, [2], "rejected"),
+            )
+        )
+    )
+    assert [(line.stage, line.uids, line.count) for line in lines] == [
+        ("delivered", [(1, 3), (9, 9)], 4),
+        ("settled", [(2, 2)], 1),
+    ]
+    assert (lines[0].partition, lines[0].epoch, lines[0].attempt, lines[1].outcome) == (7, 3, 2, "rejected")
+
+
+def test_ids() -> None:
+    """Messages are called by the ids that were told when they were received."""
+    following = Following(Sought("/", "work"))
+    received = _payload(_row(RECEIVED, TAKEN, [1, 2]), identified=[_named("order-1", "order-2")])
+    assert list(following.lines(received)) == []
+    [line] = following.lines(_payload(_row(DELIVERED, WORK, [1, 2, 3])))
+    assert following.ids_of(line) == ["order-1", "order-2"]
+
+
+def test_one_id_for_all() -> None:
+    """Properties that are told once are those of every message."""
+    following = Following(Sought("/", "work"))
+    shared = Identified("amqp-0-9", [1, 2], _named("same").properties)
+    list(following.lines(_payload(_row(RECEIVED, TAKEN, [1, 2]), identified=[shared])))
+    [line] = following.lines(_payload(_row(DELIVERED, WORK, [2])))
+    assert following.ids_of(line) == ["same"]
+
+
+def test_ids_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only so many ids are remembered: the newest."""
+    monkeypatch.setattr(picking, "_REMEMBERED", 2)
+    following = Following(Sought("/", "work"))
+    list(following.lines(_payload(_row(RECEIVED, TAKEN, [1]), identified=[_named("a", "b", "c")])))
+    [line] = following.lines(_payload(_row(DELIVERED, WORK, [1, 2, 3])))
+    assert following.ids_of(line) == ["b", "c"]
+
+
+def test_text() -> None:
+    """A line says which stage, of which messages, how, and who says so; names are shown as they are."""
+    following = Following(Sought("/", "work"))
+    names = ["[red]", "b", "c", "d"]
+    list(following.lines(_payload(_row(RECEIVED, TAKEN, [1]), identified=[_named(*names)])))
+    [many, one] = following.lines(
+        _payload(_row(DELIVERED, WORK, [1, 2, 3, 4]), _row(SETTLED, OTHER._replace(queue="work"), [9]))
+    )
+    assert (
+        text(many, following.ids_of(many)).plain[12:]
+        == "  delivered      1 and 3 more  [red] b c and 1 more  again, consumer [c1]  queue-1"
+    )
+    assert text(one, []).plain[12:] == "  settled        9  queue-1"
+
+
+@pytest.fixture
+def told(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
+    """What a bus tells; it ends then, as no real one does."""
+    told: list[bytes] = []
+
+    async def follow(_address: str, subject: str) -> AsyncIterator[Told]:
+        for payload in told:
+            yield Told(subject, payload)
+
+    monkeypatch.setattr(ledger, "follow", follow)
+    return told
+
+
+@pytest.mark.parametrize("as_json", [True, False])
+async def test_show(told: list[bytes], as_json: bool) -> None:
+    """What cannot be read is passed over; for each batch and stage there is a line, or an object."""
+    unknown = Identified("of-tomorrow", [1], [b""])
+    broken = Identified("amqp-0-9", [1], [b"\xff\xff"])
+    told += [b"\xff", LedgerBatch(ranges=[1], place=[5]).SerializeToString()]
+    told += [_payload(_row(DELIVERED, WORK, [1]), identified=[each]) for each in (unknown, broken)]
+    told.append(_payload(_row(DELIVERED, WORK, [7, 8])))
+    written = io.StringIO()
+    await ledger.show("", Following(Sought("/", "work")), Console(file=written, width=200), as_json=as_json)
+    first, _, last = written.getvalue().splitlines()
+    if as_json:
+        assert (json.loads(first)["ids"], json.loads(last)["uids"]) == ([], [[7, 8]])
+    else:
+        assert "7 and 1 more" in last
+
+
+async def test_sorted(told: list[bytes]) -> None:
+    """What services tell one after the other is written in the order in which it happened, with ids told later."""
+    late = _row(SETTLED, WORK, [1], "accepted")
+    told += [
+        _payload(late._replace(time_us=late.time_us + 5)),
+        _payload(_row(DELIVERED, WORK, [1]), identified=[_named("order-1")]),
+    ]
+    written = io.StringIO()
+    await ledger.show("", Following(Sought("/", "work")), Console(file=written, width=200), as_json=True)
+    lines = [json.loads(line) for line in written.getvalue().splitlines()]
+    assert [(line["stage"], line["ids"]) for line in lines] == [("delivered", ["order-1"]), ("settled", ["order-1"])]
+
+
+async def test_written_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lines are written soon, whether others follow or not."""
+    monkeypatch.setattr(ledger, "_HELD", 0.01)
+    written = io.StringIO()
+
+    async def follow(_address: str, subject: str) -> AsyncIterator[Told]:
+        yield Told(subject, _payload(_row(DELIVERED, WORK, [7])))
+        async with asyncio.timeout(5):
+            while not written.getvalue():
+                await asyncio.sleep(0.01)
+
+    monkeypatch.setattr(ledger, "follow", follow)
+    await ledger.show("", Following(Sought("/", "work")), Console(file=written, width=200), as_json=False)
+    assert written.getvalue().count("\n") == 1
+
+
+async def test_ends_at_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It takes leave of the bus while the loop still runs, not among all tasks that are cancelled at the loop's end."""
+    followed, left = asyncio.Event(), asyncio.Event()
+
+    async def follow(_address: str, _subject: str) -> AsyncIterator[Told]:
+        try:
+            followed.set()
+            await asyncio.Event().wait()
+            yield Told("", b"")
+        finally:
+            await asyncio.sleep(0)
+            left.set()
+
+    monkeypatch.setattr(ledger, "follow", follow)
+    showing = asyncio.create_task(
+        ledger.show("", Following(Sought("/", "work")), Console(file=io.StringIO()), as_json=False)
+    )
+    await followed.wait()
+    showing.cancel()
+    await asyncio.gather(showing, return_exceptions=True)
+    assert left.is_set()
+
+
+PUBLISHED = Place(virtual_host="/", exchange="e", routing_key="eu.new", client="shop", connection="5.1")
+SENT = Place(virtual_host="/", queue="work", connection="6.2", client="desk", consumer="[c1]")
+
+
+@pytest.mark.parametrize(
+    ("sought", "fitting"),
+    [
+        (Sought("/", "work"), [(1, 4)]),
+        (Sought("/", "w*", client="sho?"), [(1, 1), (2, 2)]),
+        (Sought("/", "work", client="5.1", key="eu.*"), [(1, 1), (2, 2)]),
+        (Sought("/", "work", key="us.*"), None),
+        (Sought("/", "work", consumer="desk"), [(2, 2), (3, 3)]),
+        (Sought("/", "work", consumer="6.2", client="shop"), [(2, 2)]),
+        (Sought("/", "work", fate="rejected"), [(1, 4)]),
+        (Sought("/", "work", fate="accepted"), None),
+        (Sought("/", "wor"), None),
+    ],
+)
+def test_fitting(sought: Sought, fitting: list[tuple[int, int]] | None) -> None:
+    """Of what happens in a queue, that is told which happens to messages that fit, whoever told of these later."""
+    following = Following(sought)
+    here = Place(virtual_host="/", queue="work")
+    lines = list(following.lines(_payload(_row(SETTLED, here, [1, 2, 3, 4], "rejected"))))
+    list(following.lines(_payload(_row(RECEIVED, PUBLISHED, [1, 2]))))
+    list(following.lines(_payload(_row(SENT_STAGE, SENT, [2, 3]))))
+    [line] = map(following.fitting, lines) if lines else [None]
+    assert (line and line.uids) == fitting
+
+
+def test_fitting_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of messages that fit only so many are remembered: the newest."""
+    monkeypatch.setattr(picking, "_FITTING", 2)
+    following = Following(Sought("/", "work", client="shop"))
+    list(following.lines(_payload(_row(RECEIVED, PUBLISHED, [1, 2, 3]))))
+    [line] = following.lines(_payload(_row(DELIVERED, WORK, [1, 2, 3])))
+    fitting = following.fitting(line)
+    assert fitting
+    assert (fitting.uids, fitting.count) == ([(2, 2), (3, 3)], 2)
