@@ -128,7 +128,7 @@ def follow(
             session = build_session(master, memory, SETTINGS, java_options(master))
             end_on_interrupt(session.sparkContext, status=0)  # as it is meant to end; the checkpoint knows how to go on
             stack.enter_context(told_in_a_line(out, checkpoint))
-            start(session, following, once=once).awaitTermination()
+            start(session, following, once=once, say=lambda line: typer.echo(line, err=True)).awaitTermination()
 
     _failing_in_a_line(work)
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from datetime import datetime
 from urllib.parse import unquote
 
-from spark.ledger.files import files_of, place
+from spark.ledger.files import Place, files_of, place
 from spark.ledger.soundness import damage
 from spark.schema import TABLES
 
@@ -15,10 +16,17 @@ _NAMED = re.compile(r"FAILED_READ_FILE.*? while reading file (.+?\.parquet)")
 
 def damaged_files(failure: str, ledger: str, since: datetime | None, until: datetime | None) -> dict[str, str]:
     """With the reasons: all that there are, and those that Spark names; none where it failed for another reason."""
-    named = {unquote(uri) for uri in _NAMED.findall(failure)}
-    if not named:
+    if not _NAMED.search(failure):
         return {}
     folder = place(ledger)
     paths = [path for table in TABLES for path in files_of(folder, table, since, until)]
+    return damaged_among(failure, folder, paths)
+
+
+def damaged_among(failure: str, folder: Place, paths: Sequence[str]) -> dict[str, str]:
+    """The same of some files."""
+    named = {unquote(uri) for uri in _NAMED.findall(failure)}
+    if not named:
+        return {}
     of_spark = {path: "damaged: Spark cannot read it" for path in paths if unquote(folder.uri(path)) in named}
     return of_spark | damage(folder, paths)

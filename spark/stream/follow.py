@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -27,6 +28,7 @@ from spark.output import write_summary, write_tables
 from spark.places import KEYS, all_gaps, all_terms, names, places, record
 from spark.schema import STAGES
 from spark.stream.cutting import GOING_ON, OVER, TIME, Horizon, cut_stream
+from spark.stream.damage import Damage
 from spark.stream.kept import ROW
 from spark.stream.state import State
 
@@ -34,6 +36,7 @@ from spark.stream.state import State
 SETTINGS = {"spark.sql.adaptive.enabled": "false", "spark.sql.shuffle.partitions": "1"}
 _BYTES_OF_PARTITION = 64 << 20
 
+_FILE = "path string, modificationTime timestamp, length long, content binary"
 _KEPT_ROWS = StructType([StructField("bucket", LongType()), StructField("rows", BinaryType())])
 
 
@@ -56,22 +59,27 @@ def java_options(master: str | None) -> str:
     return "-XX:TieredStopAtLevel=1" if master in {"local", "local[1]"} else ""
 
 
-def follow(spark: SparkSession, following: Following, *, once: bool = False) -> StreamingQuery:
+def follow(
+    spark: SparkSession, following: Following, *, once: bool = False, say: Callable[[str], None] = lambda _: None
+) -> StreamingQuery:
     """Starts to follow; `once` ends it when all files of now are read. Raises nothing: the query tells of failure.
+    `say` is told of files that cannot be read: they are passed over.
 
     Only files of the running hours are read: those that services merged afterwards have nothing new.
     """
     folder = place(following.ledger)
-    # A batch of a stream has its columns read whatever is asked of it. So the stream says of which files it is made.
+    # A batch of a stream has its columns read whatever is asked of it. So the stream says of which files it is made,
+    # and opens none: it would end at the first that is damaged.
     files = (
-        spark.readStream.schema(STAGES)
+        spark.readStream.format("binaryFile")
+        .schema(_FILE)
         .option("maxFilesPerTrigger", following.files)
         .option("pathGlobFilter", "part-*.parquet")
         .option("recursiveFileLookup", "true")
-        .parquet(folder.uri(f"{folder.path.rstrip('/')}/stages"))
+        .load(folder.uri(f"{folder.path.rstrip('/')}/stages"))
         .select("_metadata.file_path")
     )
-    writer = files.writeStream.foreachBatch(_Batches(spark, following)).option(
+    writer = files.writeStream.foreachBatch(_Batches(spark, following, Damage(say))).option(
         "checkpointLocation", following.checkpoint
     )
     writer = writer.trigger(availableNow=True) if once else writer.trigger(processingTime=f"{following.every} seconds")
@@ -82,15 +90,19 @@ def follow(spark: SparkSession, following: Following, *, once: bool = False) -> 
 class _Batches:
     spark: SparkSession
     following: Following
+    damage: Damage
 
     def __call__(self, files: DataFrame, number: int) -> None:
         started = time.monotonic()
-        paths = sorted(row.file_path for row in files.distinct().collect())
+        # Spark names local files with one slash, which nobody else understands.
+        uris = (row.file_path for row in files.distinct().collect())
+        paths = sorted(re.sub("^file:/(?!/)", "file:///", uri) for uri in uris)
         batch = _Batch(self.spark, self.following, State(self.spark, self.following.checkpoint), number)
-        batch.run(paths)
+        self.damage.read(paths, batch.run)
         self.spark.catalog.clearCache()
         batch.state.forget(number)
-        write_summary(_STREAM, batch.summary(time.monotonic() - started), self.following.out)
+        summary = {**batch.summary(time.monotonic() - started), "refused": list(map(asdict, self.damage.files))}
+        write_summary(_STREAM, summary, self.following.out)
 
 
 @dataclass(slots=True)
@@ -102,7 +114,8 @@ class _Batch:
     record_end: int = 0
 
     def run(self, paths: Sequence[str]) -> None:
-        stages = self.spark.read.schema(STAGES).parquet(*paths)
+        reader = self.spark.read.schema(STAGES)
+        stages = reader.parquet(*paths) if paths else self.spark.createDataFrame([], STAGES)
         known = self._known(stages)
         journeys = self._journeys(stages, self._horizon(known), self._partitions(paths)).persist()
         queues = self.spark.createDataFrame(known).coalesce(1)

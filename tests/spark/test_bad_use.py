@@ -22,7 +22,7 @@ from spark.errors import AnalysisError
 from spark.failure import told_in_a_line
 from spark.job import Job, Table, column
 from spark.run import Sources, run
-from tests.support.ledger_rows import file_rows, stage
+from tests.support.ledger_rows import damage_column, file_rows, stage
 from tests.support.spark_cluster import environment
 from tests.support.stack import wait_until
 
@@ -129,13 +129,7 @@ def test_damaged_page(spark: SparkSession, tmp_path: Path) -> None:
         file_rows(tmp_path / "ledger", "stages", [stage("received", number)], str(number))
     damaged = [path for path in sorted(tmp_path.rglob("*.parquet")) if path.name in {"1.parquet", "3.parquet"}]
     for path in damaged:
-        whole = bytearray(path.read_bytes())
-        group = pq.read_metadata(path).row_group(0)
-        chunks = [group.column(number) for number in range(group.num_columns)]
-        [chunk] = [chunk for chunk in chunks if chunk.path_in_schema == "last_uid"]
-        begin = chunk.dictionary_page_offset or chunk.data_page_offset
-        whole[begin : begin + chunk.total_compressed_size] = b"\xff" * chunk.total_compressed_size
-        path.write_bytes(whole)
+        damage_column(path, "last_uid")
     outputs = {"uids": Table(StructType([column("last_uid", LongType(), "")]))}
     uids = Job("uids", outputs, lambda inputs: {"uids": inputs.stages.select("last_uid")})
     result = run(spark, uids, Sources(str(tmp_path / "ledger")), str(tmp_path / "out"))

@@ -19,6 +19,7 @@ from spark.ranges import clip, union
 from spark.registry import job
 from spark.run import Sources, run
 from spark.stream.follow import SETTINGS, Following, follow
+from tests.support.ledger_rows import damage_column, file_rows, stage
 
 ACCOUNT = ("virtual_host", "queue", "origin", "fate", "reason", "duplicate")
 
@@ -79,6 +80,22 @@ def test_follow(spark: SparkSession, tmp_path: Path) -> None:
             assert hops["wait"]["messages"] <= row["messages"]
             assert abs(hops["wait"]["p50_us"] / row["p50_us"] - 1) < 0.1
     assert json.loads((tmp_path / "out/stream/summary.json").read_text())["batch"] >= 1
+
+
+def test_damaged(spark: SparkSession, tmp_path: Path) -> None:
+    """A file without an end, and one that is damaged in its midst, are passed over and named once; others are read."""
+    for number in range(4):
+        file_rows(tmp_path / "ledger", "stages", [stage("received", number + 1)], f"part-{number}")
+    files = sorted((tmp_path / "ledger").rglob("part-*.parquet"))
+    files[0].write_bytes(files[0].read_bytes()[:-40])
+    damage_column(files[2], "time")
+    settings = Following(str(tmp_path / "ledger"), str(tmp_path / "out"), str(tmp_path / "checkpoint"), files=2)
+    said: list[str] = []
+    follow(spark.newSession(), settings, once=True, say=said.append).awaitTermination()
+    assert sorted(line.split(": ")[1] for line in said) == [str(files[0]), str(files[2])]
+    assert _fates(tmp_path / "out") == {("/", "", "unconfirmed", "not_enqueued", "", ""): 2}
+    summary = json.loads((tmp_path / "out/stream/summary.json").read_text())
+    assert [one["path"] for one in summary["refused"]] == [str(files[0]), str(files[2])]
 
 
 def _in_parts(ledger: Path, parts: int) -> None:

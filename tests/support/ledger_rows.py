@@ -47,3 +47,14 @@ def file_rows(ledger: Path, table: str, rows: list[dict[str, Any]], name: str = 
     path.parent.mkdir(parents=True, exist_ok=True)
     pq.write_table(pa.Table.from_pylist(rows, arrow_schema(_SCHEMAS[table])), path)
     return path
+
+
+def damage_column(path: Path, name: str) -> None:
+    """Has a file's pages of a column be no pages; its footer is whole."""
+    whole = bytearray(path.read_bytes())
+    group = pq.read_metadata(path).row_group(0)
+    chunks = [group.column(number) for number in range(group.num_columns)]
+    [chunk] = [chunk for chunk in chunks if chunk.path_in_schema == name]
+    begin = chunk.dictionary_page_offset or chunk.data_page_offset
+    whole[begin : begin + chunk.total_compressed_size] = b"\xff" * chunk.total_compressed_size
+    path.write_bytes(whole)
