@@ -34,7 +34,8 @@ def heading(results: Mapping[str, Found]) -> Heading:
     """Of all that was found."""
     latest = max(results.values(), key=lambda found: int(found.summary["inputs"]["stages"]["rows"]))
     stages = latest.summary["inputs"]["stages"]
-    says = f"{latest.summary['ledger']}: {count(stages['rows'])} rows in {stages['files']} files"
+    files = f"{stages['files']} file{'s' * (stages['files'] != 1)}"
+    says = f"{latest.summary['ledger']}: {count(stages['rows'])} rows in {files}"
     says += _range(results)
     for word in ("since", "until"):
         if latest.summary.get(word):

@@ -12,9 +12,11 @@ from markupsafe import Markup
 from spark.report.words import count
 
 WIDTH = 880
+NARROW = 334  # of a telephone of 390
 TONES = 6  # colours of series
 
 _ROW, _LABEL = 24, 230
+_NARROW_ROW = 42
 _LETTER = 6.8  # of 12 pixels, on average; a line of wide ones is cut before it leaves its card
 _COLUMNS_HEIGHT, _LINES_HEIGHT = 180, 220
 _AXIS = 56
@@ -29,21 +31,51 @@ class Bar(NamedTuple):
 
 
 def bars(rows: Sequence[Bar]) -> Markup:
-    """Bars to the right, one below the other."""
-    longest = max((sum(size for size, _, _ in row.parts) for row in rows), default=0) or 1
+    """Bars to the right, one below the other: once for a desk, and once for a telephone."""
+    return _beside(rows) + _below(rows)
+
+
+def _beside(rows: Sequence[Bar]) -> Markup:
+    labels = min(max((len(row.label) for row in rows), default=0) * _LETTER + 16, _LABEL)
     values = max((len(row.text) for row in rows), default=0) * _LETTER + 12
-    scale = (WIDTH - _LABEL - values) / longest
-    return drawing(len(rows) * _ROW, [_bar(row, number * _ROW, scale) for number, row in enumerate(rows)])
+    scale = (WIDTH - labels - values) / _longest(rows)
+    drawn = []
+    for number, row in enumerate(rows):
+        top, line = number * _ROW, number * _ROW + _ROW / 2 + 4
+        drawn.append(text(labels - 8, line, short(row.label, labels - 12), "end", title=row.label))
+        drawn.append(_parts(row, labels, top + 4, scale))
+        drawn.append(text(labels + _size(row) * scale + 6, line, row.text, "start", "number"))
+    return drawing(len(rows) * _ROW, drawn, kind="wide")
 
 
-def _bar(row: Bar, top: float, scale: float) -> str:
-    left, drawn = float(_LABEL), []
+def _below(rows: Sequence[Bar]) -> Markup:
+    """Each bar below its label and its value, which stand at the two ends of a line."""
+    scale = NARROW / _longest(rows)
+    drawn = []
+    for number, row in enumerate(rows):
+        top = number * _NARROW_ROW
+        room = NARROW - len(row.text) * _LETTER - 12
+        drawn.append(text(0, top + 14, short(row.label, room), "start", title=row.label))
+        drawn.append(text(NARROW, top + 14, row.text, "end", "number"))
+        drawn.append(_parts(row, 0, top + 19, scale))
+    return drawing(len(rows) * _NARROW_ROW, drawn, NARROW, "narrow")
+
+
+def _longest(rows: Sequence[Bar]) -> float:
+    return max(map(_size, rows), default=0) or 1
+
+
+def _size(row: Bar) -> float:
+    return sum(size for size, _, _ in row.parts)
+
+
+def _parts(row: Bar, left: float, top: float, scale: float) -> str:
+    drawn = []
     for size, tone, title in row.parts:
         width = size * scale
-        drawn.append(rectangle(left, top + 4, max(width - 1, 1.0), _ROW - 8, tone, title))
+        drawn.append(rectangle(left, top, max(width - 1, 1.0), _ROW - 8, tone, title))
         left += width
-    label = text(_LABEL - 8, top + _ROW / 2 + 4, short(row.label, _LABEL - 12), "end", title=row.label)
-    return label + "".join(drawn) + text(left + 6, top + _ROW / 2 + 4, row.text, "start", "number")
+    return "".join(drawn)
 
 
 def columns(values: Sequence[tuple[str, float, int, str]], unit: str) -> Markup:
@@ -125,10 +157,11 @@ def text(left: float, top: float, words: str, anchor: str, kind: str = "", *, ti
     return f'<text class="{kind}" {where}>{escape(words)}{more}</text>'
 
 
-def drawing(height: float, parts: Iterable[str]) -> Markup:
-    """An SVG as wide as the page."""
+def drawing(height: float, parts: Iterable[str], width: float = WIDTH, kind: str = "") -> Markup:
+    """An SVG as wide as the page; of kind `wide` or `narrow` where there is another one for other screens."""
     # Everything in `parts` is made here, and its words are escaped.
-    return Markup(f'<svg viewBox="0 0 {WIDTH} {height:.0f}" role="img">{"".join(parts)}</svg>')  # noqa: S704
+    shown = f'viewBox="0 0 {width:.0f} {height:.0f}" role="img"'
+    return Markup(f'<svg class="{kind}" {shown}>{"".join(parts)}</svg>')  # noqa: S704
 
 
 def tone_class(tone: int | str) -> str:

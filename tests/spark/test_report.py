@@ -18,7 +18,7 @@ from spark.report.command import run_all, write_report
 from spark.report.heading import heading
 from spark.report.page import page
 from spark.report.results import Found
-from spark.report.svg import WIDTH, Bar, bars, lines, short
+from spark.report.svg import NARROW, WIDTH, Bar, bars, lines, short
 from spark.report.words import count, duration
 from spark.run import Sources
 
@@ -145,7 +145,7 @@ def test_nothing_is_green_that_was_not_judged(verdict: dict[str, object], tile: 
 def test_which_time() -> None:
     """The top says of which time the record tells, with the date."""
     says = heading({"audit": _found("audit", verdict=[VERDICT], fates=[])}).says
-    assert says == "here: 2 rows in 1 files, from 2026-01-31 22:50:00 to 2026-02-01 01:00:04 UTC."
+    assert says == "here: 2 rows in 1 file, from 2026-01-31 22:50:00 to 2026-02-01 01:00:04 UTC."
 
 
 def test_colours_are_explained() -> None:
@@ -160,14 +160,28 @@ def test_colours_are_explained() -> None:
     assert all(f"i.{tone} {{" in text and f"svg .{tone}" in text for tone in drawn)
 
 
+def test_bars_on_a_telephone() -> None:
+    """Bars are drawn once more, as wide as a telephone, with names and values above them; each screen shows one."""
+    drawn = bars([Bar("queue-1", [(3, 0, "")], "3"), Bar("queue-2", [(1, 0, "")], "1")])
+    wide, narrow = drawn.split("</svg>")[:2]
+    assert ('class="wide"' in wide, 'class="narrow"' in narrow) == (True, True)
+    widths = [[float(one) for one in re.findall(r' width="([\d.]+)"', shown)] for shown in (wide, narrow)]
+    assert widths[1][0] == NARROW - 1
+    assert [round(second / first, 1) for first, second in widths] == [0.3, 0.3]
+    text = page({"audit": _found("audit", verdict=[VERDICT], fates=[])})
+    assert "svg.narrow { display: none; }" in text
+    assert ".plot svg.wide { display: none; } .plot svg.narrow { display: block; width: 100%; }" in text
+
+
 def test_nothing_leaves_its_card() -> None:
     """Names keep their beginnings and their ends, values have their room, and lines' names stay above the axis."""
     name = "a-queue-with-a-name-as-long-as-that-of-its-tenant.orders.eu-west-1.priority-7"
     drawn = bars([Bar(name, [(1, 0, "")], "412 µs · 3.1 ms · most 5.62 min"), Bar("b", [(9, 0, "")], "1")])
-    [label, _, _, _] = _texts(drawn)
-    assert label[1].startswith("a-queue-")
-    assert label[1].endswith("priority-7")
-    assert all(left >= 0 and right <= WIDTH for left, _, right in _texts(drawn))
+    for shown, width in zip(drawn.split("</svg>"), (WIDTH, NARROW), strict=False):
+        [label, _, _, _] = _texts(shown)
+        assert label[1].startswith("a-queue")
+        assert label[1].endswith("iority-7")
+        assert all(left >= 0 and right <= width for left, _, right in _texts(shown))
     now = datetime(2026, 1, 31, 22, 50)  # noqa: DTZ001 - as results have it
     drawn = lines({f"queue-{number}": [(now, 100.0), (now + timedelta(days=1), 0.0)] for number in range(6)}, "")
     assert all(float(top) <= 220 for top in re.findall(r'y="([\d.]+)"[^>]*>queue-\d', drawn))
