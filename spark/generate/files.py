@@ -23,6 +23,7 @@ from spark.schema import GAPS, arrow_schema
 
 _START = int(datetime(2026, 1, 31, 22, 50, tzinfo=UTC).timestamp() * 1e6)
 _ROWS_OF_GAP = 40
+_ROW_GROUP_OF_UIDS, _ROW_GROUP = 65_536, 8_192  # as services file them: so much is read at least
 _HOUR = 3_600_000_000  # µs
 
 
@@ -129,8 +130,13 @@ def _file(table: pa.Table, folder: Path, number: int) -> None:
         there = folder / f"date={when:%Y-%m-%d}" / f"hour={when:%H}"
         there.mkdir(parents=True, exist_ok=True)
         # Strings are stored as such: what Arrow had them as in memory is nobody's business.
-        pq.write_table(table.slice(low, high - low), there / f"part-{number:06}.parquet", compression="zstd",
-                       store_schema=False)  # fmt: skip
+        pq.write_table(
+            table.slice(low, high - low),
+            there / f"part-{number:06}.parquet",
+            row_group_size=_ROW_GROUP_OF_UIDS if by_uid else _ROW_GROUP,
+            compression="zstd",
+            store_schema=False,
+        )
 
 
 def _write_truth(truth: Truth, path: Path) -> None:

@@ -4,6 +4,7 @@ import io
 from pathlib import Path
 
 import duckdb
+import pyarrow.parquet as pq
 from rich.console import Console
 
 from spark.generate.files import write
@@ -27,6 +28,16 @@ def test_ids(tmp_path: Path) -> None:
     assert [row[0] for row in ids] == sorted(row[0] for row in ids)
     assert {(row[2], row[4]) for row in ids} == set(received)
     assert all(row[:2] == (f"message-{row[2]}", "message_id") and row[2] == row[3] for row in ids)
+
+
+def test_row_groups(tmp_path: Path) -> None:
+    """Files are of row groups as small as those of services: so much is read to find a message at least."""
+    write(Plan(rows=90_000, ids=True), str(tmp_path))
+    for table, most in (("stages", 65_536), ("ids", 8192)):
+        [path, *_] = sorted(tmp_path.glob(f"{table}/**/*.parquet"))
+        footer = pq.read_metadata(path)
+        assert footer.num_row_groups > 1
+        assert footer.row_group(0).num_rows == most
 
 
 def test_no_ids(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from services.mgmt.lookup.assemble import assemble, begin_of
 from services.mgmt.lookup.database import Database
 from services.mgmt.lookup.fate import Record
 from services.mgmt.lookup.finding import find
+from services.mgmt.lookup.heap import give_back
 from services.mgmt.lookup.search import Search
 from services.mgmt.lookup.span_search import find_spans
 from services.mgmt.lookup.way import follow
@@ -28,12 +29,20 @@ _SPANS_SECONDS = 2.0  # after which no further file of spans is looked into
 class Answers:
     """From the ledger in `folder`; raises what `Database.select` does."""
 
-    def __init__(self, folder: Path, clock: Clock, spans: Sequence[Path] = ()) -> None:
+    def __init__(
+        self, folder: Path, clock: Clock, spans: Sequence[Path] = (), database: Database | None = None
+    ) -> None:
         """`spans` are folders of spans in files."""
+        self._folder = folder
         self._folders = spans
-        self._database = Database(folder)
+        self._database = database or Database(folder)
         self._search = Search(self._database)
         self._clock = clock
+        self._footers = self._database.footers
+
+    def another(self) -> Answers:
+        """For another thread, with what this one knows of the files."""
+        return Answers(self._folder, self._clock, self._folders, self._database.another())
 
     def trace(self, asked: str, journeys: int, everything: bool, unfiled: Mapping[str, pa.Table]) -> Trace:
         """As `LookUp.trace`, also from the rows in `unfiled`."""
@@ -62,7 +71,7 @@ class Answers:
         self._database.interrupt()
 
     def close(self) -> None:
-        """Frees what it holds."""
+        """Frees what it holds alone."""
         self._database.close()
 
     def _journey(self, match: Match, until: float) -> Journey | None:
@@ -89,11 +98,17 @@ class Answers:
         begin = min((step.time_us for step in _steps(named)), default=0)
         traces = {trace_id for journey in named for trace_id in trace_ids(journey)}
         found = find_spans(self._folders, traces, begin, lambda: self._clock() >= until)
+        self._settle()
         told = [
             journey.model_copy(update={"spans": [span for span in found.spans if span.trace_id in trace_ids(journey)]})
             for journey in named
         ]
         return Trace(journeys=told, spans_cut_short=found.cut_short, damaged=self._database.damaged, **facts)
+
+    def _settle(self) -> None:
+        if self._database.footers != self._footers:
+            self._footers = self._database.footers
+            give_back()
 
     def _named(self, journeys: list[Journey]) -> list[Journey]:
         messages = [message for journey in journeys for message in journey.messages]

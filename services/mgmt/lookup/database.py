@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,6 +14,7 @@ import structlog
 
 from services.common.errors import InternalError, ResourceError, Unavailable
 from services.mgmt.lookup.hours import filed, filed_hours
+from services.mgmt.lookup.id_files import FAULTS, IdFiles, rows_of
 from services.mgmt.lookup.spans import Span, Spans
 
 log = structlog.get_logger()
@@ -33,19 +35,45 @@ class Part(NamedTuple):
     hours: list[int]
     having: Sequence[Span] | None = None
     """Spans of uids; every row that fulfils the condition has one of these between `first_uid` and `last_uid`."""
+    time_us: Span | None = None
+    """Every row that fulfils the condition is of a time between these."""
+
+
+@dataclass(slots=True)
+class _Known:
+    """Of files, which never change; for several threads, of which each may learn what another has learnt already."""
+
+    unreadable: set[str] = field(default_factory=set)
+    spans: Spans = field(default_factory=Spans)
+    ids: IdFiles = field(default_factory=IdFiles)
+
+    @property
+    def learnt(self) -> int:
+        """How many footers were read so far."""
+        return self.spans.learnt + self.ids.learnt
+
+
+class Shared(NamedTuple):
+    """What databases for several threads have in common; the connection is one of the same DuckDB."""
+
+    connection: duckdb.DuckDBPyConnection
+    known: _Known
 
 
 class Database:
     """Reads the tables below `folder`, and no other file. For one thread at a time; only `interrupt` is for others."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, shared: Shared | None = None) -> None:
         self._folder = folder.absolute()
-        self._connection = duckdb.connect(":memory:", config={"threads": _THREADS, "memory_limit": _MEMORY})
-        self._unreadable: set[str] = set()
-        self._spans = Spans()
         self._offered: frozenset[str] = frozenset()
+        self._unfiled_ids: pa.Table | None = None
         self._interrupted = False
-        self._confine()
+        self._known: _Known = shared.known if shared else _Known()
+        self._connection = shared.connection if shared else _connected(self._folder)
+
+    def another(self) -> Database:
+        """For another thread, with the same bounds and with what is known of files."""
+        return Database(self._folder, Shared(self._connection.cursor(), self._known))
 
     def hours(self, table: str) -> list[int]:
         """The hours that were filed, newest first."""
@@ -62,6 +90,7 @@ class Database:
             if table in tables:
                 self._connection.register(f"unfiled_{table}", tables[table])
         self._offered = frozenset(tables)
+        self._unfiled_ids = tables.get("ids")
 
     def select(
         self,
@@ -72,14 +101,18 @@ class Database:
         hours: list[int],
         *,
         having: int | None = None,
+        time_us: Span | None = None,
     ) -> list[Row]:
         """Rows of these hours, and all that were offered, in no order; a row may come twice.
 
-        `having`: the uid that all rows which fulfil the condition have between `first_uid` and `last_uid`.
+        `having`: the uid that all rows which fulfil the condition have between `first_uid` and `last_uid`; `time_us`:
+        between which times they all are.
         Raises what `ask` does.
         """
         spans = None if having is None else [(having, having)]
-        return self.ask("select * from found", {"found": Part(table, columns, condition, hours, spans)}, parameters)
+        return self.ask(
+            "select * from found", {"found": Part(table, columns, condition, hours, spans, time_us)}, parameters
+        )
 
     def ask(self, sql: str, parts: Mapping[str, Part], parameters: Mapping[str, Any]) -> list[Row]:
         """What `sql` makes of the parts, which it knows by their names.
@@ -91,7 +124,10 @@ class Database:
             if self._interrupted:
                 raise ResourceError("the look-up was broken off")
             files = self._files(parts)
-            chosen = {name: self._spans.with_any(files[name], part.having) for name, part in parts.items()}
+            chosen = {
+                name: self._known.spans.with_any(self._known.spans.about(files[name], part.time_us), part.having)
+                for name, part in parts.items()
+            }
             try:
                 rows = self._read(sql, parts, parameters, chosen)
             except duckdb.Error as failure:
@@ -104,10 +140,34 @@ class Database:
                 return rows
         raise Unavailable("the ledger's files cannot be read, or change too fast; see the log")
 
+    def named(self, name: str, hours: list[int], most: int) -> list[Row]:
+        """Kind, first and last uid and time (µs) of the newest rows of an id, `most` at least if there are as many.
+
+        Raises what `ask` does.
+        """
+        ids = {"ids": Part("ids", "", "", hours)}
+        for _ in range(_ATTEMPTS):
+            files = self._files(ids)
+            try:
+                rows = self._known.ids.rows(files["ids"], name, most, lambda: not self._interrupted)
+            except FAULTS:
+                break  # whoever knows which files are damaged finds out
+            if self._interrupted:
+                raise ResourceError("the look-up was broken off")
+            if self._files(ids) == files:
+                return rows + (rows_of(self._unfiled_ids, name, most) if self._unfiled_ids else [])
+        condition = f"id = $name order by time desc, last_uid desc limit {most}"
+        return self.select("ids", "kind, first_uid, last_uid, epoch_us(time)", condition, {"name": name}, hours)
+
+    @property
+    def footers(self) -> int:
+        """How many were read so far."""
+        return self._known.learnt
+
     @property
     def damaged(self) -> list[str]:
         """Files that are there and could not be read, by name below the folder: they are passed over."""
-        return sorted(str(Path(path).relative_to(self._folder)) for path in self._unreadable)
+        return sorted(str(Path(path).relative_to(self._folder)) for path in self._known.unreadable)
 
     def interrupt(self) -> None:
         """Ends the `select` that is under way, and those that follow until rows are offered again."""
@@ -120,7 +180,7 @@ class Database:
 
     def _files(self, parts: Mapping[str, Part]) -> dict[str, list[str]]:
         return {
-            name: sorted(set(filed(self._folder / part.table, part.hours)) - self._unreadable)
+            name: sorted(set(filed(self._folder / part.table, part.hours)) - self._known.unreadable)
             for name, part in parts.items()
         }
 
@@ -162,24 +222,28 @@ class Database:
                     self._read(_WHOLE.format(name), {name: part}, parameters, {name: [file]})
                 except duckdb.Error as failure:
                     if _is_the_file_s(failure) and Path(file).exists():
-                        self._unreadable.add(file)
+                        self._known.unreadable.add(file)
                         log.warning(
                             "a file of the ledger is damaged and passed over: delete it, or restore it",
                             file=file,
                             reason=str(failure).splitlines()[0],
                         )
 
-    def _confine(self) -> None:
-        run = self._connection.execute
-        run("set parquet_metadata_cache = true")
-        run("set temp_directory = ''")  # nothing is written, whatever it takes
-        run("set python_enable_replacements = false")
-        run("set autoinstall_known_extensions = false")
-        run("set autoload_known_extensions = false")
-        # Files are named as patterns, and both the pattern and what it means are checked.
-        run("set allowed_directories = $folders", {"folders": [f"{self._folder}/", f"{_pattern(str(self._folder))}/"]})
-        run("set enable_external_access = false")
-        run("set lock_configuration = true")
+
+def _connected(folder: Path) -> duckdb.DuckDBPyConnection:
+    """A DuckDB that opens nothing outside of `folder`."""
+    connection = duckdb.connect(":memory:", config={"threads": _THREADS, "memory_limit": _MEMORY})
+    run = connection.execute
+    run("set parquet_metadata_cache = false")  # a megabyte for each file
+    run("set temp_directory = ''")  # nothing is written, whatever it takes
+    run("set python_enable_replacements = false")
+    run("set autoinstall_known_extensions = false")
+    run("set autoload_known_extensions = false")
+    # Files are named as patterns, and both the pattern and what it means are checked.
+    run("set allowed_directories = $folders", {"folders": [f"{folder}/", f"{_pattern(str(folder))}/"]})
+    run("set enable_external_access = false")
+    run("set lock_configuration = true")
+    return connection
 
 
 def _is_the_file_s(failure: duckdb.Error) -> bool:

@@ -1,4 +1,4 @@
-"""The look-up as a part of a service: one question at a time, in a thread of its own, within bounds."""
+"""The look-up as a part of a service: two questions at a time, each in a thread of its own, within bounds."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from services.mgmt.lookup.answers import Answers
 
 _HARD_SECONDS = 20.0  # after which a question is broken off
+_AT_ONCE = 2  # each takes most of a core
 _MOST_WAITING = 16
 
 _T = TypeVar("_T")
@@ -61,9 +62,11 @@ class LookUp:
         self._clock = clock
         self._trouble = trouble
         self._restored = restored
-        self._answers: Answers | None = None
-        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="look-up")
-        self._turn = asyncio.Lock()
+        self._answers: list[Answers] = []
+        self._idle: list[Answers] = []
+        self._threads = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="look-up")
+        self._turns = asyncio.Semaphore(_AT_ONCE)
+        self._opening = asyncio.Lock()
         self._waiting = 0
 
     async def trace(self, asked: str, journeys: int = 1, *, everything: bool = False) -> Trace:
@@ -86,26 +89,38 @@ class LookUp:
 
     async def stop(self) -> None:
         """Breaks off what is under way."""
-        self._interrupt()
-        await asyncio.to_thread(self._thread.shutdown)
-        if self._answers:
-            self._answers.close()
+        for answers in self._answers:
+            answers.interrupt()
+        await asyncio.to_thread(self._threads.shutdown)
+        for answers in self._answers:
+            answers.close()
 
     async def _asked(self, question: _Question) -> Trace:
         if self._waiting >= _MOST_WAITING:
             raise ResourceError("too many look-ups at a time; try again")
         self._waiting += 1
         try:
-            async with self._turn:
-                if self._answers is None:
-                    self._answers = await self._in_thread(self._open)
-                trace = await self._bounded(self._answers, question)
+            async with self._turns:
+                trace = await self._answered(question)
         finally:
             self._waiting -= 1
         linked = [await self._linked(journey) for journey in trace.journeys]
         restored = self._restored()
         told = str(restored) if undone(trace.journeys, restored) else ""
         return trace.model_copy(update={"journeys": linked, "trouble": self._trouble(), "restored": told})
+
+    async def _answered(self, question: _Question) -> Trace:
+        answers = self._idle.pop() if self._idle else await self._opened()
+        try:
+            return await self._bounded(answers, question)
+        finally:
+            self._idle.append(answers)
+
+    async def _opened(self) -> Answers:
+        async with self._opening:
+            answers = await self._in_thread(self._open)
+            self._answers.append(answers)
+            return answers
 
     async def _linked(self, journey: Journey) -> Journey:
         links = await self._jaeger.links(trace_ids(journey))
@@ -120,21 +135,19 @@ class LookUp:
                 return await asyncio.shield(work)
         except (TimeoutError, asyncio.CancelledError) as end:
             # The thread is free again before anyone else has a turn.
-            self._interrupt()
+            answers.interrupt()
             await asyncio.wait([work])
             if isinstance(end, TimeoutError):
                 raise ResourceError(f"the look-up takes longer than {_HARD_SECONDS:.0f} seconds") from None
             raise
 
     def _in_thread(self, work: Callable[..., _T], *arguments: object) -> asyncio.Future[_T]:
-        return asyncio.get_running_loop().run_in_executor(self._thread, work, *arguments)
+        return asyncio.get_running_loop().run_in_executor(self._threads, work, *arguments)
 
     def _open(self) -> Answers:
         # DuckDB and Arrow take time and memory that nobody has to spend who never asks.
         from services.mgmt.lookup.answers import Answers  # noqa: PLC0415
 
-        return Answers(self._folder, self._clock, self._spans)
-
-    def _interrupt(self) -> None:
         if self._answers:
-            self._answers.interrupt()
+            return self._answers[0].another()
+        return Answers(self._folder, self._clock, self._spans)

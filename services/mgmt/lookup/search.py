@@ -15,6 +15,7 @@ from services.mgmt.lookup.hours import HOUR_US, hour_of, windows
 from services.mgmt.lookup.stage_row import COLUMNS, StageRow
 
 _WINDOW = 24  # hours that are searched together: whoever asks mostly asks about today
+_NAMED_US = 60_000_000
 _SLACK_US = HOUR_US  # by which clocks may differ, and a row of a batch be older than its consequences
 
 _UIDS = re.compile(r"[0-9]{1,19}", re.ASCII)
@@ -90,7 +91,9 @@ class Search:
         hours = [hour for hour in self._database.hours("ids") if hour in near]
         # Each by itself: a list to be searched for each row takes ten times as long.
         condition = " or ".join(f"(first_uid <= {uid:d} and last_uid >= {uid:d})" for uid in received)
-        rows = self._database.select("ids", "kind, id, first_uid, last_uid", condition, {}, hours)
+        # A message is named by whoever received it, in the row of that: files of other times need not be read.
+        about = min(received.values()) - _NAMED_US, max(received.values()) + _NAMED_US
+        rows = self._database.select("ids", "kind, id, first_uid, last_uid", condition, {}, hours, time_us=about)
         return {
             uid: [Name(kind=kind, id=name) for kind, name, first, last in sorted(set(rows)) if first <= uid <= last]
             for uid in received
@@ -126,10 +129,8 @@ class Search:
         return bool(self._database.select("stages", "stage", _ENDS_ALONE, values, hours))
 
     def _named(self, name: str, most: int, hours: list[int]) -> list[Match]:
-        columns = "kind, first_uid, last_uid, epoch_us(time)"
         # Every row names a message at least, so more rows than that are of no use.
-        condition = f"id = $name order by time desc, last_uid desc limit {most + 1}"
-        rows = self._database.select("ids", columns, condition, {"name": name}, hours)
+        rows = self._database.named(name, hours, most + 1)
         found: dict[int, Match] = {}
         for kind, first, last, time_us in sorted(rows, key=lambda row: (row[3], row[2]), reverse=True):
             for uid in range(last, max(first, last - most) - 1, -1):

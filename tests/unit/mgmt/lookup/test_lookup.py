@@ -1,11 +1,16 @@
 from __future__ import annotations
 
+import asyncio
+import threading
+from typing import Any
+
 import pytest
 
 from services.common.errors import ResourceError, SyntaxFault
 from services.common.restored import Restored
 from services.common.trace import Message, Trace
 from services.mgmt.lookup import lookup
+from services.mgmt.lookup.answers import Answers
 from services.mgmt.lookup.lookup import LookUp
 from tests.support.ledger_files import HOUR, MS, NOON, LedgerFiles, uid
 
@@ -305,3 +310,28 @@ async def test_what_a_restore_has_undone(ledger: LedgerFiles) -> None:
     told = [(await opened.trace(str(uid(number)))).restored for number in (1, 2, 3)]
     await opened.stop()
     assert told == ["", str(restored), ""]
+
+
+async def test_several_at_once(ledger: LedgerFiles, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two questions are answered at a time, each with its own unfiled rows; one that is broken off leaves the other."""
+    _whole_way(ledger, uid(1))
+    ledger.named("filed", uid(1))
+    ledger.file()
+    together = threading.Barrier(2, timeout=30)
+    ask = Answers.trace
+
+    def ask_together(self: Answers, asked: str, *more: Any) -> Trace:
+        together.wait()
+        return ask(self, asked, *more)
+
+    monkeypatch.setattr(Answers, "trace", ask_together)
+    ledger.named("unfiled", uid(1))
+    tables = iter([{}, ledger.tables()])
+    look_up = LookUp(ledger.folder, lambda: next(tables))
+    found = await asyncio.gather(look_up.trace("filed"), look_up.trace("unfiled"))
+    assert sorted(len(trace.journeys) for trace in found) == [1, 1]
+    monkeypatch.setattr(lookup, "_HARD_SECONDS", 0.0)
+    tables = iter([{}, {}])
+    broken = await asyncio.gather(*(look_up.trace("filed") for _ in range(2)), return_exceptions=True)
+    assert all(isinstance(one, ResourceError) for one in broken)
+    await look_up.stop()

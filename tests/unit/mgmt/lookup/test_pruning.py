@@ -4,11 +4,14 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from benchmarks.ledger.generate import generate, message_id
 from services.mgmt.lookup.database import Database, Row
 from services.mgmt.lookup.search import Search
+from services.mgmt.lookup.spans import Spans
 from tests.support.ledger_files import uid
 
 ROWS = 1_000_000
@@ -59,11 +62,41 @@ def test_stages_of_a_uid(folder: Path, search: Search, read: list[int]) -> None:
     assert read[0] < _size(folder / "stages") / 4
 
 
-def test_uid_of_an_id(folder: Path, search: Search, read: list[int]) -> None:
-    """Of all ids, one is found by reading the row groups that can have it."""
+def test_uid_of_an_id(folder: Path, search: Search, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of all ids, one is found by reading of each file the row group that can have it."""
+    groups: list[int] = []
+    read = pq.ParquetFile.read_row_group
+
+    def read_and_note(self: pq.ParquetFile, group: int, **more: Any) -> pa.Table:
+        groups.append(group)
+        return read(self, group, **more)
+
+    monkeypatch.setattr(pq.ParquetFile, "read_row_group", read_and_note)
     [match] = search.matches(message_id(uid(60_000)), 1, everything=False).found
     assert match.uid == uid(60_000)
-    assert read[0] < _size(folder / "ids") / 4
+    files = len(list((folder / "ids").rglob("*.parquet")))
+    assert len(groups) == files + 1  # once more what else the row says
+
+
+def test_names_of_a_message(folder: Path, search: Search, read: list[int]) -> None:
+    """What a message is called is read from the files of when it was received."""
+    [match] = search.matches(message_id(uid(60_000)), 1, everything=False).found
+    assert match.time_us
+    assert [name.id for name in search.names({match.uid: match.time_us})[match.uid]] == [message_id(uid(60_000))]
+    assert read[0] < _size(folder / "ids") / 2
+
+
+def test_files_of_a_uid(tmp_path: Path) -> None:
+    """A file that has messages of two origins is not opened for those of a third, whose numbers are between."""
+    path = tmp_path / "a.parquet"
+    uids = [origin << 39 | number for origin in (1, 3) for number in range(5)]
+    times = pa.array([1_000_000 * number for number in range(10)], pa.timestamp("us", "UTC"))
+    pq.write_table(pa.table({"first_uid": uids, "last_uid": uids, "time": times}), path)
+    spans, files = Spans(), [str(path)]
+    assert spans.with_any(files, [(uids[3], uids[3])]) == spans.with_any(files, [(uids[7], uids[7])]) == files
+    assert spans.with_any(files, [(2 << 39, 2 << 39)]) == []
+    assert spans.about(files, (9_000_000, 20_000_000)) == spans.about(files, None) == files
+    assert spans.about(files, (9_000_001, 20_000_000)) == []
 
 
 def test_old_hours(search: Search, monkeypatch: pytest.MonkeyPatch) -> None:

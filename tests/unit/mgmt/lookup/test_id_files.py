@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from services.common.trace import Trace
+from services.mgmt.lookup.id_files import FAULTS, IdFiles, rows_of
+from services.mgmt.lookup.lookup import LookUp
+from tests.support.ledger_files import MS, ORIGIN, LedgerFiles, uid
+
+SCHEMA = pa.schema(
+    [
+        ("id", pa.string()),
+        ("kind", pa.string()),
+        ("first_uid", pa.int64()),
+        ("last_uid", pa.int64()),
+        ("time", pa.timestamp("us", "UTC")),
+    ]
+)
+
+
+def _table(ids: list[str]) -> pa.Table:
+    numbers = list(range(len(ids)))
+    return pa.table([ids, ["message_id"] * len(ids), numbers, numbers, numbers], schema=SCHEMA)
+
+
+def _file(folder: Path, ids: list[str], group: int = 4) -> str:
+    path = folder / "a.parquet"
+    pq.write_table(_table(ids), path, row_group_size=group)
+    return str(path)
+
+
+def _found(path: str, name: str, most: int = 100) -> list[int]:
+    return sorted(row[1] for row in IdFiles().rows([path], name, most, lambda: True))
+
+
+IDS = sorted([f"id-{number:02}" for number in range(20)] + ["id-07"] * 10)
+
+
+@pytest.mark.parametrize("name", ["id-00", "id-06", "id-07", "id-08", "id-19", "id-2", "a", "z", ""])
+def test_every_row(tmp_path: Path, name: str) -> None:
+    """An id is found in each row group that has it, however often, and nowhere else."""
+    path = _file(tmp_path, IDS)
+    assert _found(path, name) == [number for number, each in enumerate(IDS) if each == name]
+
+
+def test_newest(tmp_path: Path) -> None:
+    """Of an id that comes often the newest rows are told, of each row group; of a table too."""
+    path = _file(tmp_path, ["x"] * 8)
+    assert _found(path, "x", 2) == [2, 3, 6, 7]
+    assert sorted(row[1] for row in rows_of(_table(["x"] * 8), "x", 2)) == [6, 7]
+    assert IdFiles().rows([path], "x", 2, lambda: False) == []
+
+
+def test_not_sorted(tmp_path: Path) -> None:
+    """A file whose row groups are in no order is none of these."""
+    with pytest.raises(FAULTS):
+        _found(_file(tmp_path, ["b", "b", "a", "a"], 2), "a")
+
+
+def _uids(trace: Trace) -> list[int]:
+    return [journey.match.uid - ORIGIN for journey in trace.journeys]
+
+
+async def test_in_any_order(ledger: LedgerFiles, look_up: LookUp) -> None:
+    """Ids are found in files that are not sorted too, beside those that are."""
+    for number, name in enumerate(["b", "a", "c", "a"]):
+        ledger.named(name, uid(number), at=number * MS)
+    ledger.file()
+    [path] = (ledger.folder / "ids").rglob("*.parquet")
+    pq.write_table(pq.read_table(path), path, row_group_size=1)
+    ledger.named("a", uid(9), at=9 * MS)
+    ledger.file("b.parquet")
+    assert _uids(await look_up.trace("a", 10)) == [9, 3, 1]
+
+
+async def test_damaged(ledger: LedgerFiles, look_up: LookUp) -> None:
+    """A damaged file is passed over and named, and ids are found in the others."""
+    ledger.named("a", uid(1))
+    ledger.file()
+    ledger.named("a", uid(2))
+    ledger.file("b.parquet")
+    [path] = (ledger.folder / "ids").rglob("a.parquet")
+    path.write_bytes(path.read_bytes()[:-8])
+    trace = await look_up.trace("a", 10)
+    assert (_uids(trace), [Path(file).name for file in trace.damaged]) == ([2], ["a.parquet"])
