@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
-from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -27,8 +26,8 @@ from tests.support.fates.allowed import UNKNOWN
 from tests.support.fates.faults import Faults
 from tests.support.fates.judge import disagreements, lost, wrongs
 from tests.support.fates.told import Told, of_journey
-from tests.support.fates.traffic import Traffic, count_left
-from tests.support.fates.truth import ACKED, CONFIRMED, RETURNED, Truth
+from tests.support.fates.traffic import Traffic, count_left, publish_to_all
+from tests.support.fates.truth import Truth
 from tests.support.filed_ledger import FiledLedger
 from tests.support.interop_proxy import Proxy
 from tests.support.spark_cluster import QUICK
@@ -84,7 +83,8 @@ async def steady(stack: Stack, copy: Path) -> Recorded:
     await asyncio.sleep(STEADY_SECONDS)
     ended = await traffic.stop()
     filed = FiledLedger(stack.data)
-    await asyncio.to_thread(wait_until, lambda: is_filed(filed, traffic.truth), FILED_SECONDS, "record of everything")
+    marks = await publish_to_all(traffic.truth, stack.address)
+    await asyncio.to_thread(wait_until, lambda: are_filed(filed, marks), FILED_SECONDS, "record of everything")
     shutil.copytree(stack.data / "ledger", copy)
     await count_left(traffic.truth, stack.address)
     return Recorded(traffic.truth, copy, begun, datetime.fromtimestamp(ended, UTC))
@@ -109,13 +109,10 @@ async def disturbed(stack: Stack) -> tuple[Truth, datetime]:
         return traffic.truth, begun
 
 
-def is_filed(ledger: FiledLedger, truth: Truth) -> bool:
-    """Whether all that publishers and consumers know is on record."""
-    counts: Counter[str] = Counter()
-    for row in ledger.rows("stages"):
-        counts[row["outcome"] or row["stage"]] += row["count"]
-    confirmed = sum(one.outcome in {CONFIRMED, RETURNED} for one in truth.messages.values())
-    return counts["confirmed"] >= confirmed and counts["accepted"] >= truth.count(ACKED)
+def are_filed(ledger: FiledLedger, names: list[str]) -> bool:
+    """Whether all of these is on record: processes tell what they do in order, so everything before is there too."""
+    uids, ways = ledger.uids(names), ledger.ways()
+    return all(name in uids and {"persisted", "confirmed"} <= set(ways[uids[name]]) for name in names)
 
 
 def are_missed(stack: Stack) -> bool:

@@ -9,6 +9,8 @@ import time
 from random import Random
 from typing import TYPE_CHECKING, Any
 
+import pika
+
 from tests.support.chaos.wire import Wire
 from tests.support.fates.clients import Client, Consumer, Getter, Publisher, Transactor
 from tests.support.fates.truth import Kind, Queue, Truth
@@ -148,3 +150,23 @@ async def count_left(truth: Truth, address: BrokerAddress) -> None:
     for copy in found:
         truth.found(copy)
     await wire.close()
+
+
+async def publish_to_all(truth: Truth, address: BrokerAddress) -> list[str]:
+    """A last message for each queue that takes it, and so for each process; gives their ids, when all are confirmed."""
+    names = {f"last/{queue.name}": queue.name for queue in truth.queues.values() if not queue.refuses}
+    wire = await Wire.open(address)
+    confirmed: set[int] = set()
+
+    def settle(frame: Any) -> None:
+        tag = frame.method.delivery_tag
+        confirmed.update(range(1, tag + 1) if frame.method.multiple else [tag])
+
+    await wire.answer(lambda done: wire.channel.confirm_delivery(settle, callback=done))
+    for name, queue in names.items():
+        wire.channel.basic_publish("", queue, b"last", pika.BasicProperties(message_id=name, delivery_mode=2))
+    async with asyncio.timeout(STOP_SECONDS):
+        while len(confirmed) < len(names):
+            await asyncio.sleep(0.01)
+    await wire.close()
+    return list(names)

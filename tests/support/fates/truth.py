@@ -114,10 +114,6 @@ class Truth:
         """What consumers did with a copy, and when last."""
         return self._acts.get(copy, {})
 
-    def count(self, act: str) -> int:
-        """Copies with which consumers did that."""
-        return sum(act in acts for acts in self._acts.values())
-
     def gone(self, ending: str) -> set[Copy]:
         """Transient messages that were safe, and are not left in queues whose names end so, where nobody took them."""
         safe = (one for one in self.messages.values() if one.outcome == CONFIRMED and not one.kind.persistent)
