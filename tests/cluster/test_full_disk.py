@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import subprocess
 import sys
-import urllib.error
-import urllib.request
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -17,7 +14,7 @@ from pamqp import commands
 
 from tests.support.amqp_client import AmqpClient
 from tests.support.small_disk import fill, small_disk
-from tests.support.stack import HOST, Stack
+from tests.support.stack import Stack
 
 _SECONDS = 60
 _BODY = bytes(16 << 10)
@@ -68,20 +65,9 @@ async def publish_until_blocked(client: AmqpClient) -> int:
     raise AssertionError("a small disk that is never full")
 
 
-def store_says(stack: Stack) -> str:
-    """What `/healthz` tells of the store; "" while nobody answers."""
-    try:
-        urllib.request.urlopen(f"http://{HOST}:{stack.http_port}/healthz", timeout=5).close()
-    except urllib.error.HTTPError as answer:
-        return str(json.loads(answer.read())["services"]["store"])
-    except OSError:
-        return ""
-    return "ok"
-
-
 async def store_comes_to_say(stack: Stack, what: str) -> None:
     async with asyncio.timeout(_SECONDS):
-        while not (await asyncio.to_thread(store_says, stack)).startswith(what):
+        while not (await asyncio.to_thread(stack.said_of, "store")).startswith(what):
             await asyncio.sleep(0.1)
 
 

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -16,7 +13,7 @@ from pamqp import commands
 from tests.support.amqp_client import AmqpClient
 from tests.support.cluster_load import Load
 from tests.support.postgres import Cluster, cluster
-from tests.support.stack import HOST, Stack, running_stack, wait_until
+from tests.support.stack import Stack, running_stack, wait_until
 
 _SECONDS = 30.0
 _ROUNDS = 3
@@ -54,7 +51,7 @@ def kill_sessions(stack: Stack, postgres: Cluster) -> None:
 def restart_the_database(stack: Stack, postgres: Cluster) -> None:
     store = stack.pid("store")
     postgres.stop()
-    wait_until(lambda: "is away since 20" in store_says(stack), _SECONDS, "word of it")
+    wait_until(lambda: "is away since 20" in stack.said_of("store"), _SECONDS, "word of it")
     postgres.start()
     stack.wait_until_healthy()
     assert stack.pid("store") == store, "it goes on without a restart"
@@ -66,17 +63,6 @@ def kill_the_store_while_the_database_is_away(stack: Stack, postgres: Cluster) -
     time.sleep(1)
     postgres.start()
     stack.wait_until_replaced("store", killed)
-
-
-def store_says(stack: Stack) -> str:
-    """What `/healthz` tells of the store; "" while nobody answers."""
-    try:
-        urllib.request.urlopen(f"http://{HOST}:{stack.http_port}/healthz", timeout=5).close()
-    except urllib.error.HTTPError as answer:
-        return str(json.loads(answer.read())["services"]["store"])
-    except OSError:
-        return ""
-    return "ok"
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,6 @@ from services.common import clock
 from services.mgmt.lookup.answers import Answers
 from spark.registry import job
 from spark.run import Sources, run
-from spark.session import build_session
 from tests.support.fates.allowed import UNKNOWN
 from tests.support.fates.faults import Faults
 from tests.support.fates.judge import disagreements, lost, wrongs
@@ -30,7 +29,7 @@ from tests.support.fates.traffic import Traffic, count_left, publish_to_all
 from tests.support.fates.truth import Truth
 from tests.support.filed_ledger import FiledLedger
 from tests.support.interop_proxy import Proxy
-from tests.support.spark_cluster import QUICK
+from tests.support.spark_session import quick_session
 from tests.support.stack import Stack, running_stack, wait_until
 
 STEADY_SECONDS = float(os.environ.get("HOPLINE_TEST_STEADY_SECONDS", "30"))
@@ -130,11 +129,8 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
 @pytest.fixture(scope="module")
 def spark() -> Iterator[SparkSession]:
     """Started when nobody is disturbed by it any more."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("SPARK_SUBMIT_OPTS", QUICK)
-        session = build_session("local[2]", "1g", {"spark.sql.shuffle.partitions": "4"})
-    yield session
-    session.stop()
+    with quick_session() as session:
+        yield session
 
 
 @pytest.fixture(scope="module")

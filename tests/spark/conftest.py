@@ -1,4 +1,4 @@
-"""One Spark session for all tests: starting one takes longer than most of them."""
+"""One Spark session for all tests."""
 
 from __future__ import annotations
 
@@ -7,14 +7,10 @@ from collections.abc import Iterator
 import pytest
 from pyspark.sql import SparkSession
 
-from spark.session import build_session
-from tests.support.spark_cluster import QUICK
+from tests.support.spark_session import quick_session
 
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("SPARK_SUBMIT_OPTS", QUICK)
-        session = build_session("local[2]", "1g", {"spark.sql.shuffle.partitions": "4"})
-    yield session
-    session.stop()
+    with quick_session() as session:
+        yield session

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
 import subprocess
 import sys
 import time
+import urllib.error
 import urllib.request
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -151,6 +153,16 @@ class Stack:
         """0 while the file is not there, or being written."""
         path = self.data / "run" / f"{service}.pid"
         return int(path.read_text() or 0) if path.exists() else 0
+
+    def said_of(self, service: str) -> str:
+        """What `/healthz` tells of a service; "" while nobody answers."""
+        try:
+            urllib.request.urlopen(f"http://{HOST}:{self.http_port}/healthz", timeout=5).close()
+        except urllib.error.HTTPError as answer:
+            return str(json.loads(answer.read())["services"][service])
+        except OSError:
+            return ""
+        return "ok"
 
     def _is_healthy(self) -> bool:
         try:

@@ -1,0 +1,22 @@
+"""A Spark session for tests: starting one takes longer than most of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from pyspark.sql import SparkSession
+
+from spark.session import build_session
+from tests.support.spark_cluster import QUICK
+
+
+@contextmanager
+def quick_session() -> Iterator[SparkSession]:
+    """On two threads of this machine, made for short jobs; stopped in the end."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SPARK_SUBMIT_OPTS", QUICK)
+        session = build_session("local[2]", "1g", {"spark.sql.shuffle.partitions": "4"})
+    yield session
+    session.stop()
