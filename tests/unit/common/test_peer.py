@@ -45,14 +45,23 @@ async def store_at(address: str, engine: Engine) -> Server:
     return server
 
 
+async def refused_a_renewal(client: StoreClient) -> None:
+    """gRPC's client calls a refusal that comes while it sends INTERNAL: only the next one is told by whom, then."""
+    for _ in range(100):
+        with pytest.raises(Unavailable) as failure:
+            await client.keep_alive(pb.KeepAliveRequest(member="me", role="queue"))
+        if isinstance(failure.value, WrongPeer):
+            return
+    raise AssertionError(failure.value)
+
+
 async def test_everything_waits_for_the_one_that_is_meant(tmp_path: Path, engine: Engine) -> None:
     """Calls, watches, renewals and the journal: though whoever answered lives on, its connection is given up."""
     address = f"unix:{tmp_path}/store.sock"
     mgmt = await mgmt_at(address)
     client, journal = StoreClient(address), Journal(address, "test")
     await journal.start()
-    with pytest.raises(WrongPeer):
-        await client.keep_alive(pb.KeepAliveRequest(member="me", role="queue"))
+    await refused_a_renewal(client)
     with pytest.raises(WrongPeer):
         await client.leases("queue")
     watch = client.watch_leases("queue")
