@@ -26,7 +26,7 @@ _WORKER = "org.apache.spark.deploy.worker.Worker"
 
 
 # Compiling less takes less time than a short job gains by it. But then Java has a fifth of the usual room for what it
-# has compiled, and one session for all tests fills it: Spark fails with "out of space in CodeCache".
+# has compiled, and no longer compiles when one session of all tests has filled it.
 QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=240m"
 # What an executor had that is gone is asked for once more, not for a quarter of a minute.
 _DEFAULTS = f"""
