@@ -6,11 +6,13 @@ import asyncio
 import gc
 import signal
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import uvloop
 
 from services.common.errors import BrokerError
+
+_T = TypeVar("_T")
 
 _CANCEL_AGAIN = 2.0  # seconds, in which tasks may end what they have begun
 
@@ -77,6 +79,12 @@ async def end(running: Iterable[asyncio.Task[Any]]) -> None:
         for task in running:
             task.cancel()
         await asyncio.wait(running, timeout=_CANCEL_AGAIN)
+
+
+async def shielded(work: asyncio.Future[_T]) -> _T:
+    """What `work` gives, which goes on though who waits for it is cancelled: nobody need hear of its failure then."""
+    work.add_done_callback(lambda done: done.cancelled() or done.exception())
+    return await asyncio.shield(work)
 
 
 class Tasks:

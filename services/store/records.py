@@ -11,6 +11,7 @@ from collections import OrderedDict
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 
 from services.common.errors import Fenced
+from services.common.runtime import shielded
 from services.rpc.store_pb2 import PutRecordsRequest, Record
 from services.rpc.store_pb2 import Records as RecordsMessage
 from services.store.committer import Committer
@@ -51,7 +52,7 @@ class Records:
         """Puts and deletes in one commit; gives the version when durable. Raises Fenced when the fence is old."""
         change = RecordChange(self, request)
         self._committer.submit(change)
-        return await asyncio.shield(change.version)
+        return await shielded(change.version)
 
     def snapshot(self, kinds: Sequence[str]) -> Iterator[RecordsMessage]:
         """All records of `kinds` (all kinds when there are none), in messages of bounded length."""

@@ -12,6 +12,7 @@ from services.common.clock import Clock, monotonic
 from services.common.errors import ResourceError, SyntaxFault
 from services.common.question import LONGEST_ID, MOST_JOURNEYS, Sought
 from services.common.restored import Restored
+from services.common.runtime import shielded
 from services.common.trace import Journey, Trace, trace_ids
 from services.mgmt.lookup.jaeger import Jaeger
 from services.mgmt.lookup.undone import undone
@@ -132,7 +133,7 @@ class LookUp:
         work = self._in_thread(question, answers, unfiled)
         try:
             async with asyncio.timeout(_HARD_SECONDS):
-                return await asyncio.shield(work)
+                return await shielded(work)
         except (TimeoutError, asyncio.CancelledError) as end:
             # The thread is free again before anyone else has a turn.
             answers.interrupt()

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 
 import pytest
 from structlog.testing import capture_logs
 
 from services.common.errors import Fenced
-from services.common.runtime import Tasks
+from services.common.runtime import Tasks, shielded
 
 
 async def _fail(failure: Exception) -> None:
@@ -24,3 +25,31 @@ async def test_a_task_that_fails_is_logged_once(failure: Exception, said: str) -
         await asyncio.sleep(0.01)
     assert told == [failure]
     assert [sorted(line.keys()) for line in lines] == [sorted(["event", "log_level", "task", said])]
+
+
+async def test_a_failure_that_nobody_waits_for_is_no_news() -> None:
+    """Work goes on when who waits for it is cancelled; that it fails then, the event loop does not report."""
+    reported: list[object] = []
+    loop = asyncio.get_running_loop()
+    loop.set_exception_handler(lambda _, context: reported.append(context))
+    work: asyncio.Future[None] = loop.create_future()
+    waiting = asyncio.ensure_future(shielded(work))
+    await asyncio.sleep(0)
+    waiting.cancel()
+    await asyncio.wait({waiting})
+    work.set_exception(Fenced("epoch 2"))
+    await asyncio.sleep(0)
+    assert waiting.cancelled()
+    del work, waiting
+    gc.collect()
+    assert not reported
+
+
+async def test_who_still_waits_hears_of_a_failure() -> None:
+    """Work that fails raises what it failed with."""
+    work: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    waiting = asyncio.ensure_future(shielded(work))
+    await asyncio.sleep(0)
+    work.set_exception(Fenced("epoch 2"))
+    with pytest.raises(Fenced):
+        await waiting
