@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 from rich.console import Console
 
+from benchmarks.brokers.apart import Apart
 from benchmarks.brokers.existing import Existing
 from benchmarks.brokers.hopline import Hopline, StoreName
 from benchmarks.brokers.rabbitmq import RabbitMQ
@@ -52,6 +53,9 @@ def main(
     store: Annotated[
         list[StoreName] | None, typer.Option(help="What Hopline keeps things in; again for one beside the other.")
     ] = None,
+    network: Annotated[
+        bool, typer.Option("--network", help="Hopline's services over TCP: with their secret beside without.")
+    ] = False,
     rate: Annotated[float, typer.Option(min=0, help="Messages/s for latency; 0: half of the peer's rate.")] = 0,
     plot: Annotated[Path | None, typer.Option(help="Draw the result to this file (svg, png).")] = None,
 ) -> None:
@@ -60,7 +64,7 @@ def main(
     session, scaling = Session(seconds, rate), Session(seconds)
     try:
         scenarios = _scenarios(scenario or list(SCENARIOS))
-        brokers = _brokers(only, address, store or [StoreName.sqlite])
+        brokers = _over_tcp() if network else _brokers(only, address, store or [StoreName.sqlite])
         stacks = _stacks(brokers) if SPREAD in scenarios else []
         session.run(brokers, [name for name in scenarios if name != SPREAD], rounds, console)
         scaling.run(stacks, [SPREAD], rounds, console)
@@ -97,6 +101,10 @@ def _brokers(only: BrokerName | None, address: str, stores: Sequence[StoreName])
     if not present:
         raise BenchmarkError("no broker to measure")
     return present
+
+
+def _over_tcp() -> list[Broker]:
+    return [Apart(secret=False), Apart(secret=True)]
 
 
 def _stacks(brokers: Sequence[Broker]) -> list[Broker]:

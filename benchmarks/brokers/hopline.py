@@ -12,6 +12,7 @@ from benchmarks.brokers.postgres import Cluster, binaries
 from benchmarks.brokers.processes import LOOPBACK, ProcessGroup, descendants, free_port
 from benchmarks.wire import Address
 
+COMMAND = Path(sys.executable).with_name("hopline")
 RECORDED = frozenset({"transient", "acked", "ids", "persistence", "keys", "keys-100"})
 
 
@@ -44,28 +45,22 @@ class Hopline:
             self.name = f"{queue_processes} queue process{'es' if queue_processes > 1 else ''}"
             self._settings["HOPLINE_QUEUE_PROCESSES"] = str(queue_processes)
         self._port = port
-        self._command = Path(sys.executable).with_name("hopline")
         self._group: ProcessGroup | None = None
 
     def missing(self) -> str | None:
         if self._store is StoreName.postgres and binaries() is None:
             return "postgresql is not installed (Debian: apt install postgresql)"
-        return None if self._command.exists() else f"{self._command} is not installed"
+        return None if COMMAND.exists() else f"{COMMAND} is not installed"
 
     def start(self, folder: Path) -> Address:
         amqp_port, http_port = self._port or free_port(), free_port()
         environment = {
-            "HOPLINE_AMQP_HOST": LOOPBACK,
-            "HOPLINE_HTTP_HOST": LOOPBACK,
-            "HOPLINE_AMQP_PORT": str(amqp_port),
-            "HOPLINE_HTTP_PORT": str(http_port),
-            "HOPLINE_DATA": str(folder / "data"),
-            "HOPLINE_LOG_LEVEL": "warning",
+            **settings_for(folder, amqp_port, http_port),
             **self._settings,
             **self._store_settings(folder),
         }
-        self._group = ProcessGroup([str(self._command), "up"], environment, folder / "hopline.log")
-        self._group.wait_until(lambda: _healthy(http_port))
+        self._group = ProcessGroup([str(COMMAND), "up"], environment, folder / "hopline.log")
+        self._group.wait_until(lambda: healthy(http_port))
         return Address(LOOPBACK, amqp_port)
 
     def _store_settings(self, folder: Path) -> dict[str, str]:
@@ -91,7 +86,20 @@ class Hopline:
         return [pid for root in roots for pid in descendants(root)]
 
 
-def _healthy(port: int) -> bool:
+def settings_for(folder: Path, amqp_port: int, http_port: int) -> dict[str, str]:
+    """Environment of a stack on loopback that keeps everything in `folder`."""
+    return {
+        "HOPLINE_AMQP_HOST": LOOPBACK,
+        "HOPLINE_HTTP_HOST": LOOPBACK,
+        "HOPLINE_AMQP_PORT": str(amqp_port),
+        "HOPLINE_HTTP_PORT": str(http_port),
+        "HOPLINE_DATA": str(folder / "data"),
+        "HOPLINE_LOG_LEVEL": "warning",
+    }
+
+
+def healthy(port: int) -> bool:
+    """Whether the whole stack serves."""
     try:
         with urllib.request.urlopen(f"http://{LOOPBACK}:{port}/healthz", timeout=2) as answer:
             return bool(answer.status == 200)
