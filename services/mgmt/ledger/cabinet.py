@@ -84,23 +84,26 @@ class Cabinet:
 
         for name, table in tables.items():
             for hour, rows in by_hour(table):
-                change.add.append(self.write(rows, name, hour_folder(hour), PART))
+                change.add.append(self.create(name, hour_folder(hour), PART, self._writing(rows, name)))
         return change
 
-    def write(self, rows: pa.Table, table: str, folder: str, kind: str) -> str:
-        """Writes a file that is not seen yet; gives its name for a Change."""
-        from services.mgmt.ledger import parquet
-
+    def create(self, table: str, folder: str, kind: str, fill: Callable[[Path], None]) -> str:
+        """Makes a file that is not seen yet, which `fill` writes; gives its name for a Change."""
         target = self._folder / table / folder
         if not target.exists():
             target.mkdir(parents=True)
             for parent in (self._folder / table, target.parent):
                 _sync(parent)
         path = target / f"{_HIDDEN}{self._name(kind)}"
-        parquet.write(rows, table, path, self._rest)
+        fill(path)
         _sync(path)
         _sync(target)
         return str(path.relative_to(self._folder))
+
+    def _writing(self, rows: pa.Table, table: str) -> Callable[[Path], None]:
+        from services.mgmt.ledger import parquet
+
+        return lambda path: parquet.write(rows, table, path, self._rest)
 
     def commit(self, change: Change, instances: dict[str, Any] | None = None) -> None:
         """From now on it is so, and that is what is known of the instances; None: what was known before."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -38,34 +40,40 @@ def by_hour(table: pa.Table) -> Iterator[tuple[int, pa.Table]]:
         yield hour, table if len(found) == 1 else table.filter(pc.equal(hours, hour))
 
 
-@as_known_errors()
-def write(rows: pa.Table, table: str, path: Path, rest: Rest) -> None:
-    """Writes rows of `table`, in its order, with all text as text. Raises OSError or ValueError."""
-    with _PacedFile(path, rest) as file:
-        pq.write_table(
-            _in_order(rows, table, rest),
+@contextlib.contextmanager
+def writing(path: Path, table: str, rest: Rest) -> Iterator[Callable[[pa.Table], None]]:
+    """A file of `table`, with all text as text. Gives what adds rows: in order, whole row groups at a time."""
+    with (
+        _PacedFile(path, rest) as file,
+        pq.ParquetWriter(
             file,
-            row_group_size=ROW_GROUP[table],
+            TABLES[table],
             compression="zstd",
             store_schema=False,
             # Where hardly a value comes again, dictionaries take more time and more space than they save.
-            use_dictionary=[*_repeated(table), *FEW_VALUES[table]],
+            use_dictionary=[*repeated(table), *FEW_VALUES[table]],
             data_page_size=_PAGE,
-        )
+        ) as writer,
+    ):
+        yield partial(writer.write_table, row_group_size=ROW_GROUP[table])
 
 
-def read_all(paths: Iterable[Path], table: str, rest: Rest) -> pa.Table:
-    """The rows of files of `table`; raises what `read` does."""
-    return pa.concat_tables([read(path, table, rest) for path in paths])
+@as_known_errors()
+def write(rows: pa.Table, table: str, path: Path, rest: Rest) -> None:
+    """Writes rows of `table`, in its order. Raises OSError or ValueError."""
+    with writing(path, table, rest) as add:
+        add(in_order(rows, table, rest))
 
 
 @as_known_errors()
 def read(path: Path, table: str, rest: Rest) -> pa.Table:
-    """The rows of a file of `table`. Raises OSError or ValueError."""
+    """The rows of a file of `table`; null in columns that it is older than. Raises OSError or ValueError."""
     columns = []
-    with pq.ParquetFile(path, read_dictionary=_repeated(table)) as file:
+    footer = pq.read_metadata(path)
+    there = frozenset(footer.schema.to_arrow_schema().names)
+    with pq.ParquetFile(path, metadata=footer, read_dictionary=sorted(there.intersection(repeated(table)))) as file:
         for field in TABLES[table]:
-            columns.append(file.read([field.name], use_threads=False)[field.name].cast(field.type))
+            columns.append(_column(file, field) if field.name in there else _nulls(footer.num_rows, field))
             rest()
     return pa.table(columns, schema=TABLES[table])
 
@@ -82,7 +90,16 @@ def release_memory() -> None:
     pa.default_memory_pool().release_unused()
 
 
-def _in_order(rows: pa.Table, table: str, rest: Rest) -> pa.Table:
+def _column(file: pq.ParquetFile, field: pa.Field) -> pa.ChunkedArray:
+    return file.read([field.name], use_threads=False)[field.name].cast(field.type)
+
+
+def _nulls(count: int, field: pa.Field) -> pa.ChunkedArray:
+    return pa.chunked_array([pa.nulls(count, field.type)])
+
+
+def in_order(rows: pa.Table, table: str, rest: Rest) -> pa.Table:
+    """Rows of `table` in its order, in chunks that are its row groups."""
     order = pc.sort_indices(rows[SORTED_BY[table]])
     rest()
     size = ROW_GROUP[table]
@@ -103,5 +120,6 @@ def _each(whole: pa.Array, parts: list[pa.Array], rest: Rest) -> Iterator[pa.Arr
         rest()
 
 
-def _repeated(table: str) -> list[str]:
+def repeated(table: str) -> list[str]:
+    """Columns of `table` whose text is kept in memory by its few values."""
     return [field.name for field in TABLES[table] if field.type == REPEATED]

@@ -11,9 +11,9 @@ from services.mgmt.ledger.cabinet import HOUR, Cabinet, Change, hour_of
 from services.mgmt.ledger.pace import Rest, no_rest
 from services.mgmt.ledger.tables import NAMES
 
-# ruff: noqa: PLC0415 - Arrow takes memory and time: `parquet` is imported where there is something to merge
+# ruff: noqa: PLC0415 - Arrow takes memory and time: what needs it is imported where there is something to merge
 
-_MOST_ROWS = 1_000_000  # in a merged file: what fits into memory at once
+_MOST_ROWS = 1_000_000  # in a merged file
 _LATE = 120.0  # seconds after an hour's end in which most of its rows come
 
 
@@ -59,11 +59,12 @@ class Tidying:
         return None
 
     def _merged(self, table: str, files: list[Path]) -> Change:
-        from services.mgmt.ledger import parquet
+        from services.mgmt.ledger.merging import merge
+        from services.mgmt.ledger.parquet import release_memory
 
         folder = str(Path(*files[0].parts[-3:-1]))
-        added = self._cabinet.write(parquet.read_all(files, table, self._rest), table, folder, HOUR)
-        parquet.release_memory()
+        added = self._cabinet.create(table, folder, HOUR, lambda path: merge(files, table, path, self._rest))
+        release_memory()
         return Change([added], self._cabinet.relative(files))
 
     def _drop(self, time: float) -> Change | None:

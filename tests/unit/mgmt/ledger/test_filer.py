@@ -157,7 +157,7 @@ async def test_why_nothing_is_filed(office: Office, monkeypatch: pytest.MonkeyPa
         raise full
 
     with monkeypatch.context() as patched:
-        patched.setattr(Cabinet, "write", write)
+        patched.setattr(Cabinet, "create", write)
         filer = office.join()
         office.tell("a", 7)
         await until(lambda: filer.trouble)
