@@ -56,8 +56,8 @@ class Written:
         table = {f"x-{key.replace('_', '-')}": value for key, value in arguments.items()}
         return self.change("queue", queue=name, durable=durable, arguments=table)
 
-    def fault(self, what: str, *names: str) -> None:
-        self.history.faults.append(Fault(what, names, self.history.tick(), self.time))
+    def fault(self, what: str, *names: str, seconds: float = 0.0) -> None:
+        self.history.faults.append(Fault(what, names, self.history.tick(), self.time, seconds))
 
     # -------------------------------------------------------------- messages
 

@@ -18,6 +18,7 @@ _DEADLY = {
 # These keep a gateway from telling a new owner in time what its clients hold: then it may be given to others.
 _DEAFENING = {"pause", "starve", "jump_clock"}  # of the one or the other
 _BETWEEN = {"cut", "deafen", "slow"}
+_SHORTLY = 0.5  # seconds in which a gateway that stood still has carried out what came meanwhile
 
 
 class Violation(NamedTuple):
@@ -146,6 +147,17 @@ class Facts:
     def may_be_deaf(self, gateway: str) -> bool:
         """Whether what its clients hold may have been given to others, because a new owner did not hear it in time."""
         return any(_deafens(fault, gateway) for fault in self.history.faults)
+
+    def passed_on_late(self, delivered: Delivered, after: Delivered) -> bool:
+        """Whether its gateway stood still when `after` came, and passed on what it had been sent before that."""
+        gateway = delivered.channel.connection.gateway
+        return any(
+            fault.what == "pause"
+            and gateway in fault.names
+            and fault.time <= after.time <= fault.time + fault.seconds
+            and delivered.time <= fault.time + fault.seconds + _SHORTLY
+            for fault in self.history.faults
+        )
 
     @cached_property
     def any_may_be_deaf(self) -> bool:

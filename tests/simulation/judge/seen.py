@@ -140,7 +140,7 @@ def held_by_two(facts: Facts) -> Iterator[Violation]:
             if sent is None or not held or not _same_copy(facts, before, after) or _late(after):
                 continue
             gateway = before.channel.connection.gateway
-            if facts.troubled(gateway) or facts.may_be_deaf(gateway):
+            if facts.troubled(gateway) or facts.may_be_deaf(gateway) or facts.passed_on_late(after, before):
                 continue
             if before.channel.held_until > after.at and not _may_be_taken_back(after):
                 yield Violation(

@@ -182,6 +182,19 @@ def test_held_by_two(told: Written) -> None:
     assert told.broken() == {HELD}
 
 
+@pytest.mark.parametrize(("seconds", "broken"), [(1.1, set()), (5.0, {HELD})])
+def test_held_by_two_for_a_pause(told: Written, seconds: float, broken: set[str]) -> None:
+    """A gateway that stood still passes on what the former owner had sent it; what comes later is no such thing."""
+    sent = told.publish("m", "q")
+    told.fault("pause", "gateway-1", seconds=1.0)
+    told.fault("kill", "queue-1")
+    told.time = 0.5
+    told.deliver(sent, "q")
+    told.time = seconds
+    told.deliver(sent, "q", "ack", channel=told.one)
+    assert told.broken() == broken
+
+
 def test_held_by_who_left(told: Written) -> None:
     """Once a client has asked for the end of its channel, others may have what it held."""
     sent = told.publish("m", "q")
