@@ -29,6 +29,7 @@ def _nothing() -> None: ...
 
 
 class _Link:
+    origin = 0
     broken = over = False
 
     def __init__(self) -> None:

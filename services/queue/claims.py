@@ -53,13 +53,18 @@ class Claims:
         self._record = record
         self._context = context
         self._waiting: dict[int, _Claim] = {}  # by uid
+        self._heirs: dict[int, Link] = {}  # who holds what somebody else holds too, by uid
         self._until = 0
 
     def __bool__(self) -> bool:
-        return bool(self._waiting)
+        return bool(self._waiting or self._heirs)
 
     def claim(self, held: Sequence[int], link: Link, now: int) -> list[Entry]:
-        """`link` holds these, whether they are here or not; gives those that have left the list for it."""
+        """`link` holds these, whether they are here or not; gives those that have left the list for it.
+
+        Two may hold one message, when a gateway was cut off while its former owner changed: it is with who came first,
+        and then with the other, who has it already.
+        """
         uids = set(held)
         for uid in held:
             if (entry := self._unsettled.get(uid)) is not None:
@@ -68,6 +73,8 @@ class Claims:
                     entry.holder.heirs[entry] = link
                 elif isinstance(entry.holder, Holder) and entry.holder.broken:
                     entry.holder = link
+                elif isinstance(entry.holder, Holder) and entry.holder.origin != link.origin:
+                    self._heirs[uid] = link
         acquired = self._acquire(uids) if uids else []
         for entry in acquired:
             entry.holder = link
@@ -85,6 +92,8 @@ class Claims:
     def settled(self, outcome: Outcome, uids: Sequence[int]) -> None:
         """What became of deliveries, some of which are perhaps not here."""
         for uid in uids:
+            if outcome in FINAL:
+                self._heirs.pop(uid, None)
             if (claim := self._waiting.get(uid)) is None:
                 continue
             if outcome in FINAL:
@@ -97,7 +106,11 @@ class Claims:
 
     def not_others(self, uids: Iterable[int], holder: Holder) -> list[int]:
         """Those that neither another gateway holds that is there, nor a transaction of its."""
-        return [uid for uid in uids if not self._is_anothers(uid, holder.origin)]
+        others = {uid for uid in uids if self._is_anothers(uid, holder.origin)}
+        for uid in others:
+            if (heir := self._heirs.get(uid)) and heir.origin == holder.origin:
+                del self._heirs[uid]
+        return [uid for uid in uids if uid not in others]
 
     def _is_anothers(self, uid: int, origin: int) -> bool:
         entry = self._unsettled.get(uid)
@@ -122,7 +135,22 @@ class Claims:
         for uid, claim in list(self._waiting.items()):
             if claim.link is holder and claim.outcome is None:
                 self._give_up(uid, claim)
+        self._heirs = {uid: heir for uid, heir in self._heirs.items() if heir is not holder}
         return self.held_by(holder, self._unsettled)
+
+    def inherited(self, entries: list[Entry]) -> list[Entry]:
+        """These come back: gives those that nobody else holds."""
+        if not self._heirs:
+            return entries
+        left: list[Entry] = []
+        for entry in entries:
+            heir = self._heirs.pop(entry.message.uid, None)
+            if heir is None or heir.broken:
+                left.append(entry)
+            else:
+                entry.holder = heir
+                self._unsettled[entry.message.uid] = entry
+        return left
 
     def held_by(self, holder: object, uids: Iterable[int]) -> list[int]:
         """Those of some messages that `holder` has unsettled."""

@@ -16,6 +16,7 @@ class Link(Protocol):
     """Where deliveries go and who holds them until they are settled."""
 
     deliveries: Deliveries
+    origin: int  # incarnation of the gateway
     broken: bool  # nobody listens any more …
     over: bool  # … and who did is not waited for any more
 

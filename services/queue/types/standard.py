@@ -189,8 +189,8 @@ class StandardQueue:
                 self.record.settled(uids_of(entries), REJECTED)
             self.discard(entries, REJECTED, now)
             return
-        if outcome != pb.RESTORE:
-            entries = self._attempted(entries, now)
+        tried = entries if outcome == pb.RESTORE else self._attempted(entries, now)
+        entries = self._claims.inherited(tried)
         if self.record.on and entries:
             self.record.requeued(uids_of(entries), _BACK[outcome])
         self._ready.put_back(entries)

@@ -9,7 +9,7 @@ from services.queue.message import Message
 from services.queue.types import standard
 from services.rpc import queue_pb2 as pb
 from tests.support.messages import PROPERTIES, facts
-from tests.support.queue_machine import FakeLink, Make
+from tests.support.queue_machine import FakeLink, Machine, Make
 
 
 def test_claim_before_the_message(make: Make) -> None:
@@ -58,6 +58,49 @@ def test_what_is_granted_is_marked_as_delivered(make: Make, stray: bool) -> None
     assert machine.draft.delivered == {7: 2}
     machine.queue.claim([2], machine.link, 0)
     assert machine.queue.ready_count == 2
+
+
+def held_twice(make: Make) -> tuple[Machine, FakeLink, FakeLink]:
+    """A gateway that was cut off, and another one, say that they hold the one message; the other one's credit is 5."""
+    machine, first, second = make(), FakeLink(1), FakeLink(2)
+    machine.publish(1)
+    machine.consumer(held=[1], again=True, link=first)
+    machine.consumer(held=[1], again=True, link=second)
+    return machine, first, second
+
+
+def test_two_hold_one_message(make: Make) -> None:
+    """What the one gives back, the other one has already: nobody is given it a second time while one holds it."""
+    machine, first, second = held_twice(make)
+    machine.queue.settle(pb.RELEASE, machine.queue.not_others([1], first), 0)
+    assert first.taken() == second.taken() == []
+    assert machine.queue.not_others([1], second) == [1]
+    machine.queue.settle(pb.RELEASE, [1], 0)
+    assert [*first.taken(), *second.taken()] == [(1, 1, True)]
+
+
+@pytest.mark.parametrize("who", [0, 1])
+def test_two_hold_one_message_and_one_takes_it(make: Make, who: int) -> None:
+    """Whoever accepts it first has done so for good."""
+    machine, *both = held_twice(make)
+    machine.queue.settle(pb.ACCEPT, [1], 0)
+    assert machine.account.used == 0
+    machine.queue.release_held_by(both[1 - who], 0)
+    assert both[0].taken() == both[1].taken() == []
+    assert not list(machine.queue.entries())
+
+
+def test_two_held_one_message(make: Make) -> None:
+    """When the other one has given it back, or is gone, it goes on from the first as any other."""
+    for how in ("given back", "gone"):
+        machine, first, second = held_twice(make)
+        if how == "gone":
+            machine.queue.release_held_by(second, 0)
+            second.broken = True
+        else:
+            assert machine.queue.not_others([1], second) == []
+        machine.queue.settle(pb.RELEASE, [1], 0)
+        assert [*first.taken(), *second.taken()] == [(1, 1, True)], how
 
 
 def test_given_back_before_the_message(make: Make) -> None:
