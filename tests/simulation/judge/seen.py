@@ -106,7 +106,7 @@ def _is_later(done: Delivered, other: Delivered) -> bool:
     since = done.transaction.answered if done.transaction else done.known
     if other.draining or done.settled_as == "none":
         since = done.settled
-    return since is not None and other.at > since and not _late(other)
+    return since is not None and other.at > since and not (_late(other) or _may_be_taken_back(other))
 
 
 def _settled_for_good(facts: Facts, delivered: Delivered) -> bool:

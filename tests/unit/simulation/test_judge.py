@@ -147,6 +147,16 @@ def test_seen_again(told: Written) -> None:
     assert told.broken() == {AGAIN}
 
 
+def test_seen_again_on_a_channel_that_the_broker_closes(told: Written) -> None:
+    """It was on its way there when the broker closed that channel, gave it to another, and heard that it is done."""
+    sent = told.publish("m", "q")
+    told.deliver(sent, "q", "none", no_ack=True)
+    again = told.deliver(sent, "q", channel=told.one, redelivered=True)
+    assert told.broken() == {AGAIN}
+    again.channel.ending, again.channel.code = told.history.tick(), 403
+    assert told.broken() == set()
+
+
 @pytest.mark.parametrize("fault", [("cut", "gateway-2", "queue-1"), ("kill", "gateway-2")])
 def test_seen_again_rightly(told: Written, fault: tuple[str, ...]) -> None:
     """Unless the gateway that took the acknowledgement died, or could not reach the next owner for a while."""
