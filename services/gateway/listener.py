@@ -14,13 +14,13 @@ from services.common.containment import for_each
 from services.common.few_lines import FewLines
 from services.common.memory import available
 from services.common.runtime import Tasks
-from services.gateway.balancers import Balancers
 from services.gateway.connection import Connection
 from services.gateway.doors import Doors, files
 from services.gateway.incoming import Incoming
-from services.gateway.listening import listen_at
 from services.gateway.outgoing import Outgoing
-from services.gateway.proxied import Proxied
+from services.gateway.transport.arrival import Proxied
+from services.gateway.transport.balancers import Balancers
+from services.gateway.transport.listening import listen_at
 from services.gateway.turns import Turns
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ import pytest_asyncio
 from pamqp import commands, frame
 from structlog.testing import capture_logs
 
-from services.gateway.listening import listen_at
+from services.gateway.transport.listening import listen_at
 from tests.contract.gateway.test_settling import ready
 from tests.support.amqp_client import AmqpClient
 from tests.support.amqp_playbook import HEADER, content, written

@@ -10,10 +10,10 @@ import pytest
 from pamqp import commands
 from structlog.testing import capture_logs
 
-from services.gateway.balancers import Balancers
+from services.gateway.transport.balancers import Balancers
 from tests.support.amqp_playbook import HEADER
 from tests.support.broker_house import BrokerHouse
-from tests.unit.gateway.test_proxy_header import IPV4, addresses, header
+from tests.unit.gateway.transport.test_proxy_header import IPV4, addresses, header
 
 _BALANCER = "127.0.0.77"
 _HERE = header(0x21, 0x11, addresses("127.0.0.5", 50_000))

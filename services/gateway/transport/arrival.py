@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, cast
 import structlog
 
 from services.common.errors import SyntaxFault
-from services.gateway import proxy_header
-from services.gateway.balancers import Balancers, address_of
+from services.gateway.transport import proxy_header
+from services.gateway.transport.balancers import Balancers, address_of
 
 if TYPE_CHECKING:
     from services.gateway.connection import Connection

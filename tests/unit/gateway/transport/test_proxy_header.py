@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from services.common.errors import SyntaxFault
-from services.gateway.proxy_header import LONGEST, SIGNATURE, Origin, read
+from services.gateway.transport.proxy_header import LONGEST, SIGNATURE, Origin, read
 
 
 def header(command: int, family: int, rest: bytes = b"", length: int | None = None) -> bytes:

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from services.common.runtime import Tasks
-from services.gateway import balancers as module
-from services.gateway.balancers import Balancers
+from services.gateway.transport import balancers as module
+from services.gateway.transport.balancers import Balancers
 
 NAME = "balancer.hopline.internal"
 

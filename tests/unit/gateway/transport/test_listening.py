@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import uvloop
 
-from services.gateway.listening import listen_at
+from services.gateway.transport.listening import listen_at
 
 V4, V6 = "0.0.0.0", "::"
 

@@ -1,0 +1,1 @@
+"""Sockets: where clients are listened for, and what comes before the first byte of a protocol."""
