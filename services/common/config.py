@@ -27,6 +27,11 @@ def _sources(value: object) -> object:
     return tuple(each if _NAME.fullmatch(each) else ip_network(each) for each in written)
 
 
+def _paths(value: object) -> object:
+    """Of a list parted by commas."""
+    return tuple(each.strip() for each in value.split(",") if each.strip()) if isinstance(value, str) else value
+
+
 def _page(value: str) -> str:
     """Raises ValueError where it is no URL of HTTP; "" is none."""
     parts = urlsplit(value)
@@ -55,6 +60,7 @@ class Settings(BaseSettings):
     # A broker serves its network; guest is confined to loopback.
     amqp_host: str = Field("", description="address, or name, to listen on; empty: all of IPv4 and of IPv6")
     amqp_port: Port = 5672
+    amqps_port: Port = Field(5671, description="for TLS alone, as soon as there is a certificate")
     http_host: str = "0.0.0.0"  # noqa: S104 - as for clients
     http_port: Port = 8080
 
@@ -155,6 +161,17 @@ class Settings(BaseSettings):
     proxy_sources: Annotated[tuple[Network | str, ...], NoDecode, BeforeValidator(_sources)] = Field(
         (), description="addresses, networks, names of balancers, parted by commas, which send PROXY protocol version 2"
     )
+    tls_certificate: Annotated[tuple[Path, ...], NoDecode, BeforeValidator(_paths)] = Field(
+        (), description="PEM files of certificates with their chains, parted by commas; clients' names (SNI) choose"
+    )
+    tls_key: Annotated[tuple[Path, ...], NoDecode, BeforeValidator(_paths)] = Field(
+        (), description="PEM files of their keys, in the same order; empty: each is in its certificate's file"
+    )
+    tls_self_signed: bool = Field(
+        False, description="whether a certificate is made where none is given, for trying out; in the data folder"
+    )
+    tls_clients: Literal["none", "wanted", "needed"] = Field("none", description="certificates of clients")
+    tls_client_authorities: Path | None = Field(None, description="PEM file of those who sign clients' certificates")
     product: Annotated[str, Field(min_length=1, max_length=255)] = Field(
         "Hopline", description="what clients are told that they speak to; some test for RabbitMQ"
     )

@@ -29,6 +29,7 @@ from services.gateway.record import NO_RECORD
 from services.gateway.requests import HANDLERS
 from services.gateway.rest import Rest
 from services.gateway.session import Session, open_session
+from services.gateway.transport.address import written
 from services.gateway.unread import Unread
 
 if TYPE_CHECKING:
@@ -81,11 +82,16 @@ class Connection(asyncio.Protocol):
 
     # -------------------------------------------------------------- the socket
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+    def speak_over(self, transport: asyncio.BaseTransport) -> None:
+        """A socket, and later perhaps TLS on top of it."""
+        self.listener.outgoing.forget(self._transport)
         self._transport = cast("asyncio.Transport", transport)  # uvloop's is one in all but name
         self.listener.outgoing.come(self._transport)
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.speak_over(transport)
         peer = transport.get_extra_info("peername")
-        self.peer, self.peer_host = (_written(peer), peer[0]) if peer else ("local", "")
+        self.peer, self.peer_host = (written(peer), peer[0]) if peer else ("local", "")
         self.listener.doors.come(self)
         self.loop = asyncio.get_running_loop()
         self.last_read = self.last_write = self.loop.time()
@@ -380,11 +386,6 @@ class Connection(asyncio.Protocol):
         """Closes the socket without another word."""
         if self._transport:
             self._transport.abort()
-
-
-def _written(address: tuple[str, int]) -> str:
-    host, port = address[:2]  # IPv6 has more
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 _SPECIAL: dict[type[v.Request], Any] = {

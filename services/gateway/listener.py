@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import itertools
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 import structlog
@@ -18,7 +19,7 @@ from services.gateway.connection import Connection
 from services.gateway.doors import Doors, files
 from services.gateway.incoming import Incoming
 from services.gateway.outgoing import Outgoing
-from services.gateway.transport.arrival import Proxied
+from services.gateway.transport.arrival import Arrival
 from services.gateway.transport.balancers import Balancers
 from services.gateway.transport.listening import listen_at
 from services.gateway.turns import Turns
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from services.common.config import Settings
     from services.gateway.authentication import Authenticator
     from services.gateway.broker import Broker
+    from services.gateway.transport.certificates import Certificates
     from services.gateway.vocabulary import Engine
 
 log = structlog.get_logger()
@@ -46,7 +48,7 @@ class Listener:
         create_engine: Callable[[], Engine],
         prefix: str,
     ) -> None:
-        """`prefix` begins the name of every connection of this gateway."""
+        """`prefix` begins the name of every connection of this gateway. Raises CannotStart as `certificates_of`."""
         self.settings = settings
         self.broker = broker
         self.authenticator = authenticator
@@ -57,6 +59,7 @@ class Listener:
         self.few = FewLines()  # of those that strangers cause
         self.tasks = Tasks()
         self.balancers = Balancers(settings.proxy_sources, self.tasks)
+        self._certificates = _certificates(settings)
         self._create_engine = create_engine
         self._prefix = prefix
         self._numbers = itertools.count(1)
@@ -67,13 +70,20 @@ class Listener:
         authenticator.close_user = self._close_user
 
     async def start(self) -> None:
-        """Listens; raises OSError when the port is taken."""
-        self._servers = await listen_at(self.settings.amqp_host, self.settings.amqp_port, self._listen)
-        names = [each.getsockname()[:2] for server in self._servers for each in server.sockets]
-        log.info("listening for AMQP", hosts=[host for host, _ in names], port=names[0][1])
+        """Listens; raises OSError when a port is taken."""
+        await self._open("AMQP", self.settings.amqp_port)
+        if self._certificates:
+            await self._open("AMQP over TLS", self.settings.amqps_port, tls_only=True)
 
-    async def _listen(self, host: str, port: int) -> asyncio.Server:
-        return await asyncio.get_running_loop().create_server(self._accept, host, port, backlog=_BACKLOG)
+    async def _open(self, what: str, port: int, *, tls_only: bool = False) -> None:
+        servers = await listen_at(self.settings.amqp_host, port, partial(self._listen, tls_only=tls_only))
+        self._servers += servers
+        names = [each.getsockname()[:2] for server in servers for each in server.sockets]
+        log.info("listening", what=what, hosts=[host for host, _ in names], port=names[0][1])
+
+    async def _listen(self, host: str, port: int, *, tls_only: bool = False) -> asyncio.Server:
+        accept = partial(self._accept, tls_only=tls_only)
+        return await asyncio.get_running_loop().create_server(accept, host, port, backlog=_BACKLOG)
 
     async def stop(self) -> None:
         """Tells every client, waits a moment for their farewell, closes."""
@@ -106,7 +116,18 @@ class Listener:
         log.info("user is deleted", user=name, connections=len(concerned))
         for_each("ending a connection", concerned, lambda each: each.shut_down(f"user '{name}' is deleted"))
 
-    def _accept(self) -> asyncio.Protocol:
+    def _accept(self, *, tls_only: bool) -> asyncio.Protocol:
         connection = Connection(self, self._create_engine(), f"{self._prefix}{next(self._numbers)}")
         self._connections[connection] = None
-        return Proxied(connection, self.balancers) if self.balancers else connection
+        if self.balancers or self._certificates:
+            return Arrival(connection, self.balancers, self._certificates, tls_only=tls_only)
+        return connection
+
+
+def _certificates(settings: Settings) -> Certificates | None:
+    if not settings.tls_certificate and not settings.tls_self_signed:
+        return None
+    # What reads certificates takes memory, which a gateway without any need not have.
+    from services.gateway.transport.certificates import certificates_of  # noqa: PLC0415
+
+    return certificates_of(settings)

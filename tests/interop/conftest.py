@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import os
 import uuid
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.support.interop_address import BrokerAddress
 from tests.support.interop_pika import connected
-from tests.support.stack import Stack, running_stack
+from tests.support.stack import Stack, free_port, running_stack
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
+    from pathlib import Path
 
     import pika
     from pika.adapters.blocking_connection import BlockingChannel
+
+
+_TLS = {"HOPLINE_TLS_SELF_SIGNED": "true", "HOPLINE_AMQPS_PORT": str(free_port())}
 
 
 @pytest.fixture(scope="session")
@@ -25,8 +30,21 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerAddress]:
     if given := os.environ.get("HOPLINE_TEST_AMQP"):
         yield BrokerAddress.parse(given)
         return
-    with running_stack(tmp_path_factory.mktemp("hopline") / "data") as stack:
+    with running_stack(tmp_path_factory.mktemp("hopline") / "data", _TLS) as stack:
         yield stack.address
+
+
+@pytest.fixture(scope="session")
+def secure(broker: BrokerAddress) -> BrokerAddress:
+    """The port for TLS alone."""
+    return replace(broker, port=int(_TLS["HOPLINE_AMQPS_PORT"]))
+
+
+@pytest.fixture(scope="session")
+def certificate(broker: BrokerAddress) -> Path:
+    """What the stack signed itself, for clients to trust. Of Hopline's own stack alone."""
+    [stack] = Stack.running
+    return stack.data / "tls" / "self-signed.pem"
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -43,11 +44,12 @@ class AmqpClient:
     async def open(
         self, port: int, *, host: str = "127.0.0.1", user: str = "guest", password: str = "guest",
         virtual_host: str = "/", heartbeat: int = 0, channels: int = 1, buffer: int = 2**16, source: str = "",
-        before: bytes = b"",
+        before: bytes = b"", tls: ssl.SSLContext | None = None,
     ) -> None:  # fmt: skip
         self.reader, self.writer = await asyncio.open_connection(
-            host, port, limit=buffer, local_addr=(source, 0) if source else None
-        )
+            host, port, limit=buffer, local_addr=(source, 0) if source else None, ssl=tls,
+            server_hostname="localhost" if tls else None,
+        )  # fmt: skip
         self.writer.write(before + HEADER)
         self._reading.set()
         self._task = asyncio.get_running_loop().create_task(self._read())
@@ -199,5 +201,6 @@ class AmqpClient:
         """Is gone."""
         if self._task:
             self._task.cancel()
-        if not self.writer.is_closing():
-            self.writer.transport.abort()
+        writer: asyncio.StreamWriter | None = getattr(self, "writer", None)  # none of a client that did not get so far
+        if writer and not writer.is_closing():
+            writer.transport.abort()

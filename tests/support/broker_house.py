@@ -157,9 +157,9 @@ class BrokerHouse:
         if self._mgmt:
             await self._mgmt.stop(0)
 
-    async def connect(self, gateway: int = 0, **options: Any) -> AmqpClient:
-        """A client with channel 1 open."""
+    async def connect(self, gateway: int = 0, port: int = 0, **options: Any) -> AmqpClient:
+        """A client with channel 1 open, at a gateway or another port."""
         client = AmqpClient()
         self.clients.append(client)
-        await client.open(self.ports[gateway], **options)
+        await client.open(port or self.ports[gateway], **options)
         return client

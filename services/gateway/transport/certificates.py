@@ -1,0 +1,129 @@
+"""The certificates that a gateway shows, and whose clients' certificates it takes: files, which may change meanwhile.
+
+They are looked at as clients come, once a second at most. What cannot be read then is said, and the former stays.
+"""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import structlog
+
+from services.common.clock import Clock, monotonic
+from services.common.runtime import CannotStart
+from services.gateway.transport.self_signed import self_signed
+from services.gateway.transport.server_names import fits, names_in
+
+if TYPE_CHECKING:
+    from services.common.config import Settings
+
+log = structlog.get_logger()
+
+_EVERY = 1.0  # seconds
+_DO = "put a certificate with its key there, in PEM; until then the former one is shown"
+_ASKED = {"none": ssl.CERT_NONE, "wanted": ssl.CERT_OPTIONAL, "needed": ssl.CERT_REQUIRED}
+
+
+class Files(NamedTuple):
+    """`certificates` with their chains; `keys` of each, or none where a certificate's file has its key too.
+
+    `clients`: whether a client needs a certificate of `authorities`: none, wanted, needed.
+    """
+
+    certificates: tuple[Path, ...]
+    keys: tuple[Path, ...] = ()
+    authorities: Path | None = None
+    clients: str = "none"
+
+    def state(self) -> list[tuple[int, int, int]]:
+        """What changes when a file does; raises OSError."""
+        found = [path.stat() for path in (*self.certificates, *self.keys, *filter(None, [self.authorities]))]
+        return [(each.st_mtime_ns, each.st_size, each.st_ino) for each in found]
+
+
+class Certificates:
+    """Of one gateway. The first certificate is shown to clients that ask for no name, or for one that nothing has."""
+
+    def __init__(self, files: Files, clock: Clock = monotonic) -> None:
+        """Raises CannotStart when a file cannot be read, or a key is another certificate's."""
+        self._files = files
+        self._clock = clock
+        try:
+            self._state = files.state()
+            self._context = _context_of(files)
+        except (OSError, ValueError) as failure:
+            raise CannotStart(f"TLS: {_told(failure)}; see HOPLINE_TLS_CERTIFICATE and HOPLINE_TLS_KEY") from failure
+        self._looked = clock()
+
+    def context(self) -> ssl.SSLContext:
+        """For the next client."""
+        if self._clock() - self._looked >= _EVERY:
+            self._looked = self._clock()
+            self._look()
+        return self._context
+
+    def _look(self) -> None:
+        try:
+            state = self._files.state()
+            if state == self._state:
+                return
+            self._state = state
+            self._context = _context_of(self._files)
+        except (OSError, ValueError) as failure:
+            log.error("a certificate cannot be read", reason=_told(failure), do=_DO)  # noqa: TRY400 - it says all
+        else:
+            log.info("certificates were read again", files=[str(path) for path in self._files.certificates])
+
+
+def certificates_of(settings: Settings) -> Certificates:
+    """Those that the settings name, or want to be made. Raises CannotStart."""
+    if settings.tls_clients != "none" and settings.tls_client_authorities is None:
+        raise CannotStart("HOPLINE_TLS_CLIENTS wants certificates: set HOPLINE_TLS_CLIENT_AUTHORITIES, who signs them")
+    if settings.tls_key and len(settings.tls_key) != len(settings.tls_certificate):
+        raise CannotStart("HOPLINE_TLS_KEY names a key for each certificate of HOPLINE_TLS_CERTIFICATE, or none")
+    shown = settings.tls_certificate or (self_signed(settings.data / "tls" / "self-signed.pem"),)
+    return Certificates(Files(shown, settings.tls_key, settings.tls_client_authorities, settings.tls_clients))
+
+
+def _context_of(files: Files) -> ssl.SSLContext:
+    keys = files.keys or (None,) * len(files.certificates)
+    contexts = [_context(path, key, files) for path, key in zip(files.certificates, keys, strict=True)]
+    names = [names_in(path) for path in files.certificates]
+    if len(contexts) > 1:
+        contexts[0].sni_callback = _chooser(list(zip(names, contexts, strict=True)))
+    return contexts[0]
+
+
+def _context(certificate: Path, key: Path | None, files: Files) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.options |= ssl.OP_NO_RENEGOTIATION  # a client could ask for one after the other
+    context.verify_mode = _ASKED[files.clients]
+    if files.authorities:
+        context.load_verify_locations(files.authorities)
+    context.load_cert_chain(certificate, key, password=_no_password)
+    return context
+
+
+def _no_password() -> str:
+    raise ValueError("its key has a password, which nobody could give when the gateway starts")
+
+
+def _chooser(named: list[tuple[list[str], ssl.SSLContext]]) -> Callable[[ssl.SSLObject, str | None, object], None]:
+    """For SNI (RFC 6066, section 3)."""
+
+    def choose(connection: ssl.SSLObject, asked: str | None, _context: object) -> None:
+        if asked:
+            found = (context for names, context in named if any(fits(name, asked) for name in names))
+            connection.context = next(found, named[0][1])
+
+    return choose
+
+
+def _told(failure: OSError | ValueError) -> str:
+    if isinstance(failure, ssl.SSLError):
+        return f"the certificate or its key is not as it should be ({failure.reason or failure})"
+    return str(failure)

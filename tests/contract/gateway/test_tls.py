@@ -1,0 +1,263 @@
+"""TLS at the port of AMQP, told by a client's first bytes, and at one that is for TLS alone."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import ssl
+import warnings
+from collections.abc import AsyncIterator
+from ipaddress import ip_network
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from pamqp import commands
+from structlog.testing import capture_logs
+
+from services.gateway.transport.balancers import Balancers
+from services.gateway.transport.certificates import Certificates, Files
+from tests.support.amqp_playbook import HEADER
+from tests.support.broker_house import BrokerHouse
+from tests.support.certificates import Authority
+from tests.support.tls_by_hand import ByHand
+from tests.unit.gateway.transport.test_proxy_header import addresses, header
+
+START = b"\1\0\0"  # a method frame on channel 0
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    return Authority(tmp_path_factory.mktemp("tls"))
+
+
+@pytest.fixture
+def listener(broker: BrokerHouse, authority: Authority, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Of the first gateway, which has a certificate for this test."""
+    listener = broker.gateways[0]._listener
+    show(listener, monkeypatch, authority.sign("broker", ["localhost"]))
+    return listener
+
+
+def show(listener: Any, monkeypatch: pytest.MonkeyPatch, *certificates: Path, **more: Any) -> None:
+    monkeypatch.setattr(listener, "_certificates", Certificates(Files(certificates, **more)))
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def tls_only(listener: Any) -> AsyncIterator[int]:
+    """A port for TLS alone."""
+    server = await listener._listen("127.0.0.1", 0, tls_only=True)
+    yield server.sockets[0].getsockname()[1]
+    server.close()
+
+
+async def opened(broker: BrokerHouse, port: int = 0) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    return await asyncio.open_connection("127.0.0.1", port or broker.ports[0])
+
+
+async def test_one_port_for_both(broker: BrokerHouse, listener: Any, authority: Authority, name: str) -> None:
+    """What one publishes over TLS another one gets without, and the other way round; large messages too."""
+    secure = await broker.connect(tls=authority.client())
+    plain = await broker.connect()
+    large = os.urandom(3 << 20)
+    for publisher, consumer in ((secure, plain), (plain, secure)):
+        queue = f"{name}-{publisher is secure}"
+        await publisher.declare(queue)
+        for body in (b"small", large, b"last"):
+            publisher.publish(body, queue)
+        await consumer.consume(queue, tag=queue)
+    assert await plain.bodies(3) == await secure.bodies(3) == [b"small", large, b"last"]
+
+
+async def test_a_client_that_does_not_read(broker: BrokerHouse, listener: Any, authority: Authority, name: str) -> None:
+    """Its backlog stays in the queue, as without TLS, and comes when it reads on."""
+    consumer = await broker.connect(tls=authority.client())
+    publisher = await broker.connect()
+    await publisher.declare(name)
+    await consumer.consume(name, no_ack=True)
+    consumer.stop_reading()
+    bodies = [bytes([number]) * (1 << 20) for number in range(40)]
+    for body in bodies:
+        publisher.publish(body, name)
+    await publisher.writer.drain()
+    await asyncio.sleep(0.5)
+    [connection] = [each for each in listener._connections if each.peer == written(consumer)]
+    assert connection._transport.get_write_buffer_size() < 8 << 20
+    consumer.read_on()
+    assert await consumer.bodies(40, seconds=60) == bodies
+
+
+def written(client: Any) -> str:
+    host, port = client.writer.get_extra_info("sockname")
+    return f"{host}:{port}"
+
+
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+@pytest.mark.parametrize("size", [1, 100, 1 << 16])
+async def test_pieces(
+    broker: BrokerHouse, listener: Any, authority: Authority, size: int, version: ssl.TLSVersion
+) -> None:
+    """However the first bytes come, and with AMQP's header in one piece with the last of the handshake."""
+    context = authority.client()
+    context.minimum_version = context.maximum_version = version
+    client, (reader, writer) = ByHand(context), await opened(broker)
+    hello = client.hello()
+    for first in range(0, len(hello), size):
+        writer.write(hello[first : first + size])
+        await asyncio.sleep(0.001 if size < 100 else 0.02)
+    await client.finish(reader, writer, HEADER)
+    async with asyncio.timeout(10):
+        assert (await client.read(reader, 3)) == START
+    writer.close()
+
+
+async def test_behind_a_balancer(
+    broker: BrokerHouse, listener: Any, authority: Authority, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The balancer's header comes before TLS, in one piece with it."""
+    monkeypatch.setattr(listener, "balancers", Balancers([ip_network("127.0.0.1")], listener.tasks))
+    client, (reader, writer) = ByHand(authority.client()), await opened(broker)
+    writer.write(header(0x21, 0x11, addresses("127.0.0.5", 50_000)) + client.hello())
+    await client.finish(reader, writer, HEADER)
+    assert await client.read(reader, 3) == START
+    assert [each.peer for each in listener._connections][-1] == "127.0.0.5:50000"
+    writer.close()
+
+
+async def test_a_port_for_tls_alone(broker: BrokerHouse, tls_only: int, authority: Authority) -> None:
+    """Closes who does not begin with TLS, without a word, and says so in the log; serves who does."""
+    with capture_logs() as logged:
+        reader, writer = await opened(broker, tls_only)
+        writer.write(HEADER)
+        assert await reader.read() == b""
+        writer.close()
+    assert [line["event"] for line in logged] == ["a client that does not speak TLS is closed"]
+    client = await broker.connect(tls=authority.client(), port=tls_only)
+    assert not client.closed
+
+
+@pytest.mark.parametrize("spoilt", [b"\x16\x03\x01\x00\x10garbage that is no hello", b"\x16\x03\xff\xff\xff"])
+async def test_garbage(broker: BrokerHouse, listener: Any, spoilt: bytes) -> None:
+    """Ends in one line of the log, with nothing left."""
+    before = set(listener._connections)
+    with capture_logs() as logged:
+        reader, writer = await opened(broker)
+        writer.write(spoilt)
+        writer.write_eof()
+        async with asyncio.timeout(10):
+            await reader.read()
+            while set(listener._connections) - before:
+                await asyncio.sleep(0.01)
+    assert [line["event"] for line in logged if line["log_level"] != "debug"] == ["TLS handshake failed"]
+    writer.close()
+
+
+async def test_a_handshake_that_is_not_gone_on_with(
+    broker: BrokerHouse, listener: Any, authority: Authority, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ends after the time that every client has until its connection is open."""
+    short = listener.settings.model_copy(update={"handshake_timeout": 0.2})
+    monkeypatch.setattr(listener, "settings", short)
+    before = set(listener._connections)
+    reader, writer = await opened(broker)
+    writer.write(ByHand(authority.client()).hello())
+    async with asyncio.timeout(10):
+        while await reader.read(1 << 16):
+            pass
+        while set(listener._connections) - before:
+            await asyncio.sleep(0.01)
+    writer.close()
+
+
+async def test_a_client_that_leaves_in_the_handshake(broker: BrokerHouse, listener: Any, authority: Authority) -> None:
+    """Is forgotten, whether it ends or resets its socket."""
+    before = set(listener._connections)
+    for reset in (False, True):
+        _, writer = await opened(broker)
+        writer.write(ByHand(authority.client()).hello())
+        await writer.drain()
+        writer.transport.abort() if reset else writer.close()
+    async with asyncio.timeout(10):
+        while set(listener._connections) - before:
+            await asyncio.sleep(0.01)
+
+
+async def test_old_versions(broker: BrokerHouse, listener: Any, authority: Authority) -> None:
+    """TLS 1.1 is not spoken."""
+    context = authority.client()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        context.minimum_version = context.maximum_version = ssl.TLSVersion.TLSv1_1
+    context.set_ciphers("DEFAULT:@SECLEVEL=0")
+    with pytest.raises((ssl.SSLError, ConnectionError)):
+        await broker.connect(tls=context)
+
+
+async def test_clients_with_certificates(
+    broker: BrokerHouse, authority: Authority, listener: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Where they are needed nobody else comes in; where they are wanted, who has none does, but no stranger's."""
+    signed = authority.sign("client")
+    strange = Authority(tmp_path, "Somebody else").sign("client")
+    for clients, welcome in (("needed", {signed}), ("wanted", {signed, None})):
+        shown = authority.sign("broker", ["localhost"])
+        show(listener, monkeypatch, shown, authorities=authority.path, clients=clients)
+        for certificate in (signed, None, strange):
+            came = await comes_in(broker, authority.client(certificate))
+            assert came == (certificate in welcome), (clients, certificate)
+
+
+async def comes_in(broker: BrokerHouse, context: ssl.SSLContext) -> bool:
+    try:
+        await broker.connect(tls=context)
+    except (ssl.SSLError, ConnectionError, AssertionError):
+        return False
+    return True
+
+
+async def test_names(broker: BrokerHouse, listener: Any, authority: Authority, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A client gets the certificate that has the name it asks for (SNI), with * or without; else the first."""
+    first, second = authority.sign("first", ["first.test"]), authority.sign("second", ["second.test", "*.more.test"])
+    show(listener, monkeypatch, first, second)
+    for asked, shown in (("second.test", second), ("a.more.test", second), ("first.test", first), ("", first)):
+        context = authority.client()
+        context.check_hostname = False
+        _, writer = await asyncio.open_connection("127.0.0.1", broker.ports[0], ssl=context, server_hostname=asked)
+        got = writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
+        assert ssl.DER_cert_to_PEM_cert(got).strip() in shown.read_text(), asked
+        writer.close()
+
+
+async def test_another_certificate_in_its_place(
+    broker: BrokerHouse, listener: Any, authority: Authority, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Is shown to who comes next; one that cannot be read is said, and the former stays. Nobody is disconnected."""
+    path = authority.sign("broker", ["localhost"], file="changes.pem")
+    now = [0.0]
+    monkeypatch.setattr(listener, "_certificates", Certificates(Files((path,)), lambda: now[0]))
+    staying = await broker.connect(tls=authority.client())
+    seen = [await shown_to_a_client(broker, authority)]
+    authority.sign("another", ["localhost"], file="changes.pem")
+    now[0] += 2
+    seen.append(await shown_to_a_client(broker, authority))
+    path.write_text("nonsense")
+    now[0] += 2
+    with capture_logs() as logged:
+        seen.append(await shown_to_a_client(broker, authority))
+    assert seen[0] != seen[1] == seen[2]
+    assert [line["event"] for line in logged if line["log_level"] == "error"] == ["a certificate cannot be read"]
+    await staying.declare("")
+
+
+async def shown_to_a_client(broker: BrokerHouse, authority: Authority) -> bytes:
+    client = await broker.connect(tls=authority.client())
+    shown: bytes = client.writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
+    return shown
+
+
+async def test_goodbye(broker: BrokerHouse, listener: Any, authority: Authority) -> None:
+    """Connection.close-ok arrives before the end of the stream, which is said as TLS says it."""
+    client = await broker.connect(tls=authority.client())
+    await client.call(0, commands.Connection.Close(200, "", 0, 0), commands.Connection.CloseOk)
+    await client.until(lambda: client.closed)

@@ -1,0 +1,71 @@
+"""An authority for tests, and what it signs."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+_NOW = datetime.now(UTC)
+
+
+class Authority:
+    """Signs certificates; `path` is its own, in PEM."""
+
+    def __init__(self, folder: Path, name: str = "Test authority") -> None:
+        self._folder = folder
+        self._key = ec.generate_private_key(ec.SECP256R1())
+        self._name = _name(name)
+        self.path = folder / f"{name.replace(' ', '-').lower()}.pem"
+        built = _build(self._name, self._name, self._key.public_key())
+        built = built.add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        self.path.write_bytes(built.sign(self._key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM))
+
+    def sign(self, name: str, hosts: Sequence[str] = (), file: str = "") -> Path:
+        """A certificate with its key, in one file."""
+        key = ec.generate_private_key(ec.SECP256R1())
+        built = _build(_name(name), self._name, key.public_key())
+        if hosts:
+            names = x509.SubjectAlternativeName([x509.DNSName(host) for host in hosts])
+            built = built.add_extension(names, critical=False)
+        path = self._folder / (file or f"{name}.pem")
+        pem = built.sign(self._key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
+        path.write_bytes(pem + private(key))
+        return path
+
+    def client(self, certificate: Path | None = None) -> ssl.SSLContext:
+        """Of a client that trusts this authority alone, and has a certificate or none."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.load_verify_locations(self.path)
+        if certificate:
+            context.load_cert_chain(certificate)
+        return context
+
+
+def private(key: ec.EllipticCurvePrivateKey) -> bytes:
+    """A key in PEM."""
+    return key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+
+
+def _name(common: str) -> x509.Name:
+    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common)])
+
+
+def _build(subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey) -> x509.CertificateBuilder:
+    return (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(issuer)
+        .public_key(key)
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(_NOW - timedelta(hours=1))
+        .not_valid_after(_NOW + timedelta(days=2))
+    )

@@ -1,0 +1,161 @@
+"""TLS on a socket that was looked at first: on asyncio's loop, and on uvloop's, which gateways use."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import uvloop
+
+from services.common.few_lines import FewLines
+from services.common.runtime import Tasks
+from services.gateway.transport.arrival import Arrival
+from services.gateway.transport.certificates import Certificates, Files
+from tests.support.certificates import Authority
+from tests.support.tls_by_hand import ByHand
+
+Play = Callable[["Served"], Awaitable[None]]
+
+
+class Echo(asyncio.Protocol):
+    """In place of a connection: says again what it hears."""
+
+    def __init__(self, listener: Any) -> None:
+        self.listener = listener
+        self.heard = b""
+        self.lost: list[Exception | None] = []
+        self.peer = self.peer_host = ""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.speak_over(transport)
+        self.peer_host, _ = transport.get_extra_info("peername")
+
+    def speak_over(self, transport: Any) -> None:
+        self.transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        self.heard += data
+        self.transport.write(data)
+
+    def connection_lost(self, failure: Exception | None) -> None:
+        self.lost.append(failure)
+
+    def eof_received(self) -> bool:
+        return False
+
+    def cut_off(self) -> None:
+        self.transport.abort()
+
+
+class Served(SimpleNamespace):
+    """`port`, `connections` by their order, `authority`."""
+
+    port: int
+    connections: list[Echo]
+    authority: Authority
+
+    async def lost(self) -> None:
+        """Returns when the last connection is told of its end."""
+        async with asyncio.timeout(5):
+            while not self.connections[-1].lost:
+                await asyncio.sleep(0.01)
+
+
+@asynccontextmanager
+async def served(folder: Path) -> AsyncIterator[Served]:
+    authority = Authority(folder)
+    certificates = Certificates(Files((authority.sign("broker", ["localhost"]),)))
+    listener = SimpleNamespace(tasks=Tasks(), few=FewLines(), settings=SimpleNamespace(handshake_timeout=1.0))
+    connections: list[Echo] = []
+
+    def accept() -> asyncio.Protocol:
+        connections.append(Echo(listener))
+        nobody: Any = ()
+        return Arrival(connections[-1], nobody, certificates, tls_only=False)  # type: ignore[arg-type]
+
+    server = await asyncio.get_running_loop().create_server(accept, "127.0.0.1", 0)
+    yield Served(port=server.sockets[0].getsockname()[1], connections=connections, authority=authority)
+    server.close()
+    await listener.tasks.stop()
+
+
+@pytest.fixture(params=[asyncio.new_event_loop, uvloop.new_event_loop])
+def play(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[Play], None]:
+    """Runs what a test does with a server, on one loop and on the other."""
+
+    async def run(act: Play) -> None:
+        async with served(tmp_path) as server:
+            await act(server)
+
+    def runs(act: Play) -> None:
+        with asyncio.Runner(loop_factory=request.param) as runner:
+            runner.run(run(act))
+
+    return runs
+
+
+@pytest.mark.parametrize("size", [1, 7, 300, 1 << 16])
+def test_first_bytes_in_pieces(play: Callable[[Play], None], size: int) -> None:
+    """All of them are heard once and in order, and what comes in one piece with the last of the handshake."""
+
+    async def act(server: Served) -> None:
+        client = ByHand(server.authority.client())
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        hello = client.hello()
+        for first in range(0, len(hello), size):
+            writer.write(hello[first : first + size])
+            await asyncio.sleep(0)
+            await writer.drain()
+        await client.finish(reader, writer, b"first words" * 1000)
+        said = b""
+        while len(said) < 11_000:
+            said += await client.read(reader, 20_000)
+        assert said == server.connections[0].heard == b"first words" * 1000
+        writer.close()
+        await server.lost()
+        assert len(server.connections[0].lost) == 1
+
+    play(act)
+
+
+@pytest.mark.parametrize("how", ["end", "reset", "silence", "garbage"])
+def test_hands_that_are_not_shaken(play: Callable[[Play], None], how: str) -> None:
+    """The connection is told of its end, and once."""
+
+    async def act(server: Served) -> None:
+        _, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        hello = ByHand(server.authority.client()).hello()
+        writer.write(hello if how != "garbage" else b"\x16\x03\x01\x00\x05GARBAGE")
+        await writer.drain()
+        await asyncio.sleep(0.1)
+        if how == "end":
+            writer.close()
+        elif how == "reset":
+            writer.transport.abort()
+        await server.lost()
+        await asyncio.sleep(0.1)
+        assert len(server.connections[0].lost) == 1
+        assert server.connections[0].transport.is_closing()
+        writer.close()
+
+    play(act)
+
+
+def test_plain(play: Callable[[Play], None]) -> None:
+    """Who does not begin with TLS is heard from the first byte on."""
+
+    async def act(server: Served) -> None:
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        writer.write(b"\x16")
+        await asyncio.sleep(0.01)
+        writer.write(b"plain")
+        assert await reader.readexactly(6) == b"\x16plain"
+        writer.close()
+        await server.lost()
+
+    play(act)
