@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import socket
-import ssl
 import struct
 from typing import TYPE_CHECKING
 
@@ -106,18 +105,6 @@ def test_anything_but_a_known_header(plain: socket.socket, sent: bytes) -> None:
     plain.sendall(sent)
     received = read_to_end(plain)
     assert received in {b"", PROTOCOL_HEADER}
-
-
-def test_tls_hello_on_a_plain_port(broker: BrokerAddress) -> None:
-    """A TLS client learns at once that this port speaks no TLS."""
-    context = ssl.create_default_context()
-    context.check_hostname = False
-    context.verify_mode = ssl.CERT_NONE
-    with (
-        socket.create_connection((broker.host, broker.port), SECONDS) as opened,
-        pytest.raises((ssl.SSLError, ConnectionError)),
-    ):
-        context.wrap_socket(opened)
 
 
 @pytest.mark.parametrize(

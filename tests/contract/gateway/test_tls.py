@@ -125,6 +125,14 @@ async def test_behind_a_balancer(
     writer.close()
 
 
+async def test_without_a_certificate(broker: BrokerHouse, authority: Authority) -> None:
+    """A client that begins with TLS is told at once what is spoken here, and does not wait in a handshake."""
+    reader, writer = await opened(broker)
+    writer.write(ByHand(authority.client()).hello())
+    assert await reader.read() == HEADER
+    writer.close()
+
+
 async def test_a_port_for_tls_alone(broker: BrokerHouse, tls_only: int, authority: Authority) -> None:
     """Closes who does not begin with TLS, without a word, and says so in the log; serves who does."""
     with capture_logs() as logged:
