@@ -26,7 +26,7 @@ def disordered(facts: Facts) -> Iterator[Violation]:
             continue  # once more, of an owner that does not know that its former had sent it
         stream = (id(each.consumer), id(sent.channel), sent.exchange, _level(queue, sent))
         number, other = highest.get(stream, (0, None))
-        if other is not None and sent.number < number and not _others(facts, each, sent):
+        if other is not None and sent.number < number and not _may_be_behind(facts, each, sent, other):
             yield Violation(
                 "first deliveries are in order",
                 f"{told(sent)} was delivered from {each.queue} after {other.id}, which was published after it",
@@ -44,6 +44,10 @@ def _level(queue: Queue, sent: Sent) -> int:
     return min(sent.priority, int(str(most))) if most else 0
 
 
+def _may_be_behind(facts: Facts, delivered: Delivered, sent: Sent, other: Sent) -> bool:
+    return _others(facts, delivered, sent) or _outlived(facts, sent, other)
+
+
 def _others(facts: Facts, delivered: Delivered, sent: Sent) -> bool:
     """Whether somebody may have been given it, and given it back unseen: it keeps its place, others were faster."""
     consumers = facts.consumers.get((delivered.host, delivered.queue), ())
@@ -53,6 +57,11 @@ def _others(facts: Facts, delivered: Delivered, sent: Sent) -> bool:
         each is not delivered.consumer and each.asked < delivered.at and (each.ending is None or each.ending > since)
         for each in consumers
     ) or _limited_together(delivered)
+
+
+def _outlived(facts: Facts, sent: Sent, other: Sent) -> bool:
+    """Whether an owner may have died with the one, and left the other on disk: the one came again, behind it."""
+    return facts.owners_may_die and other.persistent and not sent.persistent
 
 
 def _limited_together(delivered: Delivered) -> bool:

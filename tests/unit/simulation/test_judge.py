@@ -258,6 +258,17 @@ def test_order(told: Written) -> None:
     assert told.broken() == {ORDER}
 
 
+@pytest.mark.parametrize(("fault", "broken"), [("kill", set()), ("tear", {ORDER})])
+def test_order_of_what_died_with_its_owner(told: Written, fault: str, broken: set[str]) -> None:
+    """A transient message comes again behind a persistent one that its owner has left on disk."""
+    transient, persistent = told.publish("a", "q", persistent=False), told.publish("b", "q")
+    told.fault(fault, "queue-1")
+    consumer = told.consumer("q")
+    told.deliver(persistent, "q", "ack", consumer=consumer)
+    told.deliver(transient, "q", "ack", consumer=consumer)
+    assert told.broken() == broken
+
+
 def test_order_of_two_publishers(told: Written) -> None:
     """What two channels publish has no order."""
     sent = [told.publish("a", "q"), told.publish("b", "q", channel=told.two)]
