@@ -27,7 +27,7 @@ def _sources(value: object) -> object:
     return tuple(each if _NAME.fullmatch(each) else ip_network(each) for each in written)
 
 
-def _paths(value: object) -> object:
+def _texts(value: object) -> object:
     """Of a list parted by commas."""
     return tuple(each.strip() for each in value.split(",") if each.strip()) if isinstance(value, str) else value
 
@@ -161,10 +161,10 @@ class Settings(BaseSettings):
     proxy_sources: Annotated[tuple[Network | str, ...], NoDecode, BeforeValidator(_sources)] = Field(
         (), description="addresses, networks, names of balancers, parted by commas, which send PROXY protocol version 2"
     )
-    tls_certificate: Annotated[tuple[Path, ...], NoDecode, BeforeValidator(_paths)] = Field(
+    tls_certificate: Annotated[tuple[Path, ...], NoDecode, BeforeValidator(_texts)] = Field(
         (), description="PEM files of certificates with their chains, parted by commas; clients' names (SNI) choose"
     )
-    tls_key: Annotated[tuple[Path, ...], NoDecode, BeforeValidator(_paths)] = Field(
+    tls_key: Annotated[tuple[Path, ...], NoDecode, BeforeValidator(_texts)] = Field(
         (), description="PEM files of their keys, in the same order; empty: each is in its certificate's file"
     )
     tls_self_signed: bool = Field(
@@ -172,6 +172,9 @@ class Settings(BaseSettings):
     )
     tls_clients: Literal["none", "wanted", "needed"] = Field("none", description="certificates of clients")
     tls_client_authorities: Path | None = Field(None, description="PEM file of those who sign clients' certificates")
+    websocket_origins: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_texts)] = Field(
+        (), description="origins of pages that may open a WebSocket, parted by commas, * for all; empty: there is none"
+    )
     product: Annotated[str, Field(min_length=1, max_length=255)] = Field(
         "Hopline", description="what clients are told that they speak to; some test for RabbitMQ"
     )

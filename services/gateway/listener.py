@@ -19,7 +19,7 @@ from services.gateway.connection import Connection
 from services.gateway.doors import Doors, files
 from services.gateway.incoming import Incoming
 from services.gateway.outgoing import Outgoing
-from services.gateway.transport.arrival import Arrival
+from services.gateway.transport.arrival import Arrival, Offer
 from services.gateway.transport.balancers import Balancers
 from services.gateway.transport.listening import listen_at
 from services.gateway.turns import Turns
@@ -119,9 +119,8 @@ class Listener:
     def _accept(self, *, tls_only: bool) -> asyncio.Protocol:
         connection = Connection(self, self._create_engine(), f"{self._prefix}{next(self._numbers)}")
         self._connections[connection] = None
-        if self.balancers or self._certificates:
-            return Arrival(connection, self.balancers, self._certificates, tls_only=tls_only)
-        return connection
+        offer = Offer(self.balancers, self._certificates, self.settings.websocket_origins, tls_only)
+        return Arrival(connection, offer) if offer else connection
 
 
 def _certificates(settings: Settings) -> Certificates | None:

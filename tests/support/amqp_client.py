@@ -44,9 +44,9 @@ class AmqpClient:
     async def open(
         self, port: int, *, host: str = "127.0.0.1", user: str = "guest", password: str = "guest",
         virtual_host: str = "/", heartbeat: int = 0, channels: int = 1, buffer: int = 2**16, source: str = "",
-        before: bytes = b"", tls: ssl.SSLContext | None = None,
+        before: bytes = b"", tls: ssl.SSLContext | None = None, streams: Any = None,
     ) -> None:  # fmt: skip
-        self.reader, self.writer = await asyncio.open_connection(
+        self.reader, self.writer = (streams.reader, streams) if streams else await asyncio.open_connection(
             host, port, limit=buffer, local_addr=(source, 0) if source else None, ssl=tls,
             server_hostname="localhost" if tls else None,
         )  # fmt: skip

@@ -1,4 +1,4 @@
-"""A connection until its protocol's first byte: a balancer's header may come before that, and TLS.
+"""A connection until its protocol's first byte: a balancer's header may come before that, TLS, a WebSocket's opening.
 
 Only balancers whom the settings name are believed (HOPLINE_PROXY_SOURCES), and from them a header has to come, as the
 specification demands: who could leave it out could let a client write its own.
@@ -7,8 +7,8 @@ specification demands: who could leave it out could let a client write its own.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from typing import TYPE_CHECKING, cast
+from collections.abc import Callable, Collection
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import structlog
 
@@ -16,9 +16,11 @@ from services.common.errors import SyntaxFault
 from services.gateway.transport import proxy_header
 from services.gateway.transport.balancers import Balancers, address_of
 from services.gateway.transport.opening import Opening, opening_of
-from services.gateway.transport.secured import secure
+from services.gateway.transport.secured import shake_hands
 
 if TYPE_CHECKING:
+    import ssl
+
     from services.gateway.connection import Connection
     from services.gateway.transport.certificates import Certificates
 
@@ -27,27 +29,37 @@ log = structlog.get_logger()
 _DO = "HOPLINE_PROXY_SOURCES names balancers only, and those send PROXY protocol version 2 (HAProxy: send-proxy-v2)"
 
 
+class Offer(NamedTuple):
+    """What may come before a protocol's first byte.
+
+    With `certificates`, a peer that begins with TLS has it; with `tls_only` nobody else is served. `origins` are those
+    of pages that may open a WebSocket; without any there is none.
+    """
+
+    balancers: Balancers
+    certificates: Certificates | None
+    origins: Collection[str]
+    tls_only: bool = False
+
+    def __bool__(self) -> bool:
+        return bool(self.balancers or self.certificates or self.origins)
+
+
 class Arrival(asyncio.Protocol):
     """In front of a `Connection`."""
 
-    def __init__(
-        self, connection: Connection, balancers: Balancers, certificates: Certificates | None, *, tls_only: bool
-    ) -> None:
-        """With `certificates`, a peer that begins with TLS has it; with `tls_only` nobody else is served."""
+    def __init__(self, connection: Connection, offer: Offer) -> None:
         self._connection = connection
-        self._balancers = balancers
-        self._certificates = certificates
-        self._tls_only = tls_only
+        self._offer = offer
+        self._secured = False
         self._data = b""
         self._next: Callable[[], None] = self._look
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
         self._connection.connection_made(transport)
-        if self._balancers and self._balancers.has(self._connection.peer_host):
+        if self._offer.balancers and self._offer.balancers.has(self._connection.peer_host):
             self._next = self._read_header
-        elif self._certificates is None:
-            self._transport.set_protocol(self._connection)
 
     def data_received(self, data: bytes) -> None:
         self._data += data
@@ -73,31 +85,58 @@ class Arrival(asyncio.Protocol):
             self._connection.peer = f"{client}:{origin.port}"
 
     def _look(self) -> None:
-        """At the first bytes of the client's own."""
-        if self._certificates is None:
+        """At the first bytes of the client's own, and again at those that come over TLS."""
+        opening, offer = opening_of(self._data), self._offer
+        if opening is Opening.TLS and offer.certificates and not self._secured:
+            self._next = self._wait
+            self._connection.listener.tasks.start(self._secure(offer.certificates.context()), "TLS handshake")
+        elif opening and offer.tls_only and not self._secured:
+            self._refuse(log.info, "a client that does not speak TLS is closed", do="this port is for TLS alone")
+        elif opening is Opening.WEBSOCKET and offer.origins:
+            self._open_websocket()
+        elif opening:
             self._go_on()
-            return
-        match opening_of(self._data):
-            case Opening.TLS:
-                self._next = self._wait
-                secure(self._connection, self._transport, self._certificates.context(), lambda: self._data)
-            case Opening.PLAIN if self._tls_only:
-                self._refuse(log.info, "a client that does not speak TLS is closed", do="this port is for TLS alone")
-            case Opening.PLAIN:
-                self._go_on()
 
     def _wait(self) -> None:
         """TLS takes what has come when it takes this one's place."""
 
+    async def _secure(self, context: ssl.SSLContext) -> None:
+        connection = self._connection
+        patience = connection.listener.settings.handshake_timeout
+        try:
+            transport, early = await shake_hands(self._transport, context, lambda: self._data, patience)
+        except (OSError, TimeoutError) as failure:
+            self._refuse(log.info, "TLS handshake failed", reason=str(failure) or type(failure).__name__)
+            connection.connection_lost(failure)
+            return
+        self._transport, self._secured, self._data, self._next = transport, True, b"", self._look
+        connection.speak_over(transport)
+        transport.set_protocol(self)
+        early.give_way(self)
+
+    def _open_websocket(self) -> None:
+        # Imported where somebody wants it: few do.
+        from services.gateway.transport.websocket import WebSocket  # noqa: PLC0415
+
+        websocket = WebSocket(self._transport, self._connection, self._offer.origins, self._no_websocket)
+        self._connection.speak_over(websocket)
+        self._transport.set_protocol(cast("asyncio.Protocol", websocket))
+        websocket.data_received(self._data)
+
+    def _no_websocket(self, reason: str) -> None:
+        self._say(log.info, "a WebSocket is refused", reason=reason)
+        self._connection.closing = True
+
     def _go_on(self) -> None:
         self._transport.set_protocol(self._connection)
-        if self._data:
-            self._connection.data_received(self._data)
+        self._connection.data_received(self._data)
 
     def _refuse(self, level: Callable[..., object], event: str, **more: str) -> None:
-        connection = self._connection
-        connection.listener.few.say(level, event, peer=connection.peer, **more)
-        connection.cut_off()
+        self._say(level, event, **more)
+        self._connection.cut_off()
+
+    def _say(self, level: Callable[..., object], event: str, **more: str) -> None:
+        self._connection.listener.few.say(level, event, peer=self._connection.peer, **more)
 
     def eof_received(self) -> bool:
         return self._connection.eof_received()

@@ -6,20 +6,11 @@ from tests.support.written_history import Written
 
 LOST = "nothing promised is lost"
 AGAIN = "acknowledged is never seen again"
-ORDER = "first deliveries are in order"
 HELD = "what one holds is nobody else's"
 WHOLE = "a transaction is whole"
 ALONE = "exclusive is exclusive"
 SINGLE = "single active is one"
 ROUTED = "nothing is delivered but where it was routed"
-
-
-@pytest.fixture
-def told() -> Written:
-    """A durable queue `q`."""
-    written = Written()
-    written.queue("q")
-    return written
 
 
 # ------------------------------------------------------------------ lost
@@ -244,47 +235,6 @@ def test_from_before(told: Written) -> None:
     told.queue("q")
     told.drain(sent, "q")
     assert told.broken() == {ROUTED}
-
-
-# ------------------------------------------------------------------ order
-
-
-def test_order(told: Written) -> None:
-    """One consumer gets what one channel published in the order of publishing."""
-    sent = [told.publish(name, "q") for name in "ab"]
-    consumer = told.consumer("q")
-    for each in reversed(sent):
-        told.deliver(each, "q", "ack", consumer=consumer)
-    assert told.broken() == {ORDER}
-
-
-@pytest.mark.parametrize(("fault", "broken"), [("kill", set()), ("tear", {ORDER})])
-def test_order_of_what_died_with_its_owner(told: Written, fault: str, broken: set[str]) -> None:
-    """A transient message comes again behind a persistent one that its owner has left on disk."""
-    transient, persistent = told.publish("a", "q", persistent=False), told.publish("b", "q")
-    told.fault(fault, "queue-1")
-    consumer = told.consumer("q")
-    told.deliver(persistent, "q", "ack", consumer=consumer)
-    told.deliver(transient, "q", "ack", consumer=consumer)
-    assert told.broken() == broken
-
-
-def test_order_of_two_publishers(told: Written) -> None:
-    """What two channels publish has no order."""
-    sent = [told.publish("a", "q"), told.publish("b", "q", channel=told.two)]
-    consumer = told.consumer("q")
-    for each in reversed(sent):
-        told.deliver(each, "q", "ack", consumer=consumer)
-    assert told.broken() == set()
-
-
-def test_order_of_redeliveries(told: Written) -> None:
-    """What comes again comes when it can."""
-    sent = [told.publish(name, "q") for name in "ab"]
-    consumer = told.consumer("q")
-    told.deliver(sent[1], "q", "ack", consumer=consumer)
-    told.deliver(sent[0], "q", "ack", consumer=consumer, redelivered=True)
-    assert told.broken() == set()
 
 
 # ------------------------------------------------------------------ transactions

@@ -14,7 +14,7 @@ import uvloop
 
 from services.common.few_lines import FewLines
 from services.common.runtime import Tasks
-from services.gateway.transport.arrival import Arrival
+from services.gateway.transport.arrival import Arrival, Offer
 from services.gateway.transport.certificates import Certificates, Files
 from tests.support.certificates import Authority
 from tests.support.tls_by_hand import ByHand
@@ -76,7 +76,7 @@ async def served(folder: Path) -> AsyncIterator[Served]:
     def accept() -> asyncio.Protocol:
         connections.append(Echo(listener))
         nobody: Any = ()
-        return Arrival(connections[-1], nobody, certificates, tls_only=False)  # type: ignore[arg-type]
+        return Arrival(connections[-1], Offer(nobody, certificates, ()))  # type: ignore[arg-type]
 
     server = await asyncio.get_running_loop().create_server(accept, "127.0.0.1", 0)
     yield Served(port=server.sockets[0].getsockname()[1], connections=connections, authority=authority)

@@ -1,0 +1,101 @@
+"""Whatever a peer begins with, and whatever it sends as a WebSocket: it is told apart, or refused; nothing breaks."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+from wsproto import ConnectionType, WSConnection
+from wsproto.events import BytesMessage, Request
+
+from services.gateway.transport.opening import Opening, opening_of
+from services.gateway.transport.websocket import WebSocket
+
+OPENINGS = {b"AMQP\0\0\x09\x01": Opening.PLAIN, b"GET / HTTP/1.1": Opening.WEBSOCKET, b"\x16\x03\x01\0": Opening.TLS}
+
+
+class Carrier:
+    """A socket that keeps what is written to it."""
+
+    def __init__(self) -> None:
+        self.written = b""
+        self.closed = False
+
+    def write(self, data: bytes) -> None:
+        self.written += data
+
+    def close(self) -> None:
+        self.closed = True
+
+    def is_closing(self) -> bool:
+        return self.closed
+
+    def get_write_buffer_size(self) -> int:
+        return 0
+
+
+class Heard(asyncio.Protocol):
+    def __init__(self) -> None:
+        self.data = b""
+
+    def data_received(self, data: bytes) -> None:
+        self.data += data
+
+
+def opened() -> tuple[WebSocket, Any, Heard, WSConnection]:
+    """A WebSocket whose hands are shaken, what it writes to, who hears it, and its client."""
+    carrier: Any = Carrier()
+    heard = Heard()
+    websocket = WebSocket(carrier, heard, ["*"], lambda _: None)
+    client = WSConnection(ConnectionType.CLIENT)
+    websocket.data_received(client.send(Request("localhost", "/", subprotocols=["amqp"])))
+    client.receive_data(carrier.written)
+    list(client.events())
+    return websocket, carrier, heard, client
+
+
+def test_what_peers_begin_with() -> None:
+    """One byte more or less does not matter: it is told as soon as it can be, and stays so."""
+    for data, opening in OPENINGS.items():
+        told = [opening_of(data[:size]) for size in range(len(data) + 1)]
+        known = [each for each in told if each]
+        assert told[0] is None
+        assert set(known) == {opening}
+        assert told[-len(known) :] == known
+
+
+@given(st.binary(min_size=4))
+def test_anything_is_told(data: bytes) -> None:
+    """Four bytes are enough, whatever they are."""
+    assert opening_of(data) is not None
+
+
+@given(st.lists(st.binary(min_size=1, max_size=300), max_size=8))
+def test_anything_as_a_request(pieces: list[bytes]) -> None:
+    """Is answered with a status and closed, or waited for."""
+    carrier: Any = Carrier()
+    websocket = WebSocket(carrier, Heard(), ["*"], lambda _: None)
+    for piece in pieces:
+        websocket.data_received(piece)
+    assert carrier.closed == carrier.written.startswith(b"HTTP/1.1 4")
+
+
+@given(st.lists(st.binary(min_size=1, max_size=300), max_size=8))
+def test_anything_as_frames(pieces: list[bytes]) -> None:
+    """Is taken, or the connection is closed."""
+    websocket, _, _, _ = opened()
+    for piece in pieces:
+        websocket.data_received(piece)
+
+
+@given(st.lists(st.binary(max_size=2000), max_size=6), st.integers(1, 700))
+def test_what_is_sent_is_heard(bodies: list[bytes], size: int) -> None:
+    """In order and once, however the frames are cut by messages, and messages by reads."""
+    websocket, carrier, heard, client = opened()
+    sent = b"".join(client.send(BytesMessage(body, message_finished=last)) for body in bodies for last in (False, True))
+    for first in range(0, len(sent), size):
+        websocket.data_received(sent[first : first + size])
+    assert heard.data == b"".join(body * 2 for body in bodies)
+    assert not carrier.closed
