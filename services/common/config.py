@@ -32,6 +32,20 @@ def _texts(value: object) -> object:
     return tuple(each.strip() for each in value.split(",") if each.strip()) if isinstance(value, str) else value
 
 
+_MECHANISM = re.compile(r"[A-Z0-9_-]{1,20}")  # RFC 4422, section 3.1
+
+
+def _mechanisms(value: object) -> object:
+    """Of a list parted by blanks or commas; raises ValueError with the one that is no name of a SASL mechanism."""
+    if not isinstance(value, str):
+        return value
+    names = tuple(dict.fromkeys(value.upper().replace(",", " ").split()))
+    for name in names:
+        if not _MECHANISM.fullmatch(name):
+            raise ValueError(f"{name!r} is no name of a SASL mechanism, such as PLAIN")
+    return names
+
+
 def _page(value: str) -> str:
     """Raises ValueError where it is no URL of HTTP; "" is none."""
     parts = urlsplit(value)
@@ -174,6 +188,9 @@ class Settings(BaseSettings):
     tls_client_authorities: Path | None = Field(None, description="PEM file of those who sign clients' certificates")
     websocket_origins: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_texts)] = Field(
         (), description="origins of pages that may open a WebSocket, parted by commas, * for all; empty: there is none"
+    )
+    sasl_mechanisms: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_mechanisms), Field(min_length=1)] = Field(
+        ("PLAIN", "AMQPLAIN"), description="how clients may sign in, parted by blanks or commas, best first"
     )
     product: Annotated[str, Field(min_length=1, max_length=255)] = Field(
         "Hopline", description="what clients are told that they speak to; some test for RabbitMQ"

@@ -27,6 +27,7 @@ from services.gateway.authentication import Authenticator
 from services.gateway.broker import Broker
 from services.gateway.listener import Listener
 from services.gateway.protocols.limits import Limits
+from services.gateway.sasl import offered
 from services.gateway.vocabulary import Engine
 
 log = structlog.get_logger()
@@ -89,7 +90,7 @@ class Service:
             log.warning("messages are limited to what memory bears", wanted=settings.max_message_size, largest=largest)
         told = (settings.product, settings.product_version)
         limits = Limits(settings.frame_max, settings.channel_max, settings.heartbeat, largest, *told)
-        mechanisms = list(plugins.names("sasl_mechanisms"))
+        mechanisms = offered(settings.sasl_mechanisms)
         return lambda: create(limits, mechanisms)
 
     async def stop(self) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from services.common import plugins
+from services.common.runtime import CannotStart
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +23,17 @@ class Mechanism(Protocol):
 
     def respond(self, response: bytes) -> Credentials | bytes:
         """Credentials to be checked, or a challenge to be sent; raises SyntaxFault on a malformed response."""
+
+
+def offered(wanted: Sequence[str]) -> Sequence[str]:
+    """The mechanisms that clients are offered, best first. Raises CannotStart for one that is not installed."""
+    installed = plugins.names("sasl_mechanisms")
+    unknown = [name for name in wanted if name not in installed]
+    if unknown:
+        raise CannotStart(
+            f"HOPLINE_SASL_MECHANISMS: there is no {', '.join(unknown)}; there are {', '.join(installed)}"
+        )
+    return wanted
 
 
 def mechanism_named(name: str) -> Mechanism:

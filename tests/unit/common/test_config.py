@@ -49,3 +49,18 @@ def test_what_is_no_jaeger(monkeypatch: pytest.MonkeyPatch, setting: str, text: 
     monkeypatch.setenv(f"HOPLINE_{setting}", text)
     with pytest.raises(ValidationError, match=setting.lower()):
         Settings()
+
+
+@pytest.mark.parametrize("text", ["PLAIN AMQPLAIN", "plain,amqplain", " PLAIN , AMQPLAIN PLAIN,"])
+def test_mechanisms(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    """Names of SASL mechanisms, parted by blanks or commas, in their order, each once."""
+    monkeypatch.setenv("HOPLINE_SASL_MECHANISMS", text)
+    assert Settings().sasl_mechanisms == ("PLAIN", "AMQPLAIN")
+
+
+@pytest.mark.parametrize("text", ["", " , ", "PLAIN;AMQPLAIN", "A-NAME-OF-TOO-MANY-LETTERS"])
+def test_what_is_no_mechanism(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    """What no mechanism is called, and no mechanism at all, are refused at the start and named."""
+    monkeypatch.setenv("HOPLINE_SASL_MECHANISMS", text)
+    with pytest.raises(ValidationError, match="sasl_mechanisms"):
+        Settings()

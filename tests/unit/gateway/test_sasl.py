@@ -4,7 +4,8 @@ import pytest
 
 from services.common.errors import SyntaxFault
 from services.common.message import field_table
-from services.gateway.sasl import Credentials
+from services.common.runtime import CannotStart
+from services.gateway.sasl import Credentials, offered
 from services.gateway.sasl.amqplain import AmqPlain
 from services.gateway.sasl.plain import Plain
 
@@ -33,3 +34,11 @@ def test_amqplain_refuses_what_it_cannot_read(response: bytes) -> None:
     """A table that is cut short, or lacks one of the two, is a fault of syntax."""
     with pytest.raises(SyntaxFault):
         AmqPlain().respond(response)
+
+
+def test_what_is_offered_is_what_the_operator_names() -> None:
+    """In that order; one that is not installed is named, with those that are, before anybody can connect."""
+    assert offered(("PLAIN", "AMQPLAIN")) == ("PLAIN", "AMQPLAIN")
+    assert offered(("AMQPLAIN",)) == ("AMQPLAIN",)
+    with pytest.raises(CannotStart, match=r"there is no PLIAN; there are AMQPLAIN.* PLAIN"):
+        offered(("PLAIN", "PLIAN"))
