@@ -190,7 +190,8 @@ class Settings(BaseSettings):
         (), description="origins of pages that may open a WebSocket, parted by commas, * for all; empty: there is none"
     )
     sasl_mechanisms: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_mechanisms), Field(min_length=1)] = Field(
-        ("PLAIN", "AMQPLAIN"), description="how clients may sign in, parted by blanks or commas, best first"
+        ("PLAIN", "AMQPLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"),
+        description="how clients may sign in, parted by blanks or commas, best first",
     )
     product: Annotated[str, Field(min_length=1, max_length=255)] = Field(
         "Hopline", description="what clients are told that they speak to; some test for RabbitMQ"

@@ -55,7 +55,17 @@ class Login:
         Raises AccessRefused, with one text for every reason that the peer may not learn, and TooManyFailures.
         """
         user = users.get(name)
-        if not await self._fits(user, name, password, peer) or user is None:
+        return self._let_in(user, name, peer, fits=await self._fits(user, name, password, peer))
+
+    def check_proof(self, users: Mapping[str, User], name: str, peer: str, *, fits: bool) -> User:
+        """As `check`, of who does not say the password: `fits` is whether it was proved, at next to no cost."""
+        self.expect(name, peer)
+        if not fits:
+            self._failed(name, peer)
+        return self._let_in(users.get(name), name, peer, fits=fits)
+
+    def _let_in(self, user: User | None, name: str, peer: str, *, fits: bool) -> User:
+        if user is None or not fits:
             raise AccessRefused(REFUSED)
         self._came_in(name, peer)
         if user.loopback_only and not _is_loopback(peer):

@@ -1,4 +1,4 @@
-"""Checks credentials against the users on record; a gateway keeps its own copy, so logins need no other service.
+"""Judges what clients claim against the users on record; a gateway keeps its own copy, so logins need no other service.
 
 Who is deleted is disconnected, as soon as the store has told: at once in general.
 """
@@ -7,20 +7,22 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from functools import partial
 
 import structlog
 
 from services.common.containment import for_each
 from services.common.errors import AccessRefused
+from services.common.few_lines import FewLines
 from services.common.login import REFUSED, Login
-from services.common.users import User
-from services.gateway.sasl import Credentials
+from services.common.scram import Keys
+from services.gateway.known_users import KnownUsers, is_deleted_user
+from services.gateway.sasl import Claim, Proof
 from services.rpc import store_pb2
 
 _DO = "set the user's password again: hopline users add"
 _FIRST_WORD = 5.0  # seconds without a user, until that is said …
 _AGAIN = 60.0  # … and said again
+_NO_KEYS = "let it sign in with PLAIN once, or set its password again: hopline users add"
 
 log = structlog.get_logger()
 
@@ -29,24 +31,25 @@ class Authenticator:
     """Follows the user records."""
 
     def __init__(self) -> None:
-        self._users: dict[str, User] = {}
+        self._known = KnownUsers()
         self._login = Login()
+        self._few = FewLines()
         self._some = asyncio.Event()  # some user is known
         self.close_user: Callable[[str], None] = _nobody_is_connected
         """Ends the connections of a user that is no more; set by whoever knows them."""
 
     async def follow(self, records: AsyncIterator[store_pb2.Records]) -> None:
         """Applies a watch of the records of kind "user"; ends with it."""
-        snapshot: dict[str, User] = {}
+        snapshot = KnownUsers(self._known.secret)
         async for batch in records:
-            users = snapshot if batch.snapshot else self._users
-            gone = {record.key for record in batch.records if record.deleted} & users.keys()
-            for_each("reading a user's record", batch.records, partial(_apply, users), do=_DO)
+            known = snapshot if batch.snapshot else self._known
+            gone = {record.key for record in batch.records if is_deleted_user(record)} & known.users.keys()
+            for_each("reading a user's record", batch.records, known.apply, do=_DO)
             if batch.snapshot and batch.last:
-                gone = self._users.keys() - snapshot.keys()
-                self._users, snapshot = snapshot, {}
+                gone = self._known.users.keys() - known.users.keys()
+                self._known, snapshot = known, KnownUsers(known.secret)
             for_each("ending a deleted user's connections", sorted(gone), self.close_user)
-            if self._users:
+            if self._known.users:
                 self._some.set()
 
     async def until_some_user(self) -> None:
@@ -62,20 +65,30 @@ class Authenticator:
                     do="see that mgmt runs and reaches the store: it makes the first user",
                 )
 
-    async def check(self, credentials: Credentials, peer: str) -> str:
+    def keys_of(self, user: str, mechanism: str, peer: str) -> Keys:
+        """As `Directory` says, to who is at `peer`."""
+        self._login.expect(user, peer)
+        disguise = self._known.keys_of_nobody(user, mechanism)  # made for everybody: it takes as long
+        return self._known.keys_of(user, mechanism) or disguise
+
+    async def check(self, claim: Claim, peer: str) -> str:
         """The user's name; raises AccessRefused, as `Login.check`."""
-        user = await self._login.check(self._users, credentials.user, credentials.password, peer)
-        if user.name not in self._users:  # deleted meanwhile, before anybody knew of this connection
+        if isinstance(claim, Proof):
+            return self._check_proof(claim, peer)
+        user = await self._login.check(self._known.users, claim.user, claim.password, peer)
+        if user.name not in self._known.users:  # deleted meanwhile, before anybody knew of this connection
             raise AccessRefused(REFUSED)
         return user.name
+
+    def _check_proof(self, proof: Proof, peer: str) -> str:
+        keys = self._known.keys_of(proof.user, proof.mechanism)
+        if keys is None and proof.user in self._known.users:
+            about = {"user": proof.user, "mechanism": proof.mechanism}
+            self._few.say(log.warning, "a user has no keys for this mechanism yet", **about, do=_NO_KEYS)
+        # Whose password was changed meanwhile has others: the proof is of the former one.
+        fits = proof.fits and keys == proof.keys
+        return self._login.check_proof(self._known.users, proof.user, peer, fits=fits).name
 
 
 def _nobody_is_connected(_user: str) -> None:
     """Before there is a listener."""
-
-
-def _apply(users: dict[str, User], record: store_pb2.Record) -> None:
-    if record.deleted:
-        users.pop(record.key, None)
-    else:
-        users[record.key] = User.from_json(record.value)

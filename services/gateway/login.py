@@ -11,10 +11,12 @@ import structlog
 from services.common.errors import AccessRefused, BrokerError
 from services.common.login import TooManyFailures
 from services.gateway.record import client_name
-from services.gateway.sasl import Credentials, mechanism_named
+from services.gateway.sasl import Challenge, Credentials, Proof, mechanism_named
 
 if TYPE_CHECKING:
+    from services.common.scram import Keys
     from services.gateway import vocabulary as v
+    from services.gateway.authentication import Authenticator
     from services.gateway.connection import Connection
     from services.gateway.sasl import Mechanism
 
@@ -88,13 +90,26 @@ class Login:
         connection.flush()
 
     async def _check(self, request: v.Authenticate) -> None:
-        connection = self._connection
-        self._mechanism = self._mechanism or mechanism_named(request.mechanism)
+        connection, authenticator = self._connection, self._connection.listener.authenticator
+        directory = _Directory(authenticator, connection.peer_host)
+        self._mechanism = self._mechanism or mechanism_named(request.mechanism, directory)
         answer = self._mechanism.respond(request.response)
-        if isinstance(answer, bytes):
-            connection.engine.challenge(answer)
+        if isinstance(answer, Challenge):
+            connection.engine.challenge(answer.data)
         else:
-            connection.user = await connection.listener.authenticator.check(answer, connection.peer_host)
+            connection.user = await authenticator.check(answer, connection.peer_host)
             connection.client = client_name(request.client_properties, connection.user)
-            connection.engine.authenticated()
+            connection.engine.authenticated(answer.final if isinstance(answer, Proof) else b"")
+            self._mechanism = None
         connection.take_pending()
+
+
+class _Directory:
+    """As sasl.Directory says; for who is at one address."""
+
+    def __init__(self, authenticator: Authenticator, peer: str) -> None:
+        self._authenticator = authenticator
+        self._peer = peer
+
+    def keys_of(self, user: str, mechanism: str) -> Keys:
+        return self._authenticator.keys_of(user, mechanism, self._peer)

@@ -22,9 +22,9 @@ from services.common.telemetry.rules import RECORD_KIND as RULE_KIND
 from services.common.telemetry.status import report
 from services.common.telemetry.tracer import Tracer
 from services.common.uid import UidSource
-from services.common.users import RECORD_KIND
 from services.gateway.authentication import Authenticator
 from services.gateway.broker import Broker
+from services.gateway.known_users import KINDS
 from services.gateway.listener import Listener
 from services.gateway.protocols.limits import Limits
 from services.gateway.sasl import offered
@@ -70,7 +70,7 @@ class Service:
         )
         authenticator = Authenticator()
         self._tasks.start(table.follow(self._store.watch_leases(ROLE)), name="follow leases")
-        self._tasks.start(authenticator.follow(self._store.watch_records([RECORD_KIND])), name="follow users")
+        self._tasks.start(authenticator.follow(self._store.watch_records(KINDS)), name="follow users")
         rules = self._store.watch_records([RULE_KIND])
         self._tasks.start(self._broker.sampler.follow(rules), name="follow tracing rules")
         self._tasks.start(report(self._tracer, "gateway", f"gateway-{origin}", self._store.put_records), "spans status")

@@ -325,7 +325,8 @@ class Engine(Protocol):
 
     def challenge(self, data: bytes) -> None: ...
 
-    def authenticated(self) -> None: ...
+    def authenticated(self, final: bytes = b"") -> None:
+        """The answer to Authenticate: the client is who it says; `final` is what its mechanism tells it with that."""
 
     def succeed(self, request: Request, result: Any = None) -> None:  # noqa: ANN401 - as each request says
         """The answer to `request`."""

@@ -51,7 +51,7 @@ class Service:
         self._http = HttpServer(settings.http_host, settings.http_port)
         self._server = Server(settings.address_of("mgmt"), [NAME])
         self._store = StoreClient(settings.address_of("store"))
-        users = Users(self._store)
+        users = Users(self._store, settings.sasl_mechanisms)
         self._filer = Filer(settings, self._store, f"mgmt-{uuid.uuid4().hex[:12]}")
         self._filer.start()
         note = RestoredNote()

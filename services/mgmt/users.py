@@ -1,12 +1,14 @@
-"""The users of the broker: mgmt is their only writer, the store keeps them, gateways follow them."""
+"""The users of the broker, and their keys: mgmt is the only writer, the store keeps them, gateways follow them."""
 
 from __future__ import annotations
 
 import asyncio
+import secrets
 from collections.abc import Iterable
 
 import structlog
 
+from services.common import scram
 from services.common.clients.store import StoreClient
 from services.common.errors import NotFound, SyntaxFault
 from services.common.users import RECORD_KIND, User, hash_password
@@ -16,16 +18,23 @@ from services.rpc.store_pb2 import Record
 log = structlog.get_logger()
 
 _LONGEST_NAME = 255  # bytes: a short string of AMQP, as in the user-id property
+_DISGUISE = "secret"
+_DISGUISE_BYTES = 32
 
 
 class Users:
     """User records in the store; every call raises Unavailable when the store is away for too long."""
 
-    def __init__(self, store: StoreClient) -> None:
+    def __init__(self, store: StoreClient, mechanisms: Iterable[str] = scram.MECHANISMS) -> None:
+        """Passwords get keys for those of `mechanisms` that are SCRAM."""
         self._store = store
+        self._mechanisms = frozenset(mechanisms)
 
     async def seed(self, first: FirstUser = GUEST) -> None:
-        """Makes the first user when there is none at all."""
+        """Makes the first user when there is none at all, and the secret that disguises who is none."""
+        if not await self._store.list_records([scram.DISGUISE_KIND]):
+            secret = Record(kind=scram.DISGUISE_KIND, key=_DISGUISE, value=secrets.token_bytes(_DISGUISE_BYTES))
+            await self._store.put_records([secret])
         if not await self.all():
             user = User(name=first.name, password_hash="", tags=("administrator",), loopback_only=first.loopback_only)
             await self._put(user, first.password)
@@ -43,7 +52,9 @@ class Users:
         """Raises NotFound when there is none of that name."""
         if all(user.name != name for user in await self.all()):
             raise NotFound(f"no user '{name}'")
-        await self._store.put_records(deletes=[Record(kind=RECORD_KIND, key=name)])
+        await self._store.put_records(
+            deletes=[Record(kind=kind, key=name) for kind in (RECORD_KIND, scram.RECORD_KIND)]
+        )
 
     async def all(self) -> list[User]:
         """Every user, by name."""
@@ -51,6 +62,15 @@ class Users:
         return sorted(users, key=lambda user: user.name)
 
     async def _put(self, user: User, password: str) -> None:
-        hashed = await asyncio.to_thread(hash_password, password)
-        value = user.model_copy(update={"password_hash": hashed}).to_json()
-        await self._store.put_records([Record(kind=RECORD_KIND, key=user.name, value=value)])
+        puts = await asyncio.to_thread(_records, user, password, self._mechanisms)
+        await self._store.put_records(puts)
+
+
+def _records(user: User, password: str, mechanisms: Iterable[str]) -> list[Record]:
+    """The user with that password, and the keys that go with it. Slow on purpose."""
+    user = user.model_copy(update={"password_hash": hash_password(password)})
+    keys = scram.KeysOfUser(password_hash=user.password_hash, keys=scram.make_keys(password, mechanisms))
+    return [
+        Record(kind=RECORD_KIND, key=user.name, value=user.to_json()),
+        Record(kind=scram.RECORD_KIND, key=user.name, value=keys.to_json()),
+    ]

@@ -1,13 +1,26 @@
-"""SASL mechanisms (RFC 4422), plug-ins of group `sasl_mechanisms`: what a client sent becomes credentials."""
+"""SASL mechanisms (RFC 4422), plug-ins of group `sasl_mechanisms`: what a client sent becomes a claim to be judged.
+
+A mechanism reads and writes messages, and nothing more: who is a user, who comes from where and how often somebody has
+failed is known to the gateway (`authentication.py`), which judges the claim.
+"""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from services.common import plugins
 from services.common.runtime import CannotStart
+from services.common.scram import Keys
+
+
+@dataclass(frozen=True, slots=True)
+class Challenge:
+    """The client has to say more."""
+
+    data: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,11 +31,39 @@ class Credentials:
     password: str
 
 
-class Mechanism(Protocol):
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """A name, and whether what the client said proves it, as far as `keys` are still the user's."""
+
+    user: str
+    mechanism: str
+    keys: Keys
+    fits: bool
+    final: bytes  # what the client is told with the good news: that the broker knows it too
+
+
+Claim = Credentials | Proof
+
+
+class Directory(Protocol):
+    """What the broker knows of its users, as far as a mechanism may ask."""
+
+    def keys_of(self, user: str, mechanism: str) -> Keys:
+        """Of whoever it is: nobody's password fits those of who is no user, or has none.
+
+        Raises TooManyFailures where no proof would be looked at.
+        """
+
+
+class Mechanism(ABC):
     """One exchange of one connection: a new instance for each."""
 
-    def respond(self, response: bytes) -> Credentials | bytes:
-        """Credentials to be checked, or a challenge to be sent; raises SyntaxFault on a malformed response."""
+    def __init__(self, directory: Directory) -> None:
+        self.directory = directory
+
+    @abstractmethod
+    def respond(self, response: bytes) -> Claim | Challenge:
+        """What comes of the client's next message, which may be anything; raises SyntaxFault where it is none."""
 
 
 def offered(wanted: Sequence[str]) -> Sequence[str]:
@@ -30,13 +71,12 @@ def offered(wanted: Sequence[str]) -> Sequence[str]:
     installed = plugins.names("sasl_mechanisms")
     unknown = [name for name in wanted if name not in installed]
     if unknown:
-        raise CannotStart(
-            f"HOPLINE_SASL_MECHANISMS: there is no {', '.join(unknown)}; there are {', '.join(installed)}"
-        )
+        there = ", ".join(installed)
+        raise CannotStart(f"HOPLINE_SASL_MECHANISMS: there is no {', '.join(unknown)}; there are {there}")
     return wanted
 
 
-def mechanism_named(name: str) -> Mechanism:
+def mechanism_named(name: str, directory: Directory) -> Mechanism:
     """A new exchange of the mechanism; raises UnknownPlugin."""
-    mechanism: Mechanism = plugins.load("sasl_mechanisms", name)()
+    mechanism: Mechanism = plugins.load("sasl_mechanisms", name)(directory)
     return mechanism

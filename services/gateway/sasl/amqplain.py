@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from services.common.errors import SyntaxFault
 from services.common.message import field_table
-from services.gateway.sasl import Credentials
+from services.gateway.sasl import Credentials, Mechanism
 
 
-class AmqPlain:
-    def respond(self, response: bytes) -> Credentials | bytes:
+class AmqPlain(Mechanism):
+    def respond(self, response: bytes) -> Credentials:
         table = field_table.decode(len(response).to_bytes(4, "big") + response)
         user, password = table.get("LOGIN"), table.get("PASSWORD")
         if not isinstance(user, str) or not isinstance(password, str):

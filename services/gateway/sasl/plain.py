@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from services.common.errors import SyntaxFault
-from services.gateway.sasl import Credentials
+from services.gateway.sasl import Credentials, Mechanism
 
 
-class Plain:
-    def respond(self, response: bytes) -> Credentials | bytes:
+class Plain(Mechanism):
+    def respond(self, response: bytes) -> Credentials:
         try:
             identity, user, password = response.decode("utf-8").split("\0")
         except ValueError as fault:

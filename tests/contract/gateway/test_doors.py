@@ -100,7 +100,7 @@ async def test_a_deleted_user_is_disconnected(broker: BrokerHouse) -> None:
     await users.put("leaving", "secret", (), loopback_only=False)
     stays = await broker.connect()
     for gateway in broker.gateways:
-        await until(lambda gateway=gateway: "leaving" in gateway._listener.authenticator._users)
+        await until(lambda gateway=gateway: "leaving" in gateway._listener.authenticator._known.users)
     clients = [await broker.connect(number, user="leaving", password="secret") for number in range(2)]
     await users.delete("leaving")
     for client in clients:

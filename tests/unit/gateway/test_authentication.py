@@ -4,11 +4,16 @@ import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
+import structlog
 
+from services.common import scram
+from services.common.attempts import OF_USER_THERE
 from services.common.errors import AccessRefused
+from services.common.login import TooManyFailures
+from services.common.scram import Keys, KeysOfUser, make_keys
 from services.common.users import RECORD_KIND, User, hash_password
 from services.gateway.authentication import Authenticator
-from services.gateway.sasl import Credentials
+from services.gateway.sasl import Credentials, Proof
 from services.rpc import store_pb2
 
 
@@ -17,6 +22,7 @@ def record(user: User, *, deleted: bool = False) -> store_pb2.Record:
 
 
 GUEST = User(name="guest", password_hash=hash_password("guest"), loopback_only=True)
+HERE = "127.0.0.1"
 ALICE = User(name="alice", password_hash=hash_password("secret"))
 
 
@@ -86,6 +92,118 @@ async def test_who_was_deleted_is_told_of(authenticator: Authenticator) -> None:
     parts = [store_pb2.Records(snapshot=True, records=[record(GUEST)]), store_pb2.Records(snapshot=True, last=True)]
     await authenticator.follow(watch(*parts))
     assert gone == ["guest", "alice"]
+
+
+# -------------------------------------------------------------- proofs, of SCRAM
+
+SCRAM = "SCRAM-SHA-256"
+KEYS = make_keys("secret", [SCRAM])
+
+
+def keys_record(user: User, keys: dict[str, Keys], *, deleted: bool = False) -> store_pb2.Record:
+    value = KeysOfUser(password_hash=user.password_hash, keys=keys).to_json()
+    return store_pb2.Record(kind=scram.RECORD_KIND, key=user.name, value=value, deleted=deleted)
+
+
+def disguise_record(secret: bytes) -> store_pb2.Record:
+    return store_pb2.Record(kind=scram.DISGUISE_KIND, key="secret", value=secret)
+
+
+@pytest.fixture
+async def knowing(authenticator: Authenticator) -> Authenticator:
+    """Has keys of guest and of alice."""
+    records = [keys_record(GUEST, KEYS), keys_record(ALICE, KEYS), disguise_record(b"x" * 32)]
+    await authenticator.follow(watch(store_pb2.Records(records=records)))
+    return authenticator
+
+
+def proof(knowing: Authenticator, user: str, peer: str, *, fits: bool = True) -> Proof:
+    """As a mechanism makes it of the client's messages."""
+    return Proof(user, SCRAM, knowing.keys_of(user, SCRAM, peer), fits, b"v=")
+
+
+async def test_who_proves_it_comes_in(knowing: Authenticator) -> None:
+    """With keys that are the user's; without, nobody does, whatever a mechanism makes of a disguise."""
+    assert knowing.keys_of("alice", SCRAM, HERE) == KEYS[SCRAM]
+    assert await knowing.check(proof(knowing, "alice", HERE), HERE) == "alice"
+    for claim in (proof(knowing, "alice", HERE, fits=False), proof(knowing, "nobody", HERE)):
+        with pytest.raises(AccessRefused, match="check user name and password"):
+            await knowing.check(claim, HERE)
+
+
+async def test_a_proof_does_not_bring_guest_in_from_elsewhere(knowing: Authenticator) -> None:
+    """A loopback-only user is told, as with its password."""
+    assert await knowing.check(proof(knowing, "guest", HERE), HERE) == "guest"
+    with pytest.raises(AccessRefused, match="only connect from this machine"):
+        await knowing.check(proof(knowing, "guest", "192.0.2.7"), "192.0.2.7")
+
+
+@pytest.mark.parametrize("user", ["alice", "nobody"])
+async def test_wrong_proofs_are_soon_not_looked_at(knowing: Authenticator, user: str) -> None:
+    """They count as wrong passwords do, for who is no user as well: then nobody is even told a salt."""
+    for _ in range(OF_USER_THERE.burst):
+        with pytest.raises(AccessRefused) as refused:
+            await knowing.check(proof(knowing, user, HERE, fits=False), HERE)
+        assert not isinstance(refused.value, TooManyFailures)
+    with pytest.raises(TooManyFailures):
+        knowing.keys_of(user, SCRAM, HERE)
+    with pytest.raises(TooManyFailures):
+        await knowing.check(Credentials(user, "secret"), HERE)
+    assert knowing.keys_of("guest", SCRAM, HERE)
+
+
+async def test_proofs_that_were_begun_before_count_too(knowing: Authenticator) -> None:
+    """Who has begun a thousand exchanges at once has no more tries than others, and the right one comes too late."""
+    begun = [proof(knowing, "alice", HERE, fits=False) for _ in range(100)]
+    right = proof(knowing, "alice", HERE)
+    answers = []
+    for claim in [*begun, right]:
+        with pytest.raises(AccessRefused) as refused:
+            await knowing.check(claim, HERE)
+        answers.append(type(refused.value))
+    assert answers.count(AccessRefused) == OF_USER_THERE.burst
+    assert answers[-1] is TooManyFailures
+
+
+@pytest.mark.parametrize("change", ["deleted", "password", "made anew"])
+async def test_who_changes_in_the_middle_stays_outside(knowing: Authenticator, change: str) -> None:
+    """A proof of the password that was is none, nor is one of a user that is gone."""
+    claim = proof(knowing, "alice", HERE)
+    changed = ALICE.model_copy(update={"password_hash": "another"})
+    records = {
+        "deleted": [record(ALICE, deleted=True), keys_record(ALICE, KEYS, deleted=True)],
+        "password": [record(changed)],
+        "made anew": [record(changed), keys_record(changed, make_keys("secret", [SCRAM]))],
+    }
+    await knowing.follow(watch(store_pb2.Records(records=records[change])))
+    with pytest.raises(AccessRefused):
+        await knowing.check(claim, HERE)
+
+
+async def test_keys_of_a_former_password_are_none(knowing: Authenticator) -> None:
+    """They may be written at the same time as a new password, and stay without effect."""
+    changed = ALICE.model_copy(update={"password_hash": "another"})
+    await knowing.follow(watch(store_pb2.Records(records=[record(changed), keys_record(ALICE, KEYS)])))
+    assert knowing.keys_of("alice", SCRAM, HERE) != KEYS[SCRAM]
+    with structlog.testing.capture_logs() as logged, pytest.raises(AccessRefused):
+        await knowing.check(proof(knowing, "alice", HERE), HERE)
+    assert [(line["user"], line["mechanism"]) for line in logged] == [("alice", SCRAM)]
+
+
+async def test_the_disguise_is_the_stacks(knowing: Authenticator) -> None:
+    """Every gateway tells the same salt of a name that is nobody's, also after the store was away."""
+    salt = knowing.keys_of("nobody", SCRAM, HERE).salt
+    other = Authenticator()
+    await other.follow(watch(store_pb2.Records(snapshot=True, last=True, records=[disguise_record(b"x" * 32)])))
+    assert other.keys_of("nobody", SCRAM, HERE).salt == salt
+    await other.follow(watch(store_pb2.Records(snapshot=True), store_pb2.Records(snapshot=True, last=True)))
+    assert other.keys_of("nobody", SCRAM, HERE).salt == salt
+
+
+async def test_an_older_users_name_looks_as_nobodys(authenticator: Authenticator) -> None:
+    """Who has no keys yet has a disguise, the same each time."""
+    first, second = (authenticator.keys_of("alice", SCRAM, HERE) for _ in range(2))
+    assert first == second
 
 
 async def test_who_is_deleted_while_the_password_is_checked_stays_outside(

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from services.common import scram
 from services.common.clients.mgmt import MgmtClient
 from services.common.clients.store import StoreClient
 from services.common.config import Settings
@@ -13,6 +14,10 @@ from tests.support.fake_store import FakeStore
 
 def _stored(store: FakeStore, name: str) -> User:
     return User.from_json(store.records["user", name].value)
+
+
+def _keys(store: FakeStore, name: str) -> scram.KeysOfUser:
+    return scram.KeysOfUser.from_json(store.records[scram.RECORD_KIND, name].value)
 
 
 async def test_first_start_makes_guest(client: MgmtClient, store: FakeStore) -> None:
@@ -51,6 +56,33 @@ async def test_put_replaces(client: MgmtClient, store: FakeStore) -> None:
     assert verify_password(alice, "new")
     assert not verify_password(alice, "old")
     assert (alice.tags, alice.loopback_only) == ((), True)
+
+
+async def test_a_password_has_keys(client: MgmtClient, store: FakeStore) -> None:
+    """With a password its user gets keys for what is offered of SCRAM, and new ones with the next password."""
+    await client.put_user("alice", "old")
+    first = _keys(store, "alice")
+    assert set(first.of(_stored(store, "alice"))) == {"SCRAM-SHA-256", "SCRAM-SHA-512"}
+    await client.put_user("alice", "new")
+    assert first.of(_stored(store, "alice")) == {}
+    assert set(_keys(store, "alice").of(_stored(store, "alice"))) == {"SCRAM-SHA-256", "SCRAM-SHA-512"}
+
+
+async def test_keys_go_with_their_user(client: MgmtClient, store: FakeStore) -> None:
+    """Nothing of a user is left that was deleted."""
+    await client.put_user("alice", "secret")
+    await client.delete_user("alice")
+    assert [kind for kind, name in store.records if name == "alice"] == []
+
+
+async def test_the_disguise_is_made_once(client: MgmtClient, settings: Settings, store: FakeStore) -> None:
+    """Who is no user looks the same after the next start, also where users were made before there was a disguise."""
+    [secret] = [record.value for (kind, _), record in store.records.items() if kind == scram.DISGUISE_KIND]
+    assert len(secret) == 32
+    connected = StoreClient(settings.address_of("store"))
+    await Users(connected).seed()
+    assert [record.value for (kind, _), record in store.records.items() if kind == scram.DISGUISE_KIND] == [secret]
+    await connected.close()
 
 
 async def test_delete(client: MgmtClient) -> None:

@@ -16,6 +16,7 @@ from services.common.errors import (
     NotAllowed,
     NotFound,
     NotImplementedHere,
+    SyntaxFault,
 )
 from services.gateway import vocabulary as to_broker
 from services.gateway.protocols.amqp_0_9.frames import MIN_FRAME_MAX
@@ -48,6 +49,7 @@ class State(Enum):
     START_OK = "start-ok"
     SECURE_OK = "secure-ok"
     AUTHENTICATING = "the broker, after start-ok or secure-ok"
+    LAST_SECURE_OK = "secure-ok, which has nothing to say: the peer is who it says"
     TUNE_OK = "tune-ok"
     OPEN = "open"
     OPENING = "the broker, after open"
@@ -139,6 +141,11 @@ class Connection:
     def _secure_ok(self, method: connection.SecureOk) -> None:
         self._authenticate(method.response)
 
+    def _last_secure_ok(self, method: connection.SecureOk) -> None:
+        if method.response:
+            raise SyntaxFault("a response to a mechanism that has ended")
+        self._tune()
+
     def _authenticate(self, response: bytes) -> None:
         self.state = State.AUTHENTICATING
         self._peer.ask(to_broker.Authenticate(0, self._mechanism, response, self._client_properties))
@@ -178,6 +185,7 @@ class Connection:
     _TABLE: ClassVar[Mapping[tuple[State, type[Method] | None], _Handler]] = {
         (State.START_OK, connection.StartOk): _start_ok,
         (State.SECURE_OK, connection.SecureOk): _secure_ok,
+        (State.LAST_SECURE_OK, connection.SecureOk): _last_secure_ok,
         (State.TUNE_OK, connection.TuneOk): _tune_ok,
         (State.OPEN, connection.Open): _open,
         (State.RUNNING, connection.UpdateSecret): _update_secret,
@@ -193,12 +201,18 @@ class Connection:
             self._peer.send(0, connection.Secure(data))
             self.state = State.SECURE_OK
 
-    def authenticated(self) -> None:
-        """The peer is who it says."""
-        if self.state is State.AUTHENTICATING:
-            ours = self._peer.limits
-            self._peer.send(0, connection.Tune(ours.channel_max, ours.frame_max, ours.heartbeat))
-            self.state = State.TUNE_OK
+    def authenticated(self, final: bytes) -> None:
+        """The peer is who it says. Tune has no place for the mechanism's last word: that is a challenge of its own."""
+        if self.state is State.AUTHENTICATING and final:
+            self._peer.send(0, connection.Secure(final))
+            self.state = State.LAST_SECURE_OK
+        elif self.state is State.AUTHENTICATING:
+            self._tune()
+
+    def _tune(self) -> None:
+        ours = self._peer.limits
+        self._peer.send(0, connection.Tune(ours.channel_max, ours.frame_max, ours.heartbeat))
+        self.state = State.TUNE_OK
 
     def opened(self) -> None:
         """The virtual host is there, and the peer may use it."""

@@ -187,9 +187,9 @@ class AmqpEngine:
         self._connection.challenge(data)
         self._resume()
 
-    def authenticated(self) -> None:
+    def authenticated(self, final: bytes = b"") -> None:
         """As Engine says."""
-        self._connection.authenticated()
+        self._connection.authenticated(final)
         self._resume()
 
     def succeed(self, request: Request, result: Any = None) -> None:  # noqa: ANN401 - as each request says

@@ -104,6 +104,30 @@ def test_a_challenge_goes_back_and_forth() -> None:
     assert isinstance(book.sent()[0][1], commands.Connection.Tune)
 
 
+def test_a_mechanisms_last_word_is_a_challenge() -> None:
+    """What it tells the client with the good news comes in secure, for tune has no place; then secure-ok, tune."""
+    book = Playbook().greeted()
+    book.asks(0, _START_OK)
+    book.engine.authenticated(b"v=it is me")
+    [(_, secure)] = book.sent()
+    assert secure.challenge == "v=it is me"
+    assert book.client(0, commands.Connection.SecureOk("")) == []
+    assert isinstance(book.sent()[0][1], commands.Connection.Tune)
+
+
+@pytest.mark.parametrize(
+    ("answer", "code"), [(commands.Connection.SecureOk("more"), 502), (commands.Connection.TuneOk(0, 0, 0), 503)]
+)
+def test_what_is_no_answer_to_the_last_word(answer: commands.Connection.SecureOk, code: int) -> None:
+    """It asks for nothing: 502 for who says more, 503 for who does not wait for tune."""
+    book = Playbook().greeted()
+    book.asks(0, _START_OK)
+    book.engine.authenticated(b"v=it is me")
+    book.sent()
+    assert book.client(0, answer) == []
+    assert book.closed_connection()[0] == code
+
+
 def test_a_client_need_not_wait() -> None:
     """What comes before the broker has answered is held back, and read then."""
     book = Playbook().greeted()

@@ -1,0 +1,51 @@
+"""Users and their keys as the records say: what a gateway knows of them."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass, field
+from functools import partial
+
+from services.common import scram, users
+from services.common.scram import Keys, KeysOfUser
+from services.common.users import User
+from services.gateway.sasl.disguise import keys_of_nobody
+from services.rpc.store_pb2 import Record
+
+KINDS = (users.RECORD_KIND, scram.RECORD_KIND, scram.DISGUISE_KIND)
+
+
+def is_deleted_user(record: Record) -> bool:
+    """Whether it says that a user is no more."""
+    return record.deleted and record.kind == users.RECORD_KIND
+
+
+@dataclass(slots=True)
+class KnownUsers:
+    """Of one snapshot, and what has changed since."""
+
+    secret: bytes = field(default_factory=partial(secrets.token_bytes, 32))  # of the disguise, until there is a record
+    users: dict[str, User] = field(default_factory=dict)
+    _keys: dict[str, KeysOfUser] = field(default_factory=dict)
+
+    def apply(self, record: Record) -> None:
+        """Raises ValidationError where it cannot be read."""
+        if record.kind == scram.DISGUISE_KIND:
+            self.secret = record.value or self.secret
+        elif record.kind == scram.RECORD_KIND:
+            self._keys.pop(record.key, None)
+            if not record.deleted:
+                self._keys[record.key] = KeysOfUser.from_json(record.value)
+        elif record.deleted:
+            self.users.pop(record.key, None)
+        else:
+            self.users[record.key] = User.from_json(record.value)
+
+    def keys_of(self, user: str, mechanism: str) -> Keys | None:
+        """None for who is no user, or has none for the password as it is."""
+        known, keys = self.users.get(user), self._keys.get(user)
+        return keys.of(known).get(mechanism) if known and keys else None
+
+    def keys_of_nobody(self, user: str, mechanism: str) -> Keys:
+        """In their place."""
+        return keys_of_nobody(self.secret, user, mechanism)

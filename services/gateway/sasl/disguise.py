@@ -1,0 +1,17 @@
+"""Keys for who is no user: the same each time, so that asking twice does not tell them from those of a user."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+
+from services.common.scram import ITERATIONS, SALT_BYTES, Keys
+
+
+def keys_of_nobody(secret: bytes, user: str, mechanism: str) -> Keys:
+    """Those of that name; nobody knows a password for them, who does not know `secret`."""
+    seed = hmac.digest(secret, f"{mechanism}\0{user}".encode(errors="surrogatepass"), "sha256")
+    size = hashlib.new(mechanism.removeprefix("SCRAM-").replace("-", "")).digest_size
+    drawn = hashlib.shake_256(seed).digest(SALT_BYTES + 2 * size)
+    salt, keys = drawn[:SALT_BYTES], drawn[SALT_BYTES:]
+    return Keys(salt=salt, iterations=ITERATIONS, stored_key=keys[:size], server_key=keys[size:])
