@@ -16,6 +16,7 @@ from services.common.few_lines import FewLines
 from services.common.login import REFUSED, Login
 from services.common.scram import Keys
 from services.gateway.known_users import KnownUsers, is_deleted_user
+from services.gateway.older_users import OlderUsers
 from services.gateway.sasl import Claim, Proof
 from services.rpc import store_pb2
 
@@ -30,7 +31,9 @@ log = structlog.get_logger()
 class Authenticator:
     """Follows the user records."""
 
-    def __init__(self) -> None:
+    def __init__(self, older: OlderUsers | None = None) -> None:
+        """`older` makes keys for who has none yet; without, nobody does."""
+        self._older = older
         self._known = KnownUsers()
         self._login = Login()
         self._few = FewLines()
@@ -78,6 +81,8 @@ class Authenticator:
         user = await self._login.check(self._known.users, claim.user, claim.password, peer)
         if user.name not in self._known.users:  # deleted meanwhile, before anybody knew of this connection
             raise AccessRefused(REFUSED)
+        if self._older:
+            self._older.said_password(user, claim.password, self._known.mechanisms_of(user))
         return user.name
 
     def _check_proof(self, proof: Proof, peer: str) -> str:

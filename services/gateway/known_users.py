@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -45,6 +46,11 @@ class KnownUsers:
         """None for who is no user, or has none for the password as it is."""
         known, keys = self.users.get(user), self._keys.get(user)
         return keys.of(known).get(mechanism) if known and keys else None
+
+    def mechanisms_of(self, user: User) -> Collection[str]:
+        """Those for which the user has keys, for that password."""
+        keys = self._keys.get(user.name)
+        return keys.of(user).keys() if keys else ()
 
     def keys_of_nobody(self, user: str, mechanism: str) -> Keys:
         """In their place."""

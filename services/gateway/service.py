@@ -10,6 +10,7 @@ import structlog
 from services.common import plugins
 from services.common.bus.address import bus_address
 from services.common.bus.event_bus import EventBus
+from services.common.clients.mgmt import MgmtClient
 from services.common.clients.partition_table import ROLE, PartitionTable
 from services.common.clients.store import StoreClient
 from services.common.clients.topology import TopologyClient
@@ -26,6 +27,7 @@ from services.gateway.authentication import Authenticator
 from services.gateway.broker import Broker
 from services.gateway.known_users import KINDS
 from services.gateway.listener import Listener
+from services.gateway.older_users import OlderUsers
 from services.gateway.protocols.limits import Limits
 from services.gateway.sasl import offered
 from services.gateway.vocabulary import Engine
@@ -68,7 +70,8 @@ class Service:
             self._tracer,
             settings.trace_ratio,
         )
-        authenticator = Authenticator()
+        self._older = OlderUsers(settings.sasl_mechanisms, lambda: MgmtClient(settings.address_of("mgmt")))
+        authenticator = Authenticator(self._older)
         self._tasks.start(table.follow(self._store.watch_leases(ROLE)), name="follow leases")
         self._tasks.start(authenticator.follow(self._store.watch_records(KINDS)), name="follow users")
         rules = self._store.watch_records([RULE_KIND])
@@ -96,6 +99,7 @@ class Service:
     async def stop(self) -> None:
         """Says farewell to clients, then leaves the other services."""
         await self._listener.stop()
+        await self._older.stop()
         await self._broker.exclusive.stop()
         await self._bus.stop()
         # Clients that closed without waiting for confirms have published all the same.

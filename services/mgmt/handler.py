@@ -11,6 +11,7 @@ import grpc.aio
 
 from services.common.errors import BrokerError, abort
 from services.common.question import Sought
+from services.common.scram import Keys
 from services.mgmt.lookup.lookup import LookUp
 from services.mgmt.users import Users
 from services.rpc import mgmt_pb2, mgmt_pb2_grpc
@@ -39,6 +40,16 @@ class Handler(mgmt_pb2_grpc.MgmtServicer):
         users = await _told(self._users.all(), context)
         listed = (mgmt_pb2.User(name=user.name, tags=user.tags, loopback_only=user.loopback_only) for user in users)
         return mgmt_pb2.ListUsersReply(users=listed)
+
+    async def AddKeys(self, request: mgmt_pb2.AddKeysRequest, context: _Context) -> mgmt_pb2.AddKeysReply:
+        keys = {
+            name: Keys(
+                salt=each.salt, iterations=each.iterations, stored_key=each.stored_key, server_key=each.server_key
+            )
+            for name, each in request.keys.items()
+        }
+        await _told(self._users.add_keys(request.name, request.password_hash, keys), context)
+        return mgmt_pb2.AddKeysReply()
 
     async def Trace(self, request: mgmt_pb2.TraceRequest, context: _Context) -> mgmt_pb2.TraceReply:
         wanted = self._look_up.trace(request.id, request.journeys, everything=request.everything)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import structlog
 
 from services.common import scram
 from services.common.clients.store import StoreClient
-from services.common.errors import NotFound, SyntaxFault
+from services.common.errors import NotFound, PreconditionFailed, SyntaxFault
 from services.common.users import RECORD_KIND, User, hash_password
 from services.mgmt.first_user import GUEST, FirstUser
 from services.rpc.store_pb2 import Record
@@ -29,6 +29,7 @@ class Users:
         """Passwords get keys for those of `mechanisms` that are SCRAM."""
         self._store = store
         self._mechanisms = frozenset(mechanisms)
+        self._changing = asyncio.Lock()
 
     async def seed(self, first: FirstUser = GUEST) -> None:
         """Makes the first user when there is none at all, and the secret that disguises who is none."""
@@ -50,20 +51,42 @@ class Users:
 
     async def delete(self, name: str) -> None:
         """Raises NotFound when there is none of that name."""
-        if all(user.name != name for user in await self.all()):
-            raise NotFound(f"no user '{name}'")
-        await self._store.put_records(
-            deletes=[Record(kind=kind, key=name) for kind in (RECORD_KIND, scram.RECORD_KIND)]
-        )
+        async with self._changing:
+            await self._one(name)
+            deletes = [Record(kind=kind, key=name) for kind in (RECORD_KIND, scram.RECORD_KIND)]
+            await self._store.put_records(deletes=deletes)
+
+    async def add_keys(self, name: str, password_hash: str, keys: Mapping[str, scram.Keys]) -> None:
+        """For those mechanisms of which the user has none. Raises NotFound, and PreconditionFailed for another hash."""
+        async with self._changing:
+            user = await self._one(name)
+            if user.password_hash != password_hash:
+                raise PreconditionFailed(f"user '{name}' has another password by now")
+            there = await self._keys_of(user)
+            if keys.keys() - there.keys():
+                together = scram.KeysOfUser(password_hash=password_hash, keys={**keys, **there})
+                await self._store.put_records([Record(kind=scram.RECORD_KIND, key=name, value=together.to_json())])
 
     async def all(self) -> list[User]:
         """Every user, by name."""
         users = [User.from_json(record.value) for record in await self._store.list_records([RECORD_KIND])]
         return sorted(users, key=lambda user: user.name)
 
+    async def _one(self, name: str) -> User:
+        found = next((user for user in await self.all() if user.name == name), None)
+        if found is None:
+            raise NotFound(f"no user '{name}'")
+        return found
+
+    async def _keys_of(self, user: User) -> Mapping[str, scram.Keys]:
+        records = await self._store.list_records([scram.RECORD_KIND])
+        found = next((record for record in records if record.key == user.name), None)
+        return scram.KeysOfUser.from_json(found.value).of(user) if found else {}
+
     async def _put(self, user: User, password: str) -> None:
         puts = await asyncio.to_thread(_records, user, password, self._mechanisms)
-        await self._store.put_records(puts)
+        async with self._changing:
+            await self._store.put_records(puts)
 
 
 def _records(user: User, password: str, mechanisms: Iterable[str]) -> list[Record]:

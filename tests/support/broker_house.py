@@ -54,6 +54,11 @@ class BrokerHouse:
         return self._inner.topology
 
     @property
+    def settings(self) -> Any:
+        """What all services have in common."""
+        return self._inner.settings
+
+    @property
     def store(self) -> Any:
         """The store's service."""
         return self._inner.store

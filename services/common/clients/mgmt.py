@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 
 from services.common.clients.calls import Client, result
 from services.common.grpc_channel import connect
 from services.common.question import Sought
+from services.common.scram import Keys
 from services.common.trace import Trace
 from services.rpc import mgmt_pb2, mgmt_pb2_grpc
 
@@ -41,6 +42,12 @@ class MgmtClient(Client):
         """All users, by name."""
         reply = await result(self._stub.ListUsers(mgmt_pb2.ListUsersRequest(), timeout=_DEADLINE))
         return reply.users
+
+    async def add_keys(self, name: str, password_hash: str, keys: Mapping[str, Keys]) -> None:
+        """For a user that has none. Raises NotFound, and PreconditionFailed when it has another password by now."""
+        added = {mechanism: mgmt_pb2.ScramKeys(**each.model_dump()) for mechanism, each in keys.items()}
+        request = mgmt_pb2.AddKeysRequest(name=name, password_hash=password_hash, keys=added)
+        await result(self._stub.AddKeys(request, timeout=_DEADLINE))
 
     async def trace(self, asked: str, journeys: int, *, everything: bool = False) -> Trace:
         """The ways of the newest messages that have the id; none where nothing is on record."""

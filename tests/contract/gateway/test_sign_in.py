@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -10,9 +11,12 @@ import pytest_asyncio
 from pamqp import commands
 from structlog.testing import capture_logs
 
+from services.common import scram
 from services.common.attempts import OF_USER_THERE
 from services.common.clients.store import StoreClient
+from services.mgmt.service import Service as MgmtService
 from services.mgmt.users import Users
+from services.rpc.store_pb2 import Record
 from tests.support.broker_house import BrokerHouse
 from tests.support.programs import until
 from tests.support.sasl_client import SaslClient
@@ -124,3 +128,42 @@ async def test_sha_1_where_the_operator_allows_it(tmp_path: Path) -> None:
     ):
         assert client.mechanisms == ["SCRAM-SHA-1", "PLAIN"]
         assert isinstance(await client.scram("SCRAM-SHA-1", "guest", "guest"), Connection.Tune)
+
+
+async def test_a_user_from_before(tmp_path: Path) -> None:
+    """Without keys SCRAM is refused; after PLAIN, which works while mgmt is away too, mgmt has given it keys."""
+    async with BrokerHouse(tmp_path, gateways=1, queues=1) as house:
+        await _forget_keys(house, "guest")
+        [port] = house.ports
+        async with SaslClient(port) as client:
+            refused = await client.scram("SCRAM-SHA-256", "guest", "guest")
+            assert refused.reply_code == 403
+        async with SaslClient(port) as client:
+            assert isinstance(await client.begin("PLAIN", b"\0guest\0guest"), Connection.Tune)
+        older = house.gateways[0]._older
+        await until(lambda: older._not_before)  # mgmt was not there
+        older._not_before, older._tried = 0.0, {}
+        async with _mgmt(house):
+            async with SaslClient(port) as client:
+                assert isinstance(await client.begin("PLAIN", b"\0guest\0guest"), Connection.Tune)
+            await until(lambda: house.gateways[0]._listener.authenticator._known.keys_of("guest", "SCRAM-SHA-256"))
+        for mechanism in _SCRAM:
+            async with SaslClient(port) as client:
+                assert isinstance(await client.scram(mechanism, "guest", "guest"), Connection.Tune)
+
+
+async def _forget_keys(house: BrokerHouse, user: str) -> None:
+    """As a store has it in which no keys were kept yet."""
+    store = StoreClient(house.address_of("store"))
+    await store.put_records(deletes=[Record(kind=scram.RECORD_KIND, key=user)])
+    await store.close()
+    await until(lambda: not house.gateways[0]._listener.authenticator._known.keys_of(user, "SCRAM-SHA-256"))
+
+
+@asynccontextmanager
+async def _mgmt(house: BrokerHouse) -> AsyncIterator[None]:
+    settings = house.settings.model_copy(update={"http_port": 0, "http_host": "127.0.0.1", "ledger": False})
+    mgmt = MgmtService(settings)
+    await mgmt.start()
+    yield
+    await mgmt.stop()

@@ -1,7 +1,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
+from typing import Any
 
 import pytest
 import structlog
@@ -204,6 +205,31 @@ async def test_an_older_users_name_looks_as_nobodys(authenticator: Authenticator
     """Who has no keys yet has a disguise, the same each time."""
     first, second = (authenticator.keys_of("alice", SCRAM, HERE) for _ in range(2))
     assert first == second
+
+
+class Told:
+    """In place of OlderUsers."""
+
+    def __init__(self) -> None:
+        self.said: list[tuple[str, str, list[str]]] = []
+
+    def said_password(self, user: User, password: str, has: Collection[str]) -> None:
+        assert user.password_hash
+        self.said.append((user.name, password, sorted(has)))
+
+
+async def test_passwords_that_fit_are_passed_on() -> None:
+    """With what the user has keys for, so that the others can be made; those that do not fit are not."""
+    told: Any = Told()
+    authenticator = Authenticator(told)
+    records = [record(GUEST), record(ALICE), keys_record(ALICE, KEYS)]
+    await authenticator.follow(watch(store_pb2.Records(snapshot=True, last=True, records=records)))
+    for claim in (Credentials("alice", "secret"), Credentials("guest", "guest"), proof(authenticator, "alice", HERE)):
+        await authenticator.check(claim, HERE)
+    for claim in (Credentials("alice", "wrong"), Credentials("nobody", "secret")):
+        with pytest.raises(AccessRefused):
+            await authenticator.check(claim, HERE)
+    assert told.said == [("alice", "secret", [SCRAM]), ("guest", "guest", [])]
 
 
 async def test_who_is_deleted_while_the_password_is_checked_stays_outside(

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+import secrets
+
 import pytest
 
 from services.common import scram
 from services.common.clients.mgmt import MgmtClient
 from services.common.clients.store import StoreClient
 from services.common.config import Settings
-from services.common.errors import NotFound, SyntaxFault
+from services.common.errors import NotFound, PreconditionFailed, SyntaxFault
 from services.common.users import User, verify_password
 from services.mgmt.users import Users
 from tests.support.fake_store import FakeStore
@@ -18,6 +20,10 @@ def _stored(store: FakeStore, name: str) -> User:
 
 def _keys(store: FakeStore, name: str) -> scram.KeysOfUser:
     return scram.KeysOfUser.from_json(store.records[scram.RECORD_KIND, name].value)
+
+
+def _some_keys() -> scram.Keys:
+    return scram.Keys(salt=secrets.token_bytes(16), iterations=4096, stored_key=b"s" * 20, server_key=b"\xff" * 20)
 
 
 async def test_first_start_makes_guest(client: MgmtClient, store: FakeStore) -> None:
@@ -73,6 +79,33 @@ async def test_keys_go_with_their_user(client: MgmtClient, store: FakeStore) -> 
     await client.put_user("alice", "secret")
     await client.delete_user("alice")
     assert [kind for kind, name in store.records if name == "alice"] == []
+
+
+async def test_an_older_user_gets_keys(client: MgmtClient, store: FakeStore) -> None:
+    """Who has none, for the password that they are of; those that are there stay."""
+    await client.put_user("alice", "secret")
+    del store.records[scram.RECORD_KIND, "alice"]
+    alice = _stored(store, "alice")
+    first, second = ({name: _some_keys() for name in names} for names in (["SCRAM-SHA-1"], ["SCRAM-SHA-1", "X"]))
+    await client.add_keys("alice", alice.password_hash, first)
+    assert _keys(store, "alice").of(alice) == first
+    await client.add_keys("alice", alice.password_hash, second)
+    assert _keys(store, "alice").of(alice) == {**second, **first}
+    assert _stored(store, "alice") == alice
+
+
+async def test_keys_of_another_password_are_refused(client: MgmtClient, store: FakeStore) -> None:
+    """A password may have been changed since it was said, and its user deleted."""
+    await client.put_user("alice", "old")
+    old = _stored(store, "alice")
+    await client.put_user("alice", "new")
+    kept = _keys(store, "alice")
+    with pytest.raises(PreconditionFailed, match="another password"):
+        await client.add_keys("alice", old.password_hash, {"SCRAM-SHA-1": _some_keys()})
+    assert _keys(store, "alice") == kept
+    with pytest.raises(NotFound, match="bob"):
+        await client.add_keys("bob", old.password_hash, {"SCRAM-SHA-1": _some_keys()})
+    assert (scram.RECORD_KIND, "bob") not in store.records
 
 
 async def test_the_disguise_is_made_once(client: MgmtClient, settings: Settings, store: FakeStore) -> None:
