@@ -64,13 +64,18 @@ class Login:
             self._failed(name, peer)
         return self._let_in(users.get(name), name, peer, fits=fits)
 
+    def check_no_password(self, users: Mapping[str, User], name: str, peer: str) -> User:
+        """As `check`, of who need not prove anything; it is not remembered to have come in."""
+        user = users.get(name)
+        if user is None:
+            raise AccessRefused(REFUSED)
+        return _where_it_may(user, peer)
+
     def _let_in(self, user: User | None, name: str, peer: str, *, fits: bool) -> User:
         if user is None or not fits:
             raise AccessRefused(REFUSED)
         self._came_in(name, peer)
-        if user.loopback_only and not _is_loopback(peer):
-            raise AccessRefused(f"user '{user.name}' can only connect from this machine")
-        return user
+        return _where_it_may(user, peer)
 
     def expect(self, name: str, peer: str) -> None:
         """Raises TooManyFailures where `check` would, whoever the users are: they need not be asked for."""
@@ -132,6 +137,12 @@ async def _to_its_end(work: Coroutine[Any, Any, bool]) -> bool:
     except asyncio.CancelledError:
         await asyncio.wait({task})
         raise
+
+
+def _where_it_may(user: User, peer: str) -> User:
+    if user.loopback_only and not _is_loopback(peer):
+        raise AccessRefused(f"user '{user.name}' can only connect from this machine")
+    return user
 
 
 def _too_many() -> TooManyFailures:

@@ -17,12 +17,13 @@ from services.common.login import REFUSED, Login
 from services.common.scram import Keys
 from services.gateway.known_users import KnownUsers, is_deleted_user
 from services.gateway.older_users import OlderUsers
-from services.gateway.sasl import Claim, Proof
+from services.gateway.sasl import Anonymous, Claim, Proof
 from services.rpc import store_pb2
 
 _DO = "set the user's password again: hopline users add"
 _FIRST_WORD = 5.0  # seconds without a user, until that is said …
 _AGAIN = 60.0  # … and said again
+_NO_SUCH_USER = "make it: hopline users add"
 _NO_KEYS = "let it sign in with PLAIN once, or set its password again: hopline users add"
 
 log = structlog.get_logger()
@@ -31,8 +32,9 @@ log = structlog.get_logger()
 class Authenticator:
     """Follows the user records."""
 
-    def __init__(self, older: OlderUsers | None = None) -> None:
-        """`older` makes keys for who has none yet; without, nobody does."""
+    def __init__(self, older: OlderUsers | None = None, anonymous_user: str = "") -> None:
+        """`older` makes keys for who has none yet; without, nobody does. `anonymous_user` is who says no name."""
+        self._anonymous_user = anonymous_user
         self._older = older
         self._known = KnownUsers()
         self._login = Login()
@@ -78,11 +80,20 @@ class Authenticator:
         """The user's name; raises AccessRefused, as `Login.check`."""
         if isinstance(claim, Proof):
             return self._check_proof(claim, peer)
+        if isinstance(claim, Anonymous):
+            return self._check_anonymous(claim, peer)
         user = await self._login.check(self._known.users, claim.user, claim.password, peer)
         if user.name not in self._known.users:  # deleted meanwhile, before anybody knew of this connection
             raise AccessRefused(REFUSED)
         if self._older:
             self._older.said_password(user, claim.password, self._known.mechanisms_of(user))
+        return user.name
+
+    def _check_anonymous(self, claim: Anonymous, peer: str) -> str:
+        if self._anonymous_user not in self._known.users:
+            self._few.say(log.warning, "HOPLINE_ANONYMOUS_USER is no user", user=self._anonymous_user, do=_NO_SUCH_USER)
+        user = self._login.check_no_password(self._known.users, self._anonymous_user, peer)
+        log.debug("somebody signed in without a name", user=user.name, trace=claim.trace, address=peer)
         return user.name
 
     def _check_proof(self, proof: Proof, peer: str) -> str:

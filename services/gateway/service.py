@@ -71,7 +71,7 @@ class Service:
             settings.trace_ratio,
         )
         self._older = OlderUsers(settings.sasl_mechanisms, lambda: MgmtClient(settings.address_of("mgmt")))
-        authenticator = Authenticator(self._older)
+        authenticator = Authenticator(self._older, settings.anonymous_user)
         self._tasks.start(table.follow(self._store.watch_leases(ROLE)), name="follow leases")
         self._tasks.start(authenticator.follow(self._store.watch_records(KINDS)), name="follow users")
         rules = self._store.watch_records([RULE_KIND])
@@ -93,7 +93,7 @@ class Service:
             log.warning("messages are limited to what memory bears", wanted=settings.max_message_size, largest=largest)
         told = (settings.product, settings.product_version)
         limits = Limits(settings.frame_max, settings.channel_max, settings.heartbeat, largest, *told)
-        mechanisms = offered(settings.sasl_mechanisms)
+        mechanisms = offered(settings.sasl_mechanisms, settings.anonymous_user)
         return lambda: create(limits, mechanisms)
 
     async def stop(self) -> None:

@@ -15,6 +15,8 @@ from services.common import plugins
 from services.common.runtime import CannotStart
 from services.common.scram import Keys
 
+ANONYMOUS = "ANONYMOUS"
+
 
 @dataclass(frozen=True, slots=True)
 class Challenge:
@@ -42,7 +44,14 @@ class Proof:
     final: bytes  # what the client is told with the good news: that the broker knows it too
 
 
-Claim = Credentials | Proof
+@dataclass(frozen=True, slots=True)
+class Anonymous:
+    """Somebody who does not say who it is; `trace` is what it says instead."""
+
+    trace: str
+
+
+Claim = Credentials | Proof | Anonymous
 
 
 class Directory(Protocol):
@@ -66,14 +75,19 @@ class Mechanism(ABC):
         """What comes of the client's next message, which may be anything; raises SyntaxFault where it is none."""
 
 
-def offered(wanted: Sequence[str]) -> Sequence[str]:
-    """The mechanisms that clients are offered, best first. Raises CannotStart for one that is not installed."""
+def offered(wanted: Sequence[str], anonymous_user: str = "") -> Sequence[str]:
+    """The mechanisms that clients are offered, best first; ANONYMOUS is the last, where there is a user for it.
+
+    Raises CannotStart for one that is not installed.
+    """
     installed = plugins.names("sasl_mechanisms")
     unknown = [name for name in wanted if name not in installed]
     if unknown:
         there = ", ".join(installed)
         raise CannotStart(f"HOPLINE_SASL_MECHANISMS: there is no {', '.join(unknown)}; there are {there}")
-    return wanted
+    if ANONYMOUS in wanted and not anonymous_user:
+        raise CannotStart(f"HOPLINE_SASL_MECHANISMS: {ANONYMOUS} needs HOPLINE_ANONYMOUS_USER, who such clients are")
+    return [*wanted, *([ANONYMOUS] if anonymous_user and ANONYMOUS not in wanted else [])]
 
 
 def mechanism_named(name: str, directory: Directory) -> Mechanism:

@@ -130,6 +130,28 @@ async def test_sha_1_where_the_operator_allows_it(tmp_path: Path) -> None:
         assert isinstance(await client.scram("SCRAM-SHA-1", "guest", "guest"), Connection.Tune)
 
 
+async def test_anonymous(tmp_path: Path) -> None:
+    """Offered where its user is named; then a client needs to say nothing, and is that user."""
+    async with BrokerHouse(tmp_path, gateways=1, queues=1, anonymous_user="guest") as house:
+        async with SaslClient(house.ports[0]) as client:
+            assert client.mechanisms[-1] == "ANONYMOUS"
+            assert isinstance(await client.begin("ANONYMOUS", b""), Connection.Tune)
+            assert isinstance(await client.open(), Connection.OpenOk)
+            [connection] = house.gateways[0]._listener._connections
+            assert connection.user == "guest"
+        async with SaslClient(house.ports[0]) as client:
+            refused = await client.begin("ANONYMOUS", b"\xff")
+            assert refused.reply_code == 502
+
+
+async def test_anonymous_is_not_there_unless_it_is_set(broker: BrokerHouse) -> None:
+    """Who tries it all the same gets 503, as for any mechanism that is not offered."""
+    async with SaslClient(broker.ports[0]) as client:
+        assert "ANONYMOUS" not in client.mechanisms
+        refused = await client.begin("ANONYMOUS", b"")
+        assert refused.reply_code == 503
+
+
 async def test_a_user_from_before(tmp_path: Path) -> None:
     """Without keys SCRAM is refused; after PLAIN, which works while mgmt is away too, mgmt has given it keys."""
     async with BrokerHouse(tmp_path, gateways=1, queues=1) as house:

@@ -8,13 +8,13 @@ import pytest
 import structlog
 
 from services.common import scram
-from services.common.attempts import OF_USER_THERE
+from services.common.attempts import OF_ADDRESS, OF_USER_THERE
 from services.common.errors import AccessRefused
 from services.common.login import TooManyFailures
 from services.common.scram import Keys, KeysOfUser, make_keys
 from services.common.users import RECORD_KIND, User, hash_password
 from services.gateway.authentication import Authenticator
-from services.gateway.sasl import Credentials, Proof
+from services.gateway.sasl import Anonymous, Credentials, Proof
 from services.rpc import store_pb2
 
 
@@ -25,6 +25,10 @@ def record(user: User, *, deleted: bool = False) -> store_pb2.Record:
 GUEST = User(name="guest", password_hash=hash_password("guest"), loopback_only=True)
 HERE = "127.0.0.1"
 ALICE = User(name="alice", password_hash=hash_password("secret"))
+
+
+SCRAM = "SCRAM-SHA-256"
+KEYS = make_keys("secret", [SCRAM])
 
 
 @pytest.fixture
@@ -95,10 +99,45 @@ async def test_who_was_deleted_is_told_of(authenticator: Authenticator) -> None:
     assert gone == ["guest", "alice"]
 
 
-# -------------------------------------------------------------- proofs, of SCRAM
+@pytest.mark.parametrize(("user", "peer"), [("alice", "192.0.2.7"), ("guest", HERE)])
+async def test_who_says_no_name_is_the_configured_user(user: str, peer: str) -> None:
+    """Whoever that is, where it may come from."""
+    authenticator = Authenticator(anonymous_user=user)
+    await authenticator.follow(
+        watch(store_pb2.Records(snapshot=True, last=True, records=[record(GUEST), record(ALICE)]))
+    )
+    assert await authenticator.check(Anonymous("somebody"), peer) == user
 
-SCRAM = "SCRAM-SHA-256"
-KEYS = make_keys("secret", [SCRAM])
+
+@pytest.mark.parametrize(
+    ("user", "text"),
+    [("", "check user name"), ("nobody", "check user name"), ("guest", "only connect from this machine")],
+)
+async def test_who_says_no_name_may_be_refused(user: str, text: str) -> None:
+    """Where there is no such user, or it is one for this machine only."""
+    authenticator = Authenticator(anonymous_user=user)
+    await authenticator.follow(
+        watch(store_pb2.Records(snapshot=True, last=True, records=[record(GUEST), record(ALICE)]))
+    )
+    with structlog.testing.capture_logs() as logged, pytest.raises(AccessRefused, match=text):
+        await authenticator.check(Anonymous(""), "192.0.2.7")
+    assert [line["user"] for line in logged] == ([] if user == "guest" else [user])
+
+
+async def test_who_says_no_name_has_not_proved_itself() -> None:
+    """Where too many guesses came from, only who has come in with a password before may still try one."""
+    authenticator = Authenticator(anonymous_user="alice")
+    await authenticator.follow(watch(store_pb2.Records(snapshot=True, last=True, records=[record(ALICE)])))
+    await authenticator.check(Anonymous(""), HERE)
+    for number in range(OF_ADDRESS.burst):
+        with pytest.raises(AccessRefused):
+            await authenticator.check(Proof(str(number), SCRAM, KEYS[SCRAM], False, b""), HERE)
+    with pytest.raises(TooManyFailures):
+        await authenticator.check(Credentials("alice", "secret"), HERE)
+    assert await authenticator.check(Anonymous(""), HERE) == "alice"
+
+
+# -------------------------------------------------------------- proofs, of SCRAM
 
 
 def keys_record(user: User, keys: dict[str, Keys], *, deleted: bool = False) -> store_pb2.Record:

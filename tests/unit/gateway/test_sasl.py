@@ -6,8 +6,10 @@ from services.common.errors import SyntaxFault
 from services.common.message import field_table
 from services.common.runtime import CannotStart
 from services.common.scram import Keys
+from services.gateway.sasl import Anonymous as Somebody
 from services.gateway.sasl import Credentials, offered
 from services.gateway.sasl.amqplain import AmqPlain
+from services.gateway.sasl.anonymous import Anonymous
 from services.gateway.sasl.plain import Plain
 
 
@@ -49,7 +51,30 @@ def test_amqplain_refuses_what_it_cannot_read(response: bytes) -> None:
 
 def test_what_is_offered_is_what_the_operator_names() -> None:
     """In that order; one that is not installed is named, with those that are, before anybody can connect."""
-    assert offered(("PLAIN", "AMQPLAIN")) == ("PLAIN", "AMQPLAIN")
-    assert offered(("AMQPLAIN",)) == ("AMQPLAIN",)
+    assert offered(("PLAIN", "AMQPLAIN")) == ["PLAIN", "AMQPLAIN"]
+    assert offered(("AMQPLAIN",)) == ["AMQPLAIN"]
     with pytest.raises(CannotStart, match=r"there is no PLIAN; there are AMQPLAIN.*, PLAIN, SCRAM-SHA-1, "):
         offered(("PLAIN", "PLIAN"))
+
+
+def test_anonymous_is_offered_with_its_user() -> None:
+    """As the last one, or where the operator puts it; and not where nobody is said to be its user."""
+    assert offered(("PLAIN",), "guest") == ["PLAIN", "ANONYMOUS"]
+    assert offered(("ANONYMOUS", "PLAIN"), "guest") == ["ANONYMOUS", "PLAIN"]
+    with pytest.raises(CannotStart, match="ANONYMOUS needs HOPLINE_ANONYMOUS_USER"):
+        offered(("ANONYMOUS", "PLAIN"))
+
+
+@pytest.mark.specification("RFC 4505, section 2")
+@pytest.mark.parametrize("trace", ["", "sirhc", "crème@example.com", "é" * 255])
+def test_anonymous_says_what_it_likes(trace: str) -> None:
+    """Nothing, or trace information of 255 characters at most."""
+    assert Anonymous(NOBODY).respond(trace.encode()) == Somebody(trace)
+
+
+@pytest.mark.specification("RFC 4505, section 2")
+@pytest.mark.parametrize("response", [b"\xff", b"a\nb", b"\0guest\0guest", b"x" * 256])
+def test_anonymous_refuses_what_it_cannot_read(response: bytes) -> None:
+    """What is no text, has control characters, or is too long, is a fault of syntax."""
+    with pytest.raises(SyntaxFault):
+        Anonymous(NOBODY).respond(response)
