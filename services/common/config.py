@@ -186,6 +186,9 @@ class Settings(BaseSettings):
     )
     tls_clients: Literal["none", "wanted", "needed"] = Field("none", description="certificates of clients")
     tls_client_authorities: Path | None = Field(None, description="PEM file of those who sign clients' certificates")
+    tls_user: Literal["common-name", "distinguished-name"] = Field(
+        "common-name", description="of a client's certificate, that is its user's name with EXTERNAL"
+    )
     websocket_origins: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_texts)] = Field(
         (), description="origins of pages that may open a WebSocket, parted by commas, * for all; empty: there is none"
     )

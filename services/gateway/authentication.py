@@ -17,7 +17,7 @@ from services.common.login import REFUSED, Login
 from services.common.scram import Keys
 from services.gateway.known_users import KnownUsers, is_deleted_user
 from services.gateway.older_users import OlderUsers
-from services.gateway.sasl import Anonymous, Claim, Proof
+from services.gateway.sasl import Anonymous, Certified, Claim, Proof
 from services.rpc import store_pb2
 
 _DO = "set the user's password again: hopline users add"
@@ -82,6 +82,8 @@ class Authenticator:
             return self._check_proof(claim, peer)
         if isinstance(claim, Anonymous):
             return self._check_anonymous(claim, peer)
+        if isinstance(claim, Certified):
+            return self._login.check_no_password(self._known.users, claim.user, peer).name
         user = await self._login.check(self._known.users, claim.user, claim.password, peer)
         if user.name not in self._known.users:  # deleted meanwhile, before anybody knew of this connection
             raise AccessRefused(REFUSED)

@@ -53,6 +53,7 @@ class Connection(asyncio.Protocol):
         self.name = name  # unique in the cluster: the owner of exclusive queues
         self.user = self.virtual_host = ""
         self.peer = self.peer_host = ""
+        self.certified = ""  # the name in its certificate, where TLS has verified one
         self.client = ""  # what the application calls itself, or its user
         self.record = NO_RECORD
         self.owns_queues = False

@@ -91,7 +91,7 @@ class Login:
 
     async def _check(self, request: v.Authenticate) -> None:
         connection, authenticator = self._connection, self._connection.listener.authenticator
-        directory = _Directory(authenticator, connection.peer_host)
+        directory = _Directory(authenticator, connection.peer_host, connection.certified)
         self._mechanism = self._mechanism or mechanism_named(request.mechanism, directory)
         answer = self._mechanism.respond(request.response)
         if isinstance(answer, Challenge):
@@ -107,7 +107,8 @@ class Login:
 class _Directory:
     """As sasl.Directory says; for who is at one address."""
 
-    def __init__(self, authenticator: Authenticator, peer: str) -> None:
+    def __init__(self, authenticator: Authenticator, peer: str, certified: str) -> None:
+        self.certified = certified
         self._authenticator = authenticator
         self._peer = peer
 

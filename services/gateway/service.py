@@ -93,7 +93,9 @@ class Service:
             log.warning("messages are limited to what memory bears", wanted=settings.max_message_size, largest=largest)
         told = (settings.product, settings.product_version)
         limits = Limits(settings.frame_max, settings.channel_max, settings.heartbeat, largest, *told)
-        mechanisms = offered(settings.sasl_mechanisms, settings.anonymous_user)
+        mechanisms = offered(
+            settings.sasl_mechanisms, settings.anonymous_user, certificates=settings.tls_clients != "none"
+        )
         return lambda: create(limits, mechanisms)
 
     async def stop(self) -> None:

@@ -27,10 +27,10 @@ class Authority:
         built = built.add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         self.path.write_bytes(built.sign(self._key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM))
 
-    def sign(self, name: str, hosts: Sequence[str] = (), file: str = "") -> Path:
+    def sign(self, name: str, hosts: Sequence[str] = (), file: str = "", organization: str = "") -> Path:
         """A certificate with its key, in one file."""
         key = ec.generate_private_key(ec.SECP256R1())
-        built = _build(_name(name), self._name, key.public_key())
+        built = _build(_name(name, organization), self._name, key.public_key())
         if hosts:
             names = x509.SubjectAlternativeName([x509.DNSName(host) for host in hosts])
             built = built.add_extension(names, critical=False)
@@ -55,8 +55,9 @@ def private(key: ec.EllipticCurvePrivateKey) -> bytes:
     )
 
 
-def _name(common: str) -> x509.Name:
-    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common)])
+def _name(common: str, organization: str = "") -> x509.Name:
+    found = {NameOID.ORGANIZATION_NAME: organization, NameOID.COMMON_NAME: common}
+    return x509.Name([x509.NameAttribute(kind, name) for kind, name in found.items() if name])
 
 
 def _build(subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey) -> x509.CertificateBuilder:

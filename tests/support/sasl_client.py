@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 import struct
 from typing import Any, Self
 
@@ -19,15 +20,20 @@ _SECONDS = 10
 class SaslClient:
     """One connection."""
 
-    def __init__(self, port: int, source: str = "127.0.0.1") -> None:
+    def __init__(self, port: int, source: str = "127.0.0.1", tls: ssl.SSLContext | None = None) -> None:
         """From `source`, an address of this machine: wrong passwords are counted by address."""
         self._port = port
+        self._tls = tls
         self._source = source
         self.mechanisms: list[str] = []
 
     async def __aenter__(self) -> Self:
         self._reader, self._writer = await asyncio.open_connection(
-            "127.0.0.1", self._port, local_addr=(self._source, 0)
+            "127.0.0.1",
+            self._port,
+            local_addr=(self._source, 0),
+            ssl=self._tls,
+            server_hostname="localhost" if self._tls else None,
         )
         self._writer.write(HEADER)
         start = await self.answer()

@@ -16,6 +16,7 @@ from services.common.runtime import CannotStart
 from services.common.scram import Keys
 
 ANONYMOUS = "ANONYMOUS"
+EXTERNAL = "EXTERNAL"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +52,21 @@ class Anonymous:
     trace: str
 
 
-Claim = Credentials | Proof | Anonymous
+@dataclass(frozen=True, slots=True)
+class Certified:
+    """The name in the client's certificate, which TLS has verified; "" where it showed none."""
+
+    user: str
+
+
+Claim = Credentials | Proof | Anonymous | Certified
 
 
 class Directory(Protocol):
-    """What the broker knows of its users, as far as a mechanism may ask."""
+    """What the broker knows of its users, and of the client that signs in, as far as a mechanism may ask."""
+
+    certified: str
+    """The name in the client's certificate, which TLS has verified; "" where it showed none."""
 
     def keys_of(self, user: str, mechanism: str) -> Keys:
         """Of whoever it is: nobody's password fits those of who is no user, or has none.
@@ -75,10 +86,11 @@ class Mechanism(ABC):
         """What comes of the client's next message, which may be anything; raises SyntaxFault where it is none."""
 
 
-def offered(wanted: Sequence[str], anonymous_user: str = "") -> Sequence[str]:
-    """The mechanisms that clients are offered, best first; ANONYMOUS is the last, where there is a user for it.
+def offered(wanted: Sequence[str], anonymous_user: str = "", *, certificates: bool = False) -> Sequence[str]:
+    """The mechanisms that clients are offered, best first.
 
-    Raises CannotStart for one that is not installed.
+    Behind them comes EXTERNAL, where clients' `certificates` are asked for, and ANONYMOUS, where there is a user for
+    it. Raises CannotStart for one that is not installed.
     """
     installed = plugins.names("sasl_mechanisms")
     unknown = [name for name in wanted if name not in installed]
@@ -87,7 +99,8 @@ def offered(wanted: Sequence[str], anonymous_user: str = "") -> Sequence[str]:
         raise CannotStart(f"HOPLINE_SASL_MECHANISMS: there is no {', '.join(unknown)}; there are {there}")
     if ANONYMOUS in wanted and not anonymous_user:
         raise CannotStart(f"HOPLINE_SASL_MECHANISMS: {ANONYMOUS} needs HOPLINE_ANONYMOUS_USER, who such clients are")
-    return [*wanted, *([ANONYMOUS] if anonymous_user and ANONYMOUS not in wanted else [])]
+    more = {EXTERNAL: certificates, ANONYMOUS: bool(anonymous_user)}
+    return [*wanted, *(name for name, there_is in more.items() if there_is and name not in wanted)]
 
 
 def mechanism_named(name: str, directory: Directory) -> Mechanism:

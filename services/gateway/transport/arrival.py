@@ -16,7 +16,7 @@ from services.common.errors import SyntaxFault
 from services.gateway.transport import proxy_header
 from services.gateway.transport.balancers import Balancers, address_of
 from services.gateway.transport.opening import Opening, opening_of
-from services.gateway.transport.secured import shake_hands
+from services.gateway.transport.secured import name_of_client, shake_hands
 
 if TYPE_CHECKING:
     import ssl
@@ -111,6 +111,7 @@ class Arrival(asyncio.Protocol):
             return
         self._transport, self._secured, self._data, self._next = transport, True, b"", self._look
         connection.speak_over(transport)
+        connection.certified = name_of_client(transport, connection.listener.settings.tls_user)
         transport.set_protocol(self)
         early.give_way(self)
 

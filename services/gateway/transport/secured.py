@@ -31,6 +31,20 @@ async def shake_hands(
     return transport, early
 
 
+def name_of_client(transport: asyncio.Transport, kind: str) -> str:
+    """The subject of the certificate that a client has shown, and that was verified: "" without.
+
+    Its `kind` is its common name, or its distinguished name as RFC 4514 writes it.
+    """
+    shown = transport.get_extra_info("ssl_object").getpeercert(binary_form=True)
+    if not shown:
+        return ""
+    # What reads certificates takes memory, which is there already where somebody shows one.
+    from services.gateway.transport.subject import name_in  # noqa: PLC0415
+
+    return name_in(shown, kind)
+
+
 def _feed(socket: asyncio.Transport, read: Callable[[], bytes]) -> None:
     data = read()
     protocol = cast("asyncio.BufferedProtocol", socket.get_protocol())
