@@ -27,6 +27,11 @@ def _sources(value: object) -> object:
     return tuple(each if _NAME.fullmatch(each) else ip_network(each) for each in written)
 
 
+def _path(value: object) -> object:
+    """Of an empty variable: none."""
+    return value or None
+
+
 def _texts(value: object) -> object:
     """Of a list parted by commas."""
     return tuple(each.strip() for each in value.split(",") if each.strip()) if isinstance(value, str) else value
@@ -185,7 +190,9 @@ class Settings(BaseSettings):
         False, description="whether a certificate is made where none is given, for trying out; in the data folder"
     )
     tls_clients: Literal["none", "wanted", "needed"] = Field("none", description="certificates of clients")
-    tls_client_authorities: Path | None = Field(None, description="PEM file of those who sign clients' certificates")
+    tls_client_authorities: Annotated[Path | None, BeforeValidator(_path)] = Field(
+        None, description="PEM file of those who sign clients' certificates"
+    )
     tls_user: Literal["common-name", "distinguished-name"] = Field(
         "common-name", description="of a client's certificate, that is its user's name with EXTERNAL"
     )
