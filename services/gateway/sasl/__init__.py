@@ -100,7 +100,10 @@ def offered(wanted: Sequence[str], anonymous_user: str = "", *, certificates: bo
     if ANONYMOUS in wanted and not anonymous_user:
         raise CannotStart(f"HOPLINE_SASL_MECHANISMS: {ANONYMOUS} needs HOPLINE_ANONYMOUS_USER, who such clients are")
     more = {EXTERNAL: certificates, ANONYMOUS: bool(anonymous_user)}
-    return [*wanted, *(name for name, there_is in more.items() if there_is and name not in wanted)]
+    names = [*wanted, *(name for name, there_is in more.items() if there_is and name not in wanted)]
+    for name in names:
+        plugins.load("sasl_mechanisms", name)  # now: to import one takes as long as messages should not have to wait
+    return names
 
 
 def mechanism_named(name: str, directory: Directory) -> Mechanism:

@@ -236,7 +236,8 @@ async def test_the_disguise_is_the_stacks(knowing: Authenticator) -> None:
     other = Authenticator()
     await other.follow(watch(store_pb2.Records(snapshot=True, last=True, records=[disguise_record(b"x" * 32)])))
     assert other.keys_of("nobody", SCRAM, HERE).salt == salt
-    await other.follow(watch(store_pb2.Records(snapshot=True), store_pb2.Records(snapshot=True, last=True)))
+    snapshot = [store_pb2.Records(snapshot=True), store_pb2.Records(snapshot=True, last=True)]
+    await other.follow(watch(*snapshot, *snapshot))
     assert other.keys_of("nobody", SCRAM, HERE).salt == salt
 
 
