@@ -37,7 +37,9 @@ def trace(
     queue: Annotated[str, typer.Option(metavar="PATTERN", help="Messages that came to a queue.")] = "",
     client: Annotated[
         str,
-        typer.Option(metavar="PATTERN", help="Who published them: what it calls itself, its user, or its connection."),
+        typer.Option(
+            metavar="PATTERN", help="Who published them: what it calls itself, its user, address or connection."
+        ),
     ] = "",
     consumer: Annotated[str, typer.Option(metavar="PATTERN", help="Who got them: the tag, or as a client.")] = "",
     key: Annotated[str, typer.Option(metavar="PATTERN", help="Their routing key.")] = "",
@@ -53,7 +55,8 @@ def trace(
     """Shows the way of a message, from the ledger: every stage, before and after every dead-lettering.
 
     By an id, or the newest to which all options apply, with * and ? in names. With --follow what happens from now on:
-    --client, --consumer and --key pick those that were published, or sent, since it began.
+    --client, --consumer and --key pick those that were published, or sent, since it began; clients by their name or
+    connection.
     """
     sought = Sought(virtual_host, follow or queue, client, consumer, key, fate, _moment(since), _moment(until))
     wanted = [bool(id), bool(sought)]

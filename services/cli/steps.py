@@ -28,11 +28,18 @@ def detail(step: Step) -> str:
         parts.append(f"to '{step.target}'")
     if step.attempt > 1:
         parts.append("again")
-    if who := _consumer(step):
-        parts.append(who)
+    if consumer := _consumer(step):
+        parts.append(consumer)
     if step.count > 1:
         parts.append(f"with {step.count - 1} other{'s' * (step.count > 2)}")
     return ", ".join(part for part in parts if part)
+
+
+def who(step: Step) -> str:
+    """The client of a connection: what it calls itself, its user where that is another name, and its address."""
+    about = [f"user {step.user}" if step.user and step.user != step.client else "", step.peer]
+    more = ", ".join(part for part in about if part)
+    return f"{step.client or step.connection} ({more})" if more else step.client or step.connection
 
 
 def _consumer(step: Step) -> str:
@@ -40,6 +47,6 @@ def _consumer(step: Step) -> str:
     if step.stage not in {"delivered", "sent"}:
         return f"consumer {step.consumer}" if step.consumer else ""
     tag = f"consumer {step.consumer}" if step.consumer else "basic.get" if step.stage == "sent" else ""
-    by = f"by {step.client}" if step.client else ""
+    by = f"by {who(step)}" if step.client else ""
     connection = f"on connection {step.connection}" if step.stage == "sent" and step.connection else ""
     return " ".join(part for part in (tag, by, connection) if part)

@@ -12,7 +12,7 @@ from services.cli.console import cell
 from services.cli.durations import duration, moment
 from services.cli.scale import Scale
 from services.cli.spans import of_applications, span_lines
-from services.cli.steps import COLOURS, detail, place
+from services.cli.steps import COLOURS, detail, place, who
 from services.common.printable import all_printable
 from services.common.trace import (
     IN_FLIGHT,
@@ -153,10 +153,10 @@ class _Waterfall:
         first = next((step for step in message.steps if step.stage == "received"), None)
         if first is None:
             return f"{message.uid}, {self._origin(message)}"
-        who = f" by {first.client or first.connection}" if first.client or first.connection else ""
+        by = f" by {who(first)}" if first.client or first.connection else ""
         over = f" over {first.protocol}" if first.protocol else ""
         to = f"to {_exchange(first.exchange)} with key '{first.routing_key}'"
-        return f"{message.uid}, published {moment(first.time_us)} {to}{who}{over}"
+        return f"{message.uid}, published {moment(first.time_us)} {to}{by}{over}"
 
     def _origin(self, message: Message) -> str:
         steps = (step for before in self._journey.messages for step in before.steps)

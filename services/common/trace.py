@@ -56,6 +56,8 @@ class Step(_Told):
     protocol: str
     connection: str
     client: str
+    user: str = Field("", description="of the connection; empty where it is not on record, or there is none")
+    peer: str = Field("", description="address and port of the other end, the same way")
     consumer: str
     attempt: int = Field(description="delivered: 1 for the first time, 2 for any other; else 0")
     outcome: str

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 from services.common.errors import AccessRefused, BrokerError, NotFound, Unavailable
 from services.common.ledger import stages
 from services.common.ledger.encoding import Mixture
-from services.common.ledger.place import Keyed, Place
+from services.common.ledger.place import Keyed, Peer, Place
 from services.common.ledger.recorder import OFF, Recorder
 from services.common.memo import Memo
 from services.common.message import format_named
@@ -249,6 +249,7 @@ def record_of(connection: Connection) -> ClientRecord:
         protocol=connection.engine.name,
         connection=connection.name,
         client=connection.client,
+        peer=Peer(connection.user, connection.peer),
     )
     return ClientRecord(connection.broker.recorder, here, connection.broker.topology.queues)
 

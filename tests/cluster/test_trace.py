@@ -79,6 +79,31 @@ def _reject_and_accept(connection: pika.BlockingConnection, name: str) -> None:
     channel.close()
 
 
+def _address(connection: pika.BlockingConnection) -> str:
+    """The client's own end of its socket."""
+    host, port, *_ = connection._impl._transport._sock.getsockname()
+    return f"{host}:{port}"
+
+
+def test_who_got_it(hopline: Hopline, stack: Stack, connection: pika.BlockingConnection, name: str) -> None:
+    """Of a message that was fetched by basic.get it is told who did: name, user, address; and it is found by them."""
+    host, port = stack.address.host, stack.address.port
+    channel = connection.channel()
+    channel.queue_declare(name, exclusive=False)
+    channel.basic_publish("", name, b"x", pika.BasicProperties(message_id=name))
+    named = pika.ConnectionParameters(host, port, client_properties={"connection_name": f"{name}-desk"})
+    with closing(pika.BlockingConnection(named)) as other:
+        fetching = other.channel()
+        wait_until(lambda: fetching.basic_get(name, auto_ack=True)[0], SECONDS, "a message")
+        address = _address(other)
+    found = ("--queue", name, "--consumer", address, "--client", "guest")
+    wait_until(lambda: hopline.run("trace", *found).returncode == 0, SECONDS, "a delivery on record")
+    shown = hopline.run("trace", name).stdout
+    assert f"basic.get by {name}-desk (user guest, {address})" in shown
+    [sent] = [step for step in hopline.trace(name).journeys[0].messages[0].steps if step.stage == "sent"]
+    assert (sent.client, sent.user, sent.peer, sent.consumer) == (f"{name}-desk", "guest", address, "")
+
+
 def test_whole_way(hopline: Hopline, connection: pika.BlockingConnection, name: str) -> None:
     """By any of its ids, a message's stages are told, through redelivery and dead-lettering, to its end."""
     _declare(connection, name)
@@ -99,6 +124,8 @@ def test_whole_way(hopline: Hopline, connection: pika.BlockingConnection, name: 
     assert [copy.queue for copy in published.copies] == [name]
     assert (dead.predecessor, dead.ended) == (published.uid, True)
     assert [(copy.queue, copy.state, copy.outcome) for copy in dead.copies] == [(f"{name}-dead", "settled", "accepted")]
+    publisher, *_ = published.steps
+    assert (publisher.user, publisher.peer) == ("guest", _address(connection))
     for asked in (name, TRACE_ID, str(published.uid), str(dead.uid)):
         messages = hopline.trace(asked).journeys[0].messages
         assert [message.uid for message in messages] == [published.uid, dead.uid]

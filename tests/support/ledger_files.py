@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 _RANGES = pa.list_(pa.struct([("first", pa.int64()), ("last", pa.int64())]))
 _TIME = pa.timestamp("us", "UTC")
 _TEXTS = ("stage", "service", "instance", "virtual_host", "exchange", "routing_key", "queue", "protocol", "connection")
+_OF_CONNECTIONS = ("service", "instance", "virtual_host", "protocol", "connection", "client", "user", "peer")
 _MORE_TEXTS = ("client", "consumer", "outcome", "reason", "target")
 
 SCHEMAS = {
@@ -54,6 +55,7 @@ SCHEMAS = {
             ("reason", pa.string()),
         ]
     ),
+    "connections": pa.schema([("time", _TIME), *((name, pa.string()) for name in _OF_CONNECTIONS)]),
 }
 
 ORIGIN = 1 << 39
@@ -74,7 +76,7 @@ class LedgerFiles:
     """Rows are gathered by `stage`, `named` and `gap`, and written by `file`; times are microseconds since NOON."""
 
     folder: Path
-    rows: dict[str, list[dict[str, Any]]] = field(default_factory=lambda: {"stages": [], "ids": [], "gaps": []})
+    rows: dict[str, list[dict[str, Any]]] = field(default_factory=lambda: {name: [] for name in SCHEMAS})
     numbers: dict[str, int] = field(default_factory=dict)
 
     def stage(self, name: str, *uids: int | tuple[int, int], at: int = 0, **facts: Any) -> None:
@@ -118,6 +120,11 @@ class LedgerFiles:
         row = {"service": instance.partition("-")[0], "instance": instance, "first_row": 5, "last_row": 7, "count": 3}
         begins = {} if since is None else {"since": NOON + since}
         self.rows["gaps"].append({**row, "time": NOON + at, "reason": reason, **begins})
+
+    def connection(self, name: str, user: str, peer: str, at: int = 0, instance: str = "gateway-1") -> None:
+        """A row of `connections`."""
+        row = {**dict.fromkeys(_OF_CONNECTIONS, ""), "service": "gateway", "instance": instance, "virtual_host": "/"}
+        self.rows["connections"].append({**row, "time": NOON + at, "connection": name, "user": user, "peer": peer})
 
     def tables(self) -> dict[str, pa.Table]:
         """What was gathered, as tables; nothing is gathered afterwards."""

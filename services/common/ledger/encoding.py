@@ -7,13 +7,14 @@ from itertools import chain
 from typing import NamedTuple
 
 from services.common.ledger.packed import NUMBERS, UIDS, packed
-from services.common.ledger.place import Keyed, Place
+from services.common.ledger.place import Keyed, Peer, Place
 from services.common.ledger.uid_ranges import Ranges, compress
 from services.rpc.ledger_pb2 import DEAD_LETTERED, LedgerBatch
 
 MOST_RANGES = 30_000  # in a batch, messages of mixtures counted too: it has to stay below NATS's limit of 1 MiB
 MOST_TEXT = 100_000  # characters of places, after which a batch is full
 _MOST_SINGLES = 1000  # uids of a row that are said one by one where they do not follow one another; of more, ranges
+_HOUR_US = 3_600_000_000
 _MIXED_AT_ONCE = 256  # messages of a mixture that is too large for a batch
 
 
@@ -93,13 +94,13 @@ class Draft:
         batch.times_us.extend(times)
         batch.stages.extend(stages)
         batch.bytes.extend(sizes)
-        batch.place.extend(self._numbers_of_places(places))
+        batch.place.extend(self._numbers_of_places(places, times[0]))
         batch.outcome.extend(self._numbers_of_words(outcomes))
         batch.reason.extend(self._numbers_of_words(reasons))
         self._add_ranges(rows, ranges)
         for index, mixture in enumerate(mixtures, self.next_row):
             if mixture is not None:
-                self._mix(index, mixture)
+                self._mix(index, mixture, times[0])
         self.rows += len(rows)
 
     def identify(self, identified: Sequence[Identified]) -> None:
@@ -113,23 +114,36 @@ class Draft:
         self._batch.uids = packed(UIDS, chain.from_iterable(self._singles))
         return Sealed(self.first_row, self.rows, self._batch.SerializeToString())
 
-    def _numbers_of_places(self, places: Sequence[Place]) -> Iterator[int]:
-        # By identity first: there are few objects, and comparing tuples of twelve costs more than all the rest.
+    def _numbers_of_places(self, places: Sequence[Place], time_us: int) -> Iterator[int]:
+        # By identity first: there are few objects, and comparing tuples of thirteen costs more than all the rest.
         identities = list(map(id, places))
         by_identity = {}
         for identity, place in dict(zip(identities, places, strict=True)).items():
             number = self._places.get(place)
             if number is None:
                 number = self._places[place] = len(self._places)
-                self._batch.places.add(**place._asdict())
-                self.text += sum([len(each) for each in place if isinstance(each, str)])
+                self._put(place, time_us)
             by_identity[identity] = number
         return map(by_identity.__getitem__, identities)
 
-    def _mix(self, row: int, mixture: Mixture) -> None:
+    def _put(self, place: Place, time_us: int) -> None:
+        *facts, peer = place
+        self._batch.places.add(**dict(zip(Place._fields, facts, strict=False)))
+        self.text += sum([len(each) for each in facts if isinstance(each, str)])
+        if peer and peer.told_hour != time_us // _HOUR_US:
+            self._introduce(place, peer, time_us)
+
+    def _introduce(self, place: Place, peer: Peer, time_us: int) -> None:
+        peer.told_hour = time_us // _HOUR_US
+        who = {"virtual_host": place.virtual_host, "protocol": place.protocol, "connection": place.connection}
+        who |= {"client": place.client, "user": peer.user, "peer": peer.address}
+        self._batch.connections.add(time_us=time_us, **who)
+        self.text += sum(map(len, who.values()))
+
+    def _mix(self, row: int, mixture: Mixture, time_us: int) -> None:
         places, which, sizes = mixture
         self.room -= len(which)
-        bases = self._numbers_of_places([base for base, _ in places])
+        bases = self._numbers_of_places([base for base, _ in places], time_us)
         numbers = list(self._numbers_of_keyed(bases, [key for _, key in places]))
         own = packed(NUMBERS, map(numbers.__getitem__, which))
         self._batch.mixtures.add(row=row, places=own, sizes=packed(NUMBERS, sizes))

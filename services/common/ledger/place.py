@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
+
+
+@dataclass(slots=True, eq=False)
+class Peer:
+    """Who is at the other end of a connection. All places of it refer to one and the same."""
+
+    user: str
+    address: str
+    told_hour: int = -1
+    """Hour since the Unix epoch in which it was told last: rows do not repeat it."""
 
 
 class Place(NamedTuple):
@@ -20,6 +31,8 @@ class Place(NamedTuple):
     consumer: str = ""
     target: str = ""
     attempt: int = 0
+    peer: Peer | None = None
+    """Told beside the rows, once in an hour; None where the place is no connection's."""
 
 
 Keyed: TypeAlias = tuple[Place, str]

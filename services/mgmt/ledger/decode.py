@@ -17,18 +17,20 @@ from services.common.uid import SEQUENCE_BITS
 from services.mgmt.ledger.arrow_errors import as_known_errors
 from services.mgmt.ledger.one_by_one import Parts, parts_of
 from services.mgmt.ledger.pace import Rest, no_rest
-from services.mgmt.ledger.schema import IDS, REPEATED, STAGES, TIME, UIDS
+from services.mgmt.ledger.schema import CONNECTIONS, IDS, REPEATED, STAGES, TIME, UIDS
 from services.rpc.ledger_pb2 import DEAD_LETTERED, Identified, LedgerBatch
 
 _TEXTS = ("virtual_host", "exchange", "routing_key", "queue", "protocol", "connection", "client", "consumer", "target")
+_OF_CONNECTIONS = ("virtual_host", "protocol", "connection", "client", "user", "peer")
 _STAGES = pa.array(stages.NAMES)
 
 
 class Rows(NamedTuple):
-    """What one batch has for the tables `stages` and `ids`."""
+    """What one batch has for the tables of these names."""
 
     stages: pa.Table
     ids: pa.Table
+    connections: pa.Table
 
 
 @as_known_errors()
@@ -36,7 +38,7 @@ def decode(batch: LedgerBatch, rest: Rest = no_rest) -> Rows:
     """Raises ValueError or LookupError for a batch that contradicts itself."""
     uids = _Uids(batch)
     rest()
-    return Rows(uids.table(rest), _ids(batch, rest))
+    return Rows(uids.table(rest), _ids(batch, rest), _connections(batch))
 
 
 class _Uids:
@@ -219,6 +221,15 @@ def _ids(batch: LedgerBatch, rest: Rest) -> pa.Table:
         pa.array([max(batch.times_us)] * len(rows), TIME),
     ]
     return pa.table(columns, schema=IDS)
+
+
+def _connections(batch: LedgerBatch) -> pa.Table:
+    by = {"service": batch.service, "instance": batch.instance}
+    rows = [
+        {**by, "time": each.time_us, **{name: getattr(each, name) for name in _OF_CONNECTIONS}}
+        for each in batch.connections
+    ]
+    return pa.Table.from_pylist(rows, CONNECTIONS)
 
 
 def _names(identified: Identified) -> Iterator[tuple[str, str, int, int]]:

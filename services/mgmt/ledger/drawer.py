@@ -28,8 +28,9 @@ class Drawer:
     def put(self, rows: Rows) -> None:
         """The rows of a batch."""
         self._parts["stages"].append(rows.stages)
-        if rows.ids.num_rows:
-            self._parts["ids"].append(rows.ids)
+        for name in ("ids", "connections"):
+            if len(some := getattr(rows, name)):
+                self._parts[name].append(some)
         self.rows += rows.stages.num_rows
 
     def put_gap(self, gap: Gap, time_us: int) -> None:

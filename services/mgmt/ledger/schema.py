@@ -63,14 +63,28 @@ GAPS: Final = pa.schema(
         "since": _TIME,
     }
 )
-TABLES: Final[Mapping[str, pa.Schema]] = dict(zip(NAMES, (STAGES, IDS, GAPS), strict=True))
-SORTED_BY: Final[Mapping[str, str]] = {"stages": "first_uid", "ids": "id", "gaps": "time"}
-ROW_GROUP: Final[Mapping[str, int]] = {"stages": 65_536, "ids": 8_192, "gaps": 65_536}
+CONNECTIONS: Final = pa.schema(
+    {
+        "time": _TIME,
+        "service": REPEATED,
+        "instance": REPEATED,
+        "virtual_host": REPEATED,
+        "protocol": REPEATED,
+        "connection": _TEXT,
+        "client": REPEATED,
+        "user": REPEATED,
+        "peer": _TEXT,
+    }
+)
+TABLES: Final[Mapping[str, pa.Schema]] = dict(zip(NAMES, (STAGES, IDS, GAPS, CONNECTIONS), strict=True))
+SORTED_BY: Final[Mapping[str, str]] = {"stages": "first_uid", "ids": "id", "gaps": "time", "connections": "connection"}
+ROW_GROUP: Final[Mapping[str, int]] = {"stages": 65_536, "ids": 8_192, "gaps": 65_536, "connections": 8_192}
 """Rows that are read at least. Ids lie in no order of time: every file may have one, and has to be looked into."""
 FEW_VALUES: Final[Mapping[str, tuple[str, ...]]] = {
     "stages": ("partition", "epoch", "attempt", "count", "bytes"),
     "ids": (),
     "gaps": (),
+    "connections": (),
 }
 """Columns of numbers that come again and again."""
 UIDS: Final = _UIDS

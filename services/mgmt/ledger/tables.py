@@ -4,4 +4,4 @@ from __future__ import annotations
 
 from typing import Final
 
-NAMES: Final = ("stages", "ids", "gaps")
+NAMES: Final = ("stages", "ids", "gaps", "connections")

@@ -13,9 +13,11 @@ from services.common.question import Sought
 from services.common.trace import Gap, Journey, Match, Message, Step, Trace, trace_ids
 from services.mgmt.lookup.assemble import assemble, begin_of
 from services.mgmt.lookup.database import Database
+from services.mgmt.lookup.facets import Facets, facets
 from services.mgmt.lookup.fate import Record
 from services.mgmt.lookup.finding import find
 from services.mgmt.lookup.heap import give_back
+from services.mgmt.lookup.peers import Peers
 from services.mgmt.lookup.search import Search
 from services.mgmt.lookup.span_search import find_spans
 from services.mgmt.lookup.way import follow
@@ -37,6 +39,7 @@ class Answers:
         self._folders = spans
         self._database = database or Database(folder)
         self._search = Search(self._database)
+        self._peers = Peers(self._database)
         self._clock = clock
         self._footers = self._database.footers
 
@@ -56,7 +59,7 @@ class Answers:
         """As `LookUp.search`, also from the rows in `unfiled`."""
         until = self._clock() + _SECONDS
         self._database.offer(unfiled)
-        found = find(self._database, sought, journeys, lambda: self._clock() >= until)
+        found = find(self._database, self._facets(sought), sought, journeys, lambda: self._clock() >= until)
         told: list[Journey] = []
         known: set[int] = set()
         for uid, time_us in found.uids.items():
@@ -65,6 +68,10 @@ class Answers:
                 told.append(journey)
                 known |= {message.uid for message in journey.messages}
         return self._told(told, id="", more=found.more, cut_short=found.cut_short)
+
+    def _facets(self, sought: Sought) -> Facets:
+        of = self._peers.connections
+        return facets(sought, of(sought, sought.client), of(sought, sought.consumer))
 
     def interrupt(self) -> None:
         """From any thread: ends `trace`, which raises ResourceError."""
@@ -92,8 +99,8 @@ class Answers:
         return gaps[: -_MOST_GAPS - 1 : -1]
 
     def _told(self, journeys: list[Journey], **facts: Any) -> Trace:  # noqa: ANN401 - fields of Trace
-        """With what messages are called, and the spans of their traces."""
-        named = self._named(journeys)
+        """With what messages are called, who is at the ends of their connections, and the spans of their traces."""
+        named = self._named(self._peers.introduce(journeys))
         until = self._clock() + _SPANS_SECONDS
         begin = min((step.time_us for step in _steps(named)), default=0)
         traces = {trace_id for journey in named for trace_id in trace_ids(journey)}

@@ -24,6 +24,7 @@ _ENDS_COPY = {"settled", "expired", "dead_lettered", "dropped"}
 _ASIDE = {"persisted", "sent"}
 _ENDS_MESSAGE = {"returned", "refused", "rolled_back", "dropped"}
 
+_OF_ROW = [name for name in Step.model_fields if name not in {"wait_us", "user", "peer"}]
 _GAP_NOTICED_US = 3_600_000_000  # within an hour of what is missing
 
 
@@ -63,7 +64,7 @@ def _wait_us(earlier: list[StageRow], row: StageRow) -> int:
 
 
 def _step(row: StageRow, wait_us: int, uid: int) -> Step:
-    facts: dict[str, Any] = {name: getattr(row, name) for name in Step.model_fields if name != "wait_us"}
+    facts: dict[str, Any] = {name: getattr(row, name) for name in _OF_ROW}
     facts["successors"] = row.successors_of(uid)
     facts["partition"] = row.partition if row.partition >= 0 else None
     facts["epoch"] = row.epoch or None

@@ -13,6 +13,7 @@ import pyarrow as pa
 import structlog
 
 from services.common.errors import InternalError, ResourceError, Unavailable
+from services.mgmt.ledger.tables import NAMES
 from services.mgmt.lookup.hours import filed, filed_hours
 from services.mgmt.lookup.id_files import FAULTS, IdFiles, rows_of
 from services.mgmt.lookup.spans import Span, Spans
@@ -85,7 +86,7 @@ class Database:
         An interruption that came before is forgotten.
         """
         self._interrupted = False
-        for table in ("stages", "ids", "gaps"):
+        for table in NAMES:
             self._connection.unregister(f"unfiled_{table}")
             if table in tables:
                 self._connection.register(f"unfiled_{table}", tables[table])

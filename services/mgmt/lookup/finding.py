@@ -8,7 +8,7 @@ from typing import NamedTuple
 from services.common.question import Sought
 from services.common.uid import SEQUENCE_BITS
 from services.mgmt.lookup.database import Database, Part, Row
-from services.mgmt.lookup.facets import Facets, facets
+from services.mgmt.lookup.facets import Facets
 from services.mgmt.lookup.hours import HOUR_US, hour_of
 from services.mgmt.lookup.spans import Span
 
@@ -29,10 +29,12 @@ class Found(NamedTuple):
     cut_short: bool
 
 
-def find(database: Database, sought: Sought, most: int, expired: Callable[[], bool]) -> Found:
-    """At most so many. Stops early when `expired` says so; raises what `Database.ask` does."""
+def find(database: Database, wanted: Facets, sought: Sought, most: int, expired: Callable[[], bool]) -> Found:
+    """At most so many, with all facets of what is sought.
+
+    Stops early when `expired` says so; raises what `Database.ask` does.
+    """
     found: dict[int, int] = {}
-    wanted = facets(sought)
     for hours, before_us in _windows(database.hours("stages"), sought):
         if expired():
             return Found(_newest(found, most), more=True, cut_short=True)

@@ -44,7 +44,9 @@ def trace_routes(look_up: LookUp) -> APIRouter:
     async def search(
         vhost: Annotated[str, Query(max_length=LONGEST_PATTERN, description="virtual host")] = "/",
         queue: Annotated[str, _pattern("queue")] = "",
-        client: Annotated[str, _pattern("who published it: what it calls itself, its user, or its connection")] = "",
+        client: Annotated[
+            str, _pattern("who published it: what it calls itself, its user, address or connection")
+        ] = "",
         consumer: Annotated[str, _pattern("who got it: the tag, or as `client`")] = "",
         key: Annotated[str, _pattern("routing key")] = "",
         fate: Annotated[str, Query(description=f"one of {', '.join(FATES)}")] = "",

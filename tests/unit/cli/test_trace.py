@@ -237,6 +237,14 @@ def test_found() -> None:
 @pytest.mark.parametrize(
     ("step", "who"),
     [
+        (
+            _step("sent", 1, consumer="c1", client="desk", connection="6.2", user="alice", peer="10.0.0.7:4711"),
+            "consumer c1 by desk (user alice, 10.0.0.7:4711) on connection 6.2",
+        ),
+        (
+            _step("sent", 1, client="alice", connection="6.2", user="alice", peer="10.0.0.7:4711"),
+            "basic.get by alice (10.0.0.7:4711) on connection 6.2",
+        ),
         (_step("sent", 1, consumer="c1", client="desk", connection="6.2"), "consumer c1 by desk on connection 6.2"),
         (_step("sent", 1, client="desk", connection="6.2"), "basic.get by desk on connection 6.2"),
         (_step("delivered", 1, consumer="c1", connection="6.2"), "consumer c1"),

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from services.common.clock import epoch_ns
 from services.common.ledger import encoding, reading
-from services.common.ledger.encoding import Sealed
-from services.common.ledger.place import Place
+from services.common.ledger.encoding import Mixture, Sealed
+from services.common.ledger.place import Peer, Place
 from services.common.ledger.recorder import OFF, RowRecorder
 from services.rpc.ledger_pb2 import DEAD_LETTERED, ENQUEUED, RECEIVED, SETTLED, TAKEN_OVER, LedgerBatch
 
@@ -149,6 +150,33 @@ def test_properties_travel_with_the_row_that_tells_of_their_messages() -> None:
     told.seal()
     assert [list(each.properties) for each in batches[0].identified] == [[b"a", b"b"]]
     assert not batches[1].identified
+
+
+def test_a_connection_is_told_of_once_in_an_hour(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who is at the other end is said beside the first row of each hour, whatever its places are; not in others."""
+    told, batches = recorder()
+    here = Place("/", protocol="amqp", connection="5.1", client="app", peer=Peer("alice", "10.0.0.1:5000"))
+    for minute in (0, 1, 59, 60, 61):
+        monkeypatch.setattr("services.common.ledger.recorder.epoch_ns", lambda now=minute: now * 60_000_000_000)
+        told.record(RECEIVED, here._replace(exchange=f"e{minute}"), [minute + 1])
+        told.record_each(RECEIVED, Mixture([(here, "key")], [0]), [100 + minute])
+        told.seal()
+    said = [(number, each) for number, batch in enumerate(batches) for each in batch.connections]
+    assert [number for number, _ in said] == [0, 3]
+    assert [(each.time_us, each.connection, each.user, each.peer) for _, each in said] == [
+        (0, "5.1", "alice", "10.0.0.1:5000"),
+        (3_600_000_000, "5.1", "alice", "10.0.0.1:5000"),
+    ]
+
+
+def test_each_connection_is_told_of() -> None:
+    """Two connections of one user from one address are two."""
+    told, batches = recorder()
+    for name in ("5.1", "5.2"):
+        told.record(RECEIVED, Place("/", connection=name, peer=Peer("alice", "local")), [1])
+    told.record(ENQUEUED, PLACES[0], [1])
+    told.seal()
+    assert [each.connection for each in batches[0].connections] == ["5.1", "5.2"]
 
 
 def test_nothing_is_told_of_no_messages() -> None:

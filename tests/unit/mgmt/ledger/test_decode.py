@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from services.common.ledger.encoding import Sealed
-from services.common.ledger.place import Place
+from services.common.ledger.place import Peer, Place
 from services.common.ledger.recorder import RowRecorder
 from services.common.ledger.stages import NAMES
 from services.common.message import field_table
@@ -97,10 +97,24 @@ def test_a_row_says_where_it_was_written() -> None:
     batch = recorded({"stage": SETTLED, "place": PLACE, "uids": [5], "outcome": "rejected", "reason": "why"})
     table = decode(batch).stages
     (row,) = table.to_pylist()
-    assert {name: row[name] for name in Place._fields} == PLACE._asdict()
+    assert {name: row[name] for name in Place._fields[:-1]} == dict(zip(Place._fields, PLACE[:-1], strict=False))
     assert (row["stage"], row["service"], row["instance"]) == ("settled", "queue", "queue-1-a")
     assert (row["outcome"], row["reason"], row["successors"]) == ("rejected", "why", [])
     assert table.cast(plain(TABLES["stages"])).schema == plain(TABLES["stages"])
+
+
+def test_who_is_at_the_other_end_is_a_table_of_its_own() -> None:
+    """User and address of a connection are filed beside the rows, with the instance that says so."""
+    place = PLACE._replace(peer=Peer("alice", "10.0.0.1:5000"))
+    table = decode(recorded({"stage": SETTLED, "place": place, "uids": [5]})).connections
+    (row,) = table.to_pylist()
+    assert row.pop("time").timestamp() > 0
+    assert row == {
+        "service": "queue", "instance": "queue-1-a", "virtual_host": "/", "protocol": "AMQP 0-9-1",
+        "connection": "1.1", "client": "app", "user": "alice", "peer": "10.0.0.1:5000",
+    }  # fmt: skip
+    assert table.schema == TABLES["connections"]
+    assert not len(decode(recorded({"stage": SETTLED, "place": PLACE, "uids": [5]})).connections)
 
 
 def test_all_stages_have_names() -> None:
