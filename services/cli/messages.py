@@ -48,6 +48,7 @@ def trace(
     until: Annotated[str, typer.Option(metavar="TIME", help="The same; before it.")] = "",
     every: Annotated[bool, typer.Option("--all", help="The way of each; of an id's, of all time.")] = False,
     limit: Annotated[int, typer.Option(min=1, max=MOST_JOURNEYS, help="At most so many messages.")] = 10,
+    payload: Annotated[bool, typer.Option("--payload", help="Of an id: with what was captured of it.")] = False,
     follow: Annotated[str, typer.Option(metavar="QUEUE", help="What happens in a queue, live.")] = "",
     virtual_host: _VirtualHost = "/",
     as_json: Annotated[bool, _JSON] = False,
@@ -64,10 +65,12 @@ def trace(
         fail("an id, or options that say what messages have in common, or --follow QUEUE with --client, …", status=2)
     if fault := "" if id else sought.fault():
         fail(fault, status=2)
+    if payload and not id:
+        fail("--payload goes with an id", status=2)
     if follow:
         _follow(sought, as_json=as_json)
     else:
-        _trace(id or sought, limit, every=every, as_json=as_json)
+        _trace(id or sought, limit, every=every, payloads=payload, as_json=as_json)
 
 
 def route(
@@ -112,7 +115,7 @@ def _moment(text: str) -> int:
         fail(str(error), status=2)
 
 
-def _trace(asked: str | Sought, limit: int, *, every: bool, as_json: bool) -> None:
+def _trace(asked: str | Sought, limit: int, *, every: bool, payloads: bool, as_json: bool) -> None:
     from services.cli.console import stdout_console
     from services.cli.trace import show
     from services.common.printable import printable_json
@@ -121,13 +124,13 @@ def _trace(asked: str | Sought, limit: int, *, every: bool, as_json: bool) -> No
     def ask(client: MgmtClient) -> Coroutine[Any, Any, Trace]:
         if isinstance(asked, Sought):
             return client.search(asked, limit)
-        return client.trace(asked, limit, everything=every)
+        return client.trace(asked, limit, everything=every, payloads=payloads)
 
     found = on_mgmt(ask)
     if as_json:
         typer.echo(printable_json(found.model_dump_json(indent=2)))
     elif found.journeys:
-        show(found, stdout_console(), every=every)
+        show(found, stdout_console(), every=every or payloads)
     if not found.journeys:
         fail(nothing(asked, found))
 

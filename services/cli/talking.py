@@ -10,6 +10,7 @@ from services.cli.asking import read_settings, run
 if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
+    from services.common.clients.capture import CaptureClient
     from services.common.clients.mgmt import MgmtClient
     from services.common.clients.placement import PlacementClient
     from services.common.clients.tracing import TracingClient
@@ -41,6 +42,13 @@ def on_tracing(call: Callable[[TracingClient], Coroutine[Any, Any, _Result]]) ->
     from services.common.clients.tracing import TracingClient
 
     return _talk("store", lambda settings: TracingClient(settings.address_of("store")), call)
+
+
+def on_capture(call: Callable[[CaptureClient], Coroutine[Any, Any, _Result]]) -> _Result:
+    """As `on_mgmt`; the store has what is asked."""
+    from services.common.clients.capture import CaptureClient
+
+    return _talk("store", lambda settings: CaptureClient(settings.address_of("store")), call)
 
 
 def on_placement(call: Callable[[PlacementClient], Coroutine[Any, Any, _Result]]) -> _Result:

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from services.cli.console import cell
 from services.cli.durations import duration, moment
+from services.cli.payloads import payload_lines
 from services.cli.scale import Scale
 from services.cli.spans import of_applications, span_lines
 from services.cli.steps import COLOURS, detail, place, who
@@ -140,6 +141,8 @@ class _Waterfall:
         _say(self._console, f"{mark}{self._title(message)}", "bold")
         for step in message.steps:
             self._console.print(self._line(step, indent, first=step is message.steps[0]), soft_wrap=True)
+        for line in payload_lines(message.payloads):
+            self._console.print(line, soft_wrap=True)
 
     def _spans(self) -> None:
         if lines := list(span_lines(self._journey.spans, self._scale)):

@@ -114,6 +114,11 @@ class Settings(BaseSettings):
         10.0, description="seconds after which rows are on file at the latest"
     )
 
+    capture_days: Annotated[float, Field(gt=0)] = Field(1.0, description="days for which captured messages are kept")
+    capture_bytes: Annotated[int, Field(ge=1 << 20)] = Field(
+        1 << 30, description="bytes of captured messages that are kept; the oldest go first"
+    )
+
     user: str = Field("", description="the first user, made when there is none; empty: guest, from this machine only")
     password: SecretStr = Field(SecretStr(""), description="of the first user")
     password_file: Path | None = Field(None, description="file with the first user's password, in place of `password`")

@@ -6,6 +6,7 @@ Times are microseconds since the Unix epoch, by the clock of the instance that s
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -114,6 +115,24 @@ class Copy(_Told):
     gap: Gap | None = Field(None, description="that is to blame that no more is known")
 
 
+class Payload(_Told):
+    """A message as it was captured, where a rule wanted that."""
+
+    time_us: int
+    stage: str = Field(description="received, or sent")
+    instance: str
+    queue: str = Field(description="sent: from there")
+    consumer: str
+    connection: str
+    client: str
+    rule: str
+    properties: dict[str, Any] = Field(description="by their names in AMQP 0-9-1; headers as JSON")
+    size: int = Field(description="bytes of the body")
+    kept: int = Field(description="bytes of its beginning that were kept")
+    body: str = Field(description="these, in base64")
+    text: str | None = Field(description="the same as text; null where they are none")
+
+
 class Message(_Told):
     """One uid: what was published, or what went on from a queue by dead-lettering."""
 
@@ -122,6 +141,7 @@ class Message(_Told):
     steps: list[Step] = Field(description="by time")
     copies: list[Copy]
     ended: bool = Field(description="nothing more is to come of it, except as other uids")
+    payloads: list[Payload] = Field([], description="what was captured of it, where that is asked for")
     names: list[Name] = Field([], description="of one that was received: its ids")
 
 

@@ -16,6 +16,8 @@ from services.common.clients.publisher import Publisher
 from services.common.clients.queue_link import Settlement
 from services.common.containment import for_each
 from services.common.errors import AccessRefused, InternalError, NotFound, Unavailable
+from services.common.ledger.captures import OFF as NO_CAPTURES
+from services.common.ledger.captures import Captures
 from services.common.ledger.recorder import OFF
 from services.common.memory import available
 from services.common.message import columns
@@ -25,6 +27,7 @@ from services.common.telemetry.tracer import Tracer
 from services.gateway.adrift import Adrift
 from services.gateway.asking import AGAIN, PATIENCE, Asking
 from services.gateway.backlog import Arrived
+from services.gateway.capture import Capture
 from services.gateway.consumer import Consumer, State
 from services.gateway.exclusive import ExclusiveQueues
 from services.gateway.requests.consume import end
@@ -65,8 +68,10 @@ class Broker:
         recorder: Recorder = OFF,
         tracer: Tracer = NO_TRACER,
         trace_ratio: float = 0.0,
+        captures: Captures = NO_CAPTURES,
     ) -> None:
         self.topology = topology
+        self.capture = Capture(captures)
         self.sampler = Sampler(trace_ratio, topology.queues)
         self._table = table
         self.publishing = Publishing(tracer, self.sampler, topology.queues, table)

@@ -10,6 +10,7 @@ import structlog
 from services.common import plugins
 from services.common.bus.address import bus_address
 from services.common.bus.event_bus import EventBus
+from services.common.capture.rules import RECORD_KIND as CAPTURE_KIND
 from services.common.clients.mgmt import MgmtClient
 from services.common.clients.partition_table import ROLE, PartitionTable
 from services.common.clients.store import StoreClient
@@ -69,6 +70,7 @@ class Service:
             self._ledger.recorder,
             self._tracer,
             settings.trace_ratio,
+            self._ledger.captures,
         )
         self._older = OlderUsers(settings.sasl_mechanisms, lambda: MgmtClient(settings.address_of("mgmt")))
         authenticator = Authenticator(self._older, settings.anonymous_user)
@@ -77,6 +79,9 @@ class Service:
         rules = self._store.watch_records([RULE_KIND])
         self._tasks.start(self._broker.sampler.follow(rules), name="follow tracing rules")
         self._tasks.start(report(self._tracer, "gateway", f"gateway-{origin}", self._store.put_records), "spans status")
+        captured = self._store.watch_records([CAPTURE_KIND])
+        self._tasks.start(self._broker.capture.follow(captured), name="follow capture rules")
+        self._tasks.start(self._broker.capture.report(f"gateway-{origin}", self._store.put_records), "cost of capture")
         await self._topology.start()
         self._broker.publisher.start()
         self._listener = Listener(settings, self._broker, authenticator, self._engine_factory(), prefix)

@@ -230,6 +230,9 @@ class Session:
         )
         if (record := self.connection.record).on:
             record.sent(consumer.place, arrived.uids)
+        if (capture := self.broker.capture).on:
+            columns = arrived.facts, arrived.properties, arrived.bodies
+            capture.sent(self.connection, consumer.place, arrived.uids, columns)
         if (sending := self.broker.sending).open:
             sending.written(self, consumer.queue_id, arrived.uids, first, tag=consumer.tag, settled=consumer.settled)
         consumer.written(count, arrived.size)

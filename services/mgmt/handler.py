@@ -52,7 +52,9 @@ class Handler(mgmt_pb2_grpc.MgmtServicer):
         return mgmt_pb2.AddKeysReply()
 
     async def Trace(self, request: mgmt_pb2.TraceRequest, context: _Context) -> mgmt_pb2.TraceReply:
-        wanted = self._look_up.trace(request.id, request.journeys, everything=request.everything)
+        wanted = self._look_up.trace(
+            request.id, request.journeys, everything=request.everything, payloads=request.payloads
+        )
         trace = await _told(wanted, context)
         return mgmt_pb2.TraceReply(trace=trace.model_dump_json().encode())
 

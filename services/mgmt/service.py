@@ -6,6 +6,7 @@ import uuid
 
 import structlog
 
+from services.common.clients.capture import CaptureRules
 from services.common.clients.dry_run import DryRunOfAny
 from services.common.clients.partition_table import ROLE, PartitionTable
 from services.common.clients.routers import ROLE as ROUTER
@@ -87,7 +88,7 @@ class Service:
         # Not before somebody asks for it: see Front.
         from services.mgmt.rest.application import application  # noqa: PLC0415
 
-        return application(users, self._look_up, DryRunOfAny(self._routers))
+        return application(users, self._look_up, DryRunOfAny(self._routers), CaptureRules(self._store))
 
     async def stop(self) -> None:
         """Ends what is under way, then leaves the store."""

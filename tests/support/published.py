@@ -83,6 +83,7 @@ class Client:
             publisher=self.handed,
             publishing=SimpleNamespace(ask=lambda _: None, concerns=lambda _: False),
             unwritable=SimpleNamespace(now=False),
+            capture=SimpleNamespace(on=False),
             transactions=SimpleNamespace(open=OpenTransactions(1 << 30)),
         )
         self.virtual_host, self.user, self.record = "/", "guest", NO_RECORD

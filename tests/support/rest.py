@@ -18,14 +18,18 @@ _GUEST = "guest:guest"
 def asking(port: int) -> Get:
     """(status, body, headers) of a path, asked for as a user: name:password, or bytes for the header as it is."""
 
-    def ask(path: str, user: str | bytes | None = _GUEST) -> tuple[int, Any, Any]:
-        request = urllib.request.Request(f"http://127.0.0.1:{port}{path}")
+    def ask(
+        path: str, user: str | bytes | None = _GUEST, method: str = "GET", body: object = None
+    ) -> tuple[int, Any, Any]:
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", data, method=method)
+        request.add_header("Content-Type", "application/json")
         if user is not None:
             given = user if isinstance(user, bytes) else base64.b64encode(user.encode())
             request.add_header("Authorization", f"Basic {given.decode()}")
         try:
             with urllib.request.urlopen(request, timeout=10) as answer:
-                return answer.status, json.load(answer), answer.headers
+                return answer.status, json.loads(answer.read() or b"null"), answer.headers
         except urllib.error.HTTPError as failure:
             with failure:
                 return failure.code, json.load(failure), failure.headers

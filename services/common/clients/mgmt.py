@@ -49,9 +49,9 @@ class MgmtClient(Client):
         request = mgmt_pb2.AddKeysRequest(name=name, password_hash=password_hash, keys=added)
         await result(self._stub.AddKeys(request, timeout=_DEADLINE))
 
-    async def trace(self, asked: str, journeys: int, *, everything: bool = False) -> Trace:
+    async def trace(self, asked: str, journeys: int, *, everything: bool = False, payloads: bool = False) -> Trace:
         """The ways of the newest messages that have the id; none where nothing is on record."""
-        request = mgmt_pb2.TraceRequest(id=asked, journeys=journeys, everything=everything)
+        request = mgmt_pb2.TraceRequest(id=asked, journeys=journeys, everything=everything, payloads=payloads)
         reply = await result(self._stub.Trace(request, timeout=_LOOK_UP_DEADLINE))
         return Trace.model_validate_json(reply.trace)
 

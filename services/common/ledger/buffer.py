@@ -12,8 +12,10 @@ class Buffer:
 
     def __init__(self, capacity: int) -> None:
         self._batches: deque[Sealed] = deque()
-        self._capacity = capacity
+        self.capacity = capacity
         self._size = 0
+        self.captured = 0
+        """Bytes of it that are captured messages."""
         self.given_up = 0
         """Rows that went so."""
 
@@ -29,7 +31,8 @@ class Buffer:
         """The newest."""
         self._batches.append(batch)
         self._size += len(batch.payload)
-        while self._size > self._capacity and self._batches:
+        self.captured += len(batch.payload) if batch.captures else 0
+        while self._size > self.capacity and self._batches:
             self.given_up += self._pop().rows
 
     def sent(self, batch: Sealed) -> None:
@@ -40,4 +43,5 @@ class Buffer:
     def _pop(self) -> Sealed:
         batch = self._batches.popleft()
         self._size -= len(batch.payload)
+        self.captured -= len(batch.payload) if batch.captures else 0
         return batch

@@ -49,11 +49,18 @@ class Identified(NamedTuple):
 
 
 class Sealed(NamedTuple):
-    """A batch ready to be sent: `rows` rows from number `first_row` on."""
+    """A batch ready to be sent: `rows` rows from number `first_row` on; or without rows, captured messages."""
 
     first_row: int
     rows: int
     payload: bytes
+    captures: int = 0
+    """Number of a batch of captured messages; 0: of one of rows."""
+
+    @property
+    def name(self) -> str:
+        """One that no other batch of the instance has."""
+        return f"{self.first_row}:{self.captures}" if self.captures else str(self.first_row)
 
 
 class Draft:

@@ -14,8 +14,11 @@ from services.common.clock import monotonic
 from services.common.config import Settings
 from services.common.ledger import stream
 from services.common.ledger.buffer import Buffer
+from services.common.ledger.captures import OFF as NO_CAPTURES
+from services.common.ledger.captures import CaptureBatches, Captures
 from services.common.ledger.recorder import OFF, Recorder, RowRecorder
 from services.common.runtime import Tasks
+from services.rpc.ledger_pb2 import LedgerBatch
 
 log = structlog.get_logger()
 
@@ -44,6 +47,9 @@ class Ledger:
         later = asyncio.get_running_loop().call_soon
         self._rows = RowRecorder(service, instance, self._buffer.append, self._more.set, later)
         self.recorder: Recorder = self._rows if self._address else OFF
+        header = LedgerBatch(service=service, instance=instance)
+        self._captures = CaptureBatches(header, self._buffer, lambda: self._rows.next_row)
+        self.captures: Captures = self._captures if self._address else NO_CAPTURES
         self._link: NatsLink | None = None
         self._told = 0.0
         self._tasks = Tasks()
@@ -64,7 +70,7 @@ class Ledger:
         if self._address:
             with contextlib.suppress(TimeoutError, Away):
                 async with asyncio.timeout(_LAST_WORDS):
-                    self._rows.seal()
+                    self._seal()
                     await self._sign(last=True)
         if self._link:
             await self._link.close()
@@ -76,7 +82,7 @@ class Ledger:
                 await self._row_or_silence()
             await asyncio.sleep(_AGAIN if failures else INTERVAL)
             self._more.clear()
-            self._rows.seal()
+            self._seal()
             try:
                 if self._buffer:
                     await self._tell_all(await self._connected())
@@ -97,6 +103,10 @@ class Ledger:
                     log.info("the ledger goes on", given_up=self.given_up)
                 failures = 0
 
+    def _seal(self) -> None:
+        self._captures.seal()
+        self._rows.seal()
+
     async def _row_or_silence(self) -> None:
         """Returns when there is something to tell, or when nothing was told for so long that this has to be said."""
         with contextlib.suppress(TimeoutError):
@@ -107,7 +117,7 @@ class Ledger:
         buffer = self._buffer
         while buffer:
             batch = buffer.oldest
-            await link.store(self._subject, batch.payload, {stream.MESSAGE_ID: f"{self._instance}:{batch.first_row}"})
+            await link.store(self._subject, batch.payload, {stream.MESSAGE_ID: f"{self._instance}:{batch.name}"})
             buffer.sent(batch)
             self._told = monotonic()
 

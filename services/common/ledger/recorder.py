@@ -158,6 +158,11 @@ class RowRecorder:
         self._end()
         return True
 
+    @property
+    def next_row(self) -> int:
+        """The number of the first row that is in no batch yet."""
+        return self._draft.first_row
+
     def sign_of_life(self, *, last: bool = False) -> bytes:
         """A batch without rows; `last`: there will be no others."""
         waiting = self._rows or self._draft.rows

@@ -130,6 +130,9 @@ async def _get(session: Session, request: v.Get) -> v.Got | None:
         session.broker.sending.expect(traced, definition.id)
         session.broker.sending.written(session, definition.id, [traced.uid], number, tag="", settled=request.settled)
     (facts,), (properties,) = columns.facts_in(batch), columns.properties_in(batch)
+    if (capture := session.broker.capture).on:
+        place = session.connection.record.consumer(definition.id, "")
+        capture.sent(session.connection, place, list(batch.uids), ([facts], [properties], list(batch.bodies)))
     return v.Got(number, run.redelivered, facts, properties, batch.bodies[0], reply.message_count)
 
 

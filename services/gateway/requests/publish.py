@@ -178,6 +178,8 @@ def _publish(session: Session, request: v.Publish, targets: Sequence[Targets], a
     recorded = record.received(request, uids) if record.on else None
     if recorded:
         recorded.routed(targets)
+    if broker.capture.on:
+        broker.capture.published(session.connection, request, uids)
     traced = None
     if broker.publishing.concerns(kinds):
         traced = broker.publishing.begin(session, request, messages, asked)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from services.common.clock import epoch_ns
 from services.mgmt.ledger.pace import Rest, no_rest
-from services.mgmt.ledger.tables import NAMES
+from services.mgmt.ledger.tables import NAMES, PAYLOADS
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -91,6 +91,7 @@ class Cabinet:
         """Makes a file that is not seen yet, which `fill` writes; gives its name for a Change."""
         target = self._folder / table / folder
         if not target.exists():
+            (self._folder / table).mkdir(mode=0o700 if table == PAYLOADS else 0o777, exist_ok=True)
             target.mkdir(parents=True)
             for parent in (self._folder / table, target.parent):
                 _sync(parent)

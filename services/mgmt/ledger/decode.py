@@ -17,11 +17,12 @@ from services.common.uid import SEQUENCE_BITS
 from services.mgmt.ledger.arrow_errors import as_known_errors
 from services.mgmt.ledger.one_by_one import Parts, parts_of
 from services.mgmt.ledger.pace import Rest, no_rest
-from services.mgmt.ledger.schema import CONNECTIONS, IDS, REPEATED, STAGES, TIME, UIDS
+from services.mgmt.ledger.schema import CONNECTIONS, IDS, PAYLOADS, REPEATED, STAGES, TIME, UIDS
 from services.rpc.ledger_pb2 import DEAD_LETTERED, Identified, LedgerBatch
 
 _TEXTS = ("virtual_host", "exchange", "routing_key", "queue", "protocol", "connection", "client", "consumer", "target")
 _OF_CONNECTIONS = ("virtual_host", "protocol", "connection", "client", "user", "peer")
+_OF_PLACES = ("virtual_host", "exchange", "routing_key", "queue", "connection", "client", "consumer")
 _STAGES = pa.array(stages.NAMES)
 
 
@@ -31,6 +32,7 @@ class Rows(NamedTuple):
     stages: pa.Table
     ids: pa.Table
     connections: pa.Table
+    payloads: pa.Table
 
 
 @as_known_errors()
@@ -38,7 +40,7 @@ def decode(batch: LedgerBatch, rest: Rest = no_rest) -> Rows:
     """Raises ValueError or LookupError for a batch that contradicts itself."""
     uids = _Uids(batch)
     rest()
-    return Rows(uids.table(rest), _ids(batch, rest), _connections(batch))
+    return Rows(uids.table(rest), _ids(batch, rest), _connections(batch), _payloads(batch))
 
 
 class _Uids:
@@ -230,6 +232,21 @@ def _connections(batch: LedgerBatch) -> pa.Table:
         for each in batch.connections
     ]
     return pa.Table.from_pylist(rows, CONNECTIONS)
+
+
+def _payloads(batch: LedgerBatch) -> pa.Table:
+    by = {"service": batch.service, "instance": batch.instance}
+    rows = [
+        {
+            **by,
+            "time": each.time_us,
+            "stage": stages.NAMES[each.stage],
+            **{name: getattr(each.place, name) for name in _OF_PLACES},
+            **{name: getattr(each, name) for name in ("rule", "uid", "format", "properties", "body", "size")},
+        }
+        for each in batch.captured
+    ]
+    return pa.Table.from_pylist(rows, PAYLOADS)
 
 
 def _names(identified: Identified) -> Iterator[tuple[str, str, int, int]]:

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 Tables: TypeAlias = "Mapping[str, pa.Table]"
 
 
+_ROW_BYTES = 128  # that a row takes, about
+
+
 class Drawer:
     """Filled by batches, emptied by filings."""
 
@@ -28,10 +31,11 @@ class Drawer:
     def put(self, rows: Rows) -> None:
         """The rows of a batch."""
         self._parts["stages"].append(rows.stages)
-        for name in ("ids", "connections"):
+        for name in ("ids", "connections", "payloads"):
             if len(some := getattr(rows, name)):
                 self._parts[name].append(some)
-        self.rows += rows.stages.num_rows
+        # What is large is filed as soon as many rows are: all of it is in memory until then.
+        self.rows += rows.stages.num_rows + rows.payloads.nbytes // _ROW_BYTES
 
     def put_gap(self, gap: Gap, time_us: int) -> None:
         """A gap that was noticed at `time_us`."""

@@ -71,7 +71,7 @@ class Filer:
         self._now = Epoch()
         self._behind = False
         self._cabinet = Cabinet(settings.data / "ledger", self._pace.rest)
-        limits = Limits(settings.ledger_days, settings.ledger_bytes)
+        limits = Limits(settings.ledger_days, settings.ledger_bytes, settings.capture_days, settings.capture_bytes)
         self._tidying = Tidying(self._cabinet, limits, self._pace.rest)
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="ledger")
         self._drawer = Drawer()
@@ -266,7 +266,7 @@ class _Session:
                 do="if NATS was away for long, give processes a larger HOPLINE_LEDGER_BUFFER",
             )
             self._drawer.put_gap(gap, _now_us())
-        if is_new and rows and rows.stages.num_rows:
+        if is_new and rows and (rows.stages.num_rows or rows.payloads.num_rows):
             self._drawer.put(rows)
 
     def listen(self) -> None:
@@ -292,7 +292,7 @@ def _read(message: Msg, rest: Rest) -> tuple[LedgerBatch, Rows | None] | None:
 
 def _rows(batch: LedgerBatch, rest: Rest) -> Rows | None:
     """None for a batch without any: who has nothing to tell says so, every ten seconds."""
-    if not (batch.stages or batch.ranges or batch.firsts):
+    if not (batch.stages or batch.ranges or batch.firsts or batch.captured):
         return None
     # Not before there is a row: Arrow takes memory and time.
     from services.mgmt.ledger.decode import decode  # noqa: PLC0415

@@ -76,15 +76,49 @@ CONNECTIONS: Final = pa.schema(
         "peer": _TEXT,
     }
 )
-TABLES: Final[Mapping[str, pa.Schema]] = dict(zip(NAMES, (STAGES, IDS, GAPS, CONNECTIONS), strict=True))
-SORTED_BY: Final[Mapping[str, str]] = {"stages": "first_uid", "ids": "id", "gaps": "time", "connections": "connection"}
-ROW_GROUP: Final[Mapping[str, int]] = {"stages": 65_536, "ids": 8_192, "gaps": 65_536, "connections": 8_192}
+PAYLOADS: Final = pa.schema(
+    {
+        "time": _TIME,
+        "service": REPEATED,
+        "instance": REPEATED,
+        "stage": REPEATED,
+        "virtual_host": REPEATED,
+        "exchange": REPEATED,
+        "routing_key": REPEATED,
+        "queue": REPEATED,
+        "connection": REPEATED,
+        "client": REPEATED,
+        "consumer": REPEATED,
+        "rule": REPEATED,
+        "uid": pa.int64(),
+        "format": REPEATED,
+        "properties": pa.binary(),
+        "body": pa.binary(),
+        "size": pa.int64(),
+    }
+)
+TABLES: Final[Mapping[str, pa.Schema]] = dict(zip(NAMES, (STAGES, IDS, GAPS, CONNECTIONS, PAYLOADS), strict=True))
+SORTED_BY: Final[Mapping[str, str]] = {
+    "stages": "first_uid",
+    "ids": "id",
+    "gaps": "time",
+    "connections": "connection",
+    "payloads": "uid",
+}
+ROW_GROUP: Final[Mapping[str, int]] = {
+    "stages": 65_536,
+    "ids": 8_192,
+    "gaps": 65_536,
+    "connections": 8_192,
+    "payloads": 256,
+}
 """Rows that are read at least. Ids lie in no order of time: every file may have one, and has to be looked into."""
 FEW_VALUES: Final[Mapping[str, tuple[str, ...]]] = {
     "stages": ("partition", "epoch", "attempt", "count", "bytes"),
     "ids": (),
     "gaps": (),
     "connections": (),
+    "payloads": ("size",),
 }
 """Columns of numbers that come again and again."""
 UIDS: Final = _UIDS

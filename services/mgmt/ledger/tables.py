@@ -4,4 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-NAMES: Final = ("stages", "ids", "gaps", "connections")
+MERGED: Final = ("stages", "ids", "gaps", "connections")
+"""Those whose files of an hour become one. Bodies of messages would take much memory for that."""
+PAYLOADS: Final = "payloads"
+"""What nobody but who runs the stack may read, and what goes first."""
+NAMES: Final = (*MERGED, PAYLOADS)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import groupby
+from itertools import accumulate, groupby
 from pathlib import Path
 from typing import NamedTuple
 
 from services.mgmt.ledger.cabinet import HOUR, Cabinet, Change, hour_of
 from services.mgmt.ledger.pace import Rest, no_rest
-from services.mgmt.ledger.tables import NAMES
+from services.mgmt.ledger.tables import MERGED, NAMES, PAYLOADS
 
 # ruff: noqa: PLC0415 - Arrow takes memory and time: what needs it is imported where there is something to merge
 
@@ -22,6 +22,8 @@ class Limits(NamedTuple):
 
     days: float
     bytes: int
+    payload_days: float = 1.0
+    payload_bytes: int = 1 << 30
 
 
 class Tidying:
@@ -35,10 +37,12 @@ class Tidying:
 
     def prepare(self, time: float) -> Change | None:
         """One thing that is to be carried out; `time` is Unix."""
-        return self._drop(time) or next(filter(None, (self._merge(table, time) for table in NAMES)), None)
+        return self._drop(time) or next(filter(None, (self._merge(table, time) for table in MERGED)), None)
 
     def give_way(self) -> Change | None:
-        """The oldest hour, to be removed whatever the limits say; the newest stays."""
+        """The oldest hour, to be removed whatever the limits say; the newest stays. What was captured goes before."""
+        if payloads := list(self._cabinet.files(PAYLOADS)):
+            return Change(remove=self._cabinet.relative(payloads))
         files = [path for table in NAMES for path in self._cabinet.files(table)]
         old = _oldest(files, max(map(hour_of, files), default=0))
         return Change(remove=self._cabinet.relative(old)) if old else None
@@ -73,7 +77,16 @@ class Tidying:
         now = min(int(time // 3600), max(map(hour_of, files), default=0) + 1)
         oldest = now - int(self._limits.days * 24)
         old = [path for path in files if hour_of(path) < oldest] or self._too_much(files, now)
+        old = old or self._old_payloads(now)
         return Change(remove=self._cabinet.relative(old)) if old else None
+
+    def _old_payloads(self, now: int) -> list[Path]:
+        """Also of the hour that runs: bodies add up fast."""
+        files = list(self._cabinet.files(PAYLOADS))
+        sizes = [path.stat().st_size for path in files]
+        over = list(accumulate(sizes, initial=self._limits.payload_bytes - sum(sizes)))
+        oldest = now - self._limits.payload_days * 24
+        return [path for path, room in zip(files, over, strict=False) if room < 0 or hour_of(path) < oldest]
 
     def _too_much(self, files: list[Path], now: int) -> list[Path]:
         """Those of the oldest hour, when there is more than may be; the hour that runs stays."""

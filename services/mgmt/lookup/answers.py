@@ -17,6 +17,7 @@ from services.mgmt.lookup.facets import Facets, facets
 from services.mgmt.lookup.fate import Record
 from services.mgmt.lookup.finding import find
 from services.mgmt.lookup.heap import give_back
+from services.mgmt.lookup.payloads import Payloads
 from services.mgmt.lookup.peers import Peers
 from services.mgmt.lookup.search import Search
 from services.mgmt.lookup.span_search import find_spans
@@ -40,6 +41,7 @@ class Answers:
         self._database = database or Database(folder)
         self._search = Search(self._database)
         self._peers = Peers(self._database)
+        self._payloads = Payloads(self._database)
         self._clock = clock
         self._footers = self._database.footers
 
@@ -47,12 +49,15 @@ class Answers:
         """For another thread, with what this one knows of the files."""
         return Answers(self._folder, self._clock, self._folders, self._database.another())
 
-    def trace(self, asked: str, journeys: int, everything: bool, unfiled: Mapping[str, pa.Table]) -> Trace:
+    def trace(
+        self, asked: str, journeys: int, everything: bool, payloads: bool, unfiled: Mapping[str, pa.Table]
+    ) -> Trace:
         """As `LookUp.trace`, also from the rows in `unfiled`."""
         until = self._clock() + _SECONDS
         self._database.offer(unfiled)
         found, more = self._search.matches(asked, journeys, everything=everything)
         told = [journey for match in found if (journey := self._journey(match, until))]
+        told = self._payloads.add(told) if payloads else told
         return self._told(told, id=asked, more=more, gaps=[] if told else self._perhaps_received())
 
     def search(self, sought: Sought, journeys: int, unfiled: Mapping[str, pa.Table]) -> Trace:

@@ -70,15 +70,15 @@ class LookUp:
         self._opening = asyncio.Lock()
         self._waiting = 0
 
-    async def trace(self, asked: str, journeys: int = 1, *, everything: bool = False) -> Trace:
+    async def trace(self, asked: str, journeys: int = 1, *, everything: bool = False, payloads: bool = False) -> Trace:
         """The ways of the newest messages that have the id `asked`: of the newest day that has any, or of all time.
 
-        Raises SyntaxFault for what cannot be an id, ResourceError when too much is asked for, Unavailable when the
-        ledger cannot be read.
+        With what was captured of them, if `payloads` says so. Raises SyntaxFault for what cannot be an id,
+        ResourceError when too much is asked for, Unavailable when the ledger cannot be read.
         """
         if not 0 < len(asked) <= LONGEST_ID or not 0 < journeys <= MOST_JOURNEYS:
             raise SyntaxFault(f"an id has 1 to {LONGEST_ID} characters; 1 to {MOST_JOURNEYS} journeys are told")
-        return await self._asked(lambda answers, unfiled: answers.trace(asked, journeys, everything, unfiled))
+        return await self._asked(lambda answers, unfiled: answers.trace(asked, journeys, everything, payloads, unfiled))
 
     async def search(self, sought: Sought, journeys: int = 1) -> Trace:
         """The ways of the newest messages that `sought` applies to; raises as `trace` does."""

@@ -7,9 +7,11 @@ from importlib.metadata import version
 
 from fastapi import APIRouter, Depends, FastAPI
 
+from services.common.clients.capture import CaptureRules
 from services.common.clients.dry_run import DryRuns
 from services.mgmt.lookup.lookup import LookUp
 from services.mgmt.rest.basic import Basic
+from services.mgmt.rest.capture import capture_routes
 from services.mgmt.rest.failures import answer_failures, documented
 from services.mgmt.rest.route import dry_run_routes
 from services.mgmt.rest.trace import trace_routes
@@ -17,9 +19,11 @@ from services.mgmt.users import Users
 
 # Who may see what passes through all virtual hosts.
 _OBSERVERS = ("administrator", "monitoring")
+# Who may see what is in messages, and have it kept.
+_ADMINISTRATORS = ("administrator",)
 
 
-def application(users: Users, look_up: LookUp, dry_runs: DryRuns) -> FastAPI:
+def application(users: Users, look_up: LookUp, dry_runs: DryRuns, rules: CaptureRules) -> FastAPI:
     """For those of `users` who may observe."""
     app = FastAPI(title="Hopline", version=version("hopline"), docs_url=None, redoc_url=None)
     answer_failures(app)
@@ -27,4 +31,8 @@ def application(users: Users, look_up: LookUp, dry_runs: DryRuns) -> FastAPI:
     routers: Iterable[APIRouter] = (trace_routes(look_up), dry_run_routes(dry_runs))
     for router in routers:
         app.include_router(router, prefix="/api", dependencies=[observer], responses=documented(401, 403))
+    administrator = Depends(Basic(users, _ADMINISTRATORS))
+    app.include_router(
+        capture_routes(look_up, rules), prefix="/api", dependencies=[administrator], responses=documented(401, 403)
+    )
     return app

@@ -72,9 +72,9 @@ def _moment(text: str) -> int:
         raise SyntaxFault(str(error)) from None
 
 
-async def found(look_up: LookUp, asked: str, journeys: int, *, everything: bool) -> Trace:
+async def found(look_up: LookUp, asked: str, journeys: int, *, everything: bool, payloads: bool = False) -> Trace:
     """As `LookUp.trace`; raises NotFound when nothing is on record."""
-    trace = await look_up.trace(asked, journeys, everything=everything)
+    trace = await look_up.trace(asked, journeys, everything=everything, payloads=payloads)
     if not trace.journeys:
         raise NotFound(nothing(asked, trace))
     return trace

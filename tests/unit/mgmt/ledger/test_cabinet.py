@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -189,3 +190,44 @@ def test_a_clock_that_is_wrong(tmp_path: Path) -> None:
     by_age = Tidying(cabinet, Limits(3.5 / 24, 1 << 40))
     assert not step(by_age, HOUR + 400 * 86_400)
     assert seen(tmp_path) == [0, 1, 2]
+
+
+def payloads(size: int, time_s: int) -> pa.Table:
+    """A captured message whose body is not made smaller by being packed."""
+    row = {"time": time_s * 1_000_000, "uid": 1, "properties": b"", "body": os.urandom(size), "size": size}
+    return pa.Table.from_pylist([row], TABLES["payloads"])
+
+
+def test_captured_messages_are_bounded_apart(tmp_path: Path) -> None:
+    """They go by their own age and size, file by file, also in the hour that runs; they are not merged."""
+    cabinet, _ = opened(tmp_path)
+    for minute in range(4):
+        file(cabinet, {"payloads": payloads(10_000, HOUR + 60 * minute), "stages": rows([minute + 1])}, {})
+    size = sum(path.stat().st_size for path in cabinet.files("payloads"))
+    newest = list(cabinet.files("payloads"))[2:]
+    by_size = Tidying(cabinet, Limits(1e6, 1 << 40, payload_bytes=size // 2))
+    assert step(by_size, HOUR + 300)
+    assert list(cabinet.files("payloads")) == newest
+    assert not step(by_size, HOUR + 300)
+    by_age = Tidying(cabinet, Limits(1e6, 1 << 40, payload_days=2 / 24))
+    while step(by_age, HOUR + 2 * 3600):
+        pass
+    assert list(cabinet.files("payloads")) == newest, "two files of an hour that is over"
+    file(cabinet, {"stages": rows([9], HOUR + 4 * 3600)}, {})
+    assert step(by_age, HOUR + 4 * 3600)
+    assert not list(cabinet.files("payloads"))
+    assert seen(tmp_path) == [1, 2, 3, 4, 9]
+
+
+def test_captured_messages_give_way_first(tmp_path: Path) -> None:
+    """On a full disk they go, all of them, before any hour of the record; nobody else may look at them."""
+    cabinet, _ = opened(tmp_path)
+    file(cabinet, {"payloads": payloads(10, HOUR), "stages": rows([1])}, {})
+    file(cabinet, {"stages": rows([2], HOUR + 3600)}, {})
+    assert (tmp_path / "payloads").stat().st_mode & 0o077 == 0
+    tidying = Tidying(cabinet, FOREVER)
+    change = tidying.give_way()
+    assert change is not None
+    assert [Path(name).parts[0] for name in change.remove] == ["payloads"]
+    tidying.carry_out(change)
+    assert seen(tmp_path) == [1, 2]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -16,7 +17,7 @@ from services.common.message import field_table
 from services.common.message.amqp_0_9 import FORMAT
 from services.mgmt.ledger.decode import decode
 from services.mgmt.ledger.schema import TABLES
-from services.rpc.ledger_pb2 import DEAD_LETTERED, RECEIVED, SETTLED, TAKEN_OVER, LedgerBatch
+from services.rpc.ledger_pb2 import DEAD_LETTERED, RECEIVED, SENT, SETTLED, TAKEN_OVER, Captured, LedgerBatch
 from tests.support.ledger_schema import plain
 
 TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
@@ -115,6 +116,19 @@ def test_who_is_at_the_other_end_is_a_table_of_its_own() -> None:
     }  # fmt: skip
     assert table.schema == TABLES["connections"]
     assert not len(decode(recorded({"stage": SETTLED, "place": PLACE, "uids": [5]})).connections)
+
+
+def test_captured_messages_come_without_rows() -> None:
+    """A batch of captured messages has no rows; each is filed with its place, properties and body."""
+    place = {"virtual_host": "/", "exchange": "ex", "routing_key": "key", "queue": "q", "connection": "5.1"}
+    told = {"uid": 7, "rule": "r", "format": "amqp-0-9", "properties": b"\0\0", "body": b"\xff", "size": 9}
+    captured = Captured(time_us=5, stage=SENT, place={**place, "client": "c", "consumer": "t"}, **told)
+    found = decode(LedgerBatch(service="gateway", instance="gateway-1", first_row=3, captured=[captured]))
+    assert not len(found.stages)
+    (row,) = found.payloads.to_pylist()
+    assert row.pop("time") == datetime.fromtimestamp(5e-6, UTC)
+    by = {"service": "gateway", "instance": "gateway-1", "stage": "sent"}
+    assert row == {**by, **place, **told, "client": "c", "consumer": "t"}
 
 
 def test_all_stages_have_names() -> None:

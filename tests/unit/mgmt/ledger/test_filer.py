@@ -25,7 +25,7 @@ from services.mgmt.ledger import filer as filer_module
 from services.mgmt.ledger import instances
 from services.mgmt.ledger.cabinet import Cabinet, seen
 from services.mgmt.ledger.filer import Filer
-from services.rpc.ledger_pb2 import ENQUEUED
+from services.rpc.ledger_pb2 import ENQUEUED, RECEIVED, Captured
 from services.store.service import Service as StoreService
 from tests.support.filed_ledger import FiledLedger
 from tests.support.nats_server import NatsServer
@@ -254,6 +254,23 @@ async def test_what_was_told_while_nobody_filed_is_filed(office: Office) -> None
     assert office.uids() == [1, 2, 3, 4]
     assert office.filed.doubled() == []
     assert office.gaps() == []
+
+
+async def test_captured_messages_are_filed_once(office: Office) -> None:
+    """Beside rows, in whatever order they come, also when filing begins anew; nothing is missing by them."""
+    filer = office.join()
+    for number in range(5):
+        office.tell("a", number + 1)
+        office.instance("a").captures.put(Captured(uid=number + 1, stage=RECEIVED, body=b"x"))
+        await asyncio.sleep(0.3)
+        if number == 2:
+            await office.leave(filer)
+            filer = office.join("mgmt-2")
+    await until(lambda: len(office.filed.rows("payloads")) >= 5)
+    await until(lambda: office.uids() == [1, 2, 3, 4, 5])
+    await asyncio.sleep(0.5)
+    assert sorted(row["uid"] for row in office.filed.rows("payloads")) == [1, 2, 3, 4, 5]
+    assert not office.gaps()
 
 
 async def test_of_two_only_one_files(office: Office) -> None:

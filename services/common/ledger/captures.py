@@ -1,0 +1,72 @@
+"""Messages with their bodies, on their way to the bus: in batches of their own, which take little room from rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from services.common.ledger.buffer import Buffer
+from services.common.ledger.encoding import Sealed
+from services.rpc.ledger_pb2 import Captured, LedgerBatch
+
+_BYTES_OF_BATCH = 256 << 10
+LARGEST = 512 << 10
+"""Bytes of one, so that a batch stays below NATS's limit of 1 MiB."""
+_SHARE = 8  # of what may wait for the bus, captured messages are no more than one in so many bytes
+
+
+class Captures(Protocol):
+    """What gateways tell. `on` is False where there is no ledger."""
+
+    on: bool
+
+    def put(self, captured: Captured) -> bool:
+        """A message was captured; False where there is no room for it."""
+
+
+class NoCaptures:
+    """Where there is no ledger."""
+
+    on = False
+
+    def put(self, _captured: Captured) -> bool:
+        """No."""
+        return False
+
+
+OFF: Captures = NoCaptures()
+
+
+class CaptureBatches:
+    """Puts batches without rows into `buffer`; they have the number of the next row that was not told yet."""
+
+    on = True
+
+    def __init__(self, header: LedgerBatch, buffer: Buffer, next_row: Callable[[], int]) -> None:
+        self._header = header
+        self._buffer = buffer
+        self._next_row = next_row
+        self._batch = LedgerBatch()
+        self._size = 0
+        self._number = 0
+
+    def put(self, captured: Captured) -> bool:
+        """As Captures says."""
+        size = captured.ByteSize()
+        if size > LARGEST or self._size + size + self._buffer.captured > self._buffer.capacity // _SHARE:
+            return False
+        self._batch.captured.append(captured)
+        self._size += size
+        if self._size >= _BYTES_OF_BATCH:
+            self.seal()
+        return True
+
+    def seal(self) -> None:
+        """Ends the batch at hand, if there is one."""
+        if not self._size:
+            return
+        self._number += 1
+        self._batch.MergeFrom(self._header)
+        self._batch.first_row = self._next_row()
+        self._buffer.append(Sealed(self._batch.first_row, 0, self._batch.SerializeToString(), self._number))
+        self._batch, self._size = LedgerBatch(), 0
