@@ -9,7 +9,7 @@ from services.common.ledger.buffer import Buffer
 from services.common.ledger.encoding import Sealed
 from services.rpc.ledger_pb2 import Captured, LedgerBatch
 
-_BYTES_OF_BATCH = 256 << 10
+_BYTES_OF_BATCH = 64 << 10  # whoever files them takes hundreds of batches at a time
 LARGEST = 512 << 10
 """Bytes of one, so that a batch stays below NATS's limit of 1 MiB."""
 _SHARE = 8  # of what may wait for the bus, captured messages are no more than one in so many bytes

@@ -80,11 +80,13 @@ class Cabinet:
         change = Change()
         if not tables:
             return change
-        from services.mgmt.ledger.parquet import by_hour
+        from services.mgmt.ledger.parquet import by_hour, release_memory
 
         for name, table in tables.items():
             for hour, rows in by_hour(table):
                 change.add.append(self.create(name, hour_folder(hour), PART, self._writing(rows, name)))
+        if PAYLOADS in tables:
+            release_memory()
         return change
 
     def create(self, table: str, folder: str, kind: str, fill: Callable[[Path], None]) -> str:
