@@ -101,17 +101,18 @@ class Arrival(asyncio.Protocol):
         """TLS takes what has come when it takes this one's place."""
 
     async def _secure(self, context: ssl.SSLContext) -> None:
-        connection = self._connection
-        patience = connection.listener.settings.handshake_timeout
+        connection, settings = self._connection, self._connection.listener.settings
         try:
-            transport, early = await shake_hands(self._transport, context, lambda: self._data, patience)
-        except (OSError, TimeoutError) as failure:
+            transport, early = await shake_hands(
+                self._transport, context, lambda: self._data, settings.handshake_timeout
+            )
+            connection.certified = name_of_client(transport, settings.tls_user)
+        except (OSError, TimeoutError, ValueError) as failure:  # the last of a certificate that nobody can read
             self._refuse(log.info, "TLS handshake failed", reason=str(failure) or type(failure).__name__)
             connection.connection_lost(failure)
             return
         self._transport, self._secured, self._data, self._next = transport, True, b"", self._look
         connection.speak_over(transport)
-        connection.certified = name_of_client(transport, connection.listener.settings.tls_user)
         transport.set_protocol(self)
         early.give_way(self)
 

@@ -70,7 +70,8 @@ class Served(SimpleNamespace):
 async def served(folder: Path) -> AsyncIterator[Served]:
     authority = Authority(folder)
     certificates = Certificates(Files((authority.sign("broker", ["localhost"]),)))
-    listener = SimpleNamespace(tasks=Tasks(), few=FewLines(), settings=SimpleNamespace(handshake_timeout=1.0))
+    settings = SimpleNamespace(handshake_timeout=1.0, tls_user="common-name")
+    listener = SimpleNamespace(tasks=Tasks(), few=FewLines(), settings=settings)
     connections: list[Echo] = []
 
     def accept() -> asyncio.Protocol:
@@ -89,7 +90,7 @@ def play(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[Play], Non
     """Runs what a test does with a server, on one loop and on the other."""
 
     async def run(act: Play) -> None:
-        async with served(tmp_path) as server:
+        async with served(tmp_path) as server, asyncio.timeout(20):
             await act(server)
 
     def runs(act: Play) -> None:
