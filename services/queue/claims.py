@@ -169,6 +169,7 @@ class Claims:
         entries: list[Entry] = []
         coming: list[int] = []
         for uid in uids:
+            self._heirs.pop(uid, None)
             if (entry := self._unsettled.get(uid)) is not None:
                 entry.holder = holder
                 entries.append(entry)

@@ -103,6 +103,15 @@ def test_two_held_one_message(make: Make) -> None:
         assert [*first.taken(), *second.taken()] == [(1, 1, True)], how
 
 
+def test_two_hold_one_message_and_a_transaction_takes_it(make: Make) -> None:
+    """Nothing is kept of the other one: what a transaction settles is done with."""
+    machine, *_ = held_twice(make)
+    entries, _ = machine.queue.hold([1], Undecided(1))
+    machine.queue.settle_held(pb.ACCEPT, entries, 0, staged=False)
+    assert machine.account.used == 0
+    assert not machine.queue._claims
+
+
 def test_given_back_before_the_message(make: Make) -> None:
     """What was released, or whose holder has gone, is delivered as any other."""
     machine = make()
