@@ -43,7 +43,7 @@ def secure(broker: BrokerAddress) -> BrokerAddress:
 @pytest.fixture(scope="session")
 def certificate(broker: BrokerAddress) -> Path:
     """What the stack signed itself, for clients to trust. Of Hopline's own stack alone."""
-    [stack] = Stack.running
+    [stack] = [each for each in Stack.running if each.address == broker]
     return stack.data / "tls" / "self-signed.pem"
 
 
