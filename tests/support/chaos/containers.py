@@ -149,8 +149,8 @@ class ContainerStack:
         if port:
             container.ports["5672/tcp"] = (HOST, port)
         for volume in said.get("volumes", ()):
-            source, _, target = volume.partition(":")
-            container.with_volume_mapping(f"{self._project}-{source}", target, "rw")
+            source, target, mode = (*volume.split(":"), "rw")[:3]
+            container.with_volume_mapping(f"{self._project}-{source}", target, mode)
         container.with_kwargs(
             user=said["user"],
             entrypoint=said.get("entrypoint"),
