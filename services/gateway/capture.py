@@ -14,7 +14,6 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import structlog
-from pydantic import ValidationError
 
 from services.common.capture.cost import RECORD_KIND as COST_KIND
 from services.common.capture.cost import Account, Cost
@@ -24,6 +23,7 @@ from services.common.containment import contained
 from services.common.errors import BrokerError
 from services.common.ledger.captures import OFF, Captures
 from services.common.telemetry.status import Put
+from services.gateway.rules import followed
 from services.rpc import ledger_pb2, store_pb2
 
 if TYPE_CHECKING:
@@ -93,16 +93,8 @@ class Capture:
 
     async def follow(self, records: AsyncIterator[store_pb2.Records]) -> None:
         """Applies a watch of the records of kind `capture_rule`; ends with it."""
-        rules: dict[str, Rule] = {}
-        fresh: dict[str, Rule] = {}
-        async for batch in records:
-            into = fresh if batch.snapshot else rules
-            for record in batch.records:
-                _apply(record, into)
-            if batch.snapshot and batch.last:
-                rules, fresh = fresh, {}
-            if not batch.snapshot or batch.last:
-                self.set_rules(rules.values())
+        async for rules in followed(records, Rule.from_json, "capture"):
+            self.set_rules(rules)
 
     def set_rules(self, rules: Iterable[Rule]) -> None:
         """These and no others from now on; one that was there before goes on counting."""
@@ -223,13 +215,3 @@ def _told(where: _Where, message: _Message, rule: Rule) -> ledger_pb2.Captured:
         body=bytes(body[: rule.body]),
         size=len(body),
     )
-
-
-def _apply(record: store_pb2.Record, rules: dict[str, Rule]) -> None:
-    if record.deleted:
-        rules.pop(record.key, None)
-        return
-    try:
-        rules[record.key] = Rule.from_json(record.value)
-    except ValidationError:
-        log.warning("capture rule is not understood and not followed", rule=record.key)

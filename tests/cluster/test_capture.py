@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import closing
-from pathlib import Path
 from typing import Any
 
 import pika
 import pytest
 
 from services.common.trace import Payload, Trace
+from tests.support.hopline_command import HoplineCommand
 from tests.support.stack import Stack, wait_until
 
 SECONDS = 20.0
@@ -25,16 +22,8 @@ def hopline(stack: Stack) -> Hopline:
     return Hopline(stack)
 
 
-class Hopline:
-    """The command line of the stack's user."""
-
-    def __init__(self, stack: Stack) -> None:
-        self._command = Path(sys.executable).with_name("hopline")
-        self._environment = {**os.environ, "HOPLINE_DATA": str(stack.data), "HOPLINE_LOG_LEVEL": "error"}
-
-    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        command = [self._command, *arguments]
-        return subprocess.run(command, env=self._environment, capture_output=True, text=True, timeout=60, check=False)
+class Hopline(HoplineCommand):
+    """The command line, and what it says."""
 
     def cost(self, rule: str) -> dict[str, int]:
         told = map(json.loads, self.run("capture", "list", "--json").stdout.splitlines())

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -15,6 +13,7 @@ import pytest
 
 from services.common.dry_run import DryRun
 from services.common.trace import Trace
+from tests.support.hopline_command import HoplineCommand
 from tests.support.stack import Stack, wait_until
 
 SECONDS = 20.0
@@ -26,24 +25,16 @@ def hopline(stack: Stack) -> Hopline:
     return Hopline(stack)
 
 
-class Hopline:
-    """The command line of the stack's user."""
-
-    def __init__(self, stack: Stack) -> None:
-        self._command = Path(sys.executable).with_name("hopline")
-        self._environment = {**os.environ, "HOPLINE_DATA": str(stack.data), "HOPLINE_LOG_LEVEL": "error"}
-
-    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        command = [self._command, *arguments]
-        return subprocess.run(command, env=self._environment, capture_output=True, text=True, timeout=60, check=False)
+class Hopline(HoplineCommand):
+    """The command line, and what it says."""
 
     def trace(self, asked: str) -> Trace:
         return Trace.model_validate_json(self.run("trace", asked, "--json").stdout)
 
     def follow(self, queue: str, output: Path) -> subprocess.Popen[bytes]:
         with output.open("wb") as file:
-            command = [self._command, "trace", "--follow", queue]
-            return subprocess.Popen(command, env=self._environment, stdout=file, stderr=file)
+            command = [self.command, "trace", "--follow", queue]
+            return subprocess.Popen(command, env=self.environment, stdout=file, stderr=file)
 
 
 @pytest.fixture

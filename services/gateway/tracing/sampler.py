@@ -14,13 +14,13 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import structlog
-from pydantic import ValidationError
 
 from services.common.errors import BrokerError
 from services.common.memo import Memo
 from services.common.message import MessageFormat, format_named
 from services.common.telemetry.context import SpanContext
 from services.common.telemetry.rules import Rule, matches
+from services.gateway.rules import followed
 from services.gateway.vocabulary import Kind
 from services.rpc import router_pb2, store_pb2
 
@@ -91,16 +91,8 @@ class Sampler:
 
     async def follow(self, records: AsyncIterator[store_pb2.Records]) -> None:
         """Applies a watch of the records of kind `tracing_rule`; ends with it."""
-        snapshot: dict[str, Rule] = {}
-        async for batch in records:
-            rules = snapshot if batch.snapshot else dict(self._rules)
-            for record in batch.records:
-                _apply(record, rules)
-            if not batch.snapshot:
-                self.set_rules(rules.values())
-            elif batch.last:
-                self.set_rules(rules.values())
-                snapshot = {}
+        async for rules in followed(records, Rule.from_json, "tracing"):
+            self.set_rules(rules)
 
     def set_rules(self, rules: Iterable[Rule]) -> None:
         """These and no others, from now on."""
@@ -159,16 +151,6 @@ class Sampler:
         plan.inside = [(rule, Chance(rule.ratio)) for rule in inside]
         self._plans.put(key, plan, len(queue_ids))
         return plan
-
-
-def _apply(record: store_pb2.Record, rules: dict[str, Rule]) -> None:
-    if record.deleted:
-        rules.pop(record.key, None)
-        return
-    try:
-        rules[record.key] = Rule.from_json(record.value)
-    except ValidationError:
-        log.warning("tracing rule is not understood and not followed", rule=record.key)
 
 
 def _fits(rule: Rule, message_format: MessageFormat, properties: bytes) -> bool:

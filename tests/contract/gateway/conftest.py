@@ -9,6 +9,7 @@ import pytest
 import pytest_asyncio
 
 from tests.support.broker_house import BrokerHouse
+from tests.support.certificates import Authority
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -23,6 +24,12 @@ async def broker(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Brok
     """Shared; a test uses names of its own."""
     async with BrokerHouse(tmp_path_factory.mktemp("b")) as house:
         yield house
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    """Signs certificates."""
+    return Authority(tmp_path_factory.mktemp("tls"))
 
 
 @pytest.fixture

@@ -19,11 +19,6 @@ from tests.support.sasl_client import SaslClient
 Connection = commands.Connection
 
 
-@pytest.fixture(scope="module")
-def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
-    return Authority(tmp_path_factory.mktemp("tls"))
-
-
 @pytest.fixture
 def listener(broker: BrokerHouse, authority: Authority, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Of the first gateway, which wants certificates of its clients, and offers EXTERNAL, for this test."""

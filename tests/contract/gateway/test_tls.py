@@ -27,11 +27,6 @@ from tests.unit.gateway.transport.test_proxy_header import addresses, header
 START = b"\1\0\0"  # a method frame on channel 0
 
 
-@pytest.fixture(scope="module")
-def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
-    return Authority(tmp_path_factory.mktemp("tls"))
-
-
 @pytest.fixture
 def listener(broker: BrokerHouse, authority: Authority, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Of the first gateway, which has a certificate for this test."""
