@@ -35,7 +35,7 @@ class Columns(NamedTuple):
 class Deliveries:
     """Columns of the link's next DeliveryBatch. `wake` is called when it was empty."""
 
-    __slots__ = ("bodies", "facts", "properties", "runs", "traced", "uids", "wake")
+    __slots__ = ("bodies", "carried", "facts", "properties", "runs", "traced", "uids", "wake")
 
     def __init__(self, wake: Callable[[], None]) -> None:
         self.wake = wake
@@ -49,6 +49,7 @@ class Deliveries:
         self.properties: list[bytes] = []
         self.bodies: list[bytes] = []
         self.runs: list[DeliveryRun] = []
+        self.carried = 0  # bytes of properties and bodies
 
     @property
     def columns(self) -> Columns:
@@ -63,14 +64,16 @@ class Deliveries:
         facts: Sequence[Facts],
         properties: Sequence[bytes],
         bodies: Sequence[bytes],
+        carried: int,
     ) -> None:
-        """Adds messages for a consumer."""
+        """Adds messages for a consumer; their properties and bodies weigh what is `carried`."""
         if not self.runs:
             self.wake()
         self.uids.extend(uids)
         self.facts.extend(facts)
         self.properties.extend(properties)
         self.bodies.extend(bodies)
+        self.carried += carried
         last = self.runs[-1] if self.runs else None
         if last is not None and last.consumer == consumer and last.redelivered is redelivered:
             last.count += len(uids)
@@ -89,7 +92,8 @@ class Deliveries:
             group = [entry.message for entry in (entries if last - first == end else entries[first:last])]
             properties, bodies = [message.properties for message in group], [message.body for message in group]
             uids, facts = [message.uid for message in group], [message.facts for message in group]
-            self.add(consumer, redelivered, uids, facts, properties, bodies)
-            size += weight(properties, bodies)
+            carried = weight(properties, bodies)
+            self.add(consumer, redelivered, uids, facts, properties, bodies, carried)
+            size += carried
             first = last
         return again, size

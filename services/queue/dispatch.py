@@ -112,9 +112,10 @@ class Dispatcher:
         """Takes them from its credit."""
         properties, bodies = arrival.properties[its], arrival.bodies[its]
         consumer.messages -= len(bodies)
-        consumer.size -= weight(properties, bodies)
+        carried = weight(properties, bodies)
+        consumer.size -= carried
         deliveries = consumer.link.deliveries
-        deliveries.add(consumer.handle, False, arrival.uids[its], arrival.facts[its], properties, bodies)
+        deliveries.add(consumer.handle, False, arrival.uids[its], arrival.facts[its], properties, bodies, carried)
 
     def entries(self, arrival: Arrival, first: int, end: int, state: int, *, durable: bool) -> list[Entry]:
         """New entries for messages `first` to `end - 1`, enlisted for the journal when both sides are durable."""

@@ -79,7 +79,7 @@ class Outbox:
     def _add_deliveries(self, batch: pb.DeliveryBatch) -> None:
         deliveries = self.deliveries
         if not self._pieces:
-            self._pieces.extend(pieces(deliveries.columns))
+            self._pieces.extend(pieces(deliveries.columns, deliveries.carried))
             deliveries.reset()
         if deliveries.traced:
             # All of them, whatever is left for the next frame: they may come early, and never late.

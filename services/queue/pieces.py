@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from services.common.message.alike import objects
 from services.common.message.facts import Facts
-from services.common.message.weight import BESIDE, FRAME_BYTES, weight
+from services.common.message.weight import BESIDE, FRAME_BYTES
 from services.queue.deliveries import Columns, DeliveryRun
 
 _RUN = 16  # bytes of a run's description
 _FACTS = 64  # of facts beside their address
 
 
-def pieces(columns: Columns) -> Iterator[Columns]:
-    """All of them, in order. A message that is too large for any frame is a piece alone."""
+def pieces(columns: Columns, carried: int) -> Iterator[Columns]:
+    """All of them, in order; `carried` is what their properties and bodies weigh. A message that is too large for any
+    frame is a piece alone.
+    """
     if not columns.runs:
         return
-    if _size(columns) <= FRAME_BYTES:
+    if carried + _beside(columns) <= FRAME_BYTES:
         yield columns
         return
     first = 0
@@ -25,9 +28,9 @@ def pieces(columns: Columns) -> Iterator[Columns]:
         first = end
 
 
-def _size(columns: Columns) -> int:
-    size = weight(columns.properties, columns.bodies) + BESIDE * len(columns.uids) + _RUN * len(columns.runs)
-    return size + sum(map(_facts_size, set(columns.facts)))
+def _beside(columns: Columns) -> int:
+    size = BESIDE * len(columns.uids) + _RUN * len(columns.runs)
+    return size + sum(map(_facts_size, objects(columns.facts).values()))
 
 
 def _ends(columns: Columns) -> Iterator[int]:

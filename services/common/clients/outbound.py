@@ -8,7 +8,7 @@ from itertools import accumulate, repeat
 from typing import NamedTuple, Protocol
 
 from services.common.message import columns
-from services.common.message.alike import are_alike, objects
+from services.common.message.alike import are_alike, objects, total
 from services.common.message.facts import Facts
 from services.common.message.indexes import choice, condensed, pick
 from services.common.message.weight import BESIDE, FRAME_BYTES, weight
@@ -56,13 +56,15 @@ class Messages:
     def __post_init__(self) -> None:
         size = weight(self.properties, self.bodies) + BESIDE * len(self.bodies)
         facts = objects(self.facts).values()
-        self.size = size + sum(map(_facts_size, facts)) + _QUEUE * sum(map(len, self.targets))
+        self.size = size + sum(map(_facts_size, facts)) + _QUEUE * total(self.targets)
 
     def __len__(self) -> int:
         return len(self.bodies)
 
     def part(self, indexes: Sequence[int]) -> Messages:
         """Those at these indexes, which ascend."""
+        if len(indexes) == len(self):
+            return self
         return Messages(
             pick(self.uids, indexes),
             pick(self.facts, indexes),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Sized
 from typing import TypeVar
 
 _T = TypeVar("_T")
@@ -12,6 +12,11 @@ def are_alike(column: Sequence[_T]) -> bool:
     """Whether all are one value, as in most streams: cheap where they are, and where the first and the last differ."""
     first = column[0]
     return first is column[-1] and column.count(first) == len(column)
+
+
+def total(column: Sequence[Sized]) -> int:
+    """The sum of their lengths."""
+    return len(column[0]) * len(column) if column and are_alike(column) else sum(map(len, column))
 
 
 def objects(column: Sequence[_T]) -> dict[int, _T]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from services.common.message.alike import total
+
 FRAME_BYTES: Final = 4 << 20
 """Of messages in one frame between services. One message that is larger goes alone, so that a frame holds no more than
 the largest message does, and stays far below what a peer takes.
@@ -15,4 +17,4 @@ BESIDE: Final = 64
 
 def weight(properties: Sequence[bytes], bodies: Sequence[bytes]) -> int:
     """Bytes of properties and bodies, those that messages have in common counted for each."""
-    return sum(map(len, properties)) + sum(map(len, bodies))
+    return total(properties) + sum(map(len, bodies))

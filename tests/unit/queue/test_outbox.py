@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from services.common.message.weight import FRAME_BYTES
+from services.common.message.weight import FRAME_BYTES, weight
 from services.queue.outbox import Outbox
 from services.rpc import queue_pb2 as pb
 from tests.support.messages import facts
 
 FACTS = facts("ex")
+
+
+def _add(outbox: Outbox, redelivered: bool, uids: list[int], properties: list[bytes], bodies: list[bytes]) -> None:
+    its = [FACTS] * len(uids)
+    outbox.deliveries.add(5, redelivered, uids, its, properties, bodies, weight(properties, bodies))
 
 
 def test_wakes_once() -> None:
@@ -26,8 +31,8 @@ def test_runs_merge() -> None:
     """What continues a run is part of it."""
     outbox = Outbox(lambda: None)
     for uid in (1, 2):
-        outbox.deliveries.add(5, False, [uid], [FACTS], [b"p"], [b"body"])
-    outbox.deliveries.add(5, True, [3], [FACTS], [b"p"], [b"body"])
+        _add(outbox, False, [uid], [b"p"], [b"body"])
+    _add(outbox, True, [3], [b"p"], [b"body"])
     frame = outbox.take()
     assert frame is not None
     assert [(run.count, run.redelivered) for run in frame.deliveries.runs] == [(2, False), (1, True)]
@@ -36,7 +41,7 @@ def test_runs_merge() -> None:
 def test_large_deliveries_are_split() -> None:
     """A frame that would be too large is split within a run, and the end of its consumer waits for the rest."""
     outbox = Outbox(lambda: None)
-    outbox.deliveries.add(5, False, [1, 2, 3], [FACTS] * 3, [b"a", b"b", b"c"], [bytes(9 << 20)] * 3)
+    _add(outbox, False, [1, 2, 3], [b"a", b"b", b"c"], [bytes(9 << 20)] * 3)
     outbox.frame.detached.append(5)
     frames = []
     while frame := outbox.take():
@@ -50,7 +55,7 @@ def test_properties_weigh() -> None:
     """Frames are split by all that they carry: messages may be mostly properties."""
     outbox, count, large = Outbox(lambda: None), 100, FRAME_BYTES // 10
     for uid in range(count):
-        outbox.deliveries.add(5, False, [uid], [FACTS], [uid.to_bytes(4) + bytes(large)], [b"x"])
+        _add(outbox, False, [uid], [uid.to_bytes(4) + bytes(large)], [b"x"])
     frames = []
     while frame := outbox.take():
         frames.append(frame)
@@ -62,9 +67,9 @@ def test_properties_weigh() -> None:
 def test_what_comes_later_comes_behind() -> None:
     """Deliveries that are added while others wait for their frame come after those."""
     outbox = Outbox(lambda: None)
-    outbox.deliveries.add(5, False, [1, 2], [FACTS] * 2, [b"p"] * 2, [bytes(FRAME_BYTES)] * 2)
+    _add(outbox, False, [1, 2], [b"p"] * 2, [bytes(FRAME_BYTES)] * 2)
     first = outbox.take()
-    outbox.deliveries.add(5, False, [3], [FACTS], [b"p"], [b"small"])
+    _add(outbox, False, [3], [b"p"], [b"small"])
     frames = [first, outbox.take(), outbox.take()]
     assert [list(frame.deliveries.uids) for frame in frames if frame] == [[1], [2], [3]]
     assert outbox.take() is None

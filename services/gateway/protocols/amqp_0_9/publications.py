@@ -50,6 +50,7 @@ class Publications:
         self._targets: Memo[bytes, Target] = Memo(_REMEMBERED, _TARGET_BYTES)
         self._shapes: Memo[bytes, _Shape] = Memo(_REMEMBERED, _SHAPE_BYTES)
         self._kinds: Memo[tuple[Target, Attributes], Kind] = Memo(_REMEMBERED, _KIND_BYTES)
+        self._properties = b""  # that were read last
 
     def target_of(self, payload: bytes) -> Target:
         """Of the payload of a basic.publish; equal ones are mostly the same object. Raises SyntaxFault."""
@@ -74,8 +75,16 @@ class Publications:
         """One message that came whole."""
         kinds, its_properties, bodies = self._columns_of(session)
         kinds.append(self.kind_of(target, attributes))
-        its_properties.append(properties)
+        its_properties.append(self._one(properties))
         bodies.append(body)
+
+    def _one(self, properties: bytes) -> bytes:
+        """Equal properties in a row as one object, so that their column is seen to be alike."""
+        if properties == self._properties:
+            return self._properties
+        if len(properties) <= _LONGEST:
+            self._properties = properties
+        return properties
 
     def _columns_of(self, session: int) -> _Columns:
         """Of the last request when that is the session's and publishes, else of a new one; nobody else adds to them."""
@@ -111,23 +120,26 @@ class Publications:
         channel = shape[2]
         kinds, properties, bodies = self._columns_of(channel.number)
         find, last = self._shapes.get, frames.END
-        while True:
-            prefix, size, its_channel, kind, its_properties = shape
-            start = position + len(prefix)
-            after = start + size + 1
-            if its_channel is not channel or after > end or data[after - 1] != last:
-                break
-            kinds.append(kind)
-            properties.append(its_properties)
-            bodies.append(data[start : after - 1])
-            position = after
-            if data.startswith(prefix, position):
-                continue
-            prefix = _in_front(data, position)
-            found = find(prefix) or self._shapes.recall(prefix) or self._recognise(data, position, end)
-            if found is None:
-                break
-            shape = found
+        found: _Shape | None = shape
+        while found is not None and found[2] is channel:
+            prefix, size, _, kind, its_properties = found
+            head, before = len(prefix), len(bodies)
+            whole = head + size + 1
+            while (after := position + whole) <= end and data[after - 1] == last:
+                bodies.append(data[position + head : after - 1])
+                position = after
+                if not data.startswith(prefix, position):
+                    prefix = _in_front(data, position)
+                    found = find(prefix) or self._shapes.recall(prefix) or self._recognise(data, position, end)
+                    break
+            else:
+                found = None  # the rest of it is to come
+            if (count := len(bodies) - before) == 1:
+                kinds.append(kind)
+                properties.append(its_properties)
+            else:
+                kinds += [kind] * count
+                properties += [its_properties] * count
         return position
 
     def _shape_at(self, data: bytes, position: int, end: int) -> _Shape | None:
@@ -164,7 +176,7 @@ class Publications:
 
     def _shape(self, prefix: bytes, size: int, channel: Channel, method_end: int, header_size: int) -> _Shape | None:
         payload = prefix[7:method_end]
-        properties = prefix[method_end + _HEADER_HEAD.size : method_end + 8 + header_size]
+        properties = self._one(prefix[method_end + _HEADER_HEAD.size : method_end + 8 + header_size])
         # Of what comes for the first time nobody knows whether it comes again: most of it never does.
         again = payload in self._targets and FORMAT.knows(properties)
         try:

@@ -36,6 +36,17 @@ def test_publishes_alike_are_of_one_kind() -> None:
     assert kind.facts == Facts("/", "", "q", "amqp-0-9", persistent=True)
 
 
+def test_equal_properties_are_one_object() -> None:
+    """Also of a message that comes in parts: a column of one object is carried, weighed and recorded as one value."""
+    playbook = Playbook().running()
+    data = b"".join(content(1, b"x" * 100, routing_key="q", delivery_mode=2) for _ in range(30))
+    for first, end in pairwise((0, 700, 1500, len(data))):
+        [publish] = playbook.engine.receive(data[first:end])
+        assert isinstance(publish, Publish)
+        assert len(publish.properties) > 1
+        assert len(set(map(id, publish.properties))) == 1
+
+
 _FEW = 32
 
 
