@@ -12,10 +12,13 @@ from services.queue.entry import Entry
 from services.queue.host import Host
 from services.queue.outbox import encode
 from services.queue.queue_type import AT_ONCE, Queue
+from services.queue.ticket import Written
 from services.rpc import queue_pb2 as pb
 
 if TYPE_CHECKING:
     from services.queue.link import Link
+
+_NOT_WRITTEN = "what was purged is gone, but may come back with the queue's next owner: that could not be written"
 
 
 def queue_id_of(request: pb.QueueRequest) -> int:
@@ -31,13 +34,11 @@ def answer(host: Host, link: Link, request: pb.QueueRequest, queue: Queue, now: 
     if kind == "delete":
         _delete(host, link, request, queue, reply)
         return
-    if kind == "purge" and queue.ready_count > AT_ONCE:
-        host.tasks.start(_purge_in_turns(host, link, queue, reply), f"purge queue {queue.options.name}")
+    if kind == "purge":
+        _purge(host, link, queue, reply)
         return
     if kind == "get":
         _get(host, link, request.get, queue, reply, now)
-    elif kind == "purge":
-        reply.message_count = queue.purge(AT_ONCE)
     else:
         queue.use.touch(now)
         reply.message_count = queue.ready_count
@@ -45,22 +46,51 @@ def answer(host: Host, link: Link, request: pb.QueueRequest, queue: Queue, now: 
     link.outbox.reply(reply)
 
 
-async def _purge_in_turns(host: Host, link: Link, queue: Queue, reply: pb.QueueReply) -> None:
+def _purge(host: Host, link: Link, queue: Queue, reply: pb.QueueReply) -> None:
     """Drops as many as there are now, some in each turn: what comes meanwhile is behind them."""
-    queue_id, left = queue.options.queue_id, queue.ready_count
+    left, written = queue.ready_count, Written()
+    reply.message_count = _purge_some(host, queue, left, written)
+    rest = _purge_the_rest(host, link, queue, reply, left - reply.message_count, written)
+    host.tasks.start(rest, f"purge queue {queue.options.name}")
+
+
+async def _purge_the_rest(
+    host: Host, link: Link, queue: Queue, reply: pb.QueueReply, left: int, written: Written
+) -> None:
+    """Answers when it is on disk, for then no owner brings back what was purged."""
     try:
-        while left > 0 and (count := queue.purge(min(left, AT_ONCE))):
+        while left > 0 and await _is_next(host, queue) and (count := _purge_some(host, queue, left, written)):
             reply.message_count += count
             left -= count
-            host.check_memory()
-            await asyncio.sleep(0)
-            await host.until_certain()
-            if left > 0 and host.registry.queues.get(queue_id) is not queue:
-                reply.reason, left = host.registry.missing(queue_id), 0
+        host.check_memory()
+        written.part_done()
+        if not await written:
+            reply.reason, reply.text = pb.OTHER, _NOT_WRITTEN
+        elif not _is_here(host, queue):
+            reply.reason = host.registry.missing(queue.options.queue_id)
     except Exception as fault:  # noqa: BLE001 - as when it is carried out at once
         reply.reason, reply.text = pb.OTHER, contained("purging a queue", fault, queue=queue.options.name).text
     reply.consumer_count = len(queue.consumers)
     link.outbox.reply(reply)
+
+
+def _purge_some(host: Host, queue: Queue, most: int, written: Written) -> int:
+    """What one turn bears; a part of `written` waits for it."""
+    count = queue.purge(min(most, AT_ONCE))
+    host.writer.barrier(written)
+    return count
+
+
+async def _is_next(host: Host, queue: Queue) -> bool:
+    """After the turns of others: whether there is more to do in a queue."""
+    host.check_memory()
+    await asyncio.sleep(0)
+    await host.until_certain()
+    return _is_here(host, queue)
+
+
+def _is_here(host: Host, queue: Queue) -> bool:
+    return host.registry.queues.get(queue.options.queue_id) is queue
 
 
 def _get(host: Host, link: Link, request: pb.GetRequest, queue: Queue, reply: pb.QueueReply, now: int) -> None:

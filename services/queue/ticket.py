@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import Protocol
 
 from services.common.clock import monotonic
@@ -56,6 +57,30 @@ class Receipt:
 
     def part_failed(self) -> None:
         """Nobody is told that they are safe: what has settled them keeps them."""
+
+
+class Written:
+    """To be awaited: whether everything that its parts wait for is on disk."""
+
+    __slots__ = ("_written", "pending")
+
+    def __init__(self) -> None:
+        self._written: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        self.pending = 1
+
+    def __await__(self) -> Generator[None, None, bool]:
+        return self._written.__await__()
+
+    def part_done(self) -> None:
+        """One part less."""
+        self.pending -= 1
+        if not self.pending and not self._written.done():
+            self._written.set_result(True)
+
+    def part_failed(self) -> None:
+        """It cannot be written."""
+        if not self._written.done():
+            self._written.set_result(False)
 
 
 class Ticket:

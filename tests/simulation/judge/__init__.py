@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from tests.simulation.history import History
-from tests.simulation.judge import alone, lost, order, quiet, seen, told, whole
+from tests.simulation.judge import alone, lost, order, purged, quiet, seen, told, whole
 from tests.simulation.judge.facts import Facts, Violation, first
 from tests.simulation.plan import Plan
 
@@ -14,6 +14,7 @@ RULES: tuple[Callable[[Facts], Iterator[Violation]], ...] = (
     lost.lost,
     seen.invented,
     seen.seen_again,
+    purged.brought_back,
     seen.held_by_two,
     seen.doubled,
     seen.twice,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tests.simulation.history import Delivered, Sent
+from tests.simulation.history import NEVER, Asked, Delivered, Sent
 from tests.simulation.judge.facts import Facts, Queue, Violation, told
 
 _UNHEARD = 1.0  # seconds
@@ -45,7 +45,25 @@ def _level(queue: Queue, sent: Sent) -> int:
 
 
 def _may_be_behind(facts: Facts, delivered: Delivered, sent: Sent, other: Sent) -> bool:
-    return _others(facts, delivered, sent) or _outlived(facts, sent, other)
+    return _others(facts, delivered, sent) or _outlived(facts, sent, other) or _purged(facts, delivered, sent)
+
+
+def _purged(facts: Facts, delivered: Delivered, sent: Sent) -> bool:
+    """Whether it went when its publisher had not heard that it was there, or with a purge that nobody has answered: if
+    its owner died then, it comes again.
+    """
+    purges = facts.asked("purge", delivered.host, delivered.queue)
+    return facts.owners_may_die and any(
+        sent.at < _until(each) and each.asked < delivered.at and not _for_good(sent, each) for each in purges
+    )
+
+
+def _until(purge: Asked) -> int:
+    return NEVER if purge.answered is None or purge.outcome != "ok" else purge.answered
+
+
+def _for_good(sent: Sent, purge: Asked) -> bool:
+    return purge.outcome == "ok" and sent.confirmed is not None and sent.confirmed < purge.asked
 
 
 def _others(facts: Facts, delivered: Delivered, sent: Sent) -> bool:

@@ -157,6 +157,45 @@ async def test_purge_of_a_large_queue(house: House, monkeypatch: pytest.MonkeyPa
     assert max(parts) == 10
 
 
+async def test_a_purge_is_answered_when_it_is_on_disk(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Until then an owner that died would have the next one bring everything back."""
+    queue_id = await house.declare("q", durable=True)
+    link, host = await house.link(), house.queues["queue-1"]._host
+    await link.publish(queue_id, [b"x"] * 5, persistent=True)
+    journal, written = host.writer._journal, list[tuple[store_pb2.JournalFrame, asyncio.Future[Any]]]()
+    append, loop = journal.append, asyncio.get_running_loop()
+
+    def held(frame: store_pb2.JournalFrame) -> asyncio.Future[Any]:
+        written.append((frame, loop.create_future()))
+        return written[-1][1]
+
+    monkeypatch.setattr(journal, "append", held)
+    purge = loop.create_task(link.request(1, purge=pb.PurgeRequest(queue_id=queue_id)))
+    await link.until(lambda: written)
+    assert await link.ready(queue_id, 2) == 0
+    assert not purge.done()
+    for frame, answer in written:
+        answer.set_result(await append(frame))
+    assert (await purge).message_count == 5
+
+
+async def test_a_purge_that_cannot_be_written(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who asked for it is told."""
+    queue_id = await house.declare("q", durable=True)
+    link, host = await house.link(), house.queues["queue-1"]._host
+    await link.publish(queue_id, [b"x"] * 5, persistent=True)
+
+    def refuse(frame: store_pb2.JournalFrame) -> asyncio.Future[Any]:
+        answer = asyncio.get_running_loop().create_future()
+        answer.set_exception(PreconditionFailed("it makes no sense"))
+        return answer
+
+    monkeypatch.setattr(host.writer._journal, "append", refuse)
+    reply = await link.request(1, purge=pb.PurgeRequest(queue_id=queue_id))
+    assert reply.reason == pb.OTHER
+    assert "may come back" in reply.text
+
+
 async def test_the_partition_leaves_while_a_queue_is_purged(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     """Who asked is told so, and asks the next owner."""
     monkeypatch.setattr(requests, "AT_ONCE", 10)

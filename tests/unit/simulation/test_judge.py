@@ -138,6 +138,24 @@ def test_seen_again(told: Written) -> None:
     assert told.broken() == {AGAIN}
 
 
+def test_purged_for_good(told: Written) -> None:
+    """What waited when its queue was purged does not come after that was answered, unless somebody had it meanwhile."""
+    sent = told.publish("m", "q")
+    told.change("purge", queue="q")
+    told.drain(sent, "q")
+    assert told.broken() == {"purged is never seen again"}
+    told.consumer("q").asked = sent.at
+    assert told.broken() == set()
+
+
+def test_purged_without_an_answer(told: Written) -> None:
+    """Nobody knows whether it was."""
+    sent = told.publish("m", "q")
+    told.change("purge", answered=False, queue="q")
+    told.drain(sent, "q")
+    assert told.broken() == set()
+
+
 def test_seen_again_on_a_channel_that_the_broker_closes(told: Written) -> None:
     """It was on its way there when the broker closed that channel, gave it to another, and heard that it is done."""
     sent = told.publish("m", "q")

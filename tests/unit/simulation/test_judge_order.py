@@ -27,6 +27,19 @@ def test_order_of_what_died_with_its_owner(told: Written, fault: str, broken: se
     assert told.broken() == broken
 
 
+@pytest.mark.parametrize(("confirmed", "broken"), [(False, set()), (True, {ORDER, "purged is never seen again"})])
+def test_order_of_what_was_purged(told: Written, *, confirmed: bool, broken: set[str]) -> None:
+    """What its publisher had not heard of when it was purged comes again if its owner dies, behind the rest."""
+    first = told.publish("a", "q", confirmed=confirmed)
+    told.change("purge", queue="q")
+    second = told.publish("b", "q")
+    told.fault("kill", "queue-1")
+    consumer = told.consumer("q")
+    told.deliver(second, "q", "ack", consumer=consumer)
+    told.deliver(first, "q", "ack", consumer=consumer)
+    assert told.broken() == broken
+
+
 def test_order_of_two_publishers(told: Written) -> None:
     """What two channels publish has no order."""
     sent = [told.publish("a", "q"), told.publish("b", "q", channel=told.two)]
