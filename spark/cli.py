@@ -12,6 +12,7 @@ from rich.console import Console
 
 from spark.errors import AnalysisError
 from spark.registry import job, names
+from spark.times import time_of
 
 if TYPE_CHECKING:
     from spark.run import Sources
@@ -38,8 +39,11 @@ _Master = Annotated[
     str | None,
     typer.Option(help="Spark master: local[*], spark://host:7077, …", show_default="local[*]", envvar="SPARK_MASTER"),
 ]
-_Since = Annotated[str | None, typer.Option(metavar="TIME", help="2026-01-31T12:00, UTC unless it says otherwise.")]
-_Until = Annotated[str | None, typer.Option(metavar="TIME", help="The first moment that is not looked at.")]
+_Since = Annotated[
+    str | None,
+    typer.Option(metavar="TIME", help="90s, 15m, 2h, 1d ago, or 2026-01-31T12:00, UTC unless it says otherwise."),
+]
+_Until = Annotated[str | None, typer.Option(metavar="TIME", help="The first moment that is not looked at, likewise.")]
 _Spans = Annotated[
     list[str] | None,
     typer.Option(help="Folder of spans: OTLP in JSON lines, or Jaeger's JSON; repeatable.", show_default="data/spans"),
@@ -248,13 +252,7 @@ def _fail(text: str, code: int = 1) -> None:
 
 
 def _time(text: str | None) -> datetime | None:
-    if text is None:
-        return None
-    try:
-        time = datetime.fromisoformat(text)
-    except ValueError:
-        raise AnalysisError(f"{text} is no time; 2026-01-31T12:00 is one") from None
-    return time if time.tzinfo else time.replace(tzinfo=UTC)
+    return None if text is None else time_of(text, datetime.now(UTC))
 
 
 def _pair(option: str) -> tuple[str, str]:

@@ -25,7 +25,7 @@ def show(name: str, rows: Sequence[Mapping[str, Any]], console: Console | None =
     columns = [column for column in rows[0] if any(_cell(row[column]) for row in shown)]
     console.print(_list(name, shown[0], columns) if len(rows) == 1 else _grid(name, shown, columns))
     if len(rows) > _MOST:
-        console.print(f"… the first {_MOST} rows; more in {name}.json")
+        console.print(f"… the first {_MOST} rows; {name}.json has {len(rows):,}, {name}.parquet all")
 
 
 def _list(name: str, row: Mapping[str, Any], columns: Sequence[str]) -> Table:
