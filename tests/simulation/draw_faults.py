@@ -244,6 +244,7 @@ _MORE = {
     },
     "consumers": {"unheard": 0.6},
     "topology": {"moved": 0.4, "unplaced": 0.5},
+    "purges": {"kill queue": 0.8, "forgotten": 0.8, "disk_slow": 0.5},
 }  # fmt: skip
 
 # What these have at all.
