@@ -235,6 +235,11 @@ class Flow(Request):
 
 
 @dataclass(slots=True)
+class Echo(Request):
+    """Nothing is asked for, but to be answered behind what was asked before. → succeed."""
+
+
+@dataclass(slots=True)
 class SelectTransactions(Request):
     """Publishes and settlements wait for Commit from now on. → succeed."""
 
@@ -293,7 +298,9 @@ class Returned:
 class Engine(Protocol):
     """One connection's protocol. Never raises on what the peer sends: it answers as its specification says."""
 
-    name: str  # "AMQP 0-9-1"
+    @property
+    def name(self) -> str:
+        """What the peer speaks: "AMQP 0-9-1". Before it has spoken, the newest of what it may."""
 
     def receive(self, data: bytes) -> list[Request]:
         """What the bytes ask for; may be called with any split of the stream. Not all at once when it is much: then

@@ -223,6 +223,9 @@ _DECODERS: dict[int, _Decoder] = {
         "d": _fixed(">d"),
         "D": _decimal,
         "S": _long_string,
+        "c": _long_string,  # this and the next two are those of old clients of Qpid
+        "C": _long_string,
+        "k": _fixed(">c"),
         "x": _raw,
         "A": _array,
         "T": _timestamp,
@@ -233,10 +236,10 @@ _DECODERS: dict[int, _Decoder] = {
 
 _SIZES = {
     letter.encode(): size
-    for letters, size in (("V", 0), ("tbB", 1), ("sUu", 2), ("Iif", 4), ("D", 5), ("lLdT", 8))
+    for letters, size in (("V", 0), ("tbBk", 1), ("sUu", 2), ("Iif", 4), ("D", 5), ("lLdT", 8))
     for letter in letters
 }
-_SIZED = frozenset((b"S", b"x", b"A", b"F"))
+_SIZED = frozenset((b"S", b"c", b"C", b"x", b"A", b"F"))
 
 
 # ------------------------------------------------------------------ encoding

@@ -20,6 +20,10 @@ def _close_session(session: Session, request: v.CloseSession) -> None:
     session.connection.end_session(session, request)
 
 
+async def _echo(_session: Session, _request: v.Echo) -> None:
+    """It is done."""
+
+
 HANDLERS: dict[type[v.Request], Handler] = {
     v.CloseSession: _close_session,
     v.Publish: publish.publish,
@@ -30,6 +34,7 @@ HANDLERS: dict[type[v.Request], Handler] = {
     v.Get: consume.get,
     v.Limit: consume.limit,
     v.Flow: consume.flow,
+    v.Echo: _echo,
     v.Recover: settle.recover,
     v.DeclareExchange: topology.declare_exchange,
     v.DeleteExchange: topology.delete_exchange,

@@ -6,8 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 from services.gateway.protocols.amqp_0_9.method import Method
-from services.gateway.protocols.amqp_0_9.methods import basic, channel, confirm, exchange, queue, tx
+from services.gateway.protocols.amqp_0_9.methods import access, basic, channel, confirm, exchange, queue, tx
+from services.gateway.protocols.amqp_0_9.methods_0_9 import channel as channel_0_9
 from services.gateway.vocabulary import Got, QueueDeclared
+
+_TICKET = 1  # opens everything: what a user may do is asked of each request
 
 _Answer = Callable[[Any, Any], Method]  # of the method that asked, and the broker's result
 
@@ -26,6 +29,8 @@ def _got(_asked: basic.Get, result: Got | None) -> Method:
 _ANSWERS: dict[type[Method], _Answer] = {
     channel.Open: lambda _asked, _result: channel.OpenOk(),
     channel.Close: lambda _asked, _result: channel.CloseOk(),
+    access.Request: lambda _asked, _result: access.RequestOk(_TICKET),
+    channel_0_9.Ping: lambda _asked, _result: channel_0_9.Pong(),
     channel.Flow: lambda asked, _result: channel.FlowOk(asked.active),
     exchange.Declare: lambda _asked, _result: exchange.DeclareOk(),
     exchange.Delete: lambda _asked, _result: exchange.DeleteOk(),

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from services.common.errors import BrokerError, CommandInvalid, NotAllowed, NotImplementedHere
 from services.gateway.protocols.amqp_0_9.answers import answer_to
 from services.gateway.protocols.amqp_0_9.channel import Channel, Content, State
-from services.gateway.protocols.amqp_0_9.method import Method, decode
+from services.gateway.protocols.amqp_0_9.method import Method
 from services.gateway.protocols.amqp_0_9.methods import basic, channel, queue
 from services.gateway.protocols.amqp_0_9.outgoing import content
 from services.gateway.protocols.amqp_0_9.peer import Peer
@@ -104,7 +104,7 @@ class Channels:
     # -------------------------------------------------------------- states
 
     def _open(self, number: int, kind: type[Method], payload: bytes) -> None:
-        method = decode(kind, payload)
+        method = self._peer.version.decode(kind, payload)
         if number > self._peer.channel_max:
             raise NotAllowed(f"channel {number} is above the negotiated channel_max ({self._peer.channel_max})")
         self._channels[number] = opened = Channel(number)
@@ -121,7 +121,7 @@ class Channels:
     def _closed_by_peer(self, number: int, kind: type[Method], payload: bytes) -> None:
         its = self._channels[number]
         its.state = State.ENDING
-        self._remember(CloseSession(number), decode(kind, payload), its)
+        self._remember(CloseSession(number), self._peer.version.decode(kind, payload), its)
 
     def _closed_by_both(self, number: int, _kind: type[Method], _payload: bytes) -> None:
         self._peer.send(number, channel.CloseOk())
@@ -133,10 +133,10 @@ class Channels:
         self._channels[number].content = Content(self.publications.target_of(payload))
 
     def _settle(self, number: int, kind: type[basic.Ack | basic.Nack | basic.Reject], payload: bytes) -> None:
-        self.settlements.add(number, decode(kind, payload))
+        self.settlements.add(number, self._peer.version.decode(kind, payload))
 
     def _ask(self, number: int, kind: type[Method], payload: bytes) -> None:
-        method = decode(kind, payload)
+        method = self._peer.version.decode(kind, payload)
         self._remember(request_of(method, number), method, self._channels[number])
 
     # -------------------------------------------------------------- from the broker
@@ -182,7 +182,7 @@ class Channels:
         """The code of the method that `request`, which failed, came from; None when nobody waits for it any more."""
         asked = self._take_asked(request)
         if asked is not None:
-            return asked.method.code
+            return self._peer.version.code_of(type(asked.method))
         unanswered = _UNANSWERED.get(type(request))
         return unanswered if unanswered and self.is_heard(request.session) else None
 
@@ -206,7 +206,8 @@ class Channels:
             self._peer.incomplete -= its.content.weight
         its.state, its.content = State.CROSSED if ending else State.CLOSING, None
         self._forget_asked(its)
-        self._peer.send(number, channel.Close(error.code, reply_text(error), code >> 16, code & 0xFFFF))
+        reply_code = self._peer.version.reply_code(error)
+        self._peer.send(number, channel.Close(reply_code, reply_text(error), code >> 16, code & 0xFFFF))
         if not ending:
             self._peer.ask(CloseSession(number))
 

@@ -20,11 +20,12 @@ from services.common.errors import (
 )
 from services.gateway import vocabulary as to_broker
 from services.gateway.protocols.amqp_0_9.frames import MIN_FRAME_MAX
-from services.gateway.protocols.amqp_0_9.method import Method, decode
+from services.gateway.protocols.amqp_0_9.method import Method
 from services.gateway.protocols.amqp_0_9.methods import connection
 from services.gateway.protocols.amqp_0_9.peer import Peer
-from services.gateway.protocols.amqp_0_9.protocol_header import refusal
+from services.gateway.protocols.amqp_0_9.protocol_header import chosen, refusal
 from services.gateway.protocols.amqp_0_9.reply_codes import FrameFault, reply_text
+from services.gateway.protocols.amqp_0_9.versions import VERSIONS
 
 _CAPABILITIES = (
     "publisher_confirms",
@@ -93,12 +94,11 @@ class Connection:
 
     def header(self, opening: bytes) -> int:
         """The first bytes (section 4.2.2): how many of them are the protocol header, 0 while it is not complete."""
-        version = self._peer.version
-        reason = refusal(version, opening)
-        if reason:
-            self._peer.out.append(version.header)
+        if reason := refusal(VERSIONS, opening):
+            self._peer.out.append(VERSIONS[0].header)
             self.end(reason)
-        elif len(opening) >= len(version.header):
+        elif version := chosen(VERSIONS, opening):
+            self._peer.version = version
             self._start()
             return len(version.header)
         return 0
@@ -127,7 +127,7 @@ class Connection:
             raise NotImplementedHere(f"unknown method {code >> 16}.{code & 0xFFFF}")
         if handle is None:
             raise CommandInvalid(f"'{kind.name}' on channel 0 while waiting for {self.state.value}")
-        handle(self, decode(kind, payload))
+        handle(self, self._peer.version.decode(kind, payload))
 
     def _start_ok(self, method: connection.StartOk) -> None:
         if method.mechanism not in self._peer.mechanisms:
@@ -249,7 +249,9 @@ class Connection:
         if self.state is State.HEADER:
             self.end(self._reason)
         elif not told and self.state is not State.CLOSED:
-            self._peer.send(0, connection.Close(error.code, reply_text(error), code >> 16, code & 0xFFFF))
+            self._peer.send(
+                0, connection.Close(self._peer.version.reply_code(error), reply_text(error), code >> 16, code & 0xFFFF)
+            )
             # The peer's own close is still answered, and needs no other answer than ours.
             self.state = State.ENDING if self.state is State.ENDING else State.CLOSING
         if isinstance(error, FrameFault):

@@ -1,7 +1,8 @@
-"""The engine of AMQP 0-9-1: frames in, requests out; answers and deliveries in, frames out. See vocabulary.Engine.
+"""The engine of AMQP 0-9-1, 0-9 and 0-8: frames in, requests out; answers and deliveries in, frames out.
 
-It takes the stream apart and gives each frame to what it belongs to: class connection to `Connection`, all else to
-`Channels`; publishes and settlements first to their hot ways. Errors come back here and become a close.
+See vocabulary.Engine. It takes the stream apart and gives each frame to what it belongs to: class connection to
+`Connection`, all else to `Channels`; publishes and settlements first to their hot ways. Errors come back here and
+become a close.
 """
 
 from __future__ import annotations
@@ -26,11 +27,9 @@ from services.gateway.protocols.amqp_0_9.reply_codes import (
     ends_connection,
 )
 from services.gateway.protocols.amqp_0_9.settlements import CODES as SETTLING
-from services.gateway.protocols.amqp_0_9.version import AMQP_0_9_1, Version
+from services.gateway.protocols.amqp_0_9.versions import VERSIONS
 from services.gateway.protocols.limits import Limits
 from services.gateway.vocabulary import Close, Deliveries, Open, Request, Returned, UpdateSecret
-
-HEADER = AMQP_0_9_1.header
 
 _CODE = struct.Struct(">I")
 _HELD_MAX = 16 << 10  # bytes from a peer that does not wait for the answers of the handshake
@@ -39,20 +38,24 @@ _NEVER = 1 << 62
 
 def create(limits: Limits, mechanisms: Sequence[str]) -> AmqpEngine:
     """An engine for a new connection; `mechanisms` are the SASL mechanisms that are offered, best first."""
-    return AmqpEngine(AMQP_0_9_1, limits, mechanisms)
+    return AmqpEngine(limits, mechanisms)
 
 
 class AmqpEngine:
     """One connection's AMQP. See services.gateway.vocabulary.Engine."""
 
-    def __init__(self, version: Version, limits: Limits, mechanisms: Sequence[str]) -> None:
-        self.name = version.name
-        self._peer = Peer(version, limits, mechanisms)
+    def __init__(self, limits: Limits, mechanisms: Sequence[str]) -> None:
+        self._peer = Peer(VERSIONS[0], limits, mechanisms)
         self._connection = Connection(self._peer)
         self._channels = Channels(self._peer)
         self._inbox = Inbox()
         self._code = 0  # of the method that is to blame when the frame at hand fails
         self.unread = False  # as Engine says
+
+    @property
+    def name(self) -> str:
+        """As Engine says."""
+        return self._peer.version.name
 
     # -------------------------------------------------------------- from the peer
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from services.gateway.protocols.amqp_0_9 import frames
-from services.gateway.protocols.amqp_0_9.method import Method, encode
+from services.gateway.protocols.amqp_0_9.method import Method
 from services.gateway.protocols.amqp_0_9.version import Version
 from services.gateway.protocols.limits import Limits
 from services.gateway.vocabulary import Request
@@ -21,7 +21,9 @@ PORTION: Final = 50
 
 @dataclass(slots=True)
 class Peer:
-    """`limits` are what we proposed; `frame_max`, `channel_max` and `heartbeat` what was agreed."""
+    """`version` is that of the peer's header, the newest until that came; `limits` are what we proposed; `frame_max`,
+    `channel_max` and `heartbeat` what was agreed.
+    """
 
     version: Version
     limits: Limits
@@ -37,7 +39,7 @@ class Peer:
 
     def send(self, channel: int, method: Method) -> None:
         """Puts a method frame behind what is to be written."""
-        self.out.append(frames.frame(frames.METHOD, channel, encode(method)))
+        self.out.append(frames.frame(frames.METHOD, channel, self.version.encode(method)))
 
     def ask(self, request: Request) -> None:
         """Puts a request behind those that `receive` or `pending_requests` gives next."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from services.gateway.protocols.amqp_0_9.version import Version
 
 _OPENINGS = (
@@ -16,11 +18,17 @@ _OPENINGS = (
 )
 
 
-def refusal(version: Version, opening: bytes) -> str:
-    """Why a connection that begins with `opening` cannot go on, or "" while it may still be `version`'s header."""
-    if version.header.startswith(opening[:8]):
+def chosen(versions: Sequence[Version], opening: bytes) -> Version | None:
+    """Whose header `opening` begins with; None while it is not complete."""
+    return next((version for version in versions if opening.startswith(version.header)), None)
+
+
+def refusal(versions: Sequence[Version], opening: bytes) -> str:
+    """Why a connection that begins with `opening` cannot go on, or "" while it may be the header of one of them."""
+    if any(version.header.startswith(opening[:8]) for version in versions):
         return ""
+    names = ", ".join(version.name for version in versions)
     for prefix, meaning in _OPENINGS:
         if opening.startswith(prefix):
-            return f"not {version.name}: {meaning} ({opening[:8]!r})"
-    return f"not {version.name}: the peer began with {opening[:8]!r}"
+            return f"not {names}: {meaning} ({opening[:8]!r})"
+    return f"not {names}: the peer began with {opening[:8]!r}"

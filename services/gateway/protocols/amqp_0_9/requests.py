@@ -7,7 +7,8 @@ from functools import singledispatch
 from services.common.errors import CommandInvalid, NotImplementedHere
 from services.gateway import vocabulary as to_broker
 from services.gateway.protocols.amqp_0_9.method import Method
-from services.gateway.protocols.amqp_0_9.methods import basic, channel, confirm, exchange, queue, tx
+from services.gateway.protocols.amqp_0_9.methods import access, basic, channel, confirm, exchange, queue, tx
+from services.gateway.protocols.amqp_0_9.methods_0_9 import channel as channel_0_9
 
 
 @singledispatch
@@ -19,6 +20,17 @@ def request_of(method: Method, session: int) -> to_broker.Request:
 @request_of.register
 def _(method: channel.Flow, session: int) -> to_broker.Request:
     return to_broker.Flow(session, method.active)
+
+
+@request_of.register(access.Request)
+@request_of.register(channel_0_9.Ping)
+def _(_method: access.Request | channel_0_9.Ping, session: int) -> to_broker.Request:
+    return to_broker.Echo(session)
+
+
+@request_of.register
+def _(method: channel_0_9.Resume, session: int) -> to_broker.Request:
+    raise NotImplementedHere(f"{method.name}: a channel ends with its connection (channel {session})")
 
 
 @request_of.register

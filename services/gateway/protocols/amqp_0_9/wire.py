@@ -20,6 +20,7 @@ class Wire(Enum):
     SHORT_STRING = "shortstr"
     LONG_STRING = "longstr"
     TABLE = "table"
+    TABLE_IF_THERE = "table, or nothing"
 
 
 Bit = Annotated[bool, Wire.BIT]
@@ -30,6 +31,7 @@ LongLong = Annotated[int, Wire.LONG_LONG]
 ShortString = Annotated[str, Wire.SHORT_STRING]
 LongString = Annotated[bytes, Wire.LONG_STRING]
 Table = Annotated[Mapping[str, Any], Wire.TABLE]
+TableIfThere = Annotated[Mapping[str, Any], Wire.TABLE_IF_THERE]  # the last argument only
 
 _INTEGERS = {
     Wire.OCTET: struct.Struct(">B"),
@@ -109,6 +111,10 @@ def _read_long_string(data: bytes, position: int) -> tuple[bytes, int]:
     return data[start:end], end
 
 
+def _read_table_if_there(data: bytes, position: int) -> tuple[Mapping[str, Any], int]:
+    return ({}, position) if position == len(data) else field_table.decode_at(data, position)
+
+
 def _write_short_string(value: str) -> bytes:
     raw = value.encode()
     if len(raw) > 255:
@@ -121,10 +127,12 @@ _READERS: dict[Wire, _Reader] = {
     Wire.SHORT_STRING: _read_short_string,
     Wire.LONG_STRING: _read_long_string,
     Wire.TABLE: field_table.decode_at,
+    Wire.TABLE_IF_THERE: _read_table_if_there,
 }
 _WRITERS: dict[Wire, _Writer] = {
     **{wire: layout.pack for wire, layout in _INTEGERS.items()},
     Wire.SHORT_STRING: _write_short_string,
     Wire.LONG_STRING: lambda value: struct.pack(">I", len(value)) + value,
     Wire.TABLE: field_table.encode,
+    Wire.TABLE_IF_THERE: field_table.encode,
 }

@@ -109,6 +109,9 @@ def test_encodes_as_rabbitmq_does(value: object, wire: bytes) -> None:
         (b"S\0\0\0\x01\xff", b"\xff"),
         (b"T" + b"\xff" * 8, (1 << 64) - 1),
         (b"t\x07", True),
+        (b"c\0\0\0\x02hi", "hi"),
+        (b"C\0\0\0\x02hi", "hi"),
+        (b"k!", b"!"),
     ],
 )
 def test_decodes_liberally(wire: bytes, value: object) -> None:

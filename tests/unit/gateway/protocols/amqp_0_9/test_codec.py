@@ -14,7 +14,7 @@ from services.common.errors import SyntaxFault
 from services.gateway.protocols.amqp_0_9 import frames, wire
 from services.gateway.protocols.amqp_0_9.method import Method, decode, encode
 from services.gateway.protocols.amqp_0_9.methods import basic, queue
-from services.gateway.protocols.amqp_0_9.version import AMQP_0_9_1
+from services.gateway.protocols.amqp_0_9.versions import AMQP_0_9_1
 
 _SAMPLES: dict[wire.Wire, Any] = {
     wire.Wire.BIT: True,
