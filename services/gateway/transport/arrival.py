@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 import structlog
 
+from services.common.containment import contained
 from services.common.errors import SyntaxFault
 from services.gateway.transport import proxy_header
 from services.gateway.transport.balancers import Balancers, address_of
@@ -107,14 +108,19 @@ class Arrival(asyncio.Protocol):
                 self._transport, context, lambda: self._data, settings.handshake_timeout
             )
             connection.certified = name_of_client(transport, settings.tls_user)
-        except (OSError, TimeoutError, ValueError) as failure:  # the last of a certificate that nobody can read
-            self._refuse(log.info, "TLS handshake failed", reason=str(failure) or type(failure).__name__)
-            connection.connection_lost(failure)
+        except Exception as failure:  # noqa: BLE001 - whatever it is: who is told of no end keeps its place for good
+            self._not_secured(failure)
             return
         self._transport, self._secured, self._data, self._next = transport, True, b"", self._look
         connection.speak_over(transport)
         transport.set_protocol(self)
         early.give_way(self)
+
+    def _not_secured(self, failure: Exception) -> None:
+        if not isinstance(failure, OSError | ValueError):  # the latter of a certificate that nobody can read
+            contained("shaking hands with a client", failure, peer=self._connection.peer)
+        self._refuse(log.info, "TLS handshake failed", reason=str(failure) or type(failure).__name__)
+        self._connection.connection_lost(failure)
 
     def _open_websocket(self) -> None:
         # Imported where somebody wants it: few do.

@@ -26,7 +26,9 @@ async def shake_hands(
     # before anything that the socket reads next.
     loop.call_soon(loop.call_soon, _feed, socket, read)
     transport = await shaking  # ssl.SSLError is an OSError
-    if transport is None:  # uvloop's, when the client has ended the stream in between
+    # When the client ends the stream in between, no loop calls that a failure. asyncio's gives no transport then,
+    # uvloop's gives one that never had its hands shaken, and tells its protocol of no end.
+    if transport is None or transport.get_extra_info("ssl_object") is None:
         raise ConnectionResetError("the client went away")
     return transport, early
 

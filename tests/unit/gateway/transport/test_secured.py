@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import socket
+import struct
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -11,6 +13,7 @@ from typing import Any
 
 import pytest
 import uvloop
+from structlog.testing import capture_logs
 
 from services.common.few_lines import FewLines
 from services.common.runtime import Tasks
@@ -33,7 +36,7 @@ class Echo(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.speak_over(transport)
-        self.peer_host, _ = transport.get_extra_info("peername")
+        self.peer_host, _ = transport.get_extra_info("peername") or ("", 0)
 
     def speak_over(self, transport: Any) -> None:
         self.transport = transport
@@ -80,9 +83,11 @@ async def served(folder: Path) -> AsyncIterator[Served]:
         return Arrival(connections[-1], Offer(nobody, certificates, ()))  # type: ignore[arg-type]
 
     server = await asyncio.get_running_loop().create_server(accept, "127.0.0.1", 0)
-    yield Served(port=server.sockets[0].getsockname()[1], connections=connections, authority=authority)
-    server.close()
-    await listener.tasks.stop()
+    try:
+        yield Served(port=server.sockets[0].getsockname()[1], connections=connections, authority=authority)
+    finally:
+        server.close()
+        await listener.tasks.stop()
 
 
 @pytest.fixture(params=[asyncio.new_event_loop, uvloop.new_event_loop])
@@ -160,3 +165,24 @@ def test_plain(play: Callable[[Play], None]) -> None:
         await server.lost()
 
     play(act)
+
+
+@pytest.mark.parametrize("reset", [False, True])
+def test_who_is_gone_when_its_first_bytes_are_read(play: Callable[[Play], None], reset: bool) -> None:
+    """Is told to have gone, once: nobody takes what is left of it for a client whose hands are shaken."""
+
+    async def act(server: Served) -> None:
+        for _ in range(20):
+            client = socket.create_connection(("127.0.0.1", server.port))
+            client.sendall(ByHand(server.authority.client()).hello())
+            if reset:
+                client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            client.close()
+            await asyncio.sleep(0.01)
+        async with asyncio.timeout(5):
+            while not all(connection.lost for connection in server.connections):
+                await asyncio.sleep(0.01)
+
+    with capture_logs() as logged:
+        play(act)
+    assert {line["event"] for line in logged} <= {"TLS handshake failed"}
