@@ -7,9 +7,16 @@ from cryptography.x509.oid import NameOID
 
 
 def name_in(certificate: bytes, kind: str) -> str:
-    """Of a certificate in DER: its `common-name` ("" when it has none), or its `distinguished-name` (RFC 4514)."""
-    subject = x509.load_der_x509_certificate(certificate).subject
+    """Of a certificate in DER: its `common-name`, or its `distinguished-name` (RFC 4514).
+
+    "" where it has no common name, or several: who signed it may have looked at another one of them than we would.
+    Raises ValueError where its subject cannot be read.
+    """
+    try:
+        subject = x509.load_der_x509_certificate(certificate).subject
+    except (KeyError, TypeError) as fault:  # of the library, for types of text that it does not know
+        raise ValueError("the subject of its certificate cannot be read") from fault
     if kind == "distinguished-name":
         return subject.rfc4514_string()
-    found = subject.get_attributes_for_oid(NameOID.COMMON_NAME)
-    return str(found[0].value) if found else ""
+    names = subject.get_attributes_for_oid(NameOID.COMMON_NAME)
+    return str(names[0].value) if len(names) == 1 else ""
