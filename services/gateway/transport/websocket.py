@@ -24,6 +24,7 @@ _NORMAL, _NO_TEXT = 1000, 1003  # section 7.4.1
 _BAD, _FORBIDDEN = 400, 403
 _UNWRITTEN = 64 << 10  # bytes above which pings are not answered: who sends them reads nothing
 _ANYBODY = "*"
+_LONGEST = 200  # characters of an origin that the log repeats: a request may have thousands
 
 Refused = Callable[[str], None]
 
@@ -58,6 +59,9 @@ class WebSocket(asyncio.Transport):
         except RemoteProtocolError as fault:
             self._reject(str(fault), getattr(fault.event_hint, "status_code", _BAD))
             return
+        except ValueError:  # of the library, which decodes headers as it comes by them
+            self._reject("a header is not in ASCII", _BAD)
+            return
         if heard:
             self._protocol.data_received(heard)
 
@@ -72,7 +76,7 @@ class WebSocket(asyncio.Transport):
     def _asked(self, request: Request) -> None:
         origin = next((value.decode("latin-1") for name, value in request.extra_headers if name == b"origin"), "")
         if origin and not {origin, _ANYBODY} & set(self._origins):
-            self._reject(f"pages of {origin} may not connect (HOPLINE_WEBSOCKET_ORIGINS)", _FORBIDDEN)
+            self._reject(f"pages of {origin[:_LONGEST]} may not connect (HOPLINE_WEBSOCKET_ORIGINS)", _FORBIDDEN)
         elif SUBPROTOCOL not in request.subprotocols:
             self._reject(f"it asked for no subprotocol {SUBPROTOCOL}", _BAD)
         else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from wsproto import ConnectionType, WSConnection
@@ -14,6 +15,13 @@ from services.gateway.transport.opening import Opening, opening_of
 from services.gateway.transport.websocket import WebSocket
 
 OPENINGS = {b"AMQP\0\0\x09\x01": Opening.PLAIN, b"GET / HTTP/1.1": Opening.WEBSOCKET, b"\x16\x03\x01\0": Opening.TLS}
+
+REQUEST = (
+    b"GET / HTTP/1.1\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
+    b"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Protocol: amqp\r\n"
+)
+HEADERS = (b"Connection", b"Sec-WebSocket-Protocol", b"Sec-WebSocket-Extensions")
+SPOILT = b"Host: x\r\n%s: \xff".__mod__
 
 
 class Carrier:
@@ -80,6 +88,27 @@ def test_anything_as_a_request(pieces: list[bytes]) -> None:
     for piece in pieces:
         websocket.data_received(piece)
     assert carrier.closed == carrier.written.startswith(b"HTTP/1.1 4")
+
+
+@pytest.mark.parametrize("spoilt", [b"Host: \xff", b"Host: xn--\x80", b"Host: xn--a", *map(SPOILT, HEADERS)])
+def test_headers_that_are_no_text(spoilt: bytes) -> None:
+    """Are refused as a request that is none: nothing is raised into the loop, which would write pages about it."""
+    carrier: Any = Carrier()
+    said: list[str] = []
+    WebSocket(carrier, Heard(), ["*"], said.append).data_received(REQUEST + spoilt + b"\r\n\r\n")
+    assert carrier.closed
+    assert carrier.written.startswith(b"HTTP/1.1 400 ")
+    assert said == ["a header is not in ASCII"]
+
+
+def test_a_long_origin() -> None:
+    """Is not repeated at any length, neither in the log nor in the answer."""
+    carrier: Any = Carrier()
+    said: list[str] = []
+    websocket = WebSocket(carrier, Heard(), ["https://shop.example"], said.append)
+    websocket.data_received(REQUEST + b"Host: x\r\nOrigin: https://" + b"x" * 12_000 + b"\r\n\r\n")
+    assert carrier.written.startswith(b"HTTP/1.1 403 ")
+    assert max(len(said[0]), len(carrier.written)) < 500
 
 
 @given(st.lists(st.binary(min_size=1, max_size=300), max_size=8))
