@@ -23,6 +23,7 @@ SUBPROTOCOL = "amqp"
 _NORMAL, _NO_TEXT = 1000, 1003  # section 7.4.1
 _BAD, _FORBIDDEN = 400, 403
 _UNWRITTEN = 64 << 10  # bytes above which pings are not answered: who sends them reads nothing
+_FRAMES = 500  # in a turn, which are 5 ms
 _ANYBODY = "*"
 _LONGEST = 200  # characters of an origin that the log repeats: a request may have thousands
 
@@ -45,33 +46,56 @@ class WebSocket(asyncio.Transport):
         self._origins = origins
         self._refused = refused
         self._open = False
+        self._held = False  # the protocol wants no more for now
+        self._has_more = False  # frames that were read, and wait for the next turn …
+        self._soon: asyncio.Handle | None = None  # … which is this one
         self._frames = WSConnection(ConnectionType.SERVER)
 
     # -------------------------------------------------------------- what comes
 
     def data_received(self, data: bytes) -> None:
-        """All that one read held is given to the protocol at once."""
+        """What one read held is given to the protocol at once, unless it is of very many frames."""
         if self._carrier.is_closing():
             return
         try:
             self._frames.receive_data(data)
-            heard = b"".join(self._heard())
         except RemoteProtocolError as fault:
             self._reject(str(fault), getattr(fault.event_hint, "status_code", _BAD))
-            return
         except ValueError:  # of the library, which decodes headers as it comes by them
             self._reject("a header is not in ASCII", _BAD)
+        else:
+            if not self._has_more:
+                self._hear()
+
+    def _hear(self) -> None:
+        """So many frames in a turn of the loop: each takes as long as kilobytes, and the smallest has six bytes."""
+        self._soon = None
+        if self._carrier.is_closing():
             return
+        had_more, self._has_more = self._has_more, self._held
+        heard = b"" if self._held else b"".join(self._heard())
+        if self._has_more:
+            self._carrier.pause_reading()
+            self._hear_soon()
         if heard:
             self._protocol.data_received(heard)
+        if had_more and not self._has_more and not self._held:
+            self._carrier.resume_reading()
+
+    def _hear_soon(self) -> None:
+        if not self._soon and not self._held:
+            self._soon = asyncio.get_running_loop().call_soon(self._hear)
 
     def _heard(self) -> Iterator[bytes]:
-        for event in self._frames.events():
+        for number, event in enumerate(self._frames.events(), 1):
             handle = self._EVENTS.get(type(event))
             if isinstance(event, BytesMessage):
                 yield bytes(event.data)
             elif handle and not self._carrier.is_closing():
                 handle(self, event)
+            if number == _FRAMES:
+                self._has_more = True
+                return
 
     def _asked(self, request: Request) -> None:
         origin = next((value.decode("latin-1") for name, value in request.extra_headers if name == b"origin"), "")
@@ -167,10 +191,15 @@ class WebSocket(asyncio.Transport):
         return self._carrier.is_reading()
 
     def pause_reading(self) -> None:
+        self._held = True
         self._carrier.pause_reading()
 
     def resume_reading(self) -> None:
-        self._carrier.resume_reading()
+        self._held = False
+        if self._has_more:
+            self._hear_soon()
+        else:
+            self._carrier.resume_reading()
 
     def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
         self._carrier.set_write_buffer_limits(high, low)

@@ -30,6 +30,13 @@ class Carrier:
     def __init__(self) -> None:
         self.written = b""
         self.closed = False
+        self.reading = True
+
+    def pause_reading(self) -> None:
+        self.reading = False
+
+    def resume_reading(self) -> None:
+        self.reading = True
 
     def write(self, data: bytes) -> None:
         self.written += data
@@ -128,3 +135,26 @@ def test_what_is_sent_is_heard(bodies: list[bytes], size: int) -> None:
         websocket.data_received(sent[first : first + size])
     assert heard.data == b"".join(body * 2 for body in bodies)
     assert not carrier.closed
+
+
+async def test_very_many_frames() -> None:
+    """Are heard in many turns of the loop, in which others are served: one read of them would take half a second."""
+    websocket, carrier, heard, client = opened()
+    bodies = [bytes([number % 251]) for number in range(20_000)]
+    websocket.data_received(b"".join(client.send(BytesMessage(body)) for body in bodies))
+    assert 0 < len(heard.data) < 1000
+    assert not carrier.reading
+    websocket.pause_reading()
+    held = len(heard.data)
+    for _ in range(3):
+        await asyncio.sleep(0)
+    assert len(heard.data) == held
+    websocket.resume_reading()
+    async with asyncio.timeout(10):
+        while not carrier.reading:
+            before = len(heard.data)
+            await asyncio.sleep(0)
+            assert len(heard.data) - before < 1000
+    assert heard.data == b"".join(bodies)
+    websocket.data_received(client.send(BytesMessage(b"more")))
+    assert heard.data.endswith(b"more")
