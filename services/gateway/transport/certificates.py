@@ -14,6 +14,7 @@ import structlog
 
 from services.common.clock import Clock, monotonic
 from services.common.runtime import CannotStart
+from services.gateway.transport.odd_names import be_quiet
 from services.gateway.transport.self_signed import self_signed
 from services.gateway.transport.server_names import fits, names_in
 
@@ -93,6 +94,7 @@ def _context_of(files: Files) -> ssl.SSLContext:
     contexts = [_context(path, key, files) for path, key in zip(files.certificates, keys, strict=True)]
     names = [names_in(path) for path in files.certificates]
     if len(contexts) > 1:
+        be_quiet()
         contexts[0].sni_callback = _chooser(list(zip(names, contexts, strict=True)))
     return contexts[0]
 

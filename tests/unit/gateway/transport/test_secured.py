@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import ssl
 import struct
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -150,6 +152,28 @@ def test_hands_that_are_not_shaken(play: Callable[[Play], None], how: str) -> No
         writer.close()
 
     play(act)
+
+
+def test_a_name_that_is_no_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ends the handshake, and nobody is shown a traceback for it; what else is raised where nobody hears is told."""
+    told: list[Any] = []
+    monkeypatch.setattr(sys, "unraisablehook", told.append)
+    authority = Authority(tmp_path)
+    files = Files((authority.sign("first", ["first.test"]), authority.sign("second", ["second.test"])))
+    for _ in range(2):  # as when files have changed
+        context = Certificates(files).context()
+    incoming = ssl.MemoryBIO()
+    incoming.write(ByHand(authority.client(), "first.test").hello().replace(b"first.test", b"f\xff\xfest.test"))
+    with pytest.raises(ssl.SSLError):
+        context.wrap_bio(incoming, ssl.MemoryBIO(), server_side=True).do_handshake()
+    assert not told
+    other = SimpleNamespace(exc_type=UnicodeDecodeError, exc_value=None, object=self_made)
+    sys.unraisablehook(other)  # type: ignore[arg-type]
+    assert told == [other]
+
+
+def self_made() -> None:
+    """Something that failed."""
 
 
 def test_plain(play: Callable[[Play], None]) -> None:
