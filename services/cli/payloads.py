@@ -22,11 +22,16 @@ def payload_lines(payloads: Sequence[Payload]) -> Iterator[Text]:
     for payload in payloads:
         yield Text(f"{_INDENT}{_head(payload)}", "bold")
         for name, value in payload.properties.items():
-            shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-            yield Text(f"{_INDENT}{printable(name)}: {printable_json(shown)}", "dim")
+            # A text with line ends would be lines of its own, which look like ours.
+            shown = printable(value) if isinstance(value, str) else _as_json(value)
+            yield Text(f"{_INDENT}{printable(name)}: {shown}", "dim")
         # Of the bytes: that a terminal may have them was seen to line by line.
         lines = _body(base64.b64decode(payload.body), whole=payload.kept == payload.size)
         yield from (Text(f"{_INDENT}{line}") for line in lines)
+
+
+def _as_json(value: object) -> str:
+    return printable_json(json.dumps(value, ensure_ascii=False))
 
 
 def _head(payload: Payload) -> str:

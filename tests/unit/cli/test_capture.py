@@ -32,11 +32,11 @@ def _shown(payload: Payload) -> list[str]:
 
 
 def test_text() -> None:
-    """Lines of text stay lines; what a terminal would obey is shown, in names, headers and bodies."""
-    payload = _payload(b"one\x1b[31m\ntwo\n", properties={"type": "a\x1b", "headers": {"h": "\u202e"}}, size=99)
+    """Lines of a body stay lines, those of a property are one; what a terminal would obey is shown, wherever it is."""
+    payload = _payload(b"one\x1b[31m\ntwo\n", properties={"type": "a\x1b\nended", "headers": {"h": "\u202e"}}, size=99)
     assert _shown(payload) == [
         "sent from queue 'q', 13 of 99 bytes, captured by rule 'r'",
-        "type: a\\u001b",
+        "type: a\\x1b\\nended",
         'headers: {"h": "\\u202e"}',
         "one\\x1b[31m",
         "two",
