@@ -15,6 +15,7 @@ import structlog
 from services.common.containment import contained
 from services.common.errors import SyntaxFault
 from services.gateway.transport import proxy_header
+from services.gateway.transport.address import written
 from services.gateway.transport.balancers import Balancers, address_of
 from services.gateway.transport.opening import Opening, opening_of
 from services.gateway.transport.secured import name_of_client, shake_hands
@@ -83,7 +84,7 @@ class Arrival(asyncio.Protocol):
         # Another machine's loopback is none of ours: users who may come from here only do not come from there.
         if client and balancer and (balancer.is_loopback or not client.is_loopback):
             self._connection.peer_host = str(client)
-            self._connection.peer = f"{client}:{origin.port}"
+            self._connection.peer = written((str(client), origin.port))
 
     def _look(self) -> None:
         """At the first bytes of the client's own, and again at those that come over TLS."""

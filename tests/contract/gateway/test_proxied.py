@@ -13,7 +13,7 @@ from structlog.testing import capture_logs
 from services.gateway.transport.balancers import Balancers
 from tests.support.amqp_playbook import HEADER
 from tests.support.broker_house import BrokerHouse
-from tests.unit.gateway.transport.test_proxy_header import IPV4, addresses, header
+from tests.unit.gateway.transport.test_proxy_header import IPV4, IPV6, addresses, header
 
 _BALANCER = "127.0.0.77"
 _HERE = header(0x21, 0x11, addresses("127.0.0.5", 50_000))
@@ -50,6 +50,22 @@ async def test_the_client_s_address_counts(broker: BrokerHouse, listener: Any) -
     client = await broker.connect(source=_BALANCER, before=IPV4)
     [close] = client.of(commands.Connection.Close)
     assert (close.reply_code, "only connect from this machine" in close.reply_text) == (403, True)
+
+
+async def test_an_address_of_ipv6(broker: BrokerHouse, listener: Any) -> None:
+    """Is written in brackets, as that of a client without a balancer is: else its port is taken for a part of it."""
+    assert await _peers(broker, listener, IPV6 + HEADER) == ["[2001:db8::7]:50001"]
+
+
+async def _peers(broker: BrokerHouse, listener: Any, first: bytes) -> list[str]:
+    """Of the connection that begins so."""
+    before = set(listener._connections)
+    reader, writer = await asyncio.open_connection("127.0.0.1", broker.ports[0], local_addr=(_BALANCER, 0))
+    writer.write(first)
+    await reader.read(1)
+    found = [each.peer for each in listener._connections if each not in before]
+    writer.close()
+    return found
 
 
 async def test_a_balancer_speaks_for_itself(broker: BrokerHouse, listener: Any) -> None:
