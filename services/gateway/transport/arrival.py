@@ -17,7 +17,7 @@ from services.common.errors import SyntaxFault
 from services.gateway.transport import proxy_header
 from services.gateway.transport.address import written
 from services.gateway.transport.balancers import Balancers, address_of
-from services.gateway.transport.opening import Opening, opening_of
+from services.gateway.transport.opening import Opening, is_too_long, opening_of
 from services.gateway.transport.secured import name_of_client, shake_hands
 
 if TYPE_CHECKING:
@@ -90,14 +90,21 @@ class Arrival(asyncio.Protocol):
         """At the first bytes of the client's own, and again at those that come over TLS."""
         opening, offer = opening_of(self._data), self._offer
         if opening is Opening.TLS and offer.certificates and not self._secured:
-            self._next = self._wait
-            self._connection.listener.tasks.start(self._secure(offer.certificates.context()), "TLS handshake")
+            self._shake_hands(offer.certificates)
         elif opening and offer.tls_only and not self._secured:
             self._refuse(log.info, "a client that does not speak TLS is closed", do="this port is for TLS alone")
         elif opening is Opening.WEBSOCKET and offer.origins:
             self._open_websocket()
         elif opening:
             self._go_on()
+
+    def _shake_hands(self, certificates: Certificates) -> None:
+        too_long = is_too_long(self._data)
+        if too_long:
+            self._refuse(log.info, "TLS handshake failed", reason="the client's hello is too long")
+        elif too_long is False:
+            self._next = self._wait
+            self._connection.listener.tasks.start(self._secure(certificates.context()), "TLS handshake")
 
     def _wait(self) -> None:
         """TLS takes what has come when it takes this one's place."""

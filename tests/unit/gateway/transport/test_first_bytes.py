@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from wsproto import ConnectionType, WSConnection
 from wsproto.events import BytesMessage, Request
 
-from services.gateway.transport.opening import Opening, opening_of
+from services.gateway.transport.opening import Opening, is_too_long, opening_of
 from services.gateway.transport.websocket import WebSocket
 
 OPENINGS = {b"AMQP\0\0\x09\x01": Opening.PLAIN, b"GET / HTTP/1.1": Opening.WEBSOCKET, b"\x16\x03\x01\0": Opening.TLS}
@@ -85,6 +85,25 @@ def test_what_peers_begin_with() -> None:
 def test_anything_is_told(data: bytes) -> None:
     """Four bytes are enough, whatever they are."""
     assert opening_of(data) is not None
+
+
+@pytest.mark.parametrize(
+    ("hello", "told"),
+    [
+        (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc", False),
+        (b"\x16\x03\x01\x40\x00\x01\x00\x40\x00", False),
+        (b"\x16\x03\x01\x40\x00\x01\x00\x40\x01", True),
+        (b"\x16\x03\x01\x40\x00\x01\x02\x00\x00", True),
+        (b"\x16\x03\x01\x00\x03\x01\x02\x00", True),  # the rest of its size in another record
+        (b"\x16\x03\xff\xff\xff", False),  # which OpenSSL refuses
+        (b"\x16\x03\x01\x00\x10garbage", False),  # as this one
+    ],
+)
+def test_how_long_a_hello_is(hello: bytes, told: bool) -> None:
+    """It is told by its first bytes, however they come, before anything is kept of it."""
+    told_by = [is_too_long(hello[:size]) for size in range(len(hello) + 1)]
+    assert told_by[-1] == told
+    assert {each for each in told_by if each is not None} == {told}
 
 
 @given(st.lists(st.binary(min_size=1, max_size=300), max_size=8))

@@ -154,6 +154,28 @@ def test_hands_that_are_not_shaken(play: Callable[[Play], None], how: str) -> No
     play(act)
 
 
+def test_long_hellos(play: Callable[[Play], None]) -> None:
+    """One that no client needs is refused at once: its peer could leave out the end, and have the rest kept."""
+
+    async def act(server: Served) -> None:
+        context = server.authority.client()
+        context.set_alpn_protocols([f"{number:0200}" for number in range(60)])
+        client = ByHand(context)
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        writer.write(client.hello())
+        await client.finish(reader, writer, b"welcome")
+        assert await client.read(reader, 7) == b"welcome"
+        writer.close()
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        writer.write(b"\x16\x03\x01\x40\x00\x01\x02\x00\x00\x03\x03" + bytes(10_000))
+        await server.lost()
+        writer.close()
+
+    with capture_logs() as logged:
+        play(act)
+    assert [line["reason"] for line in logged] == ["the client's hello is too long"]
+
+
 def test_a_name_that_is_no_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ends the handshake, and nobody is shown a traceback for it; what else is raised where nobody hears is told."""
     told: list[Any] = []
