@@ -52,6 +52,7 @@ class Certificates:
         """Raises CannotStart when a file cannot be read, or a key is another certificate's."""
         self._files = files
         self._clock = clock
+        self._said = ""  # why they cannot be read: in the log once, not whenever it is tried
         try:
             self._state = files.state()
             self._context = _context_of(files)
@@ -67,15 +68,21 @@ class Certificates:
         return self._context
 
     def _look(self) -> None:
+        """What cannot be read is tried again, also when it stays as it is: perhaps too many files were open."""
+        reason = ""
         try:
-            state = self._files.state()
-            if state == self._state:
-                return
-            self._state = state
-            self._context = _context_of(self._files)
+            self._read_again()
         except (OSError, ValueError) as failure:
-            log.error("a certificate cannot be read", reason=_told(failure), do=_DO)  # noqa: TRY400 - it says all
-        else:
+            reason = _told(failure)
+        if reason and reason != self._said:
+            log.error("a certificate cannot be read", reason=reason, do=_DO)
+        self._said = reason
+
+    def _read_again(self) -> None:
+        state = self._files.state()
+        if state != self._state:
+            self._context = _context_of(self._files)
+            self._state = state
             log.info("certificates were read again", files=[str(path) for path in self._files.certificates])
 
 
