@@ -29,7 +29,7 @@ from services.gateway.record import NO_RECORD
 from services.gateway.requests import HANDLERS
 from services.gateway.rest import Rest
 from services.gateway.session import Session, open_session
-from services.gateway.transport.address import written
+from services.gateway.transport.address import GONE, peer_of
 from services.gateway.unread import Unread
 
 if TYPE_CHECKING:
@@ -91,12 +91,13 @@ class Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.speak_over(transport)
-        peer = transport.get_extra_info("peername")
-        self.peer, self.peer_host = (written(peer), peer[0]) if peer else ("local", "")
+        self.peer, self.peer_host = peer_of(transport)
         self.listener.doors.come(self)
         self.loop = asyncio.get_running_loop()
         self.last_read = self.last_write = self.loop.time()
         self.timers.append(self.loop.call_later(self.listener.settings.handshake_timeout, self._too_slow))
+        if self.peer_host == GONE:  # what it has sent before could be read, and must not be
+            self.cut_off()
 
     def data_received(self, data: bytes) -> None:
         self.last_read = self.loop.time()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 import pytest
@@ -12,7 +13,9 @@ import pytest_asyncio
 from structlog.testing import capture_logs
 
 from services.common.clients.store import StoreClient
+from services.common.errors import AccessRefused
 from services.gateway import authentication
+from services.gateway.sasl import Credentials
 from services.mgmt.users import Users
 from tests.support.broker_house import BrokerHouse, free_port
 from tests.support.programs import until
@@ -66,3 +69,31 @@ async def test_a_client_that_goes_without_a_word_is_news(house: BrokerHouse) -> 
         client.abort()
         await until(lambda: any(each["event"] == "client went away" for each in told))
     assert [each["log_level"] for each in told if each["event"] == "client went away"] == ["info"]
+
+
+class Reset(asyncio.Transport):
+    """Of a socket that its peer has reset before it was accepted: uvloop does not know whose it was."""
+
+    aborted = False
+
+    def get_extra_info(self, _name: str, default: Any = None) -> Any:
+        return default
+
+    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
+        """Nothing is written to it."""
+
+    def abort(self) -> None:
+        self.aborted = True
+
+
+async def test_who_is_gone_before_it_was_accepted(house: BrokerHouse) -> None:
+    """Is not served, though what it has sent could be read; nor is it taken for somebody on this machine."""
+    listener, transport = house.gateways[0]._listener, Reset()
+    protocol = listener._accept(tls_only=False)
+    protocol.connection_made(transport)
+    [connection] = listener._connections
+    with pytest.raises(AccessRefused):
+        await listener.authenticator.check(Credentials("guest", "guest"), connection.peer_host)
+    assert transport.aborted
+    protocol.connection_lost(None)
+    assert not listener._connections
