@@ -15,6 +15,8 @@ from services.common.login import Login
 from services.common.users import User
 from services.mgmt.users import Users
 
+_GONE = "gone"  # the address of a peer that reset its socket before it was accepted: none, least of all this machine's
+
 
 class Basic(HTTPBasic):
     """A dependency of routes: the user who asks, who must have one of `tags`.
@@ -30,7 +32,7 @@ class Basic(HTTPBasic):
 
     async def __call__(self, request: Request) -> User:  # type: ignore[override]  # the user, not what was typed
         given = self._read(request)
-        peer = request.client.host if request.client else ""
+        peer = request.client.host if request.client else _GONE
         try:
             self._login.expect(given.username, peer)
             known = {user.name: user for user in await self._users.all()}

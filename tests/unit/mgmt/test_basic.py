@@ -1,0 +1,37 @@
+"""Who asks over HTTP."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+import pytest
+from fastapi import HTTPException, Request
+
+from services.common.users import User, hash_password
+from services.mgmt.rest.basic import Basic
+
+GUEST = User(name="guest", password_hash=hash_password("guest"), tags=("administrator",), loopback_only=True)
+
+
+class OnlyGuest:
+    """In place of the users on record."""
+
+    async def all(self) -> list[User]:
+        return [GUEST]
+
+
+def asked_by(client: tuple[str, int] | None) -> Request:
+    """By guest, with the right password; uvicorn gives no `client` where the socket was reset meanwhile."""
+    authorization = b"Basic " + base64.b64encode(b"guest:guest")
+    return Request({"type": "http", "client": client, "headers": [(b"authorization", authorization)]})
+
+
+async def test_a_user_of_this_machine() -> None:
+    """Comes in from there, and from nowhere else: not from where nobody can tell any more."""
+    users: Any = OnlyGuest()
+    basic = Basic(users, ["administrator"])
+    assert await basic(asked_by(("127.0.0.1", 1))) == GUEST
+    for elsewhere in (("192.0.2.7", 1), None):
+        with pytest.raises(HTTPException, match="can only connect from this machine"):
+            await basic(asked_by(elsewhere))
