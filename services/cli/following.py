@@ -12,7 +12,8 @@ from services.common.errors import BrokerError
 from services.common.ledger.reading import Told, rows_of
 from services.common.ledger.stages import NAMES
 from services.common.message import format_named
-from services.common.question import FATES, Sought, fits
+from services.common.patterns import fits
+from services.common.question import FATES, Sought
 from services.rpc.ledger_pb2 import Identified, LedgerBatch
 
 _REMEMBERED = 10_000  # ids of messages, some of which are told of later
@@ -63,7 +64,7 @@ class Following:
             if told.place.virtual_host != self._sought.virtual_host:
                 continue
             self._note(batch, told)
-            if fits(told.place.queue, self._sought.queue):
+            if _fits(told.place.queue, self._sought.queue):
                 yield self._line(batch, told)
 
     def fitting(self, line: Line) -> Line | None:
@@ -87,11 +88,11 @@ class Following:
         stage = NAMES[batch.stages[row]] if batch.stages[row] < len(NAMES) else ""
         sought = self._sought
         if self._published is not None and stage in {"received", "routed"}:
-            by = not sought.client or any(fits(name, sought.client) for name in (place.client, place.connection))
-            if by and fits(place.routing_key, sought.key):
+            by = not sought.client or any(_fits(name, sought.client) for name in (place.client, place.connection))
+            if by and _fits(place.routing_key, sought.key):
                 _keep(self._published, uids)
         to = (place.consumer, place.client, place.connection)
-        if self._sent is not None and stage == "sent" and any(fits(name, sought.consumer) for name in to):
+        if self._sent is not None and stage == "sent" and any(_fits(name, sought.consumer) for name in to):
             _keep(self._sent, uids)
 
     def _line(self, batch: LedgerBatch, told: Told) -> Line:
@@ -134,3 +135,7 @@ def _keep(kept: OrderedDict[int, None], uids: Iterable[tuple[int, int]]) -> None
         kept.update(dict.fromkeys(range(first, last + 1)))
     while len(kept) > _FITTING:
         kept.popitem(last=False)
+
+
+def _fits(value: str, pattern: str) -> bool:
+    return not pattern or fits(value, pattern)

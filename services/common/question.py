@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, fields
 from datetime import datetime, tzinfo
-from fnmatch import fnmatchcase
 
 LONGEST_ID = 1024  # characters
 LONGEST_PATTERN = 255  # characters: as long as what it is for may be
@@ -68,11 +67,6 @@ class Sought:
 
 def _shown(value: object) -> str:
     return str(datetime.fromtimestamp(value / 1_000_000).astimezone()) if isinstance(value, int) else str(value)
-
-
-def fits(value: str, pattern: str) -> bool:
-    """Whether it does; everything fits ""."""
-    return not pattern or fnmatchcase(value, pattern)
 
 
 def moment_us(text: str, now_us: int, zone: tzinfo | None = None) -> int:

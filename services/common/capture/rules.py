@@ -6,10 +6,11 @@ Kept in the store as configuration records of kind `capture_rule`; every gateway
 from __future__ import annotations
 
 from collections.abc import Sequence
-from fnmatch import fnmatchcase
 from typing import Annotated, Final
 
 from pydantic import BaseModel, ConfigDict, Field
+
+from services.common.patterns import fits
 
 RECORD_KIND = "capture_rule"
 
@@ -65,7 +66,7 @@ class Rule(Terms):
         return (
             _fits(self.virtual_host, virtual_host)
             and _fits(self.queue, queue)
-            and (self.client is None or any(fnmatchcase(name, self.client) for name in names))
+            and (self.client is None or any(fits(name, self.client) for name in names))
         )
 
     def matches(self, exchange: str, key: str) -> bool:
@@ -86,4 +87,4 @@ _PATTERNS = ("virtual_host", "exchange", "key", "queue", "client")
 
 
 def _fits(pattern: str | None, value: str) -> bool:
-    return pattern is None or fnmatchcase(value, pattern)
+    return pattern is None or fits(value, pattern)

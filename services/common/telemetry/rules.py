@@ -5,10 +5,11 @@ Kept in the store as configuration records of kind `tracing_rule`; every gateway
 
 from __future__ import annotations
 
-from fnmatch import fnmatchcase
 from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
+
+from services.common.patterns import fits
 
 RECORD_KIND = "tracing_rule"
 
@@ -65,8 +66,8 @@ def matches(pattern: str | None, value: object) -> bool:
     """Whether a value as it is in a message fits a pattern; what is not there fits none."""
     if pattern is None:
         return True
-    return value is not None and fnmatchcase(str(value), pattern)
+    return value is not None and fits(str(value), pattern)
 
 
 def _any_matches(pattern: str | None, values: list[str]) -> bool:
-    return pattern is None or any(fnmatchcase(value, pattern) for value in values)
+    return pattern is None or any(fits(value, pattern) for value in values)

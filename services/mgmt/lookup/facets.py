@@ -6,13 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from services.common.question import FATES, OUTSIDE_QUEUES, Sought
+from services.mgmt.lookup.patterns import fits
 
-_EACH = {name: f"({name} = $sought_{name} or {name} glob $sought_{name})" for name in ("queue", "routing_key")}
-_BY = "client = $sought_client or client glob $sought_client or connection = $sought_client"
-_TO = (
-    "consumer = $sought_consumer or consumer glob $sought_consumer or client = $sought_consumer"
-    " or client glob $sought_consumer or connection = $sought_consumer"
-)
+_EACH = {name: f"({fits(name, f'sought_{name}')})" for name in ("queue", "routing_key")}
+_BY = f"{fits('client', 'sought_client')} or connection = $sought_client"
+_TO = f"{fits('consumer', 'sought_consumer')} or {fits('client', 'sought_consumer')} or connection = $sought_consumer"
 _ONE_OF = "connection in (select unnest(${}::varchar[]))"
 
 

@@ -8,13 +8,15 @@ from services.common.question import Sought
 from services.common.trace import Journey, Message, Step
 from services.mgmt.lookup.database import Database
 from services.mgmt.lookup.hours import hour_of
+from services.mgmt.lookup.patterns import fits, glob_of
 
 _EVER = (1 << 63) - 1
 _MOST = 100_000  # connections that one pattern stands for; beyond, the newest
 _NAMED = "connection in (select unnest($connections::varchar[]))"
+_USER = '"user"'
 _FIT = (
-    'virtual_host = $virtual_host and ("user" = $who or "user" glob $who'
-    " or peer = $who or peer glob $who or peer glob $who || ':*')"
+    f"virtual_host = $virtual_host and ({fits(_USER, 'who')} or {fits('peer', 'who')}"
+    f" or peer glob {glob_of('who')} || ':*')"
 )
 
 _Key = tuple[str, str]
