@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from services.common import plugins
 from services.common.containment import for_each
 from services.common.few_lines import FewLines
 from services.common.memory import available
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from services.common.config import Settings
     from services.gateway.authentication import Authenticator
     from services.gateway.broker import Broker
-    from services.gateway.transport.certificates import Certificates
+    from services.gateway.transport.kind import Transport
     from services.gateway.vocabulary import Engine
 
 log = structlog.get_logger()
@@ -48,7 +49,7 @@ class Listener:
         create_engine: Callable[[], Engine],
         prefix: str,
     ) -> None:
-        """`prefix` begins the name of every connection of this gateway. Raises CannotStart as `certificates_of`."""
+        """`prefix` begins the name of every connection of this gateway. Raises CannotStart as transports do."""
         self.settings = settings
         self.broker = broker
         self.authenticator = authenticator
@@ -59,7 +60,9 @@ class Listener:
         self.few = FewLines()  # of those that strangers cause
         self.tasks = Tasks()
         self.balancers = Balancers(settings.proxy_sources, self.tasks)
-        self._certificates = _certificates(settings)
+        self.transports: dict[str, Transport] = {
+            name: plugins.load("transports", name)(settings) for name in plugins.names("transports")
+        }
         self._create_engine = create_engine
         self._prefix = prefix
         self._numbers = itertools.count(1)
@@ -72,7 +75,7 @@ class Listener:
     async def start(self) -> None:
         """Listens; raises OSError when a port is taken."""
         await self._open("AMQP", self.settings.amqp_port)
-        if self._certificates:
+        if self.transports["tls"].on:
             await self._open("AMQP over TLS", self.settings.amqps_port, tls_only=True)
 
     async def _open(self, what: str, port: int, *, tls_only: bool = False) -> None:
@@ -119,14 +122,6 @@ class Listener:
     def _accept(self, *, tls_only: bool) -> asyncio.Protocol:
         connection = Connection(self, self._create_engine(), f"{self._prefix}{next(self._numbers)}")
         self._connections[connection] = None
-        offer = Offer(self.balancers, self._certificates, self.settings.websocket_origins, tls_only)
+        transports = [kind for kind in self.transports.values() if kind.on]
+        offer = Offer(self.balancers, transports, unsecured=not tls_only)
         return Arrival(connection, offer) if offer else connection
-
-
-def _certificates(settings: Settings) -> Certificates | None:
-    if not settings.tls_certificate and not settings.tls_self_signed:
-        return None
-    # What reads certificates takes memory, which a gateway without any need not have.
-    from services.gateway.transport.certificates import certificates_of  # noqa: PLC0415
-
-    return certificates_of(settings)

@@ -12,6 +12,7 @@ from services.common import plugins
 from services.common.errors import InternalError
 from services.common.message import MessageFormat
 from services.gateway.sasl import Mechanism
+from services.gateway.transport.kind import Transport
 from services.gateway.vocabulary import Engine
 from services.queue.overflow import OverflowPolicy
 from services.queue.queue_type import Queue
@@ -29,6 +30,7 @@ CONTRACTS: dict[str, type] = {
     "placements": Placement,
     "store_providers": Provider,
     "sasl_mechanisms": Mechanism,
+    "transports": Transport,
 }
 INSTALLED = [point for group in CONTRACTS for point in entry_points(group=f"hopline.{group}")]
 

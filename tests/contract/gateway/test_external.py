@@ -25,7 +25,7 @@ def listener(broker: BrokerHouse, authority: Authority, monkeypatch: pytest.Monk
     listener = broker.gateways[0]._listener
     shown = authority.sign("broker", ["localhost"])
     certificates = Certificates(Files((shown,), authorities=authority.path, clients="wanted"))
-    monkeypatch.setattr(listener, "_certificates", certificates)
+    monkeypatch.setattr(listener.transports["tls"], "certificates", certificates)
     create = listener._create_engine
 
     def create_with_external() -> Any:

@@ -36,7 +36,7 @@ def listener(broker: BrokerHouse, authority: Authority, monkeypatch: pytest.Monk
 
 
 def show(listener: Any, monkeypatch: pytest.MonkeyPatch, *certificates: Path, **more: Any) -> None:
-    monkeypatch.setattr(listener, "_certificates", Certificates(Files(certificates, **more)))
+    monkeypatch.setattr(listener.transports["tls"], "certificates", Certificates(Files(certificates, **more)))
 
 
 @pytest_asyncio.fixture(loop_scope="session")
@@ -238,7 +238,7 @@ async def test_another_certificate_in_its_place(
     """Is shown to who comes next; one that cannot be read is said, and the former stays. Nobody is disconnected."""
     path = authority.sign("broker", ["localhost"], file="changes.pem")
     now = [0.0]
-    monkeypatch.setattr(listener, "_certificates", Certificates(Files((path,)), lambda: now[0]))
+    monkeypatch.setattr(listener.transports["tls"], "certificates", Certificates(Files((path,)), lambda: now[0]))
     staying = await broker.connect(tls=authority.client())
     seen = [await shown_to_a_client(broker, authority)]
     authority.sign("another", ["localhost"], file="changes.pem")

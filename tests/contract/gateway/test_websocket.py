@@ -24,8 +24,7 @@ PAGE = "https://shop.example"
 def listener(broker: BrokerHouse, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Of the first gateway, where pages of one origin may open a WebSocket for this test."""
     listener = broker.gateways[0]._listener
-    settings = listener.settings.model_copy(update={"websocket_origins": (PAGE,)})
-    monkeypatch.setattr(listener, "settings", settings)
+    monkeypatch.setattr(listener.transports["websocket"], "origins", (PAGE,))
     return listener
 
 
@@ -64,7 +63,7 @@ async def test_over_tls(
     """The same, encrypted."""
     authority = Authority(tmp_path)
     shown = Certificates(Files((authority.sign("broker", ["localhost"]),)))
-    monkeypatch.setattr(listener, "_certificates", shown)
+    monkeypatch.setattr(listener.transports["tls"], "certificates", shown)
     client = await broker.connect(streams=await opened(broker, tls=authority.client()))
     await client.declare(name)
     client.publish(b"x" * (1 << 20), name)

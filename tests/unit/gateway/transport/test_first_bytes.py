@@ -11,10 +11,14 @@ from hypothesis import strategies as st
 from wsproto import ConnectionType, WSConnection
 from wsproto.events import BytesMessage, Request
 
-from services.gateway.transport.opening import Opening, is_too_long, opening_of
+from services.common import plugins
+from services.common.config import Settings
+from services.gateway.transport.tls import is_too_long
 from services.gateway.transport.websocket import WebSocket
 
-OPENINGS = {b"AMQP\0\0\x09\x01": Opening.PLAIN, b"GET / HTTP/1.1": Opening.WEBSOCKET, b"\x16\x03\x01\0": Opening.TLS}
+HELLO = b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc"
+KINDS = {name: plugins.load("transports", name)(Settings()) for name in plugins.names("transports")}
+OPENINGS = {b"AMQP\0\0\x09\x01": "", b"GET / HTTP/1.1": "websocket", HELLO: "tls"}
 
 REQUEST = (
     b"GET / HTTP/1.1\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
@@ -74,23 +78,25 @@ def opened() -> tuple[WebSocket, Any, Heard, WSConnection]:
 def test_what_peers_begin_with() -> None:
     """One byte more or less does not matter: it is told as soon as it can be, and stays so."""
     for data, opening in OPENINGS.items():
-        told = [opening_of(data[:size]) for size in range(len(data) + 1)]
-        known = [each for each in told if each]
-        assert told[0] is None
-        assert set(known) == {opening}
-        assert told[-len(known) :] == known
+        for name, kind in KINDS.items():
+            told = [kind.begins(data[:size]) for size in range(1, len(data) + 1)]
+            known = [each for each in told if each is not None]
+            assert set(known) == {name == opening}
+            assert told[-len(known) :] == known
 
 
-@given(st.binary(min_size=4))
+@given(st.binary(min_size=len(HELLO)))
 def test_anything_is_told(data: bytes) -> None:
-    """Four bytes are enough, whatever they are."""
-    assert opening_of(data) is not None
+    """Nine bytes are enough, whatever they are."""
+    told = [kind.begins(data) for kind in KINDS.values()]
+    assert None not in told
+    assert told.count(True) <= 1
 
 
 @pytest.mark.parametrize(
     ("hello", "told"),
     [
-        (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc", False),
+        (HELLO, False),
         (b"\x16\x03\x01\x40\x00\x01\x00\x40\x00", False),
         (b"\x16\x03\x01\x40\x00\x01\x00\x40\x01", True),
         (b"\x16\x03\x01\x40\x00\x01\x02\x00\x00", True),

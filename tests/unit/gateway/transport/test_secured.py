@@ -17,10 +17,12 @@ import pytest
 import uvloop
 from structlog.testing import capture_logs
 
+from services.common.config import Settings
 from services.common.few_lines import FewLines
 from services.common.runtime import Tasks
 from services.gateway.transport.arrival import Arrival, Offer
 from services.gateway.transport.certificates import Certificates, Files
+from services.gateway.transport.tls import Tls
 from tests.support.certificates import Authority
 from tests.support.tls_by_hand import ByHand
 
@@ -74,7 +76,8 @@ class Served(SimpleNamespace):
 @asynccontextmanager
 async def served(folder: Path) -> AsyncIterator[Served]:
     authority = Authority(folder)
-    certificates = Certificates(Files((authority.sign("broker", ["localhost"]),)))
+    tls = Tls(Settings())
+    tls.certificates = Certificates(Files((authority.sign("broker", ["localhost"]),)))
     settings = SimpleNamespace(handshake_timeout=1.0, tls_user="common-name")
     listener = SimpleNamespace(tasks=Tasks(), few=FewLines(), settings=settings)
     connections: list[Echo] = []
@@ -82,7 +85,7 @@ async def served(folder: Path) -> AsyncIterator[Served]:
     def accept() -> asyncio.Protocol:
         connections.append(Echo(listener))
         nobody: Any = ()
-        return Arrival(connections[-1], Offer(nobody, certificates, ()))  # type: ignore[arg-type]
+        return Arrival(connections[-1], Offer(nobody, [tls]))  # type: ignore[arg-type]
 
     server = await asyncio.get_running_loop().create_server(accept, "127.0.0.1", 0)
     try:
