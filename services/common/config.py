@@ -208,6 +208,9 @@ class Settings(BaseSettings):
         ("PLAIN", "AMQPLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"),
         description="how clients may sign in, parted by blanks or commas, best first",
     )
+    unsecured_passwords: bool = Field(
+        True, description="whether clients of other machines may say passwords without TLS: PLAIN, AMQPLAIN"
+    )
     anonymous_user: str = Field("", description="who clients are that sign in with ANONYMOUS; empty: it is not offered")
     product: Annotated[str, Field(min_length=1, max_length=255)] = Field(
         "Hopline", description="what clients are told that they speak to; some test for RabbitMQ"

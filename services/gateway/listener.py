@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import structlog
@@ -15,26 +14,26 @@ from services.common import plugins
 from services.common.containment import for_each
 from services.common.few_lines import FewLines
 from services.common.memory import available
+from services.common.ports.port import AMQP, AMQPS, Port
 from services.common.runtime import Tasks
 from services.gateway.connection import Connection
 from services.gateway.doors import Doors, files
+from services.gateway.entrance import Entrance
 from services.gateway.incoming import Incoming
 from services.gateway.outgoing import Outgoing
-from services.gateway.transport.arrival import Arrival, Offer
 from services.gateway.transport.balancers import Balancers
-from services.gateway.transport.listening import listen_at
 from services.gateway.turns import Turns
 
 if TYPE_CHECKING:
     from services.common.config import Settings
     from services.gateway.authentication import Authenticator
     from services.gateway.broker import Broker
+    from services.gateway.engines import Engines
     from services.gateway.transport.kind import Transport
     from services.gateway.vocabulary import Engine
 
 log = structlog.get_logger()
 
-_BACKLOG = 1024
 _LAST_WORDS = 2.0  # seconds for clients to answer connection.close when the gateway stops
 
 
@@ -46,13 +45,14 @@ class Listener:
         settings: Settings,
         broker: Broker,
         authenticator: Authenticator,
-        create_engine: Callable[[], Engine],
+        engines: Engines,
         prefix: str,
     ) -> None:
         """`prefix` begins the name of every connection of this gateway. Raises CannotStart as transports do."""
         self.settings = settings
         self.broker = broker
         self.authenticator = authenticator
+        self.engines = engines
         self.incoming = Incoming(min(available() // 8, settings.incoming_memory), settings.incoming_timeout)
         self.outgoing = Outgoing(min(available() // 16, settings.outgoing_memory))
         self.turns = Turns()
@@ -63,35 +63,32 @@ class Listener:
         self.transports: dict[str, Transport] = {
             name: plugins.load("transports", name)(settings) for name in plugins.names("transports")
         }
-        self._create_engine = create_engine
         self._prefix = prefix
         self._numbers = itertools.count(1)
-        self._connections: dict[Connection, None] = {}
-        self._servers: list[asyncio.Server] = []
+        self.entrances: dict[str, Entrance] = {}  # by the names of their ports
+        self._connections: dict[Connection, Entrance] = {}  # and by which each came
         self._empty = asyncio.Event()
         broker.close_virtual_host = self._close_virtual_host
         authenticator.close_user = self._close_user
 
     async def start(self) -> None:
-        """Listens; raises OSError when a port is taken."""
-        await self._open("AMQP", self.settings.amqp_port)
+        """Listens at the ports of the settings; raises OSError when one is taken."""
+        for port in self._of_settings():
+            self.entrances[port.name] = entrance = Entrance(port, self)
+            await entrance.open()
+
+    def _of_settings(self) -> Iterator[Port]:
+        """Not looked at but by who listens there: settings have been read."""
+        settings = self.settings
+        yield Port.model_construct(name=AMQP, host=settings.amqp_host, port=settings.amqp_port)
         if self.transports["tls"].on:
-            await self._open("AMQP over TLS", self.settings.amqps_port, tls_only=True)
-
-    async def _open(self, what: str, port: int, *, tls_only: bool = False) -> None:
-        servers = await listen_at(self.settings.amqp_host, port, partial(self._listen, tls_only=tls_only))
-        self._servers += servers
-        names = [each.getsockname()[:2] for server in servers for each in server.sockets]
-        log.info("listening", what=what, hosts=[host for host, _ in names], port=names[0][1])
-
-    async def _listen(self, host: str, port: int, *, tls_only: bool = False) -> asyncio.Server:
-        accept = partial(self._accept, tls_only=tls_only)
-        return await asyncio.get_running_loop().create_server(accept, host, port, backlog=_BACKLOG)
+            there = tuple(name for name, kind in self.transports.items() if kind.on)
+            yield Port.model_construct(name=AMQPS, host=settings.amqp_host, port=settings.amqps_port, transports=there)
 
     async def stop(self) -> None:
         """Tells every client, waits a moment for their farewell, closes."""
-        for server in self._servers:
-            server.close()
+        for entrance in self.entrances.values():
+            entrance.close()
         for_each("ending a connection", list(self._connections), lambda each: each.shut_down("broker is shutting down"))
         if self._connections:
             self._empty.clear()
@@ -102,9 +99,21 @@ class Listener:
         await asyncio.sleep(0)
         await self.tasks.finish(_LAST_WORDS)
 
+    def admit(self, entrance: Entrance, engine: Engine) -> Connection:
+        """A socket was accepted."""
+        connection = Connection(self, engine, f"{self._prefix}{next(self._numbers)}")
+        self._connections[connection] = entrance
+        return connection
+
+    def enter(self, connection: Connection) -> None:
+        """Its client has signed in and wants to begin; raises NotAllowed when there are enough."""
+        self._connections[connection].enter(connection)
+        self.doors.enter(connection)
+
     def forget(self, connection: Connection) -> None:
         """A connection is gone."""
-        self._connections.pop(connection, None)
+        if entrance := self._connections.pop(connection, None):
+            entrance.leave(connection)
         self.incoming.forget(connection)
         self.doors.leave(connection)
         if not self._connections:
@@ -118,10 +127,3 @@ class Listener:
         concerned = [connection for connection in self._connections if connection.user == name]
         log.info("user is deleted", user=name, connections=len(concerned))
         for_each("ending a connection", concerned, lambda each: each.shut_down(f"user '{name}' is deleted"))
-
-    def _accept(self, *, tls_only: bool) -> asyncio.Protocol:
-        connection = Connection(self, self._create_engine(), f"{self._prefix}{next(self._numbers)}")
-        self._connections[connection] = None
-        transports = [kind for kind in self.transports.values() if kind.on]
-        offer = Offer(self.balancers, transports, unsecured=not tls_only)
-        return Arrival(connection, offer) if offer else connection

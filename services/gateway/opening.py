@@ -31,7 +31,7 @@ def open_connection(connection: Connection, request: v.Open) -> None:
 def _enter(connection: Connection, name: str) -> None:
     if name not in connection.broker.topology.virtual_hosts:
         raise NotFound(f"vhost {name} not found")  # RabbitMQ's words
-    connection.listener.doors.enter(connection)
+    connection.listener.enter(connection)
     connection.virtual_host = name
 
 

@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 
-import structlog
-
-from services.common import plugins
 from services.common.bus.address import bus_address
 from services.common.bus.event_bus import EventBus
 from services.common.capture.rules import RECORD_KIND as CAPTURE_KIND
@@ -18,7 +14,6 @@ from services.common.clients.topology import TopologyClient
 from services.common.config import Settings
 from services.common.grpc_server import Server
 from services.common.ledger.ledger import Ledger
-from services.common.memory import available, largest_message
 from services.common.runtime import Tasks
 from services.common.telemetry.rules import RECORD_KIND as RULE_KIND
 from services.common.telemetry.status import report
@@ -26,14 +21,10 @@ from services.common.telemetry.tracer import Tracer
 from services.common.uid import UidSource
 from services.gateway.authentication import Authenticator
 from services.gateway.broker import Broker
+from services.gateway.engines import Engines
 from services.gateway.known_users import KINDS
 from services.gateway.listener import Listener
 from services.gateway.older_users import OlderUsers
-from services.gateway.protocols.limits import Limits
-from services.gateway.sasl import offered
-from services.gateway.vocabulary import Engine
-
-log = structlog.get_logger()
 
 _LAST_WRITES = 2.0  # seconds
 
@@ -84,24 +75,11 @@ class Service:
         self._tasks.start(self._broker.capture.report(f"gateway-{origin}", self._store.put_records), "cost of capture")
         await self._topology.start()
         self._broker.publisher.start()
-        self._listener = Listener(settings, self._broker, authenticator, self._engine_factory(), prefix)
+        self._listener = Listener(settings, self._broker, authenticator, Engines(settings), prefix)
         # Who came before the first user is known would be refused with the right password.
         await authenticator.until_some_user()
         await self._listener.start()
         await self._server.ready()
-
-    def _engine_factory(self) -> Callable[[], Engine]:
-        settings = self._settings
-        create = plugins.load("protocols", "amqp-0-9")
-        largest = min(settings.max_message_size, largest_message(available()))
-        if largest < settings.max_message_size:
-            log.warning("messages are limited to what memory bears", wanted=settings.max_message_size, largest=largest)
-        told = (settings.product, settings.product_version)
-        limits = Limits(settings.frame_max, settings.channel_max, settings.heartbeat, largest, *told)
-        mechanisms = offered(
-            settings.sasl_mechanisms, settings.anonymous_user, certificates=settings.tls_clients != "none"
-        )
-        return lambda: create(limits, mechanisms)
 
     async def stop(self) -> None:
         """Says farewell to clients, then leaves the other services."""

@@ -20,11 +20,14 @@ _SECONDS = 10
 class SaslClient:
     """One connection."""
 
-    def __init__(self, port: int, source: str = "127.0.0.1", tls: ssl.SSLContext | None = None) -> None:
-        """From `source`, an address of this machine: wrong passwords are counted by address."""
+    def __init__(
+        self, port: int, source: str = "127.0.0.1", tls: ssl.SSLContext | None = None, before: bytes = b""
+    ) -> None:
+        """From `source`, an address of this machine: wrong passwords are counted by address. `before` comes first."""
         self._port = port
         self._tls = tls
         self._source = source
+        self._before = before
         self.mechanisms: list[str] = []
 
     async def __aenter__(self) -> Self:
@@ -35,7 +38,7 @@ class SaslClient:
             ssl=self._tls,
             server_hostname="localhost" if self._tls else None,
         )
-        self._writer.write(HEADER)
+        self._writer.write(self._before + HEADER)
         start = await self.answer()
         assert isinstance(start, commands.Connection.Start)
         self.mechanisms = start.mechanisms.split()

@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from services.common import plugins
 from services.common.runtime import CannotStart
@@ -78,6 +78,11 @@ class Directory(Protocol):
 class Mechanism(ABC):
     """One exchange of one connection: a new instance for each."""
 
+    discloses: ClassVar[bool] = False
+    """Whether who listens on the way hears the password."""
+    certified: ClassVar[bool] = False
+    """Whether it is for clients that have shown a certificate."""
+
     def __init__(self, directory: Directory) -> None:
         self.directory = directory
 
@@ -104,6 +109,12 @@ def offered(wanted: Sequence[str], anonymous_user: str = "", *, certificates: bo
     for name in names:
         plugins.load("sasl_mechanisms", name)  # now: to import one takes as long as messages should not have to wait
     return names
+
+
+def usable(names: tuple[str, ...], *, private: bool, certified: bool) -> tuple[str, ...]:
+    """Those that are for a connection on which nobody listens, or may, and whose client has a certificate, or none."""
+    kinds: list[tuple[str, type[Mechanism]]] = [(name, plugins.load("sasl_mechanisms", name)) for name in names]
+    return tuple(name for name, kind in kinds if (private or not kind.discloses) and (certified or not kind.certified))
 
 
 def mechanism_named(name: str, directory: Directory) -> Mechanism:

@@ -8,6 +8,8 @@ from services.gateway.sasl import Credentials, Mechanism
 
 
 class AmqPlain(Mechanism):
+    discloses = True
+
     def respond(self, response: bytes) -> Credentials:
         table = field_table.decode(len(response).to_bytes(4, "big") + response)
         user, password = table.get("LOGIN"), table.get("PASSWORD")

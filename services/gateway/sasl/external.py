@@ -7,6 +7,8 @@ from services.gateway.sasl import Certified, Mechanism
 
 
 class External(Mechanism):
+    certified = True
+
     def respond(self, response: bytes) -> Certified:
         try:
             identity = response.decode()

@@ -7,6 +7,8 @@ from services.gateway.sasl import Credentials, Mechanism
 
 
 class Plain(Mechanism):
+    discloses = True
+
     def respond(self, response: bytes) -> Credentials:
         try:
             identity, user, password = response.decode("utf-8").split("\0")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
+from services.common.ports.port import host_and_port
+
 GONE: Final = "gone"
 """Where a peer is that has reset its socket before it was accepted: nowhere, least of all on this machine."""
 
@@ -17,5 +19,4 @@ def peer_of(transport: asyncio.BaseTransport) -> tuple[str, str]:
 
 def written(address: tuple[str, int]) -> str:
     """host:port, of what a socket says of its peer; an IPv6 address in brackets."""
-    host, port = address[:2]  # IPv6 has more
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    return host_and_port(*address[:2])  # IPv6 has more

@@ -30,14 +30,16 @@ class Offer(NamedTuple):
     """What may come before a protocol's first byte.
 
     A peer that begins with one of `transports` has it; unless `unsecured`, a protocol is spoken over secure ones only.
+    `settle` is told how the protocol comes, secured or not, before its first byte.
     """
 
     balancers: Balancers
     transports: Sequence[Transport]
     unsecured: bool = True
+    settle: Callable[[Connection, bool], None] | None = None
 
     def __bool__(self) -> bool:
-        return bool(self.balancers or self.transports or not self.unsecured)
+        return bool(self.balancers or self.transports or not self.unsecured or self.settle)
 
 
 class Arrival(asyncio.Protocol):
@@ -114,6 +116,7 @@ class Arrival(asyncio.Protocol):
     def leave_to(self, transport: asyncio.Transport) -> None:
         """A protocol is spoken over `transport`, which gives what it hears to the connection."""
         self.connection.speak_over(transport)
+        self._settle()
 
     def refuse(self, level: Callable[..., object], event: str, **more: str) -> None:
         """Closes the socket, and says why."""
@@ -126,7 +129,12 @@ class Arrival(asyncio.Protocol):
 
     # -------------------------------------------------------------- to the connection
 
+    def _settle(self) -> None:
+        if self._offer.settle:
+            self._offer.settle(self.connection, self._secured)
+
     def _go_on(self) -> None:
+        self._settle()
         self.transport.set_protocol(self.connection)
         self.connection.data_received(self.data)
 

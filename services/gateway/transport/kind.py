@@ -14,6 +14,8 @@ class Transport(Protocol):
 
     secure: bool
     """Whether nobody on the way reads what is said over it."""
+    needs: str
+    """The setting that turns it on, for people."""
 
     def __init__(self, settings: Settings) -> None:
         """Raises CannotStart where the settings ask for what cannot be."""

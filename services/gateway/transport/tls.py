@@ -27,6 +27,7 @@ class Tls:
     """With the certificates of a gateway; off where there are none."""
 
     secure = True
+    needs = "HOPLINE_TLS_CERTIFICATE"
 
     def __init__(self, settings: Settings) -> None:
         """Raises CannotStart as `certificates_of`."""

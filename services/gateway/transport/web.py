@@ -21,6 +21,7 @@ class Web:
     """For pages of origins that are named; off where there are none."""
 
     secure = False
+    needs = "HOPLINE_WEBSOCKET_ORIGINS"
 
     def __init__(self, settings: Settings) -> None:
         self.origins = settings.websocket_origins

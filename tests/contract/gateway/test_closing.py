@@ -225,7 +225,7 @@ def _warnings(told: Iterable[MutableMapping[str, Any]]) -> list[MutableMapping[s
 async def test_this_machine_has_two_loopback_addresses(broker: BrokerHouse, name: str) -> None:
     """guest may come from both, where there is IPv6, and each is written so that its port can be told."""
     listener = broker.gateways[0]._listener
-    servers = await listen_at("", 0, listener._listen)
+    servers = await listen_at("", 0, listener.entrances["amqp"]._listen)
     opened = []
     for server in servers:
         host, port = server.sockets[0].getsockname()[:2]

@@ -26,14 +26,8 @@ def listener(broker: BrokerHouse, authority: Authority, monkeypatch: pytest.Monk
     shown = authority.sign("broker", ["localhost"])
     certificates = Certificates(Files((shown,), authorities=authority.path, clients="wanted"))
     monkeypatch.setattr(listener.transports["tls"], "certificates", certificates)
-    create = listener._create_engine
-
-    def create_with_external() -> Any:
-        engine = create()
-        engine._peer.mechanisms = [*engine._peer.mechanisms, "EXTERNAL"]
-        return engine
-
-    monkeypatch.setattr(listener, "_create_engine", create_with_external)
+    entrance = listener.entrances["amqp"]
+    monkeypatch.setattr(entrance, "mechanisms", (*entrance.mechanisms, "EXTERNAL"))
     return listener
 
 
@@ -64,19 +58,25 @@ async def test_a_certificate_of_a_user(
 
 
 async def test_who_is_no_user(broker: BrokerHouse, listener: Any, authority: Authority) -> None:
-    """A certificate in another name, or none, is refused as a wrong password is."""
-    for certificate in (authority.sign("nobody-here"), None):
-        async with sign_in(broker, authority, certificate) as client:
-            refused = await client.begin("EXTERNAL", b"")
-            assert isinstance(refused, Connection.Close)
-            assert refused.reply_code == 403
-
-
-async def test_without_tls(broker: BrokerHouse, listener: Any) -> None:
-    """What a client says of itself proves nothing."""
-    async with SaslClient(broker.ports[0]) as client:
-        refused = await client.begin("EXTERNAL", b"guest")
+    """A certificate in another name is refused as a wrong password is."""
+    async with sign_in(broker, authority, authority.sign("nobody-here")) as client:
+        refused = await client.begin("EXTERNAL", b"")
+        assert isinstance(refused, Connection.Close)
         assert refused.reply_code == 403
+
+
+async def test_who_has_no_certificate(broker: BrokerHouse, listener: Any, authority: Authority) -> None:
+    """Is not offered what it could not do, over TLS or without, and refused where it tries."""
+    without_tls = SaslClient(broker.ports[0])
+    for client, offered in (
+        (sign_in(broker, authority, authority.sign("guest")), True),
+        (sign_in(broker, authority, None), False),
+        (without_tls, False),
+    ):
+        async with client:
+            assert ("EXTERNAL" in client.mechanisms) == offered
+            if not offered:
+                assert (await client.begin("EXTERNAL", b"guest")).reply_code == 503
 
 
 @pytest.mark.parametrize("identity", [b"root", b"\xff\xfe", b"guest\0"])

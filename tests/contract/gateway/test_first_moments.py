@@ -89,7 +89,7 @@ class Reset(asyncio.Transport):
 async def test_who_is_gone_before_it_was_accepted(house: BrokerHouse) -> None:
     """Is not served, though what it has sent could be read; nor is it taken for somebody on this machine."""
     listener, transport = house.gateways[0]._listener, Reset()
-    protocol = listener._accept(tls_only=False)
+    protocol = listener.entrances["amqp"]._accept()
     protocol.connection_made(transport)
     [connection] = listener._connections
     with pytest.raises(AccessRefused):

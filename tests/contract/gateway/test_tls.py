@@ -16,6 +16,8 @@ import pytest_asyncio
 from pamqp import commands
 from structlog.testing import capture_logs
 
+from services.common.ports.port import Port
+from services.gateway.entrance import Entrance
 from services.gateway.transport.balancers import Balancers
 from services.gateway.transport.certificates import Certificates, Files
 from tests.support.amqp_playbook import HEADER
@@ -42,9 +44,10 @@ def show(listener: Any, monkeypatch: pytest.MonkeyPatch, *certificates: Path, **
 @pytest_asyncio.fixture(loop_scope="session")
 async def tls_only(listener: Any) -> AsyncIterator[int]:
     """A port for TLS alone."""
-    server = await listener._listen("127.0.0.1", 0, tls_only=True)
-    yield server.sockets[0].getsockname()[1]
-    server.close()
+    entrance = Entrance(Port(name="t", host="127.0.0.1", port=0, transports=("tls",)), listener)
+    await entrance.open()
+    yield int(entrance.addresses[0].rpartition(":")[2])
+    entrance.close()
 
 
 async def opened(broker: BrokerHouse, port: int = 0) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:

@@ -18,6 +18,7 @@ class Line:
     """A kind that nobody knows: a line that says its name, and from then on the socket as it is."""
 
     on = True
+    needs = ""
 
     def __init__(self, name: bytes, *, secure: bool = False) -> None:
         self._line = name + b"\n"

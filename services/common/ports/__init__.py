@@ -1,0 +1,1 @@
+"""Ports, as operators and gateways speak of them."""
