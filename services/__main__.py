@@ -14,8 +14,9 @@ from services.cli import messages, quick, watching
 from services.cli.asking import fail, read_settings, run
 from services.cli.capture import commands as capture_commands
 from services.cli.placing import partitions
+from services.cli.ports import commands as ports_commands
 from services.cli.storing import commands as store_commands
-from services.cli.talking import on_capture, on_tracing
+from services.cli.talking import on_capture, on_ports, on_tracing
 from services.cli.tracing import commands as tracing_commands
 from services.cli.users import users
 from services.cli.virtual_hosts import vhosts
@@ -176,6 +177,7 @@ def version() -> None:
 
 app.add_typer(tracing_commands(on_tracing), name="tracing")
 app.add_typer(capture_commands(on_capture), name="capture")
+app.add_typer(ports_commands(on_ports), name="ports")
 app.add_typer(store_commands(_store), name="store")
 
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from services.common.clients.capture import CaptureClient
     from services.common.clients.mgmt import MgmtClient
     from services.common.clients.placement import PlacementClient
+    from services.common.clients.ports import PortsClient
     from services.common.clients.tracing import TracingClient
     from services.common.clients.virtual_hosts import VirtualHostsClient
     from services.common.config import Settings
@@ -49,6 +50,13 @@ def on_capture(call: Callable[[CaptureClient], Coroutine[Any, Any, _Result]]) ->
     from services.common.clients.capture import CaptureClient
 
     return _talk("store", lambda settings: CaptureClient(settings.address_of("store")), call)
+
+
+def on_ports(call: Callable[[PortsClient], Coroutine[Any, Any, _Result]]) -> _Result:
+    """As `on_mgmt`; the store has what is asked."""
+    from services.common.clients.ports import PortsClient
+
+    return _talk("store", lambda settings: PortsClient(settings.address_of("store")), call)
 
 
 def on_placement(call: Callable[[PlacementClient], Coroutine[Any, Any, _Result]]) -> _Result:

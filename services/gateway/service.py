@@ -14,6 +14,7 @@ from services.common.clients.topology import TopologyClient
 from services.common.config import Settings
 from services.common.grpc_server import Server
 from services.common.ledger.ledger import Ledger
+from services.common.ports.port import RECORD_KIND as PORT_KIND
 from services.common.runtime import Tasks
 from services.common.telemetry.rules import RECORD_KIND as RULE_KIND
 from services.common.telemetry.status import report
@@ -25,6 +26,7 @@ from services.gateway.engines import Engines
 from services.gateway.known_users import KINDS
 from services.gateway.listener import Listener
 from services.gateway.older_users import OlderUsers
+from services.gateway.ports import Ports
 
 _LAST_WRITES = 2.0  # seconds
 
@@ -79,10 +81,13 @@ class Service:
         # Who came before the first user is known would be refused with the right password.
         await authenticator.until_some_user()
         await self._listener.start()
+        self._ports = Ports(self._listener, f"gateway-{origin}", self._store.put_records)
+        self._ports.start(self._store.watch_records([PORT_KIND]))
         await self._server.ready()
 
     async def stop(self) -> None:
         """Says farewell to clients, then leaves the other services."""
+        await self._ports.stop()
         await self._listener.stop()
         await self._older.stop()
         await self._broker.exclusive.stop()

@@ -9,6 +9,7 @@ import structlog
 from services.common.clients.capture import CaptureRules
 from services.common.clients.dry_run import DryRunOfAny
 from services.common.clients.partition_table import ROLE, PartitionTable
+from services.common.clients.ports import Ports
 from services.common.clients.routers import ROLE as ROUTER
 from services.common.clients.routers import Routers
 from services.common.clients.store import StoreClient
@@ -88,7 +89,8 @@ class Service:
         # Not before somebody asks for it: see Front.
         from services.mgmt.rest.application import application  # noqa: PLC0415
 
-        return application(users, self._look_up, DryRunOfAny(self._routers), CaptureRules(self._store))
+        rules, ports = CaptureRules(self._store), Ports(self._store)
+        return application(users, self._look_up, DryRunOfAny(self._routers), rules, ports)
 
     async def stop(self) -> None:
         """Ends what is under way, then leaves the store."""

@@ -72,6 +72,8 @@ class Port(Terms):
     model_config = ConfigDict(frozen=True, extra="ignore")
 
     name: Annotated[str, Field(min_length=1, max_length=255)]
+    host: str = ""
+    """Who listens there finds out if it is one: settings are not judged here."""
     port: Annotated[int, Field(ge=0, le=65535)]
     """0, in settings: one that is free."""
 

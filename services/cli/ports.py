@@ -1,0 +1,85 @@
+"""`hopline ports`: where gateways listen, for whom, and which of them does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+
+import typer
+
+from services.cli.asking import fail
+
+if TYPE_CHECKING:
+    from services.common.clients.ports import PortsClient
+
+# ruff: noqa: PLC0415 - each command imports what it shows with: it takes time and memory
+
+Talk: TypeAlias = "Callable[[Callable[[PortsClient], Coroutine[Any, Any, Any]]], Any]"
+
+
+def commands(talk: Talk) -> typer.Typer:
+    """The commands; `talk` makes a call to the running stack, and exits with a line when that fails."""
+    ports = typer.Typer(
+        no_args_is_help=True, help="Where gateways listen: ports of the settings, and others added at run time."
+    )
+
+    @ports.command("remove")
+    def remove(name: str) -> None:
+        """Has a port closed. Who is connected by it stays connected."""
+        talk(lambda client: client.remove(name))
+
+    @ports.command("list")
+    def list_ports(
+        as_json: Annotated[bool, typer.Option("--json", help="One JSON object on each line.")] = False,
+    ) -> None:
+        """Lists the ports, with where each gateway listens, or why it does not."""
+        from services.cli.console import stdout_console
+        from services.cli.ports_shown import show_ports, show_ports_json
+
+        found = talk(lambda client: client.ports())
+        (show_ports_json if as_json else show_ports)(found, stdout_console())
+
+    _add_command(ports, talk)
+    return ports
+
+
+def _add_command(ports: typer.Typer, talk: Talk) -> None:
+    @ports.command("add")
+    def add(
+        name: Annotated[str, typer.Argument(help="A port of this name is replaced; who is connected stays.")],
+        address: Annotated[str, typer.Option(metavar="HOST:PORT", help="*:PORT for everywhere, [::1]:PORT for IPv6.")],
+        transport: Annotated[
+            list[str] | None,
+            typer.Option(help="What clients may begin with: plain, tls, websocket. Repeatable; else all there are."),
+        ] = None,
+        protocol: Annotated[list[str] | None, typer.Option(help="One of those that are installed.")] = None,
+        mechanism: Annotated[
+            list[str] | None,
+            typer.Option(help="How clients may sign in, best first. Repeatable; else as HOPLINE_SASL_MECHANISMS."),
+        ] = None,
+        most: Annotated[int, typer.Option(metavar="N", help="Connections at once, in each gateway; 0: no limit.")] = 0,
+        unsecured_passwords: Annotated[
+            bool | None,
+            typer.Option(
+                help="Whether PLAIN is taken without TLS from elsewhere; else as HOPLINE_UNSECURED_PASSWORDS."
+            ),
+        ] = None,
+    ) -> None:
+        """Has every gateway listen at an address. `hopline ports list` shows which does, and why one does not."""
+        from pydantic import ValidationError
+
+        from services.common.ports.port import Terms, read_address
+
+        lists = {"transports": transport, "protocols": protocol, "mechanisms": mechanism}
+        given = {field: tuple(values) for field, values in lists.items() if values}
+        try:
+            host, number = read_address(address)
+            terms = Terms.model_validate(
+                {**given, "host": host, "port": number, "most": most, "unsecured_passwords": unsecured_passwords}
+            )
+            talk(lambda client: client.put(name, terms))
+        except ValidationError as error:
+            told = (f"{fault['loc'][0]}: {fault['msg'].removeprefix('Value error, ')}" for fault in error.errors())
+            fail("; ".join(told), status=2)
+        except ValueError as error:
+            fail(f"--address {error}", status=2)

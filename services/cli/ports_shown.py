@@ -1,0 +1,45 @@
+"""What `hopline ports list` shows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.table import Table
+
+from services.cli.console import cell
+from services.common.ports.port import Port
+from services.common.ports.state import NOT_SAID, Listed, Where
+from services.common.printable import printable_json
+
+_PASSWORDS = {None: "", True: " (passwords from anywhere)", False: " (passwords with TLS, or from this machine)"}
+
+
+def show_ports(ports: Sequence[Listed], console: Console) -> None:
+    """As a table, a line for each gateway; who should listen and does not stands out."""
+    table = Table(box=None, pad_edge=False)
+    for heading in ("port", "at", "takes", "sign in", "most", "gateway", "listens at"):
+        table.add_column(heading, overflow="fold")
+    for each in ports:
+        terms = _terms(each.port, of_settings=each.of_settings)
+        for where in each.gateways or (Where(gateway="none", trouble="there is no gateway"),):
+            trouble = "yellow" if where.trouble == NOT_SAID else "red"
+            row = (*terms, where.gateway, where.trouble or " ".join(where.at))
+            table.add_row(*map(cell, row), style=trouble if where.trouble else None)
+    console.print(table)
+
+
+def show_ports_json(ports: Sequence[Listed], console: Console) -> None:
+    """As JSON lines."""
+    for each in ports:
+        console.out(printable_json(each.model_dump_json()), highlight=False)
+
+
+def _terms(port: Port, *, of_settings: bool) -> tuple[str, ...]:
+    return (
+        f"{port.name} (settings)" if of_settings else port.name,
+        port.address,
+        " ".join(port.transports) or "all there is",
+        f"{' '.join(port.mechanisms) or 'as settings say'}{_PASSWORDS[port.unsecured_passwords]}",
+        str(port.most or "-"),
+    )

@@ -1,0 +1,95 @@
+"""Ports of operators, and what gateways say of all ports: records in the store, for the command line and mgmt."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from services.common import plugins, watchers
+from services.common.clients.calls import Client
+from services.common.clients.store import StoreClient
+from services.common.errors import AccessRefused, NotFound, PreconditionFailed, SyntaxFault
+from services.common.ports import port as ports
+from services.common.ports import state
+from services.common.ports.port import OF_SETTINGS, PLAIN, Port, Terms
+from services.common.ports.state import Account, Listed, listed
+from services.rpc.store_pb2 import Record
+
+# What a port's terms name, and the plug-ins that there are of it.
+_KINDS = {"transports": "transports", "protocols": "protocols", "mechanisms": "sasl_mechanisms"}
+
+
+class Ports:
+    """Every call raises the BrokerError that the store answered with, or Unavailable."""
+
+    def __init__(self, store: StoreClient) -> None:
+        self._store = store
+
+    async def put(self, name: str, terms: Terms) -> Port:
+        """Adds a port, or replaces the one of that name; gateways open it a moment later, and say so.
+
+        Raises SyntaxFault where it names what is not installed, PreconditionFailed where another has its address, and
+        AccessRefused where its name is one of the settings'.
+        """
+        _check_name(name)
+        _check_kinds(terms)
+        port = Port(name=name, **terms.model_dump(exclude_unset=True))
+        _check_address(port, await self._of_operators())
+        await self._store.put_records([Record(kind=ports.RECORD_KIND, key=name, value=port.to_json())])
+        return port
+
+    async def remove(self, name: str) -> None:
+        """Raises NotFound when there is none of that name. Who is connected by it stays connected."""
+        _check_name(name)
+        if all(port.name != name for port in await self._of_operators()):
+            raise NotFound(f"no port '{name}'")
+        await self._store.put_records(deletes=[Record(kind=ports.RECORD_KIND, key=name)])
+
+    async def ports(self) -> list[Listed]:
+        """All of them, with the gateways that serve them."""
+        records = await self._store.list_records([ports.RECORD_KIND, state.RECORD_KIND, watchers.RECORD_KIND])
+        accounts = [Account.model_validate_json(each.value) for each in records if each.kind == state.RECORD_KIND]
+        routed = (each for each in records if each.kind == watchers.RECORD_KIND)
+        gateways = [each.key for each in routed if watchers.role_in(each.value) == "gateway"]
+        return listed(_ports_in(records), accounts, gateways)
+
+    async def _of_operators(self) -> list[Port]:
+        return _ports_in(await self._store.list_records([ports.RECORD_KIND]))
+
+
+class PortsClient(Ports, Client):
+    """A connection to the store, for those who have none."""
+
+    def __init__(self, address: str) -> None:
+        super().__init__(StoreClient(address))
+
+    async def close(self) -> None:
+        """Ends the connection."""
+        await self._store.close()
+
+
+def _ports_in(records: Iterable[Record]) -> list[Port]:
+    return [Port.from_json(each.value) for each in records if each.kind == ports.RECORD_KIND]
+
+
+def _check_name(name: str) -> None:
+    if name in OF_SETTINGS:
+        setting = f"HOPLINE_{name.upper()}_PORT"
+        raise AccessRefused(f"port '{name}' is of the settings ({setting}), and changes with them only")
+
+
+def _check_kinds(terms: Terms) -> None:
+    for field, group in _KINDS.items():
+        there = ((PLAIN,) if field == "transports" else ()) + plugins.names(group)
+        unknown = [each for each in getattr(terms, field) if each not in there]
+        if unknown:
+            raise SyntaxFault(f"{field}: there is no {', '.join(unknown)}; there are {', '.join(there)}")
+
+
+def _check_address(port: Port, others: Iterable[Port]) -> None:
+    for other in others:
+        if other.name != port.name and other.port == port.port and _meet(other.host, port.host):
+            raise PreconditionFailed(f"port '{other.name}' is at {other.address} already")
+
+
+def _meet(one: str, other: str) -> bool:
+    return one == other or not one or not other

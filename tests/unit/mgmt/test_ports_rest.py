@@ -1,0 +1,77 @@
+"""Ports over HTTP: made, listed and removed, and who may."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from services.common.clients.mgmt import MgmtClient
+from tests.support.rest import Get
+
+_PORTS = "/api/ports"
+
+
+async def _names(get: Get) -> list[str]:
+    return [each["port"]["name"] for each in (await get(_PORTS))[1]]
+
+
+async def test_ports_are_made_and_removed(get: Get) -> None:
+    """PUT makes a port or replaces it, GET lists them, DELETE removes one."""
+    assert await _names(get) == []
+    for most in (30, 60):
+        status, body, _ = await get(f"{_PORTS}/inner", "guest:guest", "PUT", {"port": 5673, "most": most})
+        assert (status, body["name"], body["most"]) == (200, "inner", most)
+    [told] = (await get(_PORTS))[1]
+    assert (told["port"]["most"], told["of_settings"], told["gateways"]) == (60, False, [])
+    assert (await get(f"{_PORTS}/inner", "guest:guest", "DELETE"))[0] == 204
+    assert (await get(f"{_PORTS}/inner", "guest:guest", "DELETE"))[0] == 404
+    assert await _names(get) == []
+
+
+@pytest.mark.parametrize(
+    ("terms", "why"),
+    [
+        ({}, "body.port: Field required"),
+        ({"port": 99999}, "body.port: "),
+        ({"port": 1, "prot": 2}, "body.prot: "),
+        ({"port": 1, "host": "a b"}, "'a b' is neither an address nor a name"),
+        ({"port": 1, "transports": ["pigeon"]}, "transports: there is no pigeon; there are plain, tls, websocket"),
+        ({"port": 1, "mechanisms": ["BOGUS"]}, "mechanisms: there is no BOGUS; there are AMQPLAIN, "),
+        ({"port": 1, "protocols": ["mqtt"]}, "protocols: there is no mqtt; there are amqp-0-9"),
+    ],
+)
+async def test_bad_ports(get: Get, terms: Any, why: str) -> None:
+    """What cannot be, or is not installed, is refused with a reason, and no port."""
+    status, body, _ = await get(f"{_PORTS}/inner", "guest:guest", "PUT", terms)
+    assert (status, body["error"]) == (400, "SyntaxFault")
+    assert why in body["reason"]
+    assert await _names(get) == []
+
+
+@pytest.mark.parametrize(("host", "free"), [("", False), ("127.0.0.1", False), ("127.0.0.2", True), ("::1", True)])
+async def test_an_address_that_another_has(get: Get, host: str, free: bool) -> None:
+    """Is refused, with whose it is."""
+    await get(f"{_PORTS}/first", "guest:guest", "PUT", {"port": 5673, "host": "127.0.0.1"})
+    status, body, _ = await get(f"{_PORTS}/second", "guest:guest", "PUT", {"port": 5673, "host": host})
+    assert status == (200 if free else 409)
+    assert free or body["reason"] == "port 'first' is at 127.0.0.1:5673 already"
+
+
+@pytest.mark.parametrize("method", ["PUT", "DELETE"])
+@pytest.mark.parametrize("name", ["amqp", "amqps"])
+async def test_those_of_the_settings(get: Get, method: str, name: str) -> None:
+    """Are neither made nor removed by anybody."""
+    status, body, _ = await get(f"{_PORTS}/{name}", "guest:guest", method, {"port": 5673} if method == "PUT" else None)
+    assert (status, f"HOPLINE_{name.upper()}_PORT" in body["reason"]) == (403, True)
+
+
+async def test_administrators_only(get: Get, client: MgmtClient) -> None:
+    """Who monitors sees them, and changes none; others do neither."""
+    for name, tags, sees in (("mona", ["monitoring"], 200), ("dora", [], 403)):
+        await client.put_user(name, "secret", tags)
+        assert (await get(_PORTS, f"{name}:secret"))[0] == sees
+        assert (await get(f"{_PORTS}/inner", f"{name}:secret", "PUT", {"port": 5673}))[0] == 403
+        assert (await get(f"{_PORTS}/inner", f"{name}:secret", "DELETE"))[0] == 403
+    assert (await get(_PORTS, None))[0] == 401
+    assert await _names(get) == []
