@@ -40,7 +40,7 @@ class Ports:
         self._instance = instance
         self._put = put
         self._wanted: dict[str, Port] = {}
-        self._troubles: dict[str, str] = {}  # by the names of those that are not open
+        self._troubles: dict[str, Served] = {}  # those that are not open, by name
         self._changed = asyncio.Event()
         self._news = asyncio.Event()
         self._tasks = Tasks()
@@ -80,6 +80,7 @@ class Ports:
         """Those that are not wanted, or elsewhere: before others are opened, at their addresses perhaps."""
         for name in self._troubles.keys() - self._wanted.keys():
             del self._troubles[name]
+            self._news.set()
         for name, entrance in list(self._listener.entrances.items()):
             wanted = self._wanted.get(name)
             if name not in OF_SETTINGS and not (wanted and _is_there(entrance, wanted)):
@@ -116,9 +117,10 @@ class Ports:
     def _fails(self, port: Port, reason: str) -> None:
         if port.name in self._listener.entrances:  # with terms that are not wanted any more
             self._close(port.name)
-        if self._troubles.get(port.name) != reason:
+        told = Served(port=port, trouble=reason)
+        if self._troubles.get(port.name) != told:
             log.error("a port cannot be opened", port=port.name, at=port.address, reason=reason, do=_DO)
-            self._troubles[port.name] = reason
+            self._troubles[port.name] = told
             self._news.set()
 
     # -------------------------------------------------------------- what others read
@@ -144,10 +146,9 @@ class Ports:
 
     def _served(self) -> tuple[Served, ...]:
         entrances = self._listener.entrances.values()
-        wanted = ((self._wanted[name], trouble) for name, trouble in self._troubles.items() if name in self._wanted)
         return (
             *(Served(port=each.port, at=tuple(each.addresses)) for each in entrances),
-            *(Served(port=port, trouble=trouble) for port, trouble in wanted),
+            *self._troubles.values(),
         )
 
 

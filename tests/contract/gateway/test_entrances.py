@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from ipaddress import ip_network
 from typing import Any
@@ -16,10 +17,12 @@ from services.common.ports.port import Port
 from services.gateway.entrance import Entrance
 from services.gateway.transport.balancers import Balancers
 from services.gateway.transport.certificates import Certificates, Files
+from tests.support.amqp_playbook import HEADER
 from tests.support.broker_house import BrokerHouse
 from tests.support.certificates import Authority
 from tests.support.programs import until
 from tests.support.sasl_client import SaslClient
+from tests.support.tls_by_hand import ByHand
 from tests.unit.gateway.transport.test_proxy_header import IPV4
 
 _BALANCER = "127.0.0.78"
@@ -56,6 +59,17 @@ async def offered(client: SaslClient) -> set[str]:
         return set(client.mechanisms)
 
 
+async def start_over_tls(port: int, authority: Authority, before: bytes) -> bytes:
+    """Connection.start, of a client behind the balancer."""
+    client = ByHand(authority.client())
+    reader, writer = await asyncio.open_connection("127.0.0.1", port, local_addr=(_BALANCER, 0))
+    writer.write(before + client.hello())
+    await client.finish(reader, writer, HEADER)
+    start = await client.read(reader, 1 << 16)
+    writer.close()
+    return start
+
+
 async def test_some_mechanisms(opened: Opened) -> None:
     """A port's clients are offered those of the port, in its order, and may not sign in by others."""
     async with SaslClient(await opened(mechanisms=("SCRAM-SHA-512", "PLAIN"))) as client:
@@ -72,6 +86,7 @@ async def test_passwords_that_others_could_hear(
     port = await opened(unsecured_passwords=False)
     assert await offered(SaslClient(port)) == _OPEN | _SECRET
     assert await offered(SaslClient(port, source=_BALANCER, before=IPV4)) == _SECRET
+    assert b" AMQPLAIN " in await start_over_tls(port, authority, IPV4)
     async with SaslClient(port, source=_BALANCER, before=IPV4) as client:
         assert (await client.begin("PLAIN", b"\0guest\0guest")).reply_code == 503
     free = await opened(unsecured_passwords=True)

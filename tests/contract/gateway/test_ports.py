@@ -13,6 +13,7 @@ from structlog.testing import capture_logs
 from services.common.clients.ports import PortsClient
 from services.common.ports.port import PLAIN, Terms
 from services.common.ports.state import NOT_SAID, Where
+from services.gateway.entrance import Entrance
 from services.rpc.store_pb2 import Record
 from tests.support.broker_house import BrokerHouse
 from tests.support.programs import until
@@ -42,12 +43,19 @@ async def told(ports: PortsClient, name: str) -> list[Where]:
                 return found
 
 
-async def test_two_gateways_on_one_machine(broker: BrokerHouse, ports: PortsClient, name: str) -> None:
+async def test_two_gateways_on_one_machine(
+    broker: BrokerHouse, ports: PortsClient, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """One has the address, the other says why it has not, once, and takes it when the first is gone."""
     port = free_port()
+    tries: list[Entrance] = []
+    open_ = Entrance.open
+    monkeypatch.setattr(Entrance, "open", lambda entrance: (tries.append(entrance), open_(entrance))[1])
+    monkeypatch.setattr("services.gateway.ports._AGAIN", 0.05)
     with capture_logs() as logged:
         await ports.put(name, Terms(host="127.0.0.1", port=port))
         found = await told(ports, name)
+        await until(lambda: len(tries) > 5)
     assert sorted((where.at, where.trouble) for where in found) == [
         ((), "Address already in use"),
         ((f"127.0.0.1:{port}",), ""),
