@@ -128,6 +128,7 @@ def test_a_gateway_that_starts(stack: Stack, hopline: Hopline, name: str) -> Non
         (("add", "x", "--address", "*:1", "--transport", "pigeon"), 1, "transports: there is no pigeon; there are "),
         (("add", "x", "--address", "*:1", "--mechanism", "NONE"), 1, "mechanisms: there is no NONE; there are "),
         (("add", "x", "--address", "*:1", "--most", "-1"), 2, "most: Input should be greater than or equal to 0"),
+        (("add", "", "--address", "*:1"), 2, "name: String should have at least 1 character"),
         (("add", "amqp", "--address", "*:1"), 1, "port 'amqp' is of the settings (HOPLINE_AMQP_PORT)"),
         (("remove", "amqps"), 1, "port 'amqps' is of the settings (HOPLINE_AMQPS_PORT)"),
         (("remove", "nothing"), 1, "no port 'nothing'\n"),

@@ -7,7 +7,7 @@ from services.common.message import field_table
 from services.common.runtime import CannotStart
 from services.common.scram import Keys
 from services.gateway.sasl import Anonymous as Somebody
-from services.gateway.sasl import Credentials, offered
+from services.gateway.sasl import Credentials, offered, usable
 from services.gateway.sasl.amqplain import AmqPlain
 from services.gateway.sasl.anonymous import Anonymous
 from services.gateway.sasl.plain import Plain
@@ -78,3 +78,18 @@ def test_anonymous_refuses_what_it_cannot_read(response: bytes) -> None:
     """What is no text, has control characters, or is too long, is a fault of syntax."""
     with pytest.raises(SyntaxFault):
         Anonymous(NOBODY).respond(response)
+
+
+@pytest.mark.parametrize(
+    ("private", "certified", "names"),
+    [
+        (True, True, ("PLAIN", "AMQPLAIN", "SCRAM-SHA-256", "EXTERNAL", "ANONYMOUS")),
+        (False, True, ("SCRAM-SHA-256", "EXTERNAL", "ANONYMOUS")),
+        (True, False, ("PLAIN", "AMQPLAIN", "SCRAM-SHA-256", "ANONYMOUS")),
+        (False, False, ("SCRAM-SHA-256", "ANONYMOUS")),
+    ],
+)
+def test_what_a_connection_may_use(private: bool, certified: bool, names: tuple[str, ...]) -> None:
+    """Passwords are said where nobody listens, certificates by who has shown one; the order stays."""
+    every = ("PLAIN", "AMQPLAIN", "SCRAM-SHA-256", "EXTERNAL", "ANONYMOUS")
+    assert usable(every, private=private, certified=certified) == names

@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from services.common.clients.mgmt import MgmtClient
+from services.rpc.store_pb2 import Record
+from tests.support.fake_store import FakeStore
 from tests.support.rest import Get
 
 _PORTS = "/api/ports"
@@ -56,6 +58,15 @@ async def test_an_address_that_another_has(get: Get, host: str, free: bool) -> N
     status, body, _ = await get(f"{_PORTS}/second", "guest:guest", "PUT", {"port": 5673, "host": host})
     assert status == (200 if free else 409)
     assert free or body["reason"] == "port 'first' is at 127.0.0.1:5673 already"
+
+
+async def test_one_that_nobody_can_read(get: Get, store: FakeStore) -> None:
+    """Hides none of the others, and can be removed."""
+    store.records["port", "broken"] = Record(kind="port", key="broken", value=b"{")
+    assert (await get(f"{_PORTS}/inner", "guest:guest", "PUT", {"port": 5673}))[0] == 200
+    assert await _names(get) == ["inner"]
+    assert (await get(f"{_PORTS}/broken", "guest:guest", "DELETE"))[0] == 204
+    assert ("port", "broken") not in store.records
 
 
 @pytest.mark.parametrize("method", ["PUT", "DELETE"])
