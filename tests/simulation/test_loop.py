@@ -191,3 +191,13 @@ def test_randomness() -> None:
     assert random.getstate() == before
     assert os.urandom(8) != os.urandom(8)
     assert abs(time.time() - time.clock_gettime(time.CLOCK_REALTIME)) < 1
+
+
+def test_no_address_has_a_name() -> None:
+    """Who asks for one is told so, as by a name server."""
+
+    async def ask() -> object:
+        return await asyncio.get_running_loop().getnameinfo(("10.0.0.1", 0), 0)
+
+    with pytest.raises(OSError, match="has no name"):
+        World(1).run(ask())

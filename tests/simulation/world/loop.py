@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import heapq
+import socket
 import sys
 from asyncio import events
 from collections.abc import Callable, Coroutine
@@ -112,6 +113,10 @@ class Loop(asyncio.AbstractEventLoop):
         process.adopt(task)
         self._processes[process] = None
         return task
+
+    async def getnameinfo(self, sockaddr: Any, flags: int = 0) -> tuple[str, str]:  # type: ignore[override]
+        """No address has a name here."""
+        raise socket.gaierror(socket.EAI_NONAME, f"{sockaddr[0]} has no name")
 
     async def create_connection(  # type: ignore[override]
         self, protocol_factory: Callable[[], Any], host: str = "", port: int = 0, **_options: Any
