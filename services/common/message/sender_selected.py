@@ -18,9 +18,9 @@ _SHOWN_FIELD, _HIDDEN_FIELD = b"\x02CC", b"\x03BCC"  # as they stand in a table
 
 # What RabbitMQ's errors call the types.
 _TYPES = {
-    "S": "longstr", "x": "binary", "F": "table", "t": "bool", "b": "byte", "B": "unsignedbyte", "s": "short",
-    "U": "short", "u": "unsignedshort", "I": "signedint", "i": "unsignedint", "l": "long", "L": "long", "f": "float",
-    "d": "double", "D": "decimal", "T": "timestamp", "V": "void",
+    "S": "longstr", "c": "longstr", "C": "longstr", "k": "byte", "x": "binary", "F": "table", "t": "bool", "b": "byte",
+    "B": "unsignedbyte", "s": "short", "U": "short", "u": "unsignedshort", "I": "signedint", "i": "unsignedint",
+    "l": "long", "L": "long", "f": "float", "d": "double", "D": "decimal", "T": "timestamp", "V": "void",
 }  # fmt: skip
 
 _WORDS = 500  # a router looks at each word of each key, in one go, and all its other clients wait meanwhile
