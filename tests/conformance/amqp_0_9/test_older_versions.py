@@ -26,6 +26,7 @@ from services.gateway.vocabulary import (
     Request,
 )
 from tests.support.messages import facts
+from tests.support.raw_amqp import method, short
 
 OLDER = [AMQP_0_8, AMQP_0_9]
 CLOSE = {AMQP_0_8.name: 60, AMQP_0_9.name: 50}  # the ids of connection.close; close-ok follows
@@ -37,15 +38,6 @@ _HEADERS = {
     AMQP_0_9_1.name: b"AMQP\x00\x00\x09\x01",
 }
 R = TypeVar("R", bound=Request)
-
-
-def _short(text: bytes) -> bytes:
-    return bytes([len(text)]) + text
-
-
-def _frame(channel: int, class_id: int, method_id: int, arguments: bytes = b"") -> bytes:
-    payload = class_id.to_bytes(2) + method_id.to_bytes(2) + arguments
-    return b"\x01" + channel.to_bytes(2) + len(payload).to_bytes(4) + payload + b"\xce"
 
 
 class Wire:
@@ -73,14 +65,14 @@ class Wire:
         assert self.engine.receive(_HEADERS[self.version.name]) == []
         start = self.said()
         assert start[7:13] == b"\x00\x0a\x00\x0a" + bytes([self.version.major, self.version.minor])
-        start_ok = bytes(4) + _short(b"PLAIN") + (8).to_bytes(4) + b"\0alice\0p" + _short(b"en_US")
-        self.asks(_frame(0, 10, 11, start_ok), Authenticate)
+        start_ok = bytes(4) + short("PLAIN") + (8).to_bytes(4) + b"\0alice\0p" + short("en_US")
+        self.asks(method(10, 11, start_ok, channel=0), Authenticate)
         self.engine.authenticated()
         tune = self.said()
-        assert self.engine.receive(_frame(0, 10, 31, tune[11:-1])) == []
-        opened = self.does(_frame(0, 10, 40, _short(b"/") + _short(b"") + b"\x01"), Open)
-        assert opened == _frame(0, 10, 41, b"\0")
-        assert self.does(_frame(1, 20, 10, b"\0"), OpenSession) == _frame(1, 20, 11, OPEN_OK[self.version.name])
+        assert self.engine.receive(method(10, 31, tune[11:-1], channel=0)) == []
+        opened = self.does(method(10, 40, short("/") + short("") + b"\x01", channel=0), Open)
+        assert opened == method(10, 41, b"\0", channel=0)
+        assert self.does(method(20, 10, b"\0"), OpenSession) == method(20, 11, OPEN_OK[self.version.name])
         return self
 
 
@@ -128,40 +120,40 @@ def test_another_version_hears_of_the_newest() -> None:
 
 def test_tickets(older: Wire) -> None:
     """access.request is granted whatever it is for: access is asked for with each request."""
-    assert older.does(_frame(1, 30, 10, _short(b"/data") + b"\x1f"), Echo) == _frame(1, 30, 11, b"\x00\x01")
+    assert older.does(method(30, 10, short("/data") + b"\x1f"), Echo) == method(30, 11, b"\x00\x01")
 
 
 def test_a_message_there_and_back(older: Wire) -> None:
     """basic.publish and basic.deliver, with the properties of 0-9-1 (whose class has another name for the last)."""
     head = b"\x02\x00\x01" + (15).to_bytes(4) + b"\x00\x3c\x00\x00" + (4).to_bytes(8) + b"\x10\x00\x02"
     content = head + b"\xce" + b"\x03\x00\x01" + (4).to_bytes(4) + b"body\xce"
-    publish = older.asks(_frame(1, 60, 40, b"\x00\x01" + _short(b"") + _short(b"q") + b"\0") + content, Publish)
+    publish = older.asks(method(60, 40, b"\x00\x01" + short("") + short("q") + b"\0") + content, Publish)
     assert (publish.bodies, publish.kinds[0].facts.routing_key) == ([b"body"], "q")
     assert publish.kinds[0].facts.persistent
     older.engine.deliver(1, Deliveries("t", 7, False, [facts("", "q")], publish.properties, publish.bodies))
-    deliver = _frame(1, 60, 60, _short(b"t") + (7).to_bytes(8) + b"\0" + _short(b"") + _short(b"q"))
+    deliver = method(60, 60, short("t") + (7).to_bytes(8) + b"\0" + short("") + short("q"))
     assert older.said() == deliver + content
 
 
 @pytest.mark.parametrize(("rest", "arguments"), [(b"", {}), (b"\x00\x00\x00\x04\x01xt\x01", {"x": True})])
 def test_consume_with_and_without_arguments(rest: bytes, arguments: dict[str, object]) -> None:
     """0-8 ends before them; Qpid's clients of 0-8 have sent them."""
-    data = _frame(1, 60, 20, b"\x00\x01" + _short(b"q") + _short(b"t") + b"\x00" + rest)
+    data = method(60, 20, b"\x00\x01" + short("q") + short("t") + b"\x00" + rest)
     assert Wire(AMQP_0_8).running().asks(data, Consume).arguments == arguments
 
 
 def test_recover(older: Wire) -> None:
     """60.100 has no answer; Qpid's 60.102 has 60.101."""
-    older.engine.succeed(older.asks(_frame(1, 60, 100, b"\x01"), Recover))
+    older.engine.succeed(older.asks(method(60, 100, b"\x01"), Recover))
     assert older.said() == b""
-    assert older.does(_frame(1, 60, 102, b"\x01"), Recover) == _frame(1, 60, 101)
+    assert older.does(method(60, 102, b"\x01"), Recover) == method(60, 101)
 
 
 def test_ping() -> None:
     """0-9 alone has it, and pong."""
-    assert Wire(AMQP_0_9).running().does(_frame(1, 20, 60), Echo) == _frame(1, 20, 70)
+    assert Wire(AMQP_0_9).running().does(method(20, 60), Echo) == method(20, 70)
     older = Wire(AMQP_0_8).running()
-    older.engine.receive(_frame(1, 20, 60))
+    older.engine.receive(method(20, 60))
     assert older.said()[7:13] == b"\x00\x0a\x00\x3c" + (540).to_bytes(2)
 
 
@@ -169,12 +161,12 @@ def test_the_connection_ends(older: Wire) -> None:
     """By either side: connection.close is 10.60 in 0-8."""
     code = CLOSE[older.version.name]
     other = Wire(older.version).running()
-    close = other.asks(_frame(0, 10, code, b"\x00\xc8" + _short(b"bye") + bytes(4)), Close)
+    close = other.asks(method(10, code, b"\x00\xc8" + short("bye") + bytes(4), channel=0), Close)
     other.engine.succeed(close)
-    assert other.said() == _frame(0, 10, code + 1)
-    older.engine.receive(_frame(1, 70, 10))  # class file: optional, and not served
+    assert other.said() == method(10, code + 1, channel=0)
+    older.engine.receive(method(70, 10))  # class file: optional, and not served
     assert older.said()[7:13] == b"\x00\x0a" + code.to_bytes(2) + (540).to_bytes(2)
-    assert isinstance(older.asks(_frame(0, 10, code + 1), Close), Close)
+    assert isinstance(older.asks(method(10, code + 1, channel=0), Close), Close)
 
 
 def test_reply_codes(older: Wire) -> None:
@@ -186,12 +178,12 @@ def test_reply_codes(older: Wire) -> None:
 
 def test_what_later_versions_brought(older: Wire) -> None:
     """exchange.bind is RabbitMQ's, for 0-9-1."""
-    older.engine.receive(_frame(1, 40, 30, bytes(9)))
+    older.engine.receive(method(40, 30, bytes(9)))
     assert older.said()[11:13] == (540).to_bytes(2)
 
 
 def test_a_channel_is_closed(older: Wire) -> None:
     """The error names the method that is to blame by its id in this version."""
-    request = older.asks(_frame(1, 60, 102, b"\x01"), Recover)
+    request = older.asks(method(60, 102, b"\x01"), Recover)
     older.engine.fail(request, NotFound("gone"))
     assert older.said().endswith(b"\x00\x3c\x00\x66\xce")

@@ -7,17 +7,9 @@ import asyncio
 import pytest
 
 from tests.support.broker_house import BrokerHouse
+from tests.support.raw_amqp import method, short
 
 _LOGIN = b"\0guest\0guest"
-
-
-def _short(text: bytes) -> bytes:
-    return bytes([len(text)]) + text
-
-
-def _frame(channel: int, class_id: int, method_id: int, arguments: bytes = b"") -> bytes:
-    payload = class_id.to_bytes(2) + method_id.to_bytes(2) + arguments
-    return b"\x01" + channel.to_bytes(2) + len(payload).to_bytes(4) + payload + b"\xce"
 
 
 class _Old:
@@ -45,16 +37,16 @@ async def test_a_message_of_an_older_client(broker: BrokerHouse, header: bytes, 
     reader, writer = await asyncio.open_connection("127.0.0.1", broker.ports[0])
     old = _Old(reader, writer)
     await old.asks(header)
-    start_ok = bytes(4) + _short(b"PLAIN") + len(_LOGIN).to_bytes(4) + _LOGIN + _short(b"en_US")
-    tune = await old.asks(_frame(0, 10, 11, start_ok))
-    opening = _frame(0, 10, 31, tune[4:]) + _frame(0, 10, 40, _short(b"/") + b"\0\0")
+    start_ok = bytes(4) + short("PLAIN") + len(_LOGIN).to_bytes(4) + _LOGIN + short("en_US")
+    tune = await old.asks(method(10, 11, start_ok, channel=0))
+    opening = method(10, 31, tune[4:], channel=0) + method(10, 40, short("/") + b"\0\0", channel=0)
     assert (await old.asks(opening))[:4] == b"\x00\x0a\x00\x29"
-    assert (await old.asks(_frame(1, 20, 10, b"\0")))[:4] == b"\x00\x14\x00\x0b"
-    assert await old.asks(_frame(1, 30, 10, _short(b"/data") + b"\x1f")) == b"\x00\x1e\x00\x0b\x00\x01"
+    assert (await old.asks(method(20, 10, b"\0")))[:4] == b"\x00\x14\x00\x0b"
+    assert await old.asks(method(30, 10, short("/data") + b"\x1f")) == b"\x00\x1e\x00\x0b\x00\x01"
     content = b"\x02\x00\x01\x00\x00\x00\x0e\x00\x3c\x00\x00" + (3).to_bytes(8) + b"\0\0\xce"
     content += b"\x03\x00\x01\x00\x00\x00\x03old\xce"
-    publish = _frame(1, 60, 40, b"\x00\x01\x00" + _short(name.encode()) + b"\0") + content
-    got = await old.asks(publish + _frame(1, 60, 70, b"\x00\x01" + _short(name.encode()) + b"\x01"))
+    publish = method(60, 40, b"\x00\x01\x00" + short(name) + b"\0") + content
+    got = await old.asks(publish + method(60, 70, b"\x00\x01" + short(name) + b"\x01"))
     assert got[:4] == b"\x00\x3c\x00\x47"
     assert (await old.read())[-2:] == b"\0\0"
     assert await old.read() == b"old"
