@@ -1,0 +1,276 @@
+"""The message format of AMQP 1.0. `properties` are the sections before a message's body, as they came (section 3.2).
+
+Headers, as all formats call them, are its application properties, and those of its message annotations that begin with
+"x-": what a broker adds to a message (x-death) has lists in it, which application properties must not have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any, TypeVar
+from uuid import UUID
+
+from services.common.errors import SyntaxFault
+from services.common.message.amqp_1_0 import composite, neutral
+from services.common.message.amqp_1_0 import values as v
+from services.common.message.amqp_1_0.decode import decode_at, element_at
+from services.common.message.amqp_1_0.encode import encode
+from services.common.message.amqp_1_0.sections import (
+    APPLICATION_PROPERTIES,
+    HEADER,
+    MESSAGE_ANNOTATIONS,
+    PROPERTIES,
+    Header,
+    Properties,
+    sections,
+)
+from services.common.message.facts import Attributes
+from services.common.telemetry.context import SpanContext, parse
+
+NAME = "amqp-1-0"
+
+_USUAL_PRIORITY = 4  # section 3.2.1
+_BROKERS = "x-"  # how the names of what a broker says begin
+_MEMO_ENTRIES = 4096
+_MEMO_BYTES = 512  # longer properties are hardly ever the same twice
+_USER_ID = 1  # its place among the fields of the properties section
+_IDENTITIES = ("message_id", "correlation_id")
+_TRACEPARENT, _TRACESTATE = "traceparent", "tracestate"
+_TRACED = _TRACEPARENT.encode()
+# By the names of 0-9-1, which all formats go by.
+_TEXTS = {
+    "message-id": "message_id",
+    "correlation-id": "correlation_id",
+    "reply-to": "reply_to",
+    "type": "subject",
+    "content-type": "content_type",
+    "content-encoding": "content_encoding",
+    "user-id": "user_id",
+    "timestamp": "creation_time",
+}
+
+C = TypeVar("C", bound=composite.Composite)
+
+
+class _Parts:
+    """What is in properties, read when it is asked for. Raises SyntaxFault where it cannot be read."""
+
+    def __init__(self, raw: bytes) -> None:
+        self._raw = raw
+        self._sections = {each.code: each for each in sections(raw)}
+
+    def raw(self, code: int) -> bytes:
+        """A section, b"" where it is not there."""
+        section = self._sections.get(code)
+        return self._raw[section.start : section.end] if section else b""
+
+    def mentions(self, name: bytes) -> bool:
+        """Whether the name is in there somewhere."""
+        return name in self._raw
+
+    def user_id(self) -> bytes | None:
+        """That of the properties section, of which nothing else is read."""
+        section = self._sections.get(PROPERTIES)
+        found = element_at(self._raw, section.value, _USER_ID) if section else None
+        if not isinstance(found, bytes | None):
+            raise SyntaxFault("a message's user-id is no binary")
+        return found
+
+    @property
+    def header(self) -> Header:
+        return self._composite(HEADER, Header)
+
+    @property
+    def properties(self) -> Properties:
+        return self._composite(PROPERTIES, Properties)
+
+    def _composite(self, code: int, kind: type[C]) -> C:
+        section = self._sections.get(code)
+        return composite.read(kind, decode_at(self._raw, section.value)[0] if section else [])
+
+    def map(self, code: int) -> dict[Any, Any]:
+        """The map in a section, empty where that is not there."""
+        section = self._sections.get(code)
+        value = decode_at(self._raw, section.value)[0] if section else {}
+        if not isinstance(value, dict):
+            raise SyntaxFault(f"section {code:#04x} of a message is no map")
+        return value
+
+    def readable_map(self, code: int) -> dict[Any, Any]:
+        """The same, empty too where it cannot be read."""
+        try:
+            return self.map(code)
+        except SyntaxFault:
+            return {}
+
+    def replaced(self, news: dict[int, bytes]) -> bytes:
+        """The same properties with other sections; b"" leaves one out."""
+        its = {code: self._raw[each.start : each.end] for code, each in self._sections.items()}
+        return b"".join(part for _, part in sorted((its | news).items()))
+
+
+@lru_cache(_MEMO_ENTRIES)
+def _remembered(properties: bytes) -> Attributes:
+    return _read(properties)
+
+
+def _read(properties: bytes) -> Attributes:
+    """Ids are in the same section as the user's, and make each message's properties its own: they are passed over."""
+    parts = _Parts(properties)
+    context = _context(parts)
+    return _attributes(parts.raw(HEADER), parts.user_id(), bool(context and context.sampled))
+
+
+@lru_cache(_MEMO_ENTRIES)
+def _attributes(header: bytes, user_id: bytes | None, sampled: bool) -> Attributes:
+    """Equal ones are the same object."""
+    its = _Parts(header).header
+    return Attributes(
+        bool(its.durable),
+        _USUAL_PRIORITY if its.priority is None else its.priority,
+        its.ttl,
+        None if user_id is None else user_id.decode(errors="replace"),
+        sampled=sampled,
+    )
+
+
+def _context(parts: _Parts) -> SpanContext | None:
+    """Annotations come first: who adds them on the way does not touch what the application says."""
+    if not parts.mentions(_TRACED):
+        return None
+    for code in (MESSAGE_ANNOTATIONS, APPLICATION_PROPERTIES):
+        found = parts.readable_map(code)
+        if isinstance(parent := found.get(_TRACEPARENT), str | bytes):
+            state = found.get(_TRACESTATE)
+            return parse(parent, state if isinstance(state, str | bytes) else None)
+    return None
+
+
+def _text_of(value: object) -> str | None:
+    """Of an id of any type, or of another property."""
+    match value:
+        case None:
+            return None
+        case bytes():
+            return value.decode(errors="replace")
+        case UUID() | str() | int():
+            return str(value)
+    return None
+
+
+def _section(code: int, value: Mapping[Any, Any]) -> bytes:
+    return encode(v.Described(v.ULong(code), dict(value))) if value else b""
+
+
+class Amqp10Format:
+    """See services.common.message.MessageFormat."""
+
+    name = NAME
+
+    def attributes(self, properties: bytes) -> Attributes:
+        """As MessageFormat says."""
+        return _remembered(properties) if len(properties) <= _MEMO_BYTES else _read(properties)
+
+    def headers(self, properties: bytes) -> Mapping[str, Any]:
+        """As MessageFormat says."""
+        parts = _Parts(properties)
+        said = neutral.plain_map(parts.map(MESSAGE_ANNOTATIONS))
+        ours = {name: value for name, value in said.items() if name.startswith(_BROKERS)}
+        return ours | neutral.plain_map(parts.map(APPLICATION_PROPERTIES))
+
+    def with_headers(self, properties: bytes, headers: Mapping[str, Any], *, drop_expiration: bool = False) -> bytes:
+        """As MessageFormat says. What does not change keeps its type."""
+        parts = _Parts(properties)
+        annotations, application = parts.readable_map(MESSAGE_ANNOTATIONS), parts.readable_map(APPLICATION_PROPERTIES)
+        others = {key: value for key, value in annotations.items() if not str(key).startswith(_BROKERS)}
+        ours, theirs = _apart(headers, {str(key) for key in application})
+        news = {
+            MESSAGE_ANNOTATIONS: _section(MESSAGE_ANNOTATIONS, others | _kept(ours, annotations, v.Symbol)),
+            APPLICATION_PROPERTIES: _section(APPLICATION_PROPERTIES, _kept(theirs, application, str)),
+        }
+        if drop_expiration and parts.header.ttl is not None:
+            news[HEADER] = composite.write(replace(parts.header, ttl=None))
+        return parts.replaced(news)
+
+    def with_reply_to(self, properties: bytes, reply_to: str) -> bytes:
+        """As MessageFormat says."""
+        parts = _Parts(properties)
+        return parts.replaced({PROPERTIES: composite.write(replace(parts.properties, reply_to=reply_to))})
+
+    def more_keys(self, properties: bytes) -> tuple[tuple[str, ...], bytes]:
+        """As MessageFormat says: none, a message of this protocol has one address."""
+        return (), properties
+
+    def identifying(self, properties: bytes) -> bytes:
+        """As MessageFormat says."""
+        if not _remembered_names(properties):
+            return b""
+        return properties if len(properties) <= _MEMO_BYTES else self._shortened(properties)
+
+    def _shortened(self, properties: bytes) -> bytes:
+        parts = _Parts(properties)
+        its, context = parts.properties, _context(parts)
+        annotation = {v.Symbol(_TRACEPARENT): context.traceparent()} if context else {}
+        named = Properties(message_id=its.message_id, correlation_id=its.correlation_id)
+        return _section(MESSAGE_ANNOTATIONS, annotation) + composite.write(named)
+
+    def identities(self, properties: bytes) -> Sequence[tuple[str, str]]:
+        """As MessageFormat says; raises SyntaxFault."""
+        return _names(properties)
+
+    def trace_context(self, properties: bytes) -> SpanContext | None:
+        """As MessageFormat says: of annotations, or of application properties, by the names `traceparent` and
+        `tracestate`.
+        """
+        try:
+            return _context(_Parts(properties))
+        except SyntaxFault:
+            return None
+
+    def text(self, properties: bytes, name: str) -> str | None:
+        """As MessageFormat says; raises SyntaxFault. `expiration` is the header's time to live."""
+        parts = _Parts(properties)
+        if name == "expiration":
+            return _text_of(parts.header.ttl)
+        return _text_of(getattr(parts.properties, _TEXTS[name])) if name in _TEXTS else None
+
+
+def _apart(headers: Mapping[str, Any], application: set[str]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Those that become annotations, and those that are application properties."""
+    ours = {
+        name: value
+        for name, value in headers.items()
+        if not neutral.is_simple(value) or (name.startswith(_BROKERS) and name not in application)
+    }
+    return ours, {name: value for name, value in headers.items() if name not in ours}
+
+
+def _kept(headers: Mapping[str, Any], before: Mapping[Any, Any], key: type[str]) -> dict[Any, Any]:
+    known = {str(name): (name, value) for name, value in before.items()}
+    found: dict[Any, Any] = {}
+    for name, value in headers.items():
+        former, was = known.get(name, (key(name), None))
+        found[former] = was if name in known and neutral.plain(was) == value else neutral.typed(value)
+    return found
+
+
+def _names(properties: bytes) -> list[tuple[str, str]]:
+    parts = _Parts(properties)
+    its = parts.properties
+    found = [(kind, name) for kind in _IDENTITIES if (name := _text_of(getattr(its, kind)))]
+    if context := _context(parts):
+        found.append(("trace_id", f"{context.trace_id:032x}"))
+    return found
+
+
+@lru_cache(_MEMO_ENTRIES)
+def _remembered_names(properties: bytes) -> bool:
+    try:
+        return bool(_names(properties))
+    except SyntaxFault:
+        return False
+
+
+FORMAT = Amqp10Format()

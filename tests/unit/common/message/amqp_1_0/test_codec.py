@@ -1,0 +1,196 @@
+"""Values of AMQP 1.0 and their bytes (part 1 of the specification)."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from services.common.errors import SyntaxFault
+from services.common.message.amqp_1_0 import values as v
+from services.common.message.amqp_1_0.decode import DEEPEST, decode, decode_at, element_at, skip
+from services.common.message.amqp_1_0.encode import array_of, encode, encode_list
+
+
+def whole(kind: type[int], bits: int, *, signed: bool) -> st.SearchStrategy[int]:
+    least = -(1 << bits - 1) if signed else 0
+    return st.integers(least, least + (1 << bits) - 1).map(kind)
+
+
+SCALARS = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.text(max_size=300),
+    st.binary(max_size=300),
+    st.uuids(),
+    st.floats(allow_nan=False),
+    st.floats(allow_nan=False, width=32).map(v.Float),
+    *(whole(kind, bits, signed=False) for kind, bits in ((v.UByte, 8), (v.UShort, 16), (v.UInt, 32), (v.ULong, 64))),
+    *(whole(kind, bits, signed=True) for kind, bits in ((v.Byte, 8), (v.Short, 16), (v.Int, 32), (v.Long, 64))),
+    whole(v.Timestamp, 64, signed=True),
+    st.characters(exclude_categories=["Cs"]).map(v.Char),
+    st.text("abc:-", max_size=300).map(v.Symbol),
+    st.sampled_from([4, 8, 16]).flatmap(lambda size: st.binary(min_size=size, max_size=size)).map(v.Decimal),
+)
+VALUES = st.recursive(
+    SCALARS,
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=5),
+        st.dictionaries(st.one_of(st.text(), st.integers(0, 9).map(v.UInt)), inner, max_size=4),
+        st.builds(v.Described, st.just(v.ULong(5)), inner),
+    ),
+)
+
+ROWS: list[tuple[str, Any]] = [
+    ("40", None),
+    ("41", True),
+    ("5600", False),
+    ("43", v.UInt(0)),
+    ("52ff", v.UInt(255)),
+    ("7000000100", v.UInt(256)),
+    ("44", v.ULong(0)),
+    ("8000000000ffffffff", v.ULong(0xFFFFFFFF)),
+    ("54ff", v.Int(-1)),
+    ("5580", v.Long(-128)),
+    ("7300010348", v.Char("\U00010348")),
+    ("83000001d3ac5d3c00", v.Timestamp(0x1D3AC5D3C00)),
+    ("9800112233445566778899aabbccddeeff", UUID("00112233-4455-6677-8899-aabbccddeeff")),
+    ("a003010203", b"\x01\x02\x03"),
+    ("a106e282ac6d6974", "€mit"),
+    ("a303616263", v.Symbol("abc")),
+    ("45", []),
+    ("c00401a10161", ["a"]),
+]
+
+
+@settings(max_examples=300, deadline=None)
+@given(VALUES)
+def test_what_is_written_is_read_again(value: Any) -> None:
+    """Each value comes back as it was, with its type; and what passes over it ends where it ends (1.6)."""
+    data = encode(value)
+    again = decode(data)
+    assert again == value
+    assert type(again) is type(value)
+    assert skip(data, 0) == len(data)
+    assert encode(again) == data
+
+
+@pytest.mark.parametrize(("data", "value"), ROWS)
+def test_the_constructors_of_the_specification(data: str, value: Any) -> None:
+    """Each of these encodings is of that value (1.6.1 to 1.6.22)."""
+    found = decode(bytes.fromhex(data))
+    assert found == value
+    assert type(found) is type(value)
+
+
+def test_the_example_of_a_described_value() -> None:
+    """The specification's own: a URL (figure 1.3)."""
+    url = v.Described("URL", "http://example.org/hello-world")
+    assert decode(b"\x00\xa1\x03URL\xa1\x1ehttp://example.org/hello-world") == url
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        array_of(v.Symbol, ["a", "bb"]),
+        v.Array(b"\x52", (v.UInt(1), v.UInt(2))),
+        v.Array(b"\x56", (True, False)),
+        v.Array(b"\x45", ([], [])),
+        v.Array(b"\xc0", ([v.Long(1), v.UInt(2)], [])),
+        v.Array(b"\xd1", ({"a": v.Long(1)},)),
+        v.Array(b"\x00\x53\x05\x52", (v.Described(v.ULong(5), v.UInt(3)),)),
+        v.Array(b"\xe0", (v.Array(b"\x73", (v.Char("x"),)),)),
+    ],
+)
+def test_arrays(array: v.Array) -> None:
+    """An array of any constructor comes back with it (1.6.24)."""
+    assert decode(encode(array)) == array
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        "",
+        "3f",  # no constructor
+        "5602",  # a boolean is 0 or 1
+        "a1",
+        "a10261",
+        "a101ff",  # not UTF-8
+        "a301ff",  # not ASCII
+        "a201ff",  # no such variable type
+        "7300110000",  # beyond Unicode
+        "c00000",  # a size without room for a count
+        "c0020241",
+        "c00202414142",
+        "c10301a10161",  # a key without a value
+        "c1050245a10161",  # a compound key
+        "c00401a1016141",  # bytes behind
+        "d0ffffffffffffffff",
+        "e006ffffffff41",
+        "f00000000507ffffff40",  # millions of nothing
+        "f000000005ffffffff40",
+        "00",
+        "0040",
+    ],
+)
+def test_what_cannot_be_read(data: str) -> None:
+    """Bytes that are no value are refused by an error of the peer's, whatever they are."""
+    with pytest.raises(SyntaxFault):
+        decode(bytes.fromhex(data))
+
+
+@pytest.mark.parametrize("opening", ["00" * 5000, "c0ff01" * 5000, "00a10161" * 5000])
+def test_depth(opening: str) -> None:
+    """Who nests for ever is refused, not the interpreter's stack overrun."""
+    with pytest.raises(SyntaxFault):
+        decode(bytes.fromhex(opening))
+
+
+def test_depth_of_what_is_passed_over() -> None:
+    """Likewise where only sizes are read: descriptors have none."""
+    with pytest.raises(SyntaxFault):
+        skip(bytes(5000), 0)
+
+
+def test_deep_enough() -> None:
+    """As much as anybody has use for is read."""
+    value: list[Any] = []
+    for _ in range(DEEPEST - 1):
+        value = [value]
+    assert decode(encode(value)) == value
+
+
+@settings(max_examples=500, deadline=None)
+@given(st.binary(max_size=60))
+def test_any_bytes(data: bytes) -> None:
+    """Whatever comes is a value or a fault; what is read and what is passed over end in the same place."""
+    try:
+        _, end = decode_at(data, 0)
+    except SyntaxFault:
+        return
+    assert skip(data, 0) == end
+
+
+def test_one_element() -> None:
+    """One element of a list is found without reading the others."""
+    data = encode(["a", [b"b"], v.UInt(3)])
+    assert [element_at(data, 0, index) for index in range(4)] == ["a", [b"b"], 3, None]
+    assert element_at(encode([]), 0, 0) is None
+    with pytest.raises(SyntaxFault):
+        element_at(encode({}), 0, 0)
+
+
+@pytest.mark.parametrize("value", [v.UByte(256), v.Symbol("ä"), v.Decimal(b"1"), v.UInt(-1), 1 << 63, object()])
+def test_what_cannot_be_written(value: Any) -> None:
+    """A value that its type has no room for is refused."""
+    with pytest.raises(SyntaxFault):
+        encode(value)
+
+
+def test_lists_of_what_is_encoded() -> None:
+    """Encoded elements are put together as a list of theirs would be."""
+    for count in (0, 3, 300):
+        assert encode_list([encode("x")] * count) == encode(["x"] * count)
