@@ -90,7 +90,7 @@ def seen_again(facts: Facts) -> Iterator[Violation]:
         for done in deliveries:
             if sent is None or not _settled_for_good(facts, done):
                 continue
-            again = next((each for each in deliveries if _is_later(done, each) and _same_copy(facts, done, each)), None)
+            again = next((each for each in deliveries if _is_again(facts, done, each)), None)
             if again:
                 how = "in a committed transaction" if done.transaction else _HOW[done.settled_as]
                 when = "in the end" if again.draining else f"given to {again.channel.connection.client} later"
@@ -99,6 +99,14 @@ def seen_again(facts: Facts) -> Iterator[Violation]:
                     f"{told(sent)} was acknowledged in {queue} by {done.channel.connection.client} {how}, and was"
                     f" there {when} (redelivered: {again.redelivered})",
                 )
+
+
+def _is_again(facts: Facts, done: Delivered, other: Delivered) -> bool:
+    """Whether `other` is the same copy, which its gateway could know to be done with.
+
+    One that stands still has read what an owner sent it; if that dies meanwhile, the next one waits for who is awake.
+    """
+    return _is_later(done, other) and _same_copy(facts, done, other) and not facts.passed_on_late(other, done)
 
 
 def _is_later(done: Delivered, other: Delivered) -> bool:
