@@ -27,7 +27,8 @@ async def ask(channel: Channel, what: str, arguments: dict[str, Any], request: A
         answer = await channel.call(request)
     except GoneError as gone:
         asked.answered, asked.code = history.tick(), gone.code
-        asked.outcome = "closed" if gone.code else "lost"
+        # Who is told that the broker goes away does not know what became of what was asked for.
+        asked.outcome = "closed" if gone.code in _FINAL else "lost"
         raise
     asked.answered, asked.outcome = history.tick(), "ok"
     asked.result = answer
