@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from services.gateway.broker import Broker
     from services.gateway.consumer import Consumer
     from services.gateway.listener import Listener
+    from services.gateway.protocols.engine import Engine
 
 log = structlog.get_logger()
 
@@ -46,7 +47,7 @@ _GETS = 4  # at a time: the answer of each may be as large as a message may be
 class Connection(asyncio.Protocol):
     """Made by the listener for each accepted socket."""
 
-    def __init__(self, listener: Listener, engine: v.Engine, name: str) -> None:
+    def __init__(self, listener: Listener, engine: Engine, name: str) -> None:
         self.listener = listener
         self.broker: Broker = listener.broker
         self.engine = engine

@@ -14,7 +14,7 @@ from services.gateway.sasl import offered
 
 if TYPE_CHECKING:
     from services.common.config import Settings
-    from services.gateway.vocabulary import Engine
+    from services.gateway.protocols.engine import Engine
 
 log = structlog.get_logger()
 

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from services.common.ports.port import Port
     from services.gateway.connection import Connection
     from services.gateway.listener import Listener
+    from services.gateway.protocols.engine import Engine
     from services.gateway.transport.kind import Transport
-    from services.gateway.vocabulary import Engine
 
 log = structlog.get_logger()
 

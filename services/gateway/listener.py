@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from services.gateway.authentication import Authenticator
     from services.gateway.broker import Broker
     from services.gateway.engines import Engines
+    from services.gateway.protocols.engine import Engine
     from services.gateway.transport.kind import Transport
-    from services.gateway.vocabulary import Engine
 
 log = structlog.get_logger()
 

@@ -6,6 +6,8 @@ of each session, and answers. `session` is the engine's number of a session (0-9
 
 Order: requests of one session are carried out one after the other; those of different sessions do not wait for each
 other. `Publish` and `Settle` are never answered by `succeed`: publishes by `confirm`/`returned` where asked for.
+
+What only AMQP 1.0 says (FindNode, Credit, `link`, outcomes by message) no session carries out yet.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, Protocol
+from typing import Any
 
 from services.common.errors import BrokerError
 from services.common.message.facts import Attributes, Facts
@@ -30,14 +32,25 @@ class Outcome(Enum):
     REJECT = "reject"  # do not requeue: dead-letter or drop
 
 
+class Node(Enum):
+    """What has a name in a virtual host, and messages go to it or come from it."""
+
+    QUEUE = "queue"
+    EXCHANGE = "exchange"
+
+
 # ------------------------------------------------------------------ requests: engine → broker
 
 
 @dataclass(slots=True)
 class Request:
-    """Something that the peer wants; `session` is 0 for the connection itself."""
+    """Something that the peer wants; `session` is 0 for the connection itself, `link` 0 for the session itself.
+
+    One that fails takes with it what waits behind it: of its link, or of the whole session.
+    """
 
     session: int
+    link: int = field(default=0, kw_only=True)
 
 
 @dataclass(slots=True)
@@ -54,6 +67,7 @@ class Open(Request):
     """→ succeed, or fail with NotFound / NotAllowed (the engine picks the protocol's words)."""
 
     virtual_host: str
+    client: str = ""  # what the application calls itself, where it says so only now
 
 
 @dataclass(slots=True)
@@ -83,6 +97,13 @@ class OpenSession(Request):
 @dataclass(slots=True)
 class CloseSession(Request):
     """Unsettled deliveries are released, consumers end. → succeed (also when the engine itself failed the session)."""
+
+
+@dataclass(slots=True)
+class FindNode(Request):
+    """→ succeed with the first of `candidates` that is there; NotFound when none is."""
+
+    candidates: Sequence[tuple[str, Node]]
 
 
 @dataclass(slots=True)
@@ -161,7 +182,10 @@ class Kind:
 
 @dataclass(slots=True)
 class Publish(Request):
-    """Messages in the order in which they came, however mixed: columns, one value for each."""
+    """Messages in the order in which they came, however mixed: columns, one value for each.
+
+    Of a link, each has an outcome of its own: one that cannot be published is returned with its error, and refused.
+    """
 
     kinds: Sequence[Kind]
     properties: Sequence[bytes]
@@ -170,7 +194,8 @@ class Publish(Request):
     def part(self, indexes: Sequence[int]) -> Publish:
         """Those at these indexes, which ascend."""
         kinds, properties, bodies = self.kinds, self.properties, self.bodies
-        return Publish(self.session, pick(kinds, indexes), pick(properties, indexes), pick(bodies, indexes))
+        columns = pick(kinds, indexes), pick(properties, indexes), pick(bodies, indexes)
+        return Publish(self.session, *columns, link=self.link)
 
 
 @dataclass(slots=True)
@@ -191,6 +216,19 @@ class Consume(Request):
     settled: bool = False  # no-ack
     no_local: bool = False
     arguments: Mapping[str, Any] = field(default_factory=dict)
+    by_credit: bool = False  # it is sent what Credit says, else what Limit said before
+
+
+@dataclass(slots=True)
+class Credit(Request):
+    """How many deliveries of a consumer the peer takes in all, since it began (AMQP 1.0: delivery-count and
+    link-credit); `Consume.by_credit` says that it goes by that. With `drain`: → succeed when nothing more is ready or
+    so many were delivered; no delivery comes then before the next Credit. Without, it is not answered.
+    """
+
+    tag: str
+    up_to: int
+    drain: bool = False
 
 
 @dataclass(slots=True)
@@ -288,78 +326,10 @@ class Deliveries:
 
 @dataclass(slots=True)
 class Returned:
-    """Messages that reached no queue (`no_consumers`: immediate, and none was ready)."""
+    """Messages that reached no queue (`no_consumers`: immediate, and none was ready), or were refused by an `error`."""
 
     publish: Publish
     indexes: Sequence[int]  # in its columns
     no_consumers: bool = False
-
-
-class Engine(Protocol):
-    """One connection's protocol. Never raises on what the peer sends: it answers as its specification says."""
-
-    @property
-    def name(self) -> str:
-        """What the peer speaks: "AMQP 0-9-1". Before it has spoken, the newest of what it may."""
-
-    def receive(self, data: bytes) -> list[Request]:
-        """What the bytes ask for; may be called with any split of the stream. Not all at once when it is much: then
-        `unread` says so, and the next call goes on, also with no bytes.
-        """
-
-    def data_to_send(self) -> list[bytes]:
-        """Takes what is to be written, in order."""
-
-    @property
-    def heartbeat(self) -> int:
-        """Seconds between beats as negotiated, 0 for none. The connection calls `beat` when it has written nothing for
-        half of it, and ends the peer after two without a byte from it.
-        """
-
-    @property
-    def unread(self) -> bool:
-        """Whether more came than the last `receive` has looked at."""
-
-    @property
-    def incomplete(self) -> int:
-        """Bytes that came and are kept until the rest of their frame, or of their message, is there."""
-
-    @property
-    def closing(self) -> bool:
-        """Whether only the peer's farewell is waited for; the connection does not wait for it long."""
-
-    def beat(self) -> None: ...
-
-    def challenge(self, data: bytes) -> None: ...
-
-    def authenticated(self, final: bytes = b"") -> None:
-        """The answer to Authenticate: the client is who it says; `final` is what its mechanism tells it with that."""
-
-    def succeed(self, request: Request, result: Any = None) -> None:  # noqa: ANN401 - as each request says
-        """The answer to `request`."""
-
-    def fail(self, request: Request, error: BrokerError) -> None:
-        """Ends the session or the connection, as the error's reach and the request say. For a session: its later
-        requests are ignored until the peer has acknowledged, and one CloseSession follows from `receive` or at once
-        from here by `pending_requests`.
-        """
-
-    def pending_requests(self) -> list[Request]:
-        """Requests that arose from the broker's own calls (a CloseSession after `fail`); call after answering."""
-
-    def deliver(self, session: int, deliveries: Deliveries) -> None: ...
-
-    def confirm(self, session: int, first: int, last: int, *, cumulative: bool, accepted: bool) -> None:
-        """Publishes `first`..`last` are safe (or refused); `cumulative`: so is every one before them."""
-
-    def returned(self, session: int, returned: Returned) -> None:
-        """Sends messages back; called before their confirm."""
-
-    def cancelled(self, session: int, tag: str) -> None:
-        """The broker ended a consumer (its queue was deleted)."""
-
-    def blocked(self, reason: str | None) -> None:
-        """Publishers of this connection are held back (None: no longer). Told to peers that understand it."""
-
-    def close(self, error: BrokerError) -> None:
-        """Ends the connection from the broker's side (320 CONNECTION_FORCED for a shutdown), a Close follows."""
+    first: int = 0  # number of the publish's first message, where publishes are confirmed
+    error: BrokerError | None = None

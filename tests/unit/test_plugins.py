@@ -11,9 +11,9 @@ import pytest
 from services.common import plugins
 from services.common.errors import InternalError
 from services.common.message import MessageFormat
+from services.gateway.protocols.engine import Engine
 from services.gateway.sasl import Mechanism
 from services.gateway.transport.kind import Transport
-from services.gateway.vocabulary import Engine
 from services.queue.overflow import OverflowPolicy
 from services.queue.queue_type import Queue
 from services.queue.share import Placement

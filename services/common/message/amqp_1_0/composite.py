@@ -1,5 +1,5 @@
 """Composite types (section 1.4) as declarations: a class whose annotations say each field's type, as the tables of the
-specification do. A field without a default is mandatory; the codec walks the declaration.
+specification do. A field is mandatory that has no default and must not be None; the codec walks the declaration.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ class Composite:
 
     __slots__ = ()
 
-    code: ClassVar[int]
-    symbol: ClassVar[str]  # the descriptor's other form: "amqp:open:list"
+    descriptor: ClassVar[int]
+    symbol: ClassVar[str]  # "amqp:open:list", which may stand for it
     plan: ClassVar[Sequence[_Field]]
 
 
@@ -70,25 +70,26 @@ _REGISTERED: dict[Any, type[Composite]] = {}
 
 
 @dataclass_transform(frozen_default=True)
-def composite(code: int, name: str) -> Callable[[type[C]], type[C]]:
-    """Makes a composite type of a class; `code` and `name` are those of its descriptor, `amqp:NAME:list`."""
+def composite(descriptor: int, name: str) -> Callable[[type[C]], type[C]]:
+    """Makes a composite type of a class; `descriptor` is its number, `amqp:NAME:list` the other form of that."""
 
     def declare(declared: type[C]) -> type[C]:
         made = dataclass(frozen=True, slots=True)(declared)
-        made.code, made.symbol = code, f"amqp:{name}:list"
+        made.descriptor, made.symbol = descriptor, f"amqp:{name}:list"
         hints = get_type_hints(made, include_extras=True)
-        made.plan = [_Field(each.name, _kind(hints[each.name]), each.default) for each in fields(made)]  # type: ignore[arg-type]
-        _REGISTERED[code] = _REGISTERED[made.symbol] = made
+        made.plan = [_planned(each.name, hints[each.name], each.default) for each in fields(made)]  # type: ignore[arg-type]
+        _REGISTERED[descriptor] = _REGISTERED[made.symbol] = made
         return made
 
     return declare
 
 
-def _kind(hint: Any) -> Kind:  # noqa: ANN401 - an annotation
+def _planned(name: str, hint: Any, default: Any) -> _Field:  # noqa: ANN401 - an annotation, and a value of it
+    """What may be None and has no default stands before what is mandatory."""
     if get_origin(hint) in (Union, UnionType):
         hint = next(each for each in get_args(hint) if each is not type(None))
-    kind: Kind = hint.__metadata__[0]
-    return kind
+        default = None if default is MISSING else default
+    return _Field(name, hint.__metadata__[0], default)
 
 
 def of(described: v.Described) -> Composite | v.Described:
@@ -138,7 +139,7 @@ def write(sent: Composite) -> bytes:
     parts = [_part(getattr(sent, field.name), field) for field in sent.plan]
     while parts and parts[-1] == _NULL:
         parts.pop()
-    return b"\x00" + encode(v.ULong(sent.code)) + encode_list(parts)
+    return b"\x00" + encode(v.ULong(sent.descriptor)) + encode_list(parts)
 
 
 def _part(value: Any, field: _Field) -> bytes:  # noqa: ANN401 - of any type

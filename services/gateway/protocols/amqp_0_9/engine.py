@@ -1,6 +1,6 @@
 """The engine of AMQP 0-9-1, 0-9 and 0-8: frames in, requests out; answers and deliveries in, frames out.
 
-See vocabulary.Engine. It takes the stream apart and gives each frame to what it belongs to: class connection to
+See protocols.engine. It takes the stream apart and gives each frame to what it belongs to: class connection to
 `Connection`, all else to `Channels`; publishes and settlements first to their hot ways. Errors come back here and
 become a close.
 """
@@ -15,7 +15,6 @@ from services.common.errors import BrokerError, CommandInvalid, ResourceError, S
 from services.gateway.protocols.amqp_0_9 import frames, outgoing
 from services.gateway.protocols.amqp_0_9.channels import Channels
 from services.gateway.protocols.amqp_0_9.connection import Connection, State
-from services.gateway.protocols.amqp_0_9.inbox import Inbox
 from services.gateway.protocols.amqp_0_9.methods import basic
 from services.gateway.protocols.amqp_0_9.peer import PORTION, Peer
 from services.gateway.protocols.amqp_0_9.reply_codes import (
@@ -28,6 +27,7 @@ from services.gateway.protocols.amqp_0_9.reply_codes import (
 )
 from services.gateway.protocols.amqp_0_9.settlements import CODES as SETTLING
 from services.gateway.protocols.amqp_0_9.versions import VERSIONS
+from services.gateway.protocols.inbox import Inbox
 from services.gateway.protocols.limits import Limits
 from services.gateway.vocabulary import Close, Deliveries, Open, Request, Returned, UpdateSecret
 
@@ -42,7 +42,7 @@ def create(limits: Limits, mechanisms: Sequence[str]) -> AmqpEngine:
 
 
 class AmqpEngine:
-    """One connection's AMQP. See services.gateway.vocabulary.Engine."""
+    """One connection's AMQP. See services.gateway.protocols.engine."""
 
     def __init__(self, limits: Limits, mechanisms: Sequence[str]) -> None:
         self._peer = Peer(VERSIONS[0], limits, mechanisms)

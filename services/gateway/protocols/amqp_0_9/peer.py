@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 from services.gateway.protocols.amqp_0_9 import frames
 from services.gateway.protocols.amqp_0_9.method import Method
 from services.gateway.protocols.amqp_0_9.version import Version
+from services.gateway.protocols.dealings import Dealings
 from services.gateway.protocols.limits import Limits
-from services.gateway.vocabulary import Request
 
 # Section 4.2.3 promises 4096 until tuned; tokens in start-ok may be longer, and RabbitMQ reads 8192.
 _FRAME_MAX_UNTIL_TUNED = 8192
@@ -20,7 +20,7 @@ PORTION: Final = 50
 
 
 @dataclass(slots=True)
-class Peer:
+class Peer(Dealings):
     """`version` is that of the peer's header, the newest until that came; `limits` are what we proposed; `frame_max`,
     `channel_max` and `heartbeat` what was agreed.
     """
@@ -33,24 +33,8 @@ class Peer:
     heartbeat: int = 0
     virtual_host: str = ""  # that was asked for
     capabilities: frozenset[str] = frozenset()
-    requests: list[Request] = field(default_factory=list)
-    out: list[bytes] = field(default_factory=list)
     incomplete: int = 0  # bytes of memory of messages that have not come whole
 
     def send(self, channel: int, method: Method) -> None:
         """Puts a method frame behind what is to be written."""
         self.out.append(frames.frame(frames.METHOD, channel, self.version.encode(method)))
-
-    def ask(self, request: Request) -> None:
-        """Puts a request behind those that `receive` or `pending_requests` gives next."""
-        self.requests.append(request)
-
-    def take_requests(self) -> list[Request]:
-        """The requests so far."""
-        taken, self.requests = self.requests, []
-        return taken
-
-    def take_output(self) -> list[bytes]:
-        """The bytes so far."""
-        taken, self.out = self.out, []
-        return taken

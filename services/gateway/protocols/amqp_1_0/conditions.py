@@ -1,0 +1,81 @@
+"""Error conditions (part 2, sections 2.8.15 to 2.8.18): which error is which, and how much it ends."""
+
+from __future__ import annotations
+
+from services.common import errors
+from services.common.errors import BrokerError, Reach
+from services.common.message.amqp_1_0.values import Symbol
+from services.gateway.protocols.amqp_1_0.performatives import Error
+
+
+class FramingError(BrokerError):
+    """The bytes are no frames: where the next one begins is unknown."""
+
+    reach = Reach.CONNECTION
+
+
+class WindowViolation(BrokerError):
+    reach = Reach.SESSION
+
+
+class HandleInUse(BrokerError):
+    reach = Reach.SESSION
+
+
+class UnattachedHandle(BrokerError):
+    reach = Reach.SESSION
+
+
+class ErrantLink(BrokerError):
+    reach = Reach.SESSION
+
+
+class TransferLimitExceeded(BrokerError):
+    """More came than there was credit for."""
+
+    reach = Reach.LINK
+
+
+class MessageSizeExceeded(BrokerError):
+    reach = Reach.LINK
+
+
+class InvalidField(BrokerError):
+    """A field has a value that it must not have here."""
+
+    reach = Reach.LINK
+
+
+class ResourceDeleted(BrokerError):
+    """The node of a link is gone."""
+
+    reach = Reach.LINK
+
+
+_CONDITIONS: dict[type[BrokerError], str] = {
+    errors.NotFound: "amqp:not-found",
+    errors.AccessRefused: "amqp:unauthorized-access",
+    errors.ResourceLocked: "amqp:resource-locked",
+    errors.PreconditionFailed: "amqp:precondition-failed",
+    errors.NotAllowed: "amqp:not-allowed",
+    errors.CommandInvalid: "amqp:illegal-state",
+    errors.SyntaxFault: "amqp:decode-error",
+    errors.NotImplementedHere: "amqp:not-implemented",
+    errors.ResourceError: "amqp:resource-limit-exceeded",
+    errors.ConnectionForced: "amqp:connection:forced",
+    InvalidField: "amqp:invalid-field",
+    ResourceDeleted: "amqp:resource-deleted",
+    FramingError: "amqp:connection:framing-error",
+    WindowViolation: "amqp:session:window-violation",
+    ErrantLink: "amqp:session:errant-link",
+    HandleInUse: "amqp:session:handle-in-use",
+    UnattachedHandle: "amqp:session:unattached-handle",
+    TransferLimitExceeded: "amqp:link:transfer-limit-exceeded",
+    MessageSizeExceeded: "amqp:link:message-size-exceeded",
+}
+_FAULT_OF_OURS = "amqp:internal-error"
+
+
+def told(error: BrokerError) -> Error:
+    """As the peer is told of it."""
+    return Error(Symbol(_CONDITIONS.get(type(error), _FAULT_OF_OURS)), error.text)

@@ -1,0 +1,288 @@
+"""The connection itself: headers, SASL, open and close (part 2, section 2.4; part 5, section 5.3)."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Callable, Mapping
+from enum import Enum
+from functools import cache
+from importlib import metadata
+from typing import Any, ClassVar, Final
+
+from services.common.errors import AccessRefused, BrokerError, CommandInvalid, NotAllowed
+from services.common.message.amqp_1_0.composite import Composite, write
+from services.gateway import vocabulary as to_broker
+from services.gateway.protocols.amqp_1_0 import frames, security
+from services.gateway.protocols.amqp_1_0.conditions import FramingError, told
+from services.gateway.protocols.amqp_1_0.peer import Peer
+from services.gateway.protocols.amqp_1_0.performatives import Close, Open
+from services.gateway.protocols.openings import refused
+
+AMQP_HEADER: Final = b"AMQP\x00\x01\x00\x00"
+SASL_HEADER: Final = b"AMQP\x03\x01\x00\x00"
+
+_WITHOUT_SASL: Final = ("EXTERNAL", "ANONYMOUS")
+"""As whom a client comes that does not sign in, best first."""
+
+_VIRTUAL_HOST: Final = "vhost:"  # how a hostname begins that names one, as with RabbitMQ
+_USUAL_VIRTUAL_HOST: Final = "/"
+
+_Handler = Callable[[Any, Any], None]  # of Connection and a performative
+
+
+class State(Enum):
+    """Of a connection: what it waits for."""
+
+    HEADER = "protocol header"
+    INIT = "sasl-init"
+    RESPONSE = "sasl-response"
+    AUTHENTICATING = "the broker, after sasl-init or sasl-response"
+    AMQP_HEADER = "the header of AMQP, after SASL"
+    ADMITTING = "the broker, of a client that came without SASL"
+    OPEN = "open"
+    OPENING = "the broker, after open"
+    RUNNING = "anything"
+    CLOSING = "close: we have closed it, everything else is ignored"
+    ENDING = "the broker, after close: what was asked for before is still being done"
+    CLOSED = "nothing"
+
+
+_HEADERS = frozenset({State.HEADER, State.AMQP_HEADER})
+_SASL = frozenset({State.INIT, State.RESPONSE})
+_WAITS_FOR_BROKER = frozenset({State.AUTHENTICATING, State.ADMITTING, State.OPENING})
+_OVER = frozenset({State.CLOSING, State.ENDING, State.CLOSED})
+_SAID_ALL = frozenset({State.ENDING, State.CLOSED})
+
+
+class Connection:
+    """The state of the connection itself. Raises BrokerError for what the peer may not do."""
+
+    def __init__(self, peer: Peer) -> None:
+        self._peer = peer
+        self._mechanism = ""
+        self._reason = ""
+        self._opened = False  # we have said so
+        self.state = State.HEADER
+
+    @property
+    def waits_for_broker(self) -> bool:
+        """What comes from the peer cannot be understood before the broker has answered."""
+        return self.state in _WAITS_FOR_BROKER
+
+    @property
+    def wants_header(self) -> bool:
+        """What comes next is a protocol header, and no frame."""
+        return self.state in _HEADERS
+
+    @property
+    def frame_type(self) -> int:
+        """Of the frames that come now."""
+        return frames.SASL if self.state in _SASL else frames.AMQP
+
+    @property
+    def is_over(self) -> bool:
+        """Nothing that comes from the peer matters but its close."""
+        return self.state in _OVER
+
+    @property
+    def reads(self) -> bool:
+        """Whether anything that comes from the peer matters."""
+        return self.state not in _SAID_ALL
+
+    @property
+    def speaks(self) -> bool:
+        """Whether the peer may be told of its sessions."""
+        return self.state in (State.RUNNING, State.ENDING)
+
+    # -------------------------------------------------------------- headers (2.2, 5.3.2)
+
+    def header(self, opening: bytes) -> int:
+        """How many of the bytes are the protocol header: 0 while it is not complete."""
+        expected = (AMQP_HEADER,) if self.state is State.AMQP_HEADER else (SASL_HEADER, AMQP_HEADER)
+        given = opening[: len(AMQP_HEADER)]
+        if not any(each.startswith(given) for each in expected):
+            self._peer.out.append(expected[0])
+            self.end(refused("AMQP 1.0", given))
+        elif len(given) == len(AMQP_HEADER):
+            self._begin(given)
+            return len(given)
+        return 0
+
+    def _begin(self, header: bytes) -> None:
+        if header == SASL_HEADER:
+            self._peer.out.append(SASL_HEADER)
+            self._say(security.Mechanisms(tuple(self._peer.mechanisms)))
+            self.state = State.INIT
+        elif self.state is State.AMQP_HEADER:
+            self._peer.out.append(AMQP_HEADER)
+            self.state = State.OPEN
+        else:
+            self._admit()
+
+    def _admit(self) -> None:
+        """Without SASL a client is whom its certificate names, or nobody; else it has to use SASL."""
+        name = next((name for name in _WITHOUT_SASL if name in self._peer.mechanisms), None)
+        if name is None:
+            self._peer.out.append(SASL_HEADER)
+            self.end("a client that does not sign in")
+        else:
+            self.state = State.ADMITTING
+            self._peer.ask(to_broker.Authenticate(0, name, b""))
+
+    def _say(self, what: Composite) -> None:
+        self._peer.out.append(frames.frame(frames.SASL, 0, write(what)))
+
+    # -------------------------------------------------------------- from the peer
+
+    def performative(self, what: Composite) -> None:
+        """One of the connection's own, in whatever state; what comes on a session when there is none is a fault."""
+        handle = self._TABLE.get((self.state, type(what)))
+        if self.state is State.CLOSING and handle is None:
+            return
+        if handle is None:
+            raise CommandInvalid(f"{what.symbol} while waiting for {self.state.value}")
+        handle(self, what)
+
+    def _init(self, init: security.Init) -> None:
+        if init.mechanism not in self._peer.mechanisms:
+            raise AccessRefused(f"unknown authentication mechanism '{init.mechanism}'")
+        self._mechanism = init.mechanism
+        self._authenticate(init.initial_response or b"")
+
+    def _response(self, response: security.Response) -> None:
+        self._authenticate(response.response)
+
+    def _authenticate(self, response: bytes) -> None:
+        self.state = State.AUTHENTICATING
+        self._peer.ask(to_broker.Authenticate(0, self._mechanism, response))
+
+    def _open(self, its: Open) -> None:
+        peer = self._peer
+        if its.max_frame_size < frames.MIN_MAX_FRAME_SIZE:
+            raise FramingError(f"max-frame-size {its.max_frame_size} is below {frames.MIN_MAX_FRAME_SIZE}")
+        if its.idle_time_out and its.idle_time_out < 1000:
+            raise NotAllowed(f"an idle-time-out of {its.idle_time_out} ms: the shortest that is kept is a second")
+        peer.max_frame_size = min(its.max_frame_size, peer.limits.frame_max)
+        peer.channel_max = min(its.channel_max, peer.limits.channel_max)
+        wanted = (peer.limits.heartbeat, (its.idle_time_out or 0) // 1000)
+        peer.heartbeat = min((seconds for seconds in wanted if seconds), default=0)
+        peer.virtual_host = _virtual_host(its.hostname)
+        self.state = State.OPENING
+        peer.ask(to_broker.Open(0, peer.virtual_host, its.container_id))
+
+    def _close(self, _close: Close) -> None:
+        self.state = State.ENDING
+        self._peer.ask(to_broker.Close(0, self._reason))
+
+    def _closed(self, _close: Close) -> None:
+        self.end(self._reason)
+
+    # (state, performative) → what to do; anything else is an illegal state (or ignored after ours).
+    _TABLE: ClassVar[Mapping[tuple[State, type[Composite]], _Handler]] = {
+        (State.INIT, security.Init): _init,
+        (State.RESPONSE, security.Response): _response,
+        (State.OPEN, Open): _open,
+        (State.RUNNING, Close): _close,
+        (State.CLOSING, Close): _closed,
+    }
+
+    # -------------------------------------------------------------- from the broker
+
+    def challenge(self, data: bytes) -> None:
+        """The mechanism asks for more."""
+        if self.state is State.AUTHENTICATING:
+            self._say(security.Challenge(data))
+            self.state = State.RESPONSE
+
+    def authenticated(self, final: bytes) -> None:
+        """The peer is who it says, or is let in as nobody."""
+        if self.state is State.AUTHENTICATING:
+            self._say(security.Outcome(security.OK, final or None))
+            self.state = State.AMQP_HEADER
+        elif self.state is State.ADMITTING:
+            self._peer.out.append(AMQP_HEADER)
+            self.state = State.OPEN
+
+    def opened(self) -> None:
+        """The virtual host is there, and the peer may use it."""
+        if self.state is State.OPENING:
+            self._say_open()
+            self.state = State.RUNNING
+
+    def _say_open(self) -> None:
+        """Our idle-time-out is what was agreed: so one number says when we write and when the peer has to."""
+        peer, ours = self._peer, self._peer.limits
+        if self._opened:
+            return
+        self._opened = True
+        peer.send(
+            0,
+            Open(
+                ours.product,
+                max_frame_size=ours.frame_max,
+                channel_max=ours.channel_max,
+                idle_time_out=peer.heartbeat * 1000 or None,
+                properties={
+                    "product": ours.product,
+                    "version": ours.version or _own_version(),
+                    "platform": f"Python {platform.python_version()}",
+                },
+            ),
+        )
+
+    def refuse(self, error: BrokerError) -> None:
+        """The broker's no to Authenticate or Open."""
+        if self.state is State.OPENING:
+            self.fail(error)
+        elif self.state is State.ADMITTING:
+            self._peer.out.append(SASL_HEADER)
+            self.end(error.text)
+        else:
+            self._say(security.Outcome(security.AUTH if isinstance(error, AccessRefused) else security.SYS))
+            self.end(error.text)
+
+    # -------------------------------------------------------------- the end
+
+    def fail(self, error: BrokerError) -> None:
+        """Closes the connection with the error's condition; at once where its bytes cannot be told apart any more.
+
+        An open goes before the close, whatever was wrong with the peer's (section 2.4.1).
+        """
+        told_before, self._reason = bool(self._reason), self._reason or error.text
+        if self.state in _HEADERS:
+            self.end(self._reason)
+        elif self.state in _SASL or self.state is State.AUTHENTICATING:
+            self._say(security.Outcome(security.AUTH if isinstance(error, AccessRefused) else security.SYS))
+            self.end(self._reason)
+        elif not told_before and self.state is not State.CLOSED:
+            self._say_open()
+            self._peer.send(0, Close(told(error)))
+            self.state = State.ENDING if self.state is State.ENDING else State.CLOSING
+        if isinstance(error, FramingError):
+            self.end(self._reason)
+
+    def closed(self) -> None:
+        """All is done that the peer asked for before its close."""
+        if self.state is State.ENDING:
+            if not self._reason:
+                self._peer.send(0, Close())
+            self.state = State.CLOSED
+
+    def end(self, reason: str) -> None:
+        """Nothing more is to be said."""
+        if self.state is not State.CLOSED:
+            self.state = State.CLOSED
+            self._peer.ask(to_broker.Close(0, reason))
+
+
+def _virtual_host(hostname: str | None) -> str:
+    """Clients put the name of the machine there; who means a virtual host says so."""
+    if hostname and hostname.startswith(_VIRTUAL_HOST):
+        return hostname.removeprefix(_VIRTUAL_HOST)
+    return _USUAL_VIRTUAL_HOST
+
+
+@cache
+def _own_version() -> str:
+    # It is in a file, whose reading would be most of what a connection costs.
+    return metadata.version("hopline")

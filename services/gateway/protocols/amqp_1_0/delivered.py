@@ -1,0 +1,113 @@
+"""A message as it is sent: in this protocol's form, and with what its header says of deliveries before this one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any
+
+from services.common.errors import SyntaxFault
+from services.common.message import MessageFormat, format_named
+from services.common.message.amqp_1_0 import composite, neutral
+from services.common.message.amqp_1_0 import values as v
+from services.common.message.amqp_1_0.decode import decode_at
+from services.common.message.amqp_1_0.encode import encode
+from services.common.message.amqp_1_0.format import NAME
+from services.common.message.amqp_1_0.sections import (
+    APPLICATION_PROPERTIES,
+    DATA,
+    HEADER,
+    MESSAGE_ANNOTATIONS,
+    Header,
+    Properties,
+    sections,
+)
+from services.common.message.facts import Facts
+
+_REMEMBERED = 4096
+_LONGEST = (1 << 32) - 1  # milliseconds that a header can say
+_TEXTS = ("message-id", "user-id", "type", "reply-to", "correlation-id", "content-type", "content-encoding")
+
+
+def delivered(facts: Facts, properties: bytes, body: bytes, *, again: bool) -> tuple[bytes, bytes]:
+    """`again`: somebody has had it before (section 3.2.1, first-acquirer and delivery-count)."""
+    if facts.format != NAME:
+        properties, body = _converted(facts, properties), _data(body)
+    return (_again(properties) if again else properties), body
+
+
+@lru_cache(_REMEMBERED)
+def _again(properties: bytes) -> bytes:
+    """How often is not known, but that it was more than never."""
+    header, rest = Header(), properties
+    found = sections(properties)
+    if found and found[0].code == HEADER:
+        header = composite.read(Header, decode_at(properties, found[0].value)[0])
+        rest = properties[found[0].end :]
+    count = max(header.delivery_count or 0, 1)
+    return composite.write(replace(header, first_acquirer=False, delivery_count=count)) + rest
+
+
+def _data(body: bytes) -> bytes:
+    return encode(v.Described(v.ULong(DATA), body))
+
+
+@lru_cache(_REMEMBERED)
+def _converted(facts: Facts, properties: bytes) -> bytes:
+    """Of another format: what both have a name for. What cannot be read is left out."""
+    its = format_named(facts.format)
+    header = Header(facts.persistent or None, facts.priority or None, facts.ttl_ms and min(facts.ttl_ms, _LONGEST))
+    simple, others = _headers(its, properties)
+    annotations = {v.Symbol(name): value for name, value in others.items()}
+    return b"".join(
+        (
+            composite.write(header),
+            _map(MESSAGE_ANNOTATIONS, annotations),
+            composite.write(_properties(its, facts, properties)),
+            _map(APPLICATION_PROPERTIES, simple),
+        )
+    )
+
+
+def _headers(its: MessageFormat, properties: bytes) -> tuple[dict[str, object], dict[str, object]]:
+    """Those that application properties may have, and those that become annotations, which have a name of their own."""
+    try:
+        found = {name: neutral.typed(value) for name, value in its.headers(properties).items()}
+    except SyntaxFault:
+        return {}, {}
+    simple = {name: value for name, value in found.items() if neutral.is_simple(value)}
+    others = {name: value for name, value in found.items() if name not in simple and name.isascii()}
+    return simple, others
+
+
+def _properties(its: MessageFormat, facts: Facts, properties: bytes) -> Properties:
+    try:
+        return _readable_properties(its, facts, properties)
+    except SyntaxFault:
+        return Properties()
+
+
+def _readable_properties(its: MessageFormat, facts: Facts, properties: bytes) -> Properties:
+    texts = {name: its.text(properties, name) for name in _TEXTS}
+    user, moment = texts["user-id"], its.text(properties, "timestamp")
+    return Properties(
+        texts["message-id"],
+        user.encode() if user is not None else None,
+        f"{facts.exchange}/{facts.routing_key}" if facts.exchange else facts.routing_key,
+        texts["type"],
+        texts["reply-to"],
+        texts["correlation-id"],
+        _ascii(texts["content-type"]),
+        _ascii(texts["content-encoding"]),
+        creation_time=int(moment) * 1000 if moment and moment.isdigit() else None,
+    )
+
+
+def _ascii(text: str | None) -> str | None:
+    """Symbols are of ASCII."""
+    return text if text is not None and text.isascii() else None
+
+
+def _map(code: int, values: Mapping[Any, object]) -> bytes:
+    return encode(v.Described(v.ULong(code), dict(values))) if values else b""

@@ -1,0 +1,273 @@
+"""The engine of AMQP 1.0: frames in, requests out; answers and deliveries in, frames out. See protocols.engine.
+
+It takes the stream apart and gives each frame to what it belongs to: the connection's own to `Connection`, all else to
+the session of its channel. Errors come back here and become a close.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from services.common.errors import BrokerError, CommandInvalid, NotImplementedHere, Reach, ResourceError, SyntaxFault
+from services.common.message.amqp_1_0 import composite
+from services.common.message.amqp_1_0.composite import Composite
+from services.common.message.amqp_1_0.decode import decode_at
+from services.common.message.amqp_1_0.values import Described
+from services.gateway.protocols.amqp_1_0 import frames
+from services.gateway.protocols.amqp_1_0.conditions import FramingError
+from services.gateway.protocols.amqp_1_0.connection import Connection, State
+from services.gateway.protocols.amqp_1_0.peer import PORTION, Peer
+from services.gateway.protocols.amqp_1_0.performatives import Begin, Transfer
+from services.gateway.protocols.amqp_1_0.session import Session
+from services.gateway.protocols.inbox import Inbox
+from services.gateway.protocols.limits import Limits
+from services.gateway.vocabulary import Close, Deliveries, Open, Request, Returned
+
+_HELD_MAX: Final = 16 << 10  # bytes from a peer that does not wait for the answers of the handshake
+_NEVER: Final = 1 << 62
+_BEFORE_OPEN: Final = 8192  # bytes of a frame: section 2.4.1 says 512, and tokens of SASL may be longer
+
+
+class Amqp10Engine:
+    """One connection's AMQP. See services.gateway.protocols.engine."""
+
+    name = "AMQP 1.0"
+
+    def __init__(self, limits: Limits, mechanisms: Sequence[str]) -> None:
+        """`mechanisms` are the SASL mechanisms that are offered, best first."""
+        self._peer = Peer(limits, mechanisms)
+        self._connection = Connection(self._peer)
+        self._sessions: dict[int, Session] = {}  # by channel
+        self._inbox = Inbox()
+        self.unread = False  # as Engine says
+
+    # -------------------------------------------------------------- from the peer
+
+    def receive(self, data: bytes) -> list[Request]:
+        """As Engine says."""
+        self.unread = False
+        if self._connection.reads:
+            waiting = self._inbox.add(data)
+            if waiting is not None:
+                self._parse(waiting)
+            if self._connection.waits_for_broker and self._inbox.size > _HELD_MAX:
+                self.close(ResourceError(f"more than {_HELD_MAX} bytes before the connection is open"))
+        return self._peer.take_requests()
+
+    def _parse(self, data: bytes) -> None:
+        position, needed = 0, frames.HEAD.size
+        while self._connection.wants_header and position < len(data):
+            taken = self._connection.header(data[position:])
+            position += taken
+            if not taken:
+                break
+        if not self._connection.wants_header:
+            position, needed = self._parse_frames(data, position)
+        if self._connection.reads:
+            self._inbox.keep(data[position:], _NEVER if self._connection.waits_for_broker else needed)
+
+    def _parse_frames(self, data: bytes, position: int) -> tuple[int, int]:
+        """Handles whole frames; gives where it stopped and how many bytes are needed from there to go on."""
+        end, connection, requests = len(data), self._connection, self._peer.requests
+        while end - position >= frames.HEAD.size:
+            if connection.waits_for_broker or connection.wants_header or not connection.reads:
+                break
+            size, offset, kind, channel = frames.HEAD.unpack_from(data, position)
+            if fault := self._fault_of(size, offset, kind):
+                self._fail_connection(fault)
+                break
+            if position + size > end:
+                return position, size
+            if len(requests) >= PORTION:
+                self.unread = True
+                return position, 0
+            self._frame(channel, data[position + 4 * offset : position + size])
+            position += size
+        return position, frames.HEAD.size
+
+    def _fault_of(self, size: int, offset: int, kind: int) -> BrokerError | None:
+        """Why such a head is none (section 2.3.1)."""
+        largest = self._peer.limits.frame_max if self._connection.state is State.RUNNING else _BEFORE_OPEN
+        if not frames.HEAD.size <= 4 * offset <= size <= max(largest, frames.MIN_MAX_FRAME_SIZE):
+            return FramingError(f"no frame: {size} bytes, data behind {4 * offset}")
+        if kind != self._connection.frame_type and not self._connection.is_over:
+            return FramingError(f"a frame of type {kind} while waiting for {self._connection.state.value}")
+        return None
+
+    def _frame(self, channel: int, body: bytes) -> None:
+        if not body:
+            return  # a beat
+        try:
+            performative, payload = _read(body)
+            self._performative(channel, performative, payload)
+        except BrokerError as error:
+            self._fail_connection(error)
+
+    def _performative(self, channel: int, what: Composite, payload: bytes) -> None:
+        connection = self._connection
+        if type(what) not in Session.PERFORMATIVES and not isinstance(what, Begin):
+            connection.performative(what)
+            if not connection.reads:
+                self._drop()
+        elif connection.state is State.RUNNING:
+            self._of_session(channel, what, payload)
+        elif not connection.is_over:
+            raise CommandInvalid(f"{what.symbol} before the connection is open")
+
+    def _of_session(self, channel: int, what: Composite, payload: bytes) -> None:
+        session = self._sessions.get(channel)
+        if isinstance(what, Begin):
+            self._begin(channel, what, session)
+        elif session is None:
+            raise CommandInvalid(f"{what.symbol} on channel {channel}, on which no session has begun")
+        else:
+            session.performative(what, payload)
+
+    def _begin(self, channel: int, begin: Begin, session: Session | None) -> None:
+        if channel > self._peer.channel_max:
+            raise FramingError(f"channel {channel} is above the maximum of {self._peer.channel_max}")
+        if session is not None:
+            raise CommandInvalid(f"begin on channel {channel}, where a session is")
+        if begin.remote_channel is not None:
+            raise CommandInvalid(f"an answer to a begin that was not sent, on channel {channel}")
+        session = self._sessions[channel] = Session(channel, self._peer, begin, self._forget)
+        session.begin()
+
+    def _forget(self, session: Session) -> None:
+        if self._sessions.get(session.channel) is session:
+            del self._sessions[session.channel]
+
+    def _drop(self) -> None:
+        for session in self._sessions.values():
+            session.drop()
+
+    def _fail_connection(self, error: BrokerError) -> None:
+        self._drop()
+        self._connection.fail(error)
+
+    # -------------------------------------------------------------- to the peer
+
+    def data_to_send(self) -> list[bytes]:
+        """As Engine says."""
+        return self._peer.take_output()
+
+    @property
+    def heartbeat(self) -> int:
+        """As Engine says."""
+        return self._peer.heartbeat
+
+    @property
+    def incomplete(self) -> int:
+        """As Engine says."""
+        # What is unread is not waited for from the peer: it is read no further meanwhile.
+        return self._peer.incomplete + (0 if self.unread else self._inbox.size)
+
+    @property
+    def closing(self) -> bool:
+        """Whether only the peer's close is waited for. A peer that does not send it soon can be cut off."""
+        return self._connection.state is State.CLOSING
+
+    def beat(self) -> None:
+        """As Engine says."""
+        if not self._connection.is_over:
+            self._peer.out.append(frames.BEAT)
+
+    def challenge(self, data: bytes) -> None:
+        """As Engine says."""
+        self._connection.challenge(data)
+        self._resume()
+
+    def authenticated(self, final: bytes = b"") -> None:
+        """As Engine says."""
+        self._connection.authenticated(final)
+        self._resume()
+
+    def succeed(self, request: Request, result: Any = None) -> None:  # noqa: ANN401 - as each request says
+        """As Engine says."""
+        if isinstance(request, Open):
+            self._connection.opened()
+            self._resume()
+        elif isinstance(request, Close):
+            self._connection.closed()
+        elif (asked := self._peer.answered(request)) and self._connection.speaks:
+            asked.done(result)
+
+    def fail(self, request: Request, error: BrokerError) -> None:
+        """As Engine says."""
+        if self._connection.waits_for_broker:
+            self._connection.refuse(error)
+            self._resume()
+        elif asked := self._peer.answered(request):
+            if self._connection.speaks:
+                asked.failed(error)
+        elif session := self._session(request.session):
+            self._fail(session, request, error)
+
+    def _fail(self, session: Session, request: Request, error: BrokerError) -> None:
+        """Of a request that nothing waits for."""
+        if error.reach is Reach.CONNECTION:
+            self._fail_connection(error)
+        elif request.link:
+            session.fail_link(request.link, error)
+        else:
+            session.fail(error)
+
+    def _session(self, number: int) -> Session | None:
+        """The one that the broker calls so, while its peer hears of it."""
+        return self._sessions.get(number - 1) if self._connection.speaks else None
+
+    def pending_requests(self) -> list[Request]:
+        """As Engine says."""
+        return self._peer.take_requests()
+
+    def deliver(self, session: int, deliveries: Deliveries) -> None:
+        """As Engine says."""
+        its = self._session(session)
+        if its and deliveries.bodies:
+            its.deliver(deliveries)
+
+    def confirm(self, session: int, first: int, last: int, *, cumulative: bool, accepted: bool) -> None:
+        """As Engine says."""
+        if its := self._session(session):
+            its.confirm(first, last, cumulative=cumulative, accepted=accepted)
+
+    def returned(self, session: int, returned: Returned) -> None:
+        """As Engine says."""
+        if its := self._session(session):
+            its.publications.returned(returned)
+
+    def cancelled(self, session: int, tag: str) -> None:
+        """As Engine says."""
+        if its := self._session(session):
+            its.cancelled(tag)
+
+    def blocked(self, reason: str | None) -> None:
+        """As Engine says: this protocol has no word for it; a peer that is read no further has its window."""
+
+    def close(self, error: BrokerError) -> None:
+        """As Engine says."""
+        self._fail_connection(error)
+        self._resume()
+
+    def _resume(self) -> None:
+        """Reads what was held back while the broker had to answer first."""
+        self.unread = False
+        if self._connection.reads and self._inbox.size:
+            self._parse(self._inbox.take())
+        elif not self._connection.waits_for_broker:
+            self._inbox.keep(b"", 0)
+
+
+def _read(body: bytes) -> tuple[Composite, bytes]:
+    """A frame's performative, and what stands behind it. Raises SyntaxFault."""
+    described, end = decode_at(body, 0)
+    if not isinstance(described, Described):
+        raise SyntaxFault("a frame without a performative")
+    performative = composite.of(described)
+    if not isinstance(performative, Composite):
+        raise NotImplementedHere(f"no performative is {described.descriptor!r}")
+    payload = body[end:]
+    if payload and not isinstance(performative, Transfer):
+        raise SyntaxFault(f"{performative.symbol} with {len(payload)} bytes behind it")
+    return performative, payload

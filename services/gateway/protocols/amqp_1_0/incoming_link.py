@@ -1,0 +1,182 @@
+"""A link by which the peer sends: its messages go to a queue or an exchange."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from services.common.errors import BrokerError, NotImplementedHere
+from services.common.message.amqp_1_0.format import FORMAT
+from services.common.message.amqp_1_0.sections import split
+from services.common.message.facts import Attributes, facts_of
+from services.gateway.protocols.amqp_1_0.addresses import Meant, meanings
+from services.gateway.protocols.amqp_1_0.conditions import InvalidField, MessageSizeExceeded, TransferLimitExceeded
+from services.gateway.protocols.amqp_1_0.link import Link, State
+from services.gateway.protocols.amqp_1_0.performatives import Attach, Flow, Transfer
+from services.gateway.protocols.amqp_1_0.serial import after
+from services.gateway.protocols.amqp_1_0.termini import Target
+from services.gateway.vocabulary import Kind, Node
+
+if TYPE_CHECKING:
+    from services.gateway.protocols.amqp_1_0.session import Session
+
+CREDIT: Final = 1000
+"""Messages that a peer may send before it hears of us: it does when half of them have come."""
+_KINDS: Final = 1024  # that are remembered
+
+
+class IncomingLink(Link):
+    """`unconfirmed`: messages of it that the broker has and did not confirm."""
+
+    def __init__(self, session: Session, attach: Attach) -> None:
+        super().__init__(session, attach)
+        self.unconfirmed = 0
+        self._exchange = ""
+        self._key: str | None = None  # None: each message's subject
+        self._credit = 0
+        self._count = 0  # deliveries, as the sender counts them
+        self._kinds: dict[tuple[Attributes, str], Kind] = {}
+        self._begun: Transfer | None = None  # the first of a delivery's transfers, while more are to come
+        self._settled = False
+        self._pieces: list[bytes] = []
+        self._size = 0
+
+    # -------------------------------------------------------------- beginning
+
+    def begin(self) -> None:
+        """As Link says."""
+        target, attach = self._attach.target, self._attach
+        if not isinstance(target, Target):
+            raise NotImplementedHere("a target of this kind is not offered yet: transactions have a coordinator")
+        if target.dynamic or target.address is None:
+            raise NotImplementedHere("targets without an address, dynamic or anonymous, are not offered yet")
+        if attach.unsettled:
+            raise NotImplementedHere("links are not resumed: attach without unsettled deliveries")
+        if attach.initial_delivery_count is None:
+            raise InvalidField("a sender's attach says its initial-delivery-count")
+        self._count = attach.initial_delivery_count
+        self._find(meanings(target.address), self._found)
+
+    def _found(self, meant: Meant) -> None:
+        if meant.node is Node.QUEUE:
+            self._key = meant.name
+        else:
+            self._exchange, self._key = meant.name, meant.key
+        its = self._attach
+        self._attached(
+            snd_settle_mode=its.snd_settle_mode,
+            source=its.source,
+            target=Target(its.target.address, capabilities=(meant.node.value,)) if its.target else None,
+            max_message_size=self.session.limits.max_message_size,
+        )
+        if self.state is State.DETACHING:
+            self.end()
+        else:
+            self.state = State.ATTACHED
+            self._grant()
+
+    def _grant(self) -> None:
+        self._credit = CREDIT
+        self._say_flow()
+
+    def _say_flow(self) -> None:
+        self.session.send_flow(handle=self.handle, delivery_count=self._count, link_credit=self._credit)
+
+    # -------------------------------------------------------------- transfers
+
+    def transfer(self, transfer: Transfer, payload: bytes) -> None:
+        """A frame of a delivery; raises BrokerError for what ends the link."""
+        if self.state is not State.ATTACHED:
+            if self.state is State.ATTACHING:
+                raise TransferLimitExceeded("a transfer before there was credit")
+            return
+        first = self._begun or self._first(transfer)
+        self._settled = self._settled or bool(transfer.settled)
+        if transfer.aborted:
+            self._complete()
+            self._settled = False
+            return
+        self._add(payload)
+        if transfer.more:
+            self._begun = first
+        else:
+            self._publish(first, self._complete())
+
+    def _first(self, transfer: Transfer) -> Transfer:
+        if not self._credit:
+            raise TransferLimitExceeded("a transfer without credit")
+        if transfer.delivery_id is None or transfer.delivery_tag is None:
+            raise InvalidField("a delivery begins with its delivery-id and its delivery-tag")
+        if transfer.resume:
+            raise NotImplementedHere("deliveries are not resumed")
+        if transfer.message_format:
+            raise NotImplementedHere(f"message-format {transfer.message_format}")
+        return transfer
+
+    def _add(self, payload: bytes) -> None:
+        self._size += len(payload)
+        self.session.peer.incomplete += len(payload)
+        if self._size > self.session.limits.max_message_size:
+            raise MessageSizeExceeded(f"a message of more than {self.session.limits.max_message_size} bytes")
+        self._pieces.append(payload)
+
+    def _complete(self) -> bytes:
+        """What has come of a delivery, of which nothing more comes."""
+        message = self._pieces[0] if len(self._pieces) == 1 else b"".join(self._pieces)
+        self._forget()
+        self._count = after(self._count, 1)
+        self._credit -= 1
+        if self._credit <= CREDIT // 2:
+            self._grant()
+        return message
+
+    def _forget(self) -> None:
+        self.session.peer.incomplete -= self._size
+        self._pieces, self._size, self._begun = [], 0, None
+
+    def _publish(self, first: Transfer, message: bytes) -> None:
+        assert first.delivery_id is not None
+        settled, self._settled = self._settled, False
+        publications = self.session.publications
+        try:
+            parts = split(message)
+            kind = self._kind(parts[0])
+        except BrokerError as error:
+            publications.refuse(self, first.delivery_id, error, settled=settled)
+        else:
+            publications.add(self, first.delivery_id, settled=settled, kind=kind, message=parts)
+
+    def _kind(self, properties: bytes) -> Kind:
+        key = self._key if self._key is not None else FORMAT.text(properties, "type") or ""
+        attributes = FORMAT.attributes(properties)
+        found = self._kinds.get((attributes, key))
+        if found is None:
+            if len(self._kinds) >= _KINDS:
+                self._kinds.clear()
+            facts = facts_of(self.session.peer.virtual_host, self._exchange, key, FORMAT.name, attributes)
+            found = self._kinds[attributes, key] = Kind(facts, attributes, mandatory=True)
+        return found
+
+    # -------------------------------------------------------------- credit
+
+    def flow(self, flow: Flow) -> None:
+        """As Link says: a sender may ask what it may send."""
+        if flow.echo and self.state is State.ATTACHED:
+            self._say_flow()
+
+    # -------------------------------------------------------------- the end
+
+    def confirmed(self) -> None:
+        """One more of its messages is safe, or refused."""
+        self.unconfirmed -= 1
+        if not self.unconfirmed and self.state is State.DETACHING:
+            self._gone()
+
+    def end(self) -> None:
+        """As Link says: its messages are confirmed before that."""
+        self._forget()
+        if not self.unconfirmed:
+            self._gone()
+
+    def give_up(self) -> None:
+        """As Link says."""
+        self._forget()

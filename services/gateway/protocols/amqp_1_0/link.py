@@ -1,0 +1,120 @@
+"""What both kinds of links have (part 2, section 2.6): a name, a handle, how they begin and how they end."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from enum import Enum
+from typing import TYPE_CHECKING, Any
+
+from services.common.errors import BrokerError
+from services.gateway.protocols.amqp_1_0.conditions import told
+from services.gateway.protocols.amqp_1_0.performatives import SENDER, Attach, Detach, Flow
+from services.gateway.vocabulary import FindNode, Node
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from services.gateway.protocols.amqp_1_0.addresses import Meant
+    from services.gateway.protocols.amqp_1_0.session import Session
+
+
+class State(Enum):
+    """Of a link."""
+
+    ATTACHING = "the broker is asked for its node"
+    ATTACHED = "both ends know of it"
+    DETACHING = "the peer has ended it: what it asked for before is still being done"
+    FAILED = "we have ended it: everything is ignored until the peer has heard of that"
+
+
+class Link(ABC):
+    """`number` is what requests to the broker call it. Our handle is the same as the peer's."""
+
+    def __init__(self, session: Session, attach: Attach) -> None:
+        self.session = session
+        self.name = attach.name
+        self.handle = attach.handle
+        self.number = attach.handle + 1
+        self.state = State.ATTACHING
+        self.rcv_settle_mode = attach.rcv_settle_mode
+        self._attach = attach
+        self._closed = False  # the peer's detach says so
+
+    # -------------------------------------------------------------- beginning
+
+    @abstractmethod
+    def begin(self) -> None:
+        """Asks the broker for what the link needs; raises BrokerError for what is not offered."""
+
+    def _attached(self, **ends: Any) -> None:  # noqa: ANN401 - fields of attach
+        """Answers the peer's attach (2.6.3)."""
+        its = self._attach
+        self.session.send(
+            Attach(self.name, self.handle, not its.role, rcv_settle_mode=its.rcv_settle_mode, **ends),
+        )
+
+    def _find(self, meant: Sequence[Meant], found: Callable[[Meant], None]) -> None:
+        """Goes on with the first of them that is there."""
+        by_node = {(each.name, each.node): each for each in meant}
+        find = FindNode(self.session.number, list(by_node), link=self.number)
+
+        def there(node: tuple[str, Node]) -> None:
+            if self.state is not State.FAILED:
+                found(by_node[node])
+
+        self.session.ask_for(find, there, self.refuse)
+
+    def refuse(self, error: BrokerError) -> None:
+        """There is no such link, though its client may have ended it already."""
+        if self.state is State.DETACHING:
+            self._nowhere()
+            self._gone(Detach(self.handle, True, told(error)))
+        else:
+            self.fail(error)
+
+    def _nowhere(self) -> None:
+        """An attach without the terminus that was asked for says that there is none (2.6.3)."""
+        self._attached(initial_delivery_count=None if self._attach.role is SENDER else 0)
+
+    # -------------------------------------------------------------- the end
+
+    def fail(self, error: BrokerError) -> None:
+        """Ends it, and says why."""
+        if self.state is State.FAILED:
+            return
+        if self.state is State.ATTACHING:
+            self._nowhere()
+        self.session.send(Detach(self.handle, True, told(error)))
+        self.state = State.FAILED
+        self.give_up()
+
+    def detach(self, detach: Detach) -> None:
+        """The peer ends it, or has heard that we did."""
+        self._closed = detach.closed
+        match self.state:
+            case State.FAILED:
+                self.session.forget(self)
+            case State.ATTACHING:
+                self.state = State.DETACHING
+            case State.ATTACHED:
+                self.state = State.DETACHING
+                self.end()
+
+    def _gone(self, detach: Detach | None = None) -> None:
+        """All is done: answers the peer's detach."""
+        self.session.send(detach or Detach(self.handle, self._closed))
+        self.session.forget(self)
+
+    @abstractmethod
+    def end(self) -> None:
+        """Does what is left to do, then calls `_gone`."""
+
+    @abstractmethod
+    def give_up(self) -> None:
+        """Nothing more comes of it."""
+
+    # -------------------------------------------------------------- credit
+
+    @abstractmethod
+    def flow(self, flow: Flow) -> None:
+        """The peer's word on its credit (2.6.7)."""

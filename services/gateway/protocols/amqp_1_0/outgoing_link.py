@@ -1,0 +1,186 @@
+"""A link by which the peer receives: from a queue, from an exchange by a queue of its own, or from a new queue."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from services.common.errors import NotImplementedHere
+from services.gateway.protocols.amqp_1_0.addresses import Meant, meanings
+from services.gateway.protocols.amqp_1_0.conditions import ResourceDeleted
+from services.gateway.protocols.amqp_1_0.link import Link, State
+from services.gateway.protocols.amqp_1_0.performatives import SETTLED, UNSETTLED, Attach, Flow
+from services.gateway.protocols.amqp_1_0.serial import after, distance
+from services.gateway.protocols.amqp_1_0.states import OUTCOMES, USUAL_OUTCOME
+from services.gateway.protocols.amqp_1_0.termini import Source
+from services.gateway.vocabulary import (
+    Bind,
+    Cancel,
+    Consume,
+    Credit,
+    DeclareQueue,
+    Node,
+    QueueDeclared,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from services.gateway.protocols.amqp_1_0.session import Session
+
+_EVERYTHING = "#"  # the key by which a topic exchange gives all that it has
+
+
+class OutgoingLink(Link):
+    """`delivered`: how many deliveries were made. `tag` is what the broker calls its consumer."""
+
+    def __init__(self, session: Session, attach: Attach) -> None:
+        super().__init__(session, attach)
+        self.settled = attach.snd_settle_mode == SETTLED
+        self.delivered = 0
+        self.tag = session.new_tag(attach.name)
+        self._skipped = 0  # credit that was drained
+        self._up_to = 0  # deliveries that there is credit for, counted from the first
+        self._kind = Node.QUEUE
+        self._told = ""  # the address that the peer is told
+        self._asked = 0  # of the broker
+        self._drains = False
+
+    # -------------------------------------------------------------- beginning
+
+    @property
+    def _source(self) -> Source:
+        source = self._attach.source
+        if not isinstance(source, Source):
+            raise NotImplementedHere("a source of this kind is not offered")
+        return source
+
+    def begin(self) -> None:
+        """As Link says."""
+        source = self._source
+        if source.filter:
+            raise NotImplementedHere(f"filters are not offered yet: {', '.join(map(str, source.filter))}")
+        if source.distribution_mode == "copy":
+            raise NotImplementedHere("distribution-mode copy is not offered yet")
+        if self._attach.unsettled:
+            raise NotImplementedHere("links are not resumed: attach without unsettled deliveries")
+        if source.dynamic:
+            self._declare(self._own_queue)
+        else:
+            self._told = str(source.address)
+            self._find(meanings(source.address), self._found)
+
+    def _found(self, meant: Meant) -> None:
+        self._kind = meant.node
+        if meant.node is Node.QUEUE:
+            self._consume(meant.name)
+        elif self._source.durable or self._source.expiry_policy == "never":
+            self.refuse(NotImplementedHere("durable subscriptions are not offered yet: receive from a queue"))
+        else:
+            self._declare(lambda made: self._bind(meant.name, made.name, meant.key))
+
+    def _declare(self, done: Callable[[QueueDeclared], None]) -> None:
+        """A queue that goes when the link does."""
+        declare = DeclareQueue(self.session.number, "", exclusive=True, auto_delete=True, link=self.number)
+        self.session.ask_for(declare, done, self.refuse)
+
+    def _own_queue(self, made: QueueDeclared) -> None:
+        self._told = made.name
+        self._consume(made.name)
+
+    def _bind(self, exchange: str, queue: str, key: str | None) -> None:
+        bind = Bind(self.session.number, exchange, queue, False, _EVERYTHING if key is None else key, link=self.number)
+        self.session.ask_for(bind, lambda _: self._consume(queue), self.refuse)
+
+    def _consume(self, queue: str) -> None:
+        consume = Consume(self.session.number, queue, self.tag, settled=self.settled, by_credit=True, link=self.number)
+        self.session.ask_for(consume, lambda _: self._begun(), self.refuse)
+
+    def _begun(self) -> None:
+        source = self._source
+        self._attached(
+            snd_settle_mode=SETTLED if self.settled else UNSETTLED,
+            source=Source(
+                self._told,
+                dynamic=source.dynamic,
+                dynamic_node_properties=source.dynamic_node_properties,
+                default_outcome=USUAL_OUTCOME,
+                outcomes=OUTCOMES,
+                capabilities=(self._kind.value,),
+            ),
+            target=self._attach.target,
+            initial_delivery_count=0,
+        )
+        if self.state is State.DETACHING:
+            self.end()
+        else:
+            self.state = State.ATTACHED
+            self._ask_for_credit()
+
+    # -------------------------------------------------------------- credit
+
+    @property
+    def _count(self) -> int:
+        """Deliveries as the peer counts them: what it drained was used as well."""
+        return after(0, self.delivered + self._skipped)
+
+    def flow(self, flow: Flow) -> None:
+        """As Link says: the peer's credit counts from what it had seen when it said so."""
+        if flow.link_credit is not None:
+            left = flow.link_credit + distance(self._count, flow.delivery_count or 0)
+            self._up_to = self.delivered + max(left, 0)
+            self._drains = flow.drain
+            if self.state is State.ATTACHED:
+                self._ask_for_credit()
+        if flow.echo and not flow.drain and self.state is State.ATTACHED:
+            self._say_flow()
+
+    def _ask_for_credit(self) -> None:
+        session, up_to = self.session, self._up_to
+        asked, self._asked = self._asked, up_to
+        if self._drains:
+            drain = Credit(session.number, self.tag, up_to, drain=True, link=self.number)
+            session.ask_for(drain, lambda _: self._drained(up_to), lambda _: None)
+        elif up_to != asked:
+            session.peer.ask(Credit(session.number, self.tag, up_to, link=self.number))
+
+    def _drained(self, up_to: int) -> None:
+        """What was not used of the credit is used up (2.6.7), unless the peer has given another one meanwhile."""
+        if self.state is State.ATTACHED and self._up_to == up_to:
+            self._skipped += max(up_to - self.delivered, 0)
+            self._up_to = self._asked = self.delivered
+            self._say_flow()
+
+    def _say_flow(self) -> None:
+        self.session.send_flow(
+            handle=self.handle,
+            delivery_count=self._count,
+            link_credit=self._up_to - self.delivered,
+            available=0,
+            drain=self._drains,
+        )
+
+    # -------------------------------------------------------------- the end
+
+    def cancelled(self) -> None:
+        """Its queue is gone."""
+        self.session.forget_tag(self.tag)
+        self.fail(ResourceDeleted("the queue was deleted"))
+
+    def end(self) -> None:
+        """As Link says."""
+        self._cancel(self._gone)
+
+    def give_up(self) -> None:
+        """As Link says."""
+        self._cancel(lambda: None)
+
+    def _cancel(self, done: Callable[[], object]) -> None:
+        """What it holds, and what comes until the broker has heard of it, is for others."""
+
+        def ended(_: object) -> None:
+            self.session.deliveries.release(self)
+            self.session.forget_tag(self.tag)
+            done()
+
+        self.session.deliveries.release(self)
+        self.session.ask_for(Cancel(self.session.number, self.tag, link=self.number), ended, ended)

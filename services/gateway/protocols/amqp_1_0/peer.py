@@ -1,0 +1,52 @@
+"""What one connection's parts share: what was agreed with the peer, and what waits to go either way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
+
+from services.common.errors import BrokerError
+from services.common.message.amqp_1_0.composite import Composite, write
+from services.gateway.protocols.amqp_1_0 import frames
+from services.gateway.protocols.dealings import Dealings
+from services.gateway.protocols.limits import Limits
+from services.gateway.vocabulary import Request
+
+PORTION: Final = 50
+"""Requests, after which others have their turn; transfers that lie together on a link are one."""
+
+
+class Asked(NamedTuple):
+    """A request that waits for the broker, held so that its identity stays its own; what becomes of its answer."""
+
+    request: Request
+    done: Callable[[Any], None]
+    failed: Callable[[BrokerError], None]
+
+
+@dataclass(slots=True)
+class Peer(Dealings):
+    """`limits` are ours; `max_frame_size` is the peer's, `channel_max` and `heartbeat` (seconds) what was agreed."""
+
+    limits: Limits
+    mechanisms: Sequence[str]
+    max_frame_size: int = frames.MIN_MAX_FRAME_SIZE
+    channel_max: int = 0
+    heartbeat: int = 0
+    virtual_host: str = ""  # that was asked for
+    incomplete: int = 0  # bytes of messages that have not come whole
+    asked: dict[int, Asked] = field(default_factory=dict)
+
+    def send(self, channel: int, performative: Composite) -> None:
+        """Puts a frame behind what is to be written."""
+        self.out.append(frames.frame(frames.AMQP, channel, write(performative)))
+
+    def ask_for(self, request: Request, done: Callable[[Any], None], failed: Callable[[BrokerError], None]) -> None:
+        """Asks, and goes on by one of the two when the broker has answered."""
+        self.asked[id(request)] = Asked(request, done, failed)
+        self.ask(request)
+
+    def answered(self, request: Request) -> Asked | None:
+        """What waits for the answer of a request, if anything."""
+        return self.asked.pop(id(request), None)

@@ -1,0 +1,122 @@
+"""What a session's peer has sent and is to hear of: transfers become publishes, confirms become dispositions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from services.common.errors import BrokerError, NotFound, ResourceError
+from services.common.message.amqp_1_0.composite import Composite
+from services.gateway.protocols.amqp_1_0.conditions import told
+from services.gateway.protocols.amqp_1_0.peer import Peer
+from services.gateway.protocols.amqp_1_0.performatives import RECEIVER, SECOND, Disposition
+from services.gateway.protocols.amqp_1_0.states import Accepted, Rejected
+from services.gateway.vocabulary import Kind, Publish, Returned
+
+if TYPE_CHECKING:
+    from services.gateway.protocols.amqp_1_0.incoming_link import IncomingLink
+
+_ACCEPTED: Final = Accepted()
+_REFUSED: Final = Rejected(told(ResourceError("a queue of it is full, or cannot take it")))
+
+
+class _Sent(NamedTuple):
+    """A message that is not confirmed; `settled` by the peer, who wants to hear nothing."""
+
+    link: IncomingLink
+    delivery_id: int
+    settled: bool
+
+
+class Publications:
+    """Of one session, numbered from 1 as `vocabulary.Confirms` says."""
+
+    def __init__(self, peer: Peer, channel: int, session: int) -> None:
+        self._peer = peer
+        self._channel = channel
+        self._session = session
+        self._next = 1
+        self._sent: dict[int, _Sent] = {}
+        self._refused: dict[int, Rejected] = {}
+
+    def add(
+        self, link: IncomingLink, delivery_id: int, *, settled: bool, kind: Kind, message: tuple[bytes, bytes]
+    ) -> None:
+        """A message that has come whole: `message` is its properties and its body."""
+        publish = self._open_publish(link)
+        properties, body = message
+        publish.kinds.append(kind)  # type: ignore[attr-defined]  # those that are open are lists
+        publish.properties.append(properties)  # type: ignore[attr-defined]
+        publish.bodies.append(body)  # type: ignore[attr-defined]
+        self._sent[self._next] = _Sent(link, delivery_id, settled)
+        self._next += 1
+        link.unconfirmed += 1
+
+    def _open_publish(self, link: IncomingLink) -> Publish:
+        requests = self._peer.requests
+        last = requests[-1] if requests else None
+        if isinstance(last, Publish) and (last.session, last.link) == (self._session, link.number):
+            return last
+        publish = Publish(self._session, [], [], [], link=link.number)
+        self._peer.ask(publish)
+        return publish
+
+    def refuse(self, link: IncomingLink, delivery_id: int, error: BrokerError, *, settled: bool) -> None:
+        """A message that no broker could take; who does not want to hear of that does not."""
+        if not settled:
+            self._dispose(link, delivery_id, delivery_id, Rejected(told(error)))
+
+    # -------------------------------------------------------------- from the broker
+
+    def returned(self, returned: Returned) -> None:
+        """Their outcome is told when they are confirmed."""
+        for index in returned.indexes:
+            facts = returned.publish.kinds[index].facts
+            nowhere = f"nothing is bound to exchange '{facts.exchange}' for key '{facts.routing_key}'"
+            self._refused[returned.first + index] = Rejected(told(returned.error or NotFound(nowhere)))
+
+    def confirm(self, first: int, last: int, *, cumulative: bool, accepted: bool) -> None:
+        """Outcomes, in as few dispositions as can be."""
+        outcome: Composite = _ACCEPTED if accepted else _REFUSED
+        run: tuple[_Sent, int, Composite] | None = None
+        for sent, state in self._taken(first, last, outcome, cumulative=cumulative):
+            if run and _goes_on(run, sent, state):
+                run = run[0], sent.delivery_id, state
+                continue
+            if run:
+                self._dispose(run[0].link, run[0].delivery_id, run[1], run[2])
+            run = sent, sent.delivery_id, state
+        if run:
+            self._dispose(run[0].link, run[0].delivery_id, run[1], run[2])
+
+    def _taken(
+        self, first: int, last: int, outcome: Composite, *, cumulative: bool
+    ) -> Iterator[tuple[_Sent, Composite]]:
+        """Those that want to hear of it, each with what it hears."""
+        numbers = self._up_to(last) if cumulative else range(first, last + 1)
+        for number in numbers:
+            sent = self._sent.pop(number, None)
+            if sent is None:
+                continue
+            sent.link.confirmed()
+            state = self._refused.pop(number, outcome) if self._refused else outcome
+            if not sent.settled:
+                yield sent, state
+
+    def _up_to(self, last: int) -> list[int]:
+        found = []
+        for number in self._sent:  # in their order
+            if number > last:
+                break
+            found.append(number)
+        return found
+
+    def _dispose(self, link: IncomingLink, first: int, last: int, state: Composite) -> None:
+        """A receiver that settles second waits for the sender to do so (section 2.6.12)."""
+        settled = link.rcv_settle_mode != SECOND
+        self._peer.send(self._channel, Disposition(RECEIVER, first, last if last != first else None, settled, state))
+
+
+def _goes_on(run: tuple[_Sent, int, Composite], sent: _Sent, state: Composite) -> bool:
+    begun, last, its = run
+    return sent.delivery_id == last + 1 and state is its and sent.link.rcv_settle_mode == begun.link.rcv_settle_mode

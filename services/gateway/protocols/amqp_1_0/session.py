@@ -1,0 +1,237 @@
+"""A session (part 2, section 2.5): its links by their handles, its windows, what goes either way on it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from enum import Enum
+from typing import Any, ClassVar, Final
+
+from services.common.errors import BrokerError, Reach
+from services.common.message.amqp_1_0.composite import Composite
+from services.gateway import vocabulary as to_broker
+from services.gateway.protocols.amqp_1_0.conditions import HandleInUse, UnattachedHandle, told
+from services.gateway.protocols.amqp_1_0.deliveries import Deliveries
+from services.gateway.protocols.amqp_1_0.incoming_link import IncomingLink
+from services.gateway.protocols.amqp_1_0.link import Link
+from services.gateway.protocols.amqp_1_0.outgoing_link import OutgoingLink
+from services.gateway.protocols.amqp_1_0.peer import Peer
+from services.gateway.protocols.amqp_1_0.performatives import (
+    RECEIVER,
+    SENDER,
+    Attach,
+    Begin,
+    Detach,
+    Disposition,
+    End,
+    Flow,
+    Transfer,
+)
+from services.gateway.protocols.amqp_1_0.publications import Publications
+from services.gateway.protocols.amqp_1_0.windows import Windows
+from services.gateway.protocols.limits import Limits
+from services.gateway.vocabulary import CloseSession, Confirms, OpenSession, Request
+
+HANDLE_MAX: Final = 1023
+
+_Handler = Callable[[Any, Any, bytes], None]  # of Session, a performative and what stands behind it
+
+
+class State(Enum):
+    """Of a session."""
+
+    BEGINNING = "the broker has not opened it yet"
+    RUNNING = "both ends know of it"
+    ENDING = "the peer has ended it: what it asked for before is still being done"
+    FAILED = "we have ended it: everything is ignored until the peer has heard of that"
+
+
+class Session:
+    """`number` is what requests to the broker call it."""
+
+    def __init__(self, channel: int, peer: Peer, begin: Begin, forget: Callable[[Session], None]) -> None:
+        self.channel = channel
+        self.number = channel + 1  # 0 is the connection itself
+        self.peer = peer
+        self.state = State.BEGINNING
+        self._forget = forget
+        self._windows = Windows(begin)
+        self._links: dict[int, Link] = {}  # by handle
+        self._consumers: dict[str, OutgoingLink] = {}  # by tag
+        self._tags = 0
+        self.publications = Publications(peer, channel, self.number)
+        self.deliveries = Deliveries(peer, channel, self.number, self._windows)
+
+    @property
+    def limits(self) -> Limits:
+        """Ours."""
+        return self.peer.limits
+
+    def send(self, performative: Composite) -> None:
+        """Writes a frame on its channel."""
+        self.peer.send(self.channel, performative)
+
+    def send_flow(self, **link: int | bool | None) -> None:
+        """What a link may send, or has sent, and the session with it."""
+        self.send(self._windows.flow(**link))
+
+    def ask_for(self, request: Request, done: Callable[[Any], None], failed: Callable[[BrokerError], None]) -> None:
+        """As Peer says."""
+        self.peer.ask_for(request, done, failed)
+
+    # -------------------------------------------------------------- beginning and end
+
+    def begin(self) -> None:
+        """The peer wants it."""
+        self.ask_for(OpenSession(self.number), lambda _: self._begun(), self.fail)
+        self.ask_for(Confirms(self.number), lambda _: None, self.fail)
+
+    def _begun(self) -> None:
+        if self.state is State.BEGINNING:
+            self.state = State.RUNNING
+        self.send(self._windows.begin(self.channel))
+
+    def fail(self, error: BrokerError) -> None:
+        """Ends it, and says why."""
+        if self.state is State.FAILED:
+            return
+        self.send(End(told(error)))
+        ended, self.state = self.state is State.ENDING, State.FAILED
+        self._close(lambda: None)
+        if ended:
+            self._forget(self)
+
+    def _close(self, done: Callable[[], None]) -> None:
+        self.drop()
+        self.ask_for(CloseSession(self.number), lambda _: done(), lambda _: done())
+
+    def _ended(self) -> None:
+        if self.state is State.ENDING:
+            self.send(End())
+            self._forget(self)
+
+    def drop(self) -> None:
+        """Nothing of what has begun to come is waited for."""
+        for link in self._links.values():
+            if isinstance(link, IncomingLink):
+                link.give_up()
+
+    # -------------------------------------------------------------- from the peer
+
+    def performative(self, what: Composite, payload: bytes) -> None:
+        """A frame on its channel. Raises BrokerError for what reaches further than the session."""
+        if self.state is State.FAILED:
+            if isinstance(what, End):
+                self._forget(self)
+            return
+        if self.state is State.ENDING:
+            return  # the peer has said that nothing more comes
+        try:
+            self._TABLE[type(what)](self, what, payload)
+        except BrokerError as error:
+            if error.reach is Reach.CONNECTION:
+                raise
+            self.fail(error)
+
+    def _attach(self, attach: Attach, _payload: bytes) -> None:
+        if attach.handle > HANDLE_MAX:
+            raise HandleInUse(f"handle {attach.handle} is above the maximum of {HANDLE_MAX}")
+        if attach.handle in self._links:
+            raise HandleInUse(f"handle {attach.handle} is in use")
+        link: Link = IncomingLink(self, attach) if attach.role is SENDER else OutgoingLink(self, attach)
+        self._links[link.handle] = link
+        if isinstance(link, OutgoingLink):
+            self._consumers[link.tag] = link
+        _for_link(link.begin, link.refuse)
+
+    def _detach(self, detach: Detach, _payload: bytes) -> None:
+        self._link(detach.handle).detach(detach)
+
+    def _transfer(self, transfer: Transfer, payload: bytes) -> None:
+        self._windows.received()
+        link = self._link(transfer.handle)
+        if not isinstance(link, IncomingLink):
+            raise UnattachedHandle(f"a transfer on handle {transfer.handle}, by which we send")
+        _for_link(lambda: link.transfer(transfer, payload), link.fail)
+        if self._windows.renew():
+            self.send(self._windows.flow())
+
+    def _flow(self, flow: Flow, _payload: bytes) -> None:
+        self._windows.told(flow)
+        self.deliveries.window_opened()
+        if flow.handle is not None:
+            self._link(flow.handle).flow(flow)
+        elif flow.echo:
+            self.send(self._windows.flow())
+
+    def _disposition(self, disposition: Disposition, _payload: bytes) -> None:
+        if disposition.role is RECEIVER:  # what a sender has settled was forgotten when we said what became of it
+            self.deliveries.disposed(disposition)
+
+    def _end(self, _end: End, _payload: bytes) -> None:
+        self.state = State.ENDING
+        self._close(self._ended)
+
+    _TABLE: ClassVar[Mapping[type[Composite], _Handler]] = {
+        Attach: _attach,
+        Detach: _detach,
+        Transfer: _transfer,
+        Flow: _flow,
+        Disposition: _disposition,
+        End: _end,
+    }
+
+    PERFORMATIVES: ClassVar[frozenset[type[Composite]]] = frozenset(_TABLE)
+
+    def _link(self, handle: int) -> Link:
+        link = self._links.get(handle)
+        if link is None:
+            raise UnattachedHandle(f"handle {handle} is not attached")
+        return link
+
+    # -------------------------------------------------------------- for links
+
+    def forget(self, link: Link) -> None:
+        """Its handle is free."""
+        if self._links.get(link.handle) is link:
+            del self._links[link.handle]
+
+    def new_tag(self, name: str) -> str:
+        """For the consumer of a link: names come again, and may while the former one has not ended."""
+        self._tags += 1
+        return f"{name}.{self.number}.{self._tags}"
+
+    def forget_tag(self, tag: str) -> None:
+        """Nothing more is delivered to it."""
+        self._consumers.pop(tag, None)
+
+    # -------------------------------------------------------------- from the broker
+
+    def deliver(self, what: to_broker.Deliveries) -> None:
+        """For one of its links, which may have ended meanwhile: what comes then is released with the rest."""
+        link = self._consumers.get(what.tag)
+        if link and self.state is State.RUNNING:
+            self.deliveries.send(link, what)
+
+    def confirm(self, first: int, last: int, *, cumulative: bool, accepted: bool) -> None:
+        """As Engine says."""
+        if self.state is not State.FAILED:
+            self.publications.confirm(first, last, cumulative=cumulative, accepted=accepted)
+
+    def cancelled(self, tag: str) -> None:
+        """The queue of a link is gone."""
+        link = self._consumers.get(tag)
+        if link and self.state is State.RUNNING:
+            link.cancelled()
+
+    def fail_link(self, number: int, error: BrokerError) -> None:
+        """What a link asked for could not be done."""
+        if link := self._links.get(number - 1):
+            link.fail(error)
+
+
+def _for_link(work: Callable[[], None], failed: Callable[[BrokerError], None]) -> None:
+    """What goes wrong with a link ends the link, whatever it would end elsewhere."""
+    try:
+        work()
+    except BrokerError as error:
+        failed(error)

@@ -1,0 +1,29 @@
+"""What waits to go either way between a peer and the broker, in any protocol's engine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from services.gateway.vocabulary import Request
+
+
+@dataclass(slots=True, kw_only=True)
+class Dealings:
+    """Requests of the peer, and bytes for it, in their order."""
+
+    requests: list[Request] = field(default_factory=list)
+    out: list[bytes] = field(default_factory=list)
+
+    def ask(self, request: Request) -> None:
+        """Puts a request behind those that `receive` or `pending_requests` gives next."""
+        self.requests.append(request)
+
+    def take_requests(self) -> list[Request]:
+        """The requests so far."""
+        taken, self.requests = self.requests, []
+        return taken
+
+    def take_output(self) -> list[bytes]:
+        """The bytes so far."""
+        taken, self.out = self.out, []
+        return taken

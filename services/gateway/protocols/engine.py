@@ -1,0 +1,78 @@
+"""What a protocol's package is to the gateway: an engine for each connection (plug-ins of group `protocols`)."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from services.common.errors import BrokerError
+from services.gateway.vocabulary import Deliveries, Request, Returned
+
+
+class Engine(Protocol):
+    """One connection's protocol. Never raises on what the peer sends: it answers as its specification says."""
+
+    @property
+    def name(self) -> str:
+        """What the peer speaks: "AMQP 0-9-1". Before it has spoken, the newest of what it may."""
+
+    def receive(self, data: bytes) -> list[Request]:
+        """What the bytes ask for; may be called with any split of the stream. Not all at once when it is much: then
+        `unread` says so, and the next call goes on, also with no bytes.
+        """
+
+    def data_to_send(self) -> list[bytes]:
+        """Takes what is to be written, in order."""
+
+    @property
+    def heartbeat(self) -> int:
+        """Seconds between beats as negotiated, 0 for none. The connection calls `beat` when it has written nothing for
+        half of it, and ends the peer after two without a byte from it.
+        """
+
+    @property
+    def unread(self) -> bool:
+        """Whether more came than the last `receive` has looked at."""
+
+    @property
+    def incomplete(self) -> int:
+        """Bytes that came and are kept until the rest of their frame, or of their message, is there."""
+
+    @property
+    def closing(self) -> bool:
+        """Whether only the peer's farewell is waited for; the connection does not wait for it long."""
+
+    def beat(self) -> None: ...
+
+    def challenge(self, data: bytes) -> None: ...
+
+    def authenticated(self, final: bytes = b"") -> None:
+        """The answer to Authenticate: the client is who it says; `final` is what its mechanism tells it with that."""
+
+    def succeed(self, request: Request, result: Any = None) -> None:  # noqa: ANN401 - as each request says
+        """The answer to `request`."""
+
+    def fail(self, request: Request, error: BrokerError) -> None:
+        """Ends the session or the connection, as the error's reach and the request say. For a session: its later
+        requests are ignored until the peer has acknowledged, and one CloseSession follows from `receive` or at once
+        from here by `pending_requests`.
+        """
+
+    def pending_requests(self) -> list[Request]:
+        """Requests that arose from the broker's own calls (a CloseSession after `fail`); call after answering."""
+
+    def deliver(self, session: int, deliveries: Deliveries) -> None: ...
+
+    def confirm(self, session: int, first: int, last: int, *, cumulative: bool, accepted: bool) -> None:
+        """Publishes `first`..`last` are safe (or refused); `cumulative`: so is every one before them."""
+
+    def returned(self, session: int, returned: Returned) -> None:
+        """Sends messages back; called before their confirm."""
+
+    def cancelled(self, session: int, tag: str) -> None:
+        """The broker ended a consumer (its queue was deleted)."""
+
+    def blocked(self, reason: str | None) -> None:
+        """Publishers of this connection are held back (None: no longer). Told to peers that understand it."""
+
+    def close(self, error: BrokerError) -> None:
+        """Ends the connection from the broker's side (320 CONNECTION_FORCED for a shutdown), a Close follows."""

@@ -1,0 +1,317 @@
+"""AMQP 1.0, part 2, sections 2.5 to 2.7: links by which a client receives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from services.common.errors import ResourceLocked
+from services.common.message.amqp_1_0 import composite
+from services.common.message.amqp_1_0.composite import Composite
+from services.common.message.amqp_1_0.sections import Header
+from services.common.message.facts import Facts
+from services.gateway import vocabulary as to_broker
+from services.gateway.protocols.amqp_1_0.performatives import (
+    SETTLED,
+    Detach,
+    Disposition,
+    End,
+    Flow,
+    Transfer,
+)
+from services.gateway.protocols.amqp_1_0.states import Accepted, Modified, Received, Rejected, Released
+from services.gateway.vocabulary import Outcome
+from tests.support.amqp_1_0_playbook import Playbook, data, receiving
+
+
+def credit(link_credit: int, delivery_count: int = 0, *, window: int = 1 << 20, seen: int = 0, **more: Any) -> Flow:
+    return Flow(seen, window, 0, 1, 0, delivery_count, link_credit, **more)
+
+
+def settled(requests: list[to_broker.Request]) -> list[tuple[int, int, Outcome]]:
+    return [(each.first, each.last, each.outcome) for each in requests if isinstance(each, to_broker.Settle)]
+
+
+def test_attach() -> None:
+    """Section 2.6.3: the answer says what the source really is, and which outcomes there are."""
+    book = Playbook().begun()
+    [attach] = book.does(0, receiving("q"))
+    assert (attach.role, attach.source.address, attach.initial_delivery_count) == (False, "q", 0)
+    assert attach.source.default_outcome == Modified(delivery_failed=True)
+    assert "amqp:released:list" in attach.source.outcomes
+    consume = book.asked[-1]
+    assert isinstance(consume, to_broker.Consume)
+    assert (consume.queue, consume.settled, consume.by_credit) == ("q", False, True)
+
+
+@pytest.mark.parametrize(("address", "key"), [("x", "#"), ("x/a.b", "a.b"), ("/exchanges/x/k", "k")])
+def test_from_an_exchange(address: str, key: str) -> None:
+    """Section 3.5.3: a link from an exchange has a queue of its own, which goes with it."""
+    book = Playbook()
+    book.receiver(address)
+    declare, bind, consume = book.asked[-3:]
+    assert isinstance(declare, to_broker.DeclareQueue)
+    assert (declare.exclusive, declare.auto_delete) == (True, True)
+    assert isinstance(bind, to_broker.Bind)
+    assert (bind.source, bind.destination, bind.routing_key) == ("x", "own", key)
+    assert isinstance(consume, to_broker.Consume)
+    assert consume.queue == "own"
+
+
+def test_dynamic() -> None:
+    """Section 3.5.3, dynamic: a node is made, and its address told."""
+    book = Playbook().begun()
+    [attach] = book.does(0, receiving(None, source={"dynamic": True}))
+    assert (attach.source.address, attach.source.dynamic) == ("own", True)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        {"filter": {"selector": "a = 1"}},
+        {"distribution_mode": "copy"},
+        {"address": "x", "durable": 2},
+        {"address": "x", "expiry_policy": "never"},
+    ],
+)
+def test_sources_that_are_not_offered(source: dict[str, Any]) -> None:
+    """What would change which messages come is refused where it is not there yet, not ignored."""
+    book = Playbook().begun()
+    address = source.pop("address", "q")
+    attach, detach = book.does(0, receiving(address, source=source))
+    assert attach.source is None
+    assert detach.error.condition == "amqp:not-implemented"
+
+
+def test_a_queue_that_is_somebodys() -> None:
+    """Section 2.8.15: whatever the broker says no to is the link's, and its session goes on."""
+    book = Playbook().begun()
+    book.refused = {to_broker.Consume: ResourceLocked("exclusive")}
+    attach, detach = book.does(0, receiving("q"))
+    assert (attach.source, detach.error.condition) == (None, "amqp:resource-locked")
+    book.refused = {}
+    assert book.does(0, Detach(0, True)) == []
+    assert len(book.does(0, receiving("q"))) == 1
+
+
+def test_credit_counts_from_what_was_seen() -> None:
+    """Section 2.6.7: what is on its way when credit is given uses it."""
+    book = Playbook()
+    tag = book.receiver()
+    [asked] = book.says(0, credit(3))
+    assert isinstance(asked, to_broker.Credit)
+    assert (asked.tag, asked.up_to) == (tag, 3)
+    book.deliver(tag, 1, b"a", b"b")
+    book.answers()
+    [asked] = book.says(0, credit(3, 1))
+    assert isinstance(asked, to_broker.Credit)
+    assert asked.up_to == 4
+    [asked] = book.says(0, credit(0, 2))
+    assert isinstance(asked, to_broker.Credit)
+    assert asked.up_to == 2
+
+
+def test_credit_before_the_link_is_there() -> None:
+    """Section 2.6.7: who does not wait for the attach has given credit all the same."""
+    book = Playbook().begun()
+    book.waits = {to_broker.Consume}
+    book.says(0, receiving("q"))
+    [_, consume] = book.asked[-2:]
+    assert book.says(0, credit(5)) == []
+    book.serve(consume)
+    asked = book.asked[-1]
+    assert isinstance(asked, to_broker.Credit)
+    assert asked.up_to == 5
+
+
+def test_transfers() -> None:
+    """Section 2.7.5: ids ascend over the session, tags differ, the message is as it was sent."""
+    book = Playbook()
+    tag = book.receiver()
+    book.says(0, credit(10))
+    book.deliver(tag, 1, b"a", b"b")
+    sent = book.sent()
+    assert [(each.handle, each.delivery_id, each.settled, each.message_format) for _, each, _ in sent] == [
+        (0, 0, False, 0),
+        (0, 1, False, 0),
+    ]
+    assert len({each.delivery_tag for _, each, _ in sent}) == 2
+    assert [payload for *_, payload in sent] == [data(b"a"), data(b"b")]
+
+
+def test_large_messages() -> None:
+    """Section 2.6.14: what does not fit into a frame of the peer's goes in several."""
+    book = Playbook().opened(max_frame_size=512)
+    tag = book.receiver()
+    book.deliver(tag, 1, b"x" * 1500)
+    raw = book.raw()
+    book.engine._peer.out.append(raw)
+    sent = book.sent()
+    assert [each.more for _, each, _ in sent] == [True, True, True, False]
+    assert b"".join(payload for *_, payload in sent) == data(b"x" * 1500)
+    first = int.from_bytes(raw[:4], "big")
+    assert first == 512
+    assert sent[0][1].delivery_id == 0
+
+
+def test_redelivered() -> None:
+    """Section 3.2.1: what somebody had before says so in its header."""
+    book = Playbook()
+    tag = book.receiver()
+    book.deliver(tag, 1, b"a", again=True)
+    [(_, _, payload)] = book.sent()
+    assert payload == composite.write(Header(first_acquirer=False, delivery_count=1)) + data(b"a")
+
+
+@pytest.mark.parametrize(
+    ("state", "outcome"),
+    [
+        (Accepted(), Outcome.ACCEPT),
+        (Rejected(), Outcome.REJECT),
+        (Released(), Outcome.RELEASE),
+        (Modified(delivery_failed=True), Outcome.RELEASE),
+        (Modified(undeliverable_here=True), Outcome.REJECT),
+        (None, Outcome.RELEASE),
+        (Received(0, 0), Outcome.RELEASE),
+    ],
+)
+def test_outcomes(state: Composite | None, outcome: Outcome) -> None:
+    """Section 3.4: what a receiver says of a delivery that it settles; without a word it has failed."""
+    book = Playbook()
+    tag = book.receiver()
+    book.deliver(tag, 1, b"a", b"b", b"c")
+    assert settled(book.says(0, Disposition(True, 0, 1, True, state))) == [(1, 2, outcome)]
+    assert settled(book.says(0, Disposition(True, 0, 2, True, state))) == [(3, 3, outcome)]
+    assert settled(book.says(0, Disposition(True, 0, 900, True, state))) == []
+
+
+def test_who_wants_us_to_settle() -> None:
+    """Section 2.6.12: an outcome that is not settled is settled by us; a state that ends nothing is not."""
+    book = Playbook()
+    tag = book.receiver()
+    book.deliver(tag, 1, b"a")
+    book.answers()
+    assert book.does(0, Disposition(True, 0, None, False, Received(0, 0))) == []
+    assert book.does(0, Disposition(True, 0, None, False, Accepted())) == [
+        Disposition(False, 0, None, True, Accepted())
+    ]
+
+
+def test_settled_by_being_sent() -> None:
+    """Section 2.8.2: a link in sender-settle-mode settled has nothing to settle."""
+    book = Playbook()
+    tag = book.receiver(snd_settle_mode=SETTLED)
+    book.deliver(tag, 1, b"a")
+    [(_, transfer, _)] = book.sent()
+    assert transfer.settled
+    assert settled(book.says(0, Disposition(True, 0, None, True, Accepted()))) == []
+
+
+def test_drain() -> None:
+    """Section 2.6.7: what is there is sent, then all credit is used up, and said to be."""
+    book = Playbook()
+    tag = book.receiver()
+    book.waits = {to_broker.Credit}
+    [drain] = book.says(0, credit(10, drain=True))
+    assert isinstance(drain, to_broker.Credit)
+    assert (drain.up_to, drain.drain) == (10, True)
+    book.deliver(tag, 1, b"a")
+    assert [type(each) for each in book.answers()] == [Transfer]
+    book.serve(drain)
+    [flow] = book.answers()
+    assert (flow.delivery_count, flow.link_credit, flow.drain) == (10, 0, True)
+    [asked] = book.says(0, credit(5, 10))
+    assert isinstance(asked, to_broker.Credit)
+    assert asked.up_to == 6  # one was delivered, five more are wanted
+
+
+def test_credit_while_draining() -> None:
+    """A drain that is taken back uses nothing up."""
+    book = Playbook()
+    book.receiver()
+    book.waits = {to_broker.Credit}
+    [drain] = book.says(0, credit(10, drain=True))
+    book.says(0, credit(20))
+    book.serve(drain)
+    assert book.answers() == []
+
+
+def test_the_peers_window() -> None:
+    """Section 2.5.6: what the peer has no room for waits, and the broker is asked for no more."""
+    book = Playbook()
+    tag = book.receiver(window=2)
+    book.deliver(tag, 1, b"a", b"b", b"c")
+    assert [payload for *_, payload in book.sent()] == [data(b"a"), data(b"b")]
+    assert book.asked[-1] == to_broker.Flow(1, False)
+    book.deliver(tag, 4, b"d")
+    assert book.answers() == []
+    book.says(0, Flow(1, 2, 0, 1))
+    assert [payload for *_, payload in book.sent()] == [data(b"c")]
+    book.says(0, Flow(3, 5, 0, 1))
+    assert [payload for *_, payload in book.sent()] == [data(b"d")]
+    assert book.asked[-1] == to_broker.Flow(1, True)
+
+
+def test_detach() -> None:
+    """Section 2.6.6: what a link held when its client ended it is for others, what comes after that too."""
+    book = Playbook()
+    tag = book.receiver()
+    book.deliver(tag, 1, b"a")
+    book.answers()
+    book.waits = {to_broker.Cancel}
+    release, cancel = book.says(0, Detach(0, True))
+    assert settled([release]) == [(1, 1, Outcome.RELEASE)]
+    assert isinstance(cancel, to_broker.Cancel)
+    book.deliver(tag, 2, b"b")
+    book.answers()
+    book.serve(cancel)
+    assert settled(book.asked[-1:]) == [(2, 2, Outcome.RELEASE)]
+    assert book.answers() == [Detach(0, True)]
+
+
+def test_detach_before_the_link_is_there() -> None:
+    """It is made first, and ended then."""
+    book = Playbook().begun()
+    book.waits = {to_broker.Consume}
+    book.says(0, receiving("q"))
+    consume = book.asked[-1]
+    book.says(0, Detach(0))
+    book.serve(consume)
+    attach, detach = book.answers()
+    assert attach.source.address == "q"
+    assert detach == Detach(0)
+    assert isinstance(book.asked[-1], to_broker.Cancel)
+
+
+def test_a_queue_is_deleted() -> None:
+    """Section 2.8.15, resource-deleted: its links are told."""
+    book = Playbook()
+    tag = book.receiver()
+    book.engine.cancelled(1, tag)
+    [detach] = book.answers()
+    assert (detach.closed, detach.error.condition) == (True, "amqp:resource-deleted")
+    assert book.does(0, Detach(0, True)) == []
+
+
+def test_after_the_end() -> None:
+    """A session that has ended is sent nothing."""
+    book = Playbook()
+    tag = book.receiver()
+    book.waits = {to_broker.CloseSession}
+    book.says(0, End())
+    book.deliver(tag, 1, b"a")
+    assert book.answers() == []
+
+
+def test_messages_of_other_protocols() -> None:
+    """What was published by another protocol is sent in this one's form, with what both have a name for."""
+    book = Playbook()
+    tag = book.receiver()
+    facts = Facts("/", "", "q", "amqp-0-9", persistent=True, priority=3)
+    properties = bytes.fromhex("9080") + b"\x0atext/plain" + b"\x02" + b"\x02m1"  # content type, delivery mode, id
+    book.engine.deliver(1, to_broker.Deliveries(tag, 1, False, [facts], [properties], [b"body"]))
+    [(_, _, payload)] = book.sent()
+    assert payload.startswith(composite.write(Header(True, 3)))
+    assert payload.endswith(data(b"body"))
+    assert b"m1" in payload
