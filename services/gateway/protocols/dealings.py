@@ -9,10 +9,12 @@ from services.gateway.vocabulary import Request
 
 @dataclass(slots=True, kw_only=True)
 class Dealings:
-    """Requests of the peer, and bytes for it, in their order."""
+    """Requests of the peer, and bytes for it, in their order. `heartbeat` is what was agreed, in seconds."""
 
     requests: list[Request] = field(default_factory=list)
     out: list[bytes] = field(default_factory=list)
+    heartbeat: int = 0
+    incomplete: int = 0  # bytes of memory of messages that have not come whole
 
     def ask(self, request: Request) -> None:
         """Puts a request behind those that `receive` or `pending_requests` gives next."""

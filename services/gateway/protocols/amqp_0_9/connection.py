@@ -26,6 +26,7 @@ from services.gateway.protocols.amqp_0_9.peer import Peer
 from services.gateway.protocols.amqp_0_9.protocol_header import chosen, refusal
 from services.gateway.protocols.amqp_0_9.reply_codes import FrameFault, reply_text
 from services.gateway.protocols.amqp_0_9.versions import VERSIONS
+from services.gateway.protocols.phases import Phases
 
 _CAPABILITIES = (
     "publisher_confirms",
@@ -60,35 +61,19 @@ class State(Enum):
     CLOSED = "nothing"
 
 
-_WAITS_FOR_BROKER = frozenset({State.AUTHENTICATING, State.OPENING})
-_OVER = frozenset({State.CLOSING, State.ENDING, State.CLOSED})
-_SAID_ALL = frozenset({State.ENDING, State.CLOSED})
-
-
-class Connection:
+class Connection(Phases):
     """The state of the connection itself. Raises BrokerError for what the peer may not do."""
+
+    WAITING = frozenset({State.AUTHENTICATING, State.OPENING})
+    CLOSING = State.CLOSING
+    SAID_ALL = frozenset({State.ENDING, State.CLOSED})
 
     def __init__(self, peer: Peer) -> None:
         self._peer = peer
         self._mechanism = ""
         self._reason = ""
         self._client_properties: Mapping[str, Any] = {}
-        self.state = State.HEADER
-
-    @property
-    def waits_for_broker(self) -> bool:
-        """What comes from the peer cannot be understood before the broker has answered."""
-        return self.state in _WAITS_FOR_BROKER
-
-    @property
-    def is_over(self) -> bool:
-        """Nothing that comes from the peer matters but its close-ok."""
-        return self.state in _OVER
-
-    @property
-    def reads(self) -> bool:
-        """Whether anything that comes from the peer matters."""
-        return self.state not in _SAID_ALL
+        self.state: State = State.HEADER
 
     # -------------------------------------------------------------- from the peer
 

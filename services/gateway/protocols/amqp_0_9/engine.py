@@ -11,7 +11,7 @@ import struct
 from collections.abc import Sequence
 from typing import Any
 
-from services.common.errors import BrokerError, CommandInvalid, ResourceError, SyntaxFault
+from services.common.errors import BrokerError, CommandInvalid, SyntaxFault
 from services.gateway.protocols.amqp_0_9 import frames, outgoing
 from services.gateway.protocols.amqp_0_9.channels import Channels
 from services.gateway.protocols.amqp_0_9.connection import Connection, State
@@ -27,13 +27,11 @@ from services.gateway.protocols.amqp_0_9.reply_codes import (
 )
 from services.gateway.protocols.amqp_0_9.settlements import CODES as SETTLING
 from services.gateway.protocols.amqp_0_9.versions import VERSIONS
-from services.gateway.protocols.inbox import Inbox
 from services.gateway.protocols.limits import Limits
+from services.gateway.protocols.stream_engine import StreamEngine
 from services.gateway.vocabulary import Close, Deliveries, Open, Request, Returned, UpdateSecret
 
 _CODE = struct.Struct(">I")
-_HELD_MAX = 16 << 10  # bytes from a peer that does not wait for the answers of the handshake
-_NEVER = 1 << 62
 
 
 def create(limits: Limits, mechanisms: Sequence[str]) -> AmqpEngine:
@@ -41,16 +39,15 @@ def create(limits: Limits, mechanisms: Sequence[str]) -> AmqpEngine:
     return AmqpEngine(limits, mechanisms)
 
 
-class AmqpEngine:
+class AmqpEngine(StreamEngine):
     """One connection's AMQP. See services.gateway.protocols.engine."""
 
     def __init__(self, limits: Limits, mechanisms: Sequence[str]) -> None:
         self._peer = Peer(VERSIONS[0], limits, mechanisms)
         self._connection = Connection(self._peer)
         self._channels = Channels(self._peer)
-        self._inbox = Inbox()
         self._code = 0  # of the method that is to blame when the frame at hand fails
-        self.unread = False  # as Engine says
+        super().__init__(self._peer, self._connection, frames.BEAT)
 
     @property
     def name(self) -> str:
@@ -59,25 +56,13 @@ class AmqpEngine:
 
     # -------------------------------------------------------------- from the peer
 
-    def receive(self, data: bytes) -> list[Request]:
-        """As Engine says."""
-        self.unread = False
-        if self._connection.reads:
-            waiting = self._inbox.add(data)
-            if waiting is not None:
-                self._parse(waiting)
-            if self._connection.waits_for_broker and self._inbox.size > _HELD_MAX:
-                self.close(ResourceError(f"more than {_HELD_MAX} bytes before the connection is open"))
-        return self._peer.take_requests()
-
     def _parse(self, data: bytes) -> None:
         position, needed = 0, frames.HEAD.size
         if self._connection.state is State.HEADER:
             position = self._connection.header(data)
         if position or self._connection.state is not State.HEADER:
             position, needed = self._parse_frames(data, position)
-        if self._connection.reads:
-            self._inbox.keep(data[position:], _NEVER if self._connection.waits_for_broker else needed)
+        self._keep(data[position:], needed)
 
     def _parse_frames(self, data: bytes, position: int) -> tuple[int, int]:
         """Handles whole frames; gives where it stopped and how many bytes are needed from there to go on."""
@@ -154,46 +139,14 @@ class AmqpEngine:
         else:
             self._channels.fail(number, error, self._code)
 
+    def _end(self, error: BrokerError) -> None:
+        self._fail_connection(error, 0)
+
     def _fail_connection(self, error: BrokerError, code: int) -> None:
         self._channels.end()
         self._connection.fail(error, code)
 
     # -------------------------------------------------------------- to the peer
-
-    def data_to_send(self) -> list[bytes]:
-        """As Engine says."""
-        return self._peer.take_output()
-
-    @property
-    def heartbeat(self) -> int:
-        """As Engine says."""
-        return self._peer.heartbeat
-
-    @property
-    def incomplete(self) -> int:
-        """As Engine says."""
-        # What is unread is not waited for from the peer: it is read no further meanwhile.
-        return self._peer.incomplete + (0 if self.unread else self._inbox.size)
-
-    @property
-    def closing(self) -> bool:
-        """Whether only the peer's close-ok is waited for. A peer that does not send it soon can be cut off."""
-        return self._connection.state is State.CLOSING
-
-    def beat(self) -> None:
-        """As Engine says."""
-        if not self._connection.is_over:
-            self._peer.out.append(frames.BEAT)
-
-    def challenge(self, data: bytes) -> None:
-        """As Engine says."""
-        self._connection.challenge(data)
-        self._resume()
-
-    def authenticated(self, final: bytes = b"") -> None:
-        """As Engine says."""
-        self._connection.authenticated(final)
-        self._resume()
 
     def succeed(self, request: Request, result: Any = None) -> None:  # noqa: ANN401 - as each request says
         """As Engine says."""
@@ -221,10 +174,6 @@ class AmqpEngine:
             self._fail_connection(error, code)
         else:
             self._channels.fail(request.session, error, code)
-
-    def pending_requests(self) -> list[Request]:
-        """As Engine says."""
-        return self._peer.take_requests()
 
     def deliver(self, session: int, deliveries: Deliveries) -> None:
         """As Engine says."""
@@ -258,19 +207,6 @@ class AmqpEngine:
     def blocked(self, reason: str | None) -> None:
         """As Engine says."""
         self._connection.blocked(reason)
-
-    def close(self, error: BrokerError) -> None:
-        """As Engine says."""
-        self._fail_connection(error, 0)
-        self._resume()
-
-    def _resume(self) -> None:
-        """Reads what was held back while the broker had to answer first."""
-        self.unread = False
-        if self._connection.reads and self._inbox.size:
-            self._parse(self._inbox.take())
-        elif not self._connection.waits_for_broker:
-            self._inbox.keep(b"", 0)
 
 
 def _check_heartbeat(number: int, payload: bytes) -> None:

@@ -21,8 +21,8 @@ PORTION: Final = 50
 
 @dataclass(slots=True)
 class Peer(Dealings):
-    """`version` is that of the peer's header, the newest until that came; `limits` are what we proposed; `frame_max`,
-    `channel_max` and `heartbeat` what was agreed.
+    """`version` is that of the peer's header, the newest until that came; `limits` are what we proposed; `frame_max`
+    and `channel_max` what was agreed.
     """
 
     version: Version
@@ -30,10 +30,8 @@ class Peer(Dealings):
     mechanisms: Sequence[str]
     frame_max: int = _FRAME_MAX_UNTIL_TUNED
     channel_max: int = 0
-    heartbeat: int = 0
     virtual_host: str = ""  # that was asked for
     capabilities: frozenset[str] = frozenset()
-    incomplete: int = 0  # bytes of memory of messages that have not come whole
 
     def send(self, channel: int, method: Method) -> None:
         """Puts a method frame behind what is to be written."""

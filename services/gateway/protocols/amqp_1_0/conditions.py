@@ -26,10 +26,6 @@ class UnattachedHandle(BrokerError):
     reach = Reach.SESSION
 
 
-class ErrantLink(BrokerError):
-    reach = Reach.SESSION
-
-
 class TransferLimitExceeded(BrokerError):
     """More came than there was credit for."""
 
@@ -67,7 +63,6 @@ _CONDITIONS: dict[type[BrokerError], str] = {
     ResourceDeleted: "amqp:resource-deleted",
     FramingError: "amqp:connection:framing-error",
     WindowViolation: "amqp:session:window-violation",
-    ErrantLink: "amqp:session:errant-link",
     HandleInUse: "amqp:session:handle-in-use",
     UnattachedHandle: "amqp:session:unattached-handle",
     TransferLimitExceeded: "amqp:link:transfer-limit-exceeded",

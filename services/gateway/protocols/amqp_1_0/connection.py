@@ -17,6 +17,7 @@ from services.gateway.protocols.amqp_1_0.conditions import FramingError, told
 from services.gateway.protocols.amqp_1_0.peer import Peer
 from services.gateway.protocols.amqp_1_0.performatives import Close, Open
 from services.gateway.protocols.openings import refused
+from services.gateway.protocols.phases import Phases
 
 AMQP_HEADER: Final = b"AMQP\x00\x01\x00\x00"
 SASL_HEADER: Final = b"AMQP\x03\x01\x00\x00"
@@ -49,25 +50,21 @@ class State(Enum):
 
 _HEADERS = frozenset({State.HEADER, State.AMQP_HEADER})
 _SASL = frozenset({State.INIT, State.RESPONSE})
-_WAITS_FOR_BROKER = frozenset({State.AUTHENTICATING, State.ADMITTING, State.OPENING})
-_OVER = frozenset({State.CLOSING, State.ENDING, State.CLOSED})
-_SAID_ALL = frozenset({State.ENDING, State.CLOSED})
 
 
-class Connection:
+class Connection(Phases):
     """The state of the connection itself. Raises BrokerError for what the peer may not do."""
+
+    WAITING = frozenset({State.AUTHENTICATING, State.ADMITTING, State.OPENING})
+    CLOSING = State.CLOSING
+    SAID_ALL = frozenset({State.ENDING, State.CLOSED})
 
     def __init__(self, peer: Peer) -> None:
         self._peer = peer
         self._mechanism = ""
         self._reason = ""
         self._opened = False  # we have said so
-        self.state = State.HEADER
-
-    @property
-    def waits_for_broker(self) -> bool:
-        """What comes from the peer cannot be understood before the broker has answered."""
-        return self.state in _WAITS_FOR_BROKER
+        self.state: State = State.HEADER
 
     @property
     def wants_header(self) -> bool:
@@ -78,16 +75,6 @@ class Connection:
     def frame_type(self) -> int:
         """Of the frames that come now."""
         return frames.SASL if self.state in _SASL else frames.AMQP
-
-    @property
-    def is_over(self) -> bool:
-        """Nothing that comes from the peer matters but its close."""
-        return self.state in _OVER
-
-    @property
-    def reads(self) -> bool:
-        """Whether anything that comes from the peer matters."""
-        return self.state not in _SAID_ALL
 
     @property
     def speaks(self) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from services.common.errors import BrokerError, CommandInvalid, NotImplementedHere, Reach, ResourceError, SyntaxFault
+from services.common.errors import BrokerError, CommandInvalid, NotImplementedHere, Reach, SyntaxFault
 from services.common.message.amqp_1_0 import composite
 from services.common.message.amqp_1_0.composite import Composite
 from services.common.message.amqp_1_0.decode import decode_at
@@ -20,16 +20,14 @@ from services.gateway.protocols.amqp_1_0.connection import Connection, State
 from services.gateway.protocols.amqp_1_0.peer import PORTION, Peer
 from services.gateway.protocols.amqp_1_0.performatives import Begin, Transfer
 from services.gateway.protocols.amqp_1_0.session import Session
-from services.gateway.protocols.inbox import Inbox
 from services.gateway.protocols.limits import Limits
+from services.gateway.protocols.stream_engine import StreamEngine
 from services.gateway.vocabulary import Close, Deliveries, Open, Request, Returned
 
-_HELD_MAX: Final = 16 << 10  # bytes from a peer that does not wait for the answers of the handshake
-_NEVER: Final = 1 << 62
 _BEFORE_OPEN: Final = 8192  # bytes of a frame: section 2.4.1 says 512, and tokens of SASL may be longer
 
 
-class Amqp10Engine:
+class Amqp10Engine(StreamEngine):
     """One connection's AMQP. See services.gateway.protocols.engine."""
 
     name = "AMQP 1.0"
@@ -39,21 +37,9 @@ class Amqp10Engine:
         self._peer = Peer(limits, mechanisms)
         self._connection = Connection(self._peer)
         self._sessions: dict[int, Session] = {}  # by channel
-        self._inbox = Inbox()
-        self.unread = False  # as Engine says
+        super().__init__(self._peer, self._connection, frames.BEAT)
 
     # -------------------------------------------------------------- from the peer
-
-    def receive(self, data: bytes) -> list[Request]:
-        """As Engine says."""
-        self.unread = False
-        if self._connection.reads:
-            waiting = self._inbox.add(data)
-            if waiting is not None:
-                self._parse(waiting)
-            if self._connection.waits_for_broker and self._inbox.size > _HELD_MAX:
-                self.close(ResourceError(f"more than {_HELD_MAX} bytes before the connection is open"))
-        return self._peer.take_requests()
 
     def _parse(self, data: bytes) -> None:
         position, needed = 0, frames.HEAD.size
@@ -64,8 +50,7 @@ class Amqp10Engine:
                 break
         if not self._connection.wants_header:
             position, needed = self._parse_frames(data, position)
-        if self._connection.reads:
-            self._inbox.keep(data[position:], _NEVER if self._connection.waits_for_broker else needed)
+        self._keep(data[position:], needed)
 
     def _parse_frames(self, data: bytes, position: int) -> tuple[int, int]:
         """Handles whole frames; gives where it stopped and how many bytes are needed from there to go on."""
@@ -75,7 +60,7 @@ class Amqp10Engine:
                 break
             size, offset, kind, channel = frames.HEAD.unpack_from(data, position)
             if fault := self._fault_of(size, offset, kind):
-                self._fail_connection(fault)
+                self._end(fault)
                 break
             if position + size > end:
                 return position, size
@@ -102,7 +87,7 @@ class Amqp10Engine:
             performative, payload = _read(body)
             self._performative(channel, performative, payload)
         except BrokerError as error:
-            self._fail_connection(error)
+            self._end(error)
 
     def _performative(self, channel: int, what: Composite, payload: bytes) -> None:
         connection = self._connection
@@ -142,46 +127,11 @@ class Amqp10Engine:
         for session in self._sessions.values():
             session.drop()
 
-    def _fail_connection(self, error: BrokerError) -> None:
+    def _end(self, error: BrokerError) -> None:
         self._drop()
         self._connection.fail(error)
 
     # -------------------------------------------------------------- to the peer
-
-    def data_to_send(self) -> list[bytes]:
-        """As Engine says."""
-        return self._peer.take_output()
-
-    @property
-    def heartbeat(self) -> int:
-        """As Engine says."""
-        return self._peer.heartbeat
-
-    @property
-    def incomplete(self) -> int:
-        """As Engine says."""
-        # What is unread is not waited for from the peer: it is read no further meanwhile.
-        return self._peer.incomplete + (0 if self.unread else self._inbox.size)
-
-    @property
-    def closing(self) -> bool:
-        """Whether only the peer's close is waited for. A peer that does not send it soon can be cut off."""
-        return self._connection.state is State.CLOSING
-
-    def beat(self) -> None:
-        """As Engine says."""
-        if not self._connection.is_over:
-            self._peer.out.append(frames.BEAT)
-
-    def challenge(self, data: bytes) -> None:
-        """As Engine says."""
-        self._connection.challenge(data)
-        self._resume()
-
-    def authenticated(self, final: bytes = b"") -> None:
-        """As Engine says."""
-        self._connection.authenticated(final)
-        self._resume()
 
     def succeed(self, request: Request, result: Any = None) -> None:  # noqa: ANN401 - as each request says
         """As Engine says."""
@@ -207,7 +157,7 @@ class Amqp10Engine:
     def _fail(self, session: Session, request: Request, error: BrokerError) -> None:
         """Of a request that nothing waits for."""
         if error.reach is Reach.CONNECTION:
-            self._fail_connection(error)
+            self._end(error)
         elif request.link:
             session.fail_link(request.link, error)
         else:
@@ -216,10 +166,6 @@ class Amqp10Engine:
     def _session(self, number: int) -> Session | None:
         """The one that the broker calls so, while its peer hears of it."""
         return self._sessions.get(number - 1) if self._connection.speaks else None
-
-    def pending_requests(self) -> list[Request]:
-        """As Engine says."""
-        return self._peer.take_requests()
 
     def deliver(self, session: int, deliveries: Deliveries) -> None:
         """As Engine says."""
@@ -244,19 +190,6 @@ class Amqp10Engine:
 
     def blocked(self, reason: str | None) -> None:
         """As Engine says: this protocol has no word for it; a peer that is read no further has its window."""
-
-    def close(self, error: BrokerError) -> None:
-        """As Engine says."""
-        self._fail_connection(error)
-        self._resume()
-
-    def _resume(self) -> None:
-        """Reads what was held back while the broker had to answer first."""
-        self.unread = False
-        if self._connection.reads and self._inbox.size:
-            self._parse(self._inbox.take())
-        elif not self._connection.waits_for_broker:
-            self._inbox.keep(b"", 0)
 
 
 def _read(body: bytes) -> tuple[Composite, bytes]:

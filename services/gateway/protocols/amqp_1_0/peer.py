@@ -27,15 +27,13 @@ class Asked(NamedTuple):
 
 @dataclass(slots=True)
 class Peer(Dealings):
-    """`limits` are ours; `max_frame_size` is the peer's, `channel_max` and `heartbeat` (seconds) what was agreed."""
+    """`limits` are ours; `max_frame_size` is the peer's, `channel_max` what was agreed."""
 
     limits: Limits
     mechanisms: Sequence[str]
     max_frame_size: int = frames.MIN_MAX_FRAME_SIZE
     channel_max: int = 0
-    heartbeat: int = 0
     virtual_host: str = ""  # that was asked for
-    incomplete: int = 0  # bytes of messages that have not come whole
     asked: dict[int, Asked] = field(default_factory=dict)
 
     def send(self, channel: int, performative: Composite) -> None:

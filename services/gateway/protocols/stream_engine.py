@@ -1,0 +1,127 @@
+"""The half of an engine that no protocol differs in: bytes that wait, and whose turn it is to speak."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Final, Protocol
+
+from services.common.errors import BrokerError, ResourceError
+from services.gateway.protocols.dealings import Dealings
+from services.gateway.protocols.inbox import Inbox
+from services.gateway.vocabulary import Request
+
+NEVER: Final = 1 << 62
+"""Bytes to wait for before another look, while the broker has to answer first."""
+
+_HELD_MAX: Final = 16 << 10  # bytes from a peer that does not wait for the answers of the handshake
+
+
+class Conversation(Protocol):
+    """The connection itself, as a protocol has it; see `phases.Phases`."""
+
+    @property
+    def waits_for_broker(self) -> bool: ...
+
+    @property
+    def closing(self) -> bool: ...
+
+    @property
+    def is_over(self) -> bool: ...
+
+    @property
+    def reads(self) -> bool: ...
+
+    def challenge(self, data: bytes) -> None: ...
+
+    def authenticated(self, final: bytes) -> None: ...
+
+
+class StreamEngine(ABC):
+    """See protocols.engine. `beat` is what is written when nothing else is."""
+
+    def __init__(self, dealings: Dealings, conversation: Conversation, beat: bytes) -> None:
+        self._dealings = dealings
+        self._conversation = conversation
+        self._beat = beat
+        self._inbox = Inbox()
+        self.unread = False  # as Engine says
+
+    @abstractmethod
+    def _parse(self, data: bytes) -> None:
+        """Handles what is whole; keeps the rest in the inbox."""
+
+    @abstractmethod
+    def _end(self, error: BrokerError) -> None:
+        """Ends the connection from our side, and says why."""
+
+    # -------------------------------------------------------------- from the peer
+
+    def receive(self, data: bytes) -> list[Request]:
+        """As Engine says."""
+        self.unread = False
+        if self._conversation.reads:
+            waiting = self._inbox.add(data)
+            if waiting is not None:
+                self._parse(waiting)
+            if self._conversation.waits_for_broker and self._inbox.size > _HELD_MAX:
+                self.close(ResourceError(f"more than {_HELD_MAX} bytes before the connection is open"))
+        return self._dealings.take_requests()
+
+    def _keep(self, rest: bytes, needed: int) -> None:
+        """What is not whole waits until it is, or until the broker has answered."""
+        if self._conversation.reads:
+            self._inbox.keep(rest, NEVER if self._conversation.waits_for_broker else needed)
+
+    def _resume(self) -> None:
+        """Reads what was held back while the broker had to answer first."""
+        self.unread = False
+        if self._conversation.reads and self._inbox.size:
+            self._parse(self._inbox.take())
+        elif not self._conversation.waits_for_broker:
+            self._inbox.keep(b"", 0)
+
+    # -------------------------------------------------------------- to the peer
+
+    def data_to_send(self) -> list[bytes]:
+        """As Engine says."""
+        return self._dealings.take_output()
+
+    def pending_requests(self) -> list[Request]:
+        """As Engine says."""
+        return self._dealings.take_requests()
+
+    @property
+    def heartbeat(self) -> int:
+        """As Engine says."""
+        return self._dealings.heartbeat
+
+    @property
+    def incomplete(self) -> int:
+        """As Engine says."""
+        # What is unread is not waited for from the peer: it is read no further meanwhile.
+        return self._dealings.incomplete + (0 if self.unread else self._inbox.size)
+
+    @property
+    def closing(self) -> bool:
+        """As Engine says."""
+        return self._conversation.closing
+
+    def beat(self) -> None:
+        """As Engine says."""
+        if not self._conversation.is_over:
+            self._dealings.out.append(self._beat)
+
+    def challenge(self, data: bytes) -> None:
+        """As Engine says."""
+        self._conversation.challenge(data)
+        self._resume()
+
+    def authenticated(self, final: bytes = b"") -> None:
+        """As Engine says."""
+        self._conversation.authenticated(final)
+        self._resume()
+
+    def close(self, error: BrokerError) -> None:
+        """As Engine says."""
+        self._end(error)
+        self._resume()
