@@ -56,13 +56,13 @@ class Backlog:
         self._kept.setdefault(consumer, deque()).append(arrived)
 
     def hold(self, consumer: Consumer, arrived: Arrived) -> None:
-        """Keeps deliveries for a consumer that its client does not know yet, until `release`."""
+        """Keeps deliveries for a consumer that its client does not know yet, or has no credit for, until `release`."""
         self._held.setdefault(consumer, []).append(arrived)
 
     def release(self, consumer: Consumer) -> None:
-        """What was held has its turns like all else."""
-        for arrived in self._held.pop(consumer, ()):
-            self.add(consumer, arrived)
+        """What was held has its turns like all else, before what came behind it."""
+        if held := self._held.pop(consumer, None):
+            self._kept.setdefault(consumer, deque()).extendleft(reversed(held))
 
     def next(self, size: int) -> tuple[Consumer, Arrived]:
         """Takes about `size` bytes, one delivery at least, of the consumer whose turn it is."""

@@ -201,7 +201,7 @@ class Broker:
             self._activated(link, activated)
         if frame.HasField("deliveries"):
             self._deliver(link, frame.deliveries)
-        if frame.detached or frame.cancelled:
+        if frame.detached or frame.cancelled or frame.drained:
             self._ended(link, frame)
         if frame.prepared or frame.completed:
             self._answered(link, frame)
@@ -214,6 +214,7 @@ class Broker:
         self._flush()
 
     def _ended(self, link: QueueLink, frame: pb.QueueFrame) -> None:
+        for_each("draining a consumer", frame.drained, partial(self._drained, link))
         for_each("detaching a consumer", frame.detached, self._detached)
         for_each("cancelling a consumer", frame.cancelled, partial(self._cancelled, link))
 
@@ -267,6 +268,11 @@ class Broker:
         consumer = self._consumers.get(activated.consumer)
         if consumer and consumer.link is link:
             consumer.activated = activated.number
+
+    def _drained(self, link: QueueLink, drained: pb.Drained) -> None:
+        consumer = self._consumers.get(drained.consumer)
+        if consumer and consumer.link is link:
+            consumer.drained(drained.left)
 
     def _detached(self, handle: int) -> None:
         consumer = self._consumers.get(handle)

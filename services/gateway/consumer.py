@@ -18,6 +18,7 @@ from services.rpc import queue_pb2 as pb
 if TYPE_CHECKING:
     from services.common.clients.queue_link import QueueLink
     from services.gateway.session import Session
+    from services.gateway.vocabulary import Credit
 
 WINDOW_MESSAGES = 4000
 WINDOW_BYTES = 4 << 20
@@ -61,6 +62,7 @@ class Consumer:
     browse: bool
     priority: int
     limit: int  # prefetch; 0 is none
+    by_credit: bool  # its client says how many it takes, message by message; else by prefetch
     window: int  # bytes that may be on the way
     place: Place  # of what is sent to it, for the ledger
     state: State = State.ATTACHING
@@ -68,6 +70,9 @@ class Consumer:
     answer: asyncio.Future[pb.Attached] | None = None
     ended: asyncio.Future[None] | None = None
     capacity: int = 0  # messages that may be on the way at once; granted, used or due
+    up_to: int = 0  # deliveries that there is credit for, of all since it began …
+    sent: int = 0  # … and those that were made
+    drain: Credit | None = None  # to be answered when nothing more comes of that credit
     due: int = 0  # messages to be granted; below zero after the capacity has shrunk
     due_room: int = 0  # bytes to be granted
     started: bool = field(default=False)
@@ -82,6 +87,7 @@ class Consumer:
         self.link, self.state = link, State.ATTACHING
         kept, kept_bytes = self.session.kept_for(self)
         self.capacity = self._capacity()
+        # Of credit, what is held was taken already.
         self.due = self.capacity - kept - (len(held) if self.limit else 0)
         messages, room = max(self._grantable(), 0), max(self.window - kept_bytes, 0)
         self.due -= messages
@@ -113,6 +119,8 @@ class Consumer:
         self.grant()
 
     def _capacity(self) -> int:
+        if self.by_credit:
+            return max(self.up_to - self.sent, 0)
         shared = 0 if self.settled else self.session.shared_limit
         return min((limit for limit in (self.limit, shared) if limit), default=WINDOW_MESSAGES)
 
@@ -125,7 +133,11 @@ class Consumer:
     def written(self, count: int, size: int) -> None:
         """Deliveries went to the socket."""
         self.due_room += size
-        if not self.limit:
+        self.sent += count
+        if self.by_credit:
+            if self.sent >= self.up_to:
+                self._answer_drain()
+        elif not self.limit:
             self.due += count
 
     def unsent(self, count: int, size: int) -> None:
@@ -138,14 +150,40 @@ class Consumer:
         if self.limit:
             self.due += count
 
+    def take(self, up_to: int) -> None:
+        """Its client takes so many deliveries in all: more than before, or fewer."""
+        self.due += up_to - self.up_to
+        self.up_to = up_to
+        self.session.release(self)
+        self._answer_drain()  # of which that is the end
+
+    def drained(self, left: int) -> None:
+        """The owner has sent what it had, and took back what was `left` of the credit."""
+        if self.drain is None:
+            # Its client has said otherwise since, and counts on all of it.
+            self.due += left
+            self.grant()
+            return
+        self.up_to -= left
+        if self.sent >= self.up_to:
+            self._answer_drain()
+
+    def _answer_drain(self) -> None:
+        drain, self.drain = self.drain, None
+        if drain:
+            self.session.answer(drain)
+
     def grant(self) -> None:
-        """Passes on what is due, once it is worth a line: at once where a limit waits for it, else by halves."""
+        """Passes on what is due, once it is worth a line: at once where a limit waits for it, else by halves.
+
+        A drain is said again with all that may let it go on.
+        """
         if not self.started or self.state is not State.ATTACHED or self.link is None:
             return
-        messages = self._grantable()
-        if messages <= 0 and self.due_room * 2 < self.window:
+        messages, drains = self._grantable(), self.drain is not None
+        if messages <= 0 and self.due_room * 2 < self.window and not drains:
             return
-        self.link.credit(self.handle, messages, self.due_room)
+        self.link.credit(self.handle, messages, self.due_room, drain=drains)
         self.due -= messages
         self.due_room = 0
 
@@ -153,6 +191,6 @@ class Consumer:
         if self.session.shared_limit and not self.settled:
             # What the session may not have, others may: it stays in the queue.
             return max(min(self.due, self.session.room), 0)
-        if self.limit:
+        if self.limit or self.by_credit:
             return max(self.due, 0)
         return self.due if self.due * 2 >= WINDOW_MESSAGES else 0

@@ -36,6 +36,7 @@ def _enter(connection: Connection, name: str) -> None:
 
 
 def _begin(connection: Connection, request: v.Open) -> None:
+    connection.client = request.client or connection.client
     connection.record = record_of(connection)
     connection.engine.succeed(request)
     connection.timers.pop().cancel()

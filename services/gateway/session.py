@@ -133,12 +133,18 @@ class Session:
             self.connection.release(self)
         self.connection.flush()
 
+    def answer(self, request: Request) -> None:
+        """To one that was not waited for."""
+        self._succeed(request, None)
+        self.connection.flush_soon()
+
     def _succeed(self, request: Request, result: Any) -> None:  # noqa: ANN401 - as each request says
         if self.connection.lost:
             return
         try:
             self.connection.engine.succeed(request, result)
             self._after(request)
+            self.connection.take_pending()
         except Exception as fault:  # noqa: BLE001 - an answer that cannot be written
             self.connection.fault("answering a client", fault)
 
@@ -150,13 +156,18 @@ class Session:
 
     def _fail(self, request: Request, error: BrokerError) -> None:
         # What follows a fault is not carried out, but for the end that the client asked for.
-        self._forget_waiting(but=CloseSession)
+        self._forget_waiting(but=CloseSession, link=request.link)
         if not self.connection.lost:
             self.connection.fail(request, error)
 
-    def _forget_waiting(self, but: type[Request] | tuple[()] = ()) -> None:
-        forgotten = [each for each in self._waiting if not isinstance(each, but)]
-        self._waiting = deque(each for each in self._waiting if isinstance(each, but))
+    def _forget_waiting(self, but: type[Request] | tuple[()] = (), link: int = 0) -> None:
+        """Of one link, or of all."""
+
+        def stays(each: Request) -> bool:
+            return isinstance(each, but) or link not in (0, each.link)
+
+        forgotten = [each for each in self._waiting if not stays(each)]
+        self._waiting = deque(filter(stays, self._waiting))
         self.connection.waiting -= sum(map(_weight, forgotten))
 
     # -------------------------------------------------------------- deliveries
@@ -170,13 +181,13 @@ class Session:
         elif self._backlog or not self.flowing or not self.connection.writable:
             self._backlog.add(consumer, arrived)
             self.connection.wants_to_write(self)
-        elif not self.shared_limit or consumer.settled:
+        elif not consumer.by_credit and (not self.shared_limit or consumer.settled):
             self._send(consumer, arrived)
         elif within := self._within_limit(consumer, arrived):
             self._send(consumer, within)
 
     def release(self, consumer: Consumer) -> None:
-        """Its client knows of a consumer now: what was kept until then may be written."""
+        """Its client knows of a consumer now, or has given it credit: what was kept until then may be written."""
         self._backlog.release(consumer)
         if self._backlog:
             self.connection.wants_to_write(self)
@@ -198,16 +209,26 @@ class Session:
         return self.shared_limit - held - (len(self.transaction.settlements) if self.transaction else 0)
 
     def _within_limit(self, consumer: Consumer, arrived: Arrived) -> Arrived | None:
-        """What the limit over all consumers allows of deliveries; the rest goes back, where others can have it."""
-        if not self.shared_limit or consumer.settled:
+        """What credit, or the limit over all consumers, allows of deliveries; the rest goes back for others to have.
+
+        What is settled by being sent cannot go back: it waits for credit.
+        """
+        if consumer.by_credit:
+            room = consumer.up_to - consumer.sent
+        elif not self.shared_limit or consumer.settled:
             return arrived
-        count, allowed = len(arrived.bodies), max(self.room, 0)
+        else:
+            room = self.room
+        count, allowed = len(arrived.bodies), max(room, 0)
         if count <= allowed:
             return arrived
         within, rest = arrived.split(allowed)
-        self.broker.settle(consumer.queue_id, RESTORE, rest.uids)
-        consumer.unsent(count - allowed, rest.size)
-        self.connection.wrote(consumer)
+        if consumer.settled:
+            self._backlog.hold(consumer, rest)
+        else:
+            self.broker.settle(consumer.queue_id, RESTORE, rest.uids)
+            consumer.unsent(count - allowed, rest.size)
+            self.connection.wrote(consumer)
         return within if allowed else None
 
     def _send(self, consumer: Consumer, arrived: Arrived) -> None:

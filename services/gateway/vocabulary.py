@@ -6,8 +6,6 @@ of each session, and answers. `session` is the engine's number of a session (0-9
 
 Order: requests of one session are carried out one after the other; those of different sessions do not wait for each
 other. `Publish` and `Settle` are never answered by `succeed`: publishes by `confirm`/`returned` where asked for.
-
-What only AMQP 1.0 says (FindNode, Credit, `link`, outcomes by message) no session carries out yet.
 """
 
 from __future__ import annotations

@@ -157,6 +157,13 @@ class Consumers:
         consumer.queued = True
         self._ring_of(consumer.priority).append(consumer)
 
+    def stop(self, consumer: Consumer) -> None:
+        """It takes nothing until it has credit again."""
+        consumer.messages = 0
+        if consumer.queued:
+            self._ring_of(consumer.priority).remove(consumer)
+            consumer.queued = False
+
     def turn(self, ring: deque[Consumer], served: int) -> None:
         """So many messages were given out in turns: drops those without credit, the next comes first.
 

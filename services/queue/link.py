@@ -19,6 +19,7 @@ from services.queue.columns import Columns, queue_ids_of
 from services.queue.consumer_events import attached, cancelled, detached
 from services.queue.consumers import Consumer
 from services.queue.content import Source
+from services.queue.draining import drain
 from services.queue.entry import Holder
 from services.queue.full import Full
 from services.queue.host import Host
@@ -351,10 +352,11 @@ class Link(Holder):
             queue.dispatch(self._host.now())  # it may have been the single active one
 
     def _credit(self, credit: pb.Credit, now: int) -> None:
-        found = self._consumers.get(credit.consumer)
-        if found:
+        if found := self._consumers.get(credit.consumer):
             consumer, queue = found
             queue.credit(consumer, credit.messages, credit.bytes, now)
+            if credit.drain:
+                drain(self._host, self.outbox, credit.consumer, self._consumers)
         elif awaited := self._awaiting.get(credit.consumer):
             awaited[0].waiting.append(partial(self._credit_all, (credit,), now))
 

@@ -100,6 +100,8 @@ class Outbox:
         """Deliveries are left over: the end of consumers must not overtake them."""
         self._frame.detached.extend(frame.detached)
         self._frame.cancelled.extend(frame.cancelled)
+        self._frame.drained.extend(frame.drained)
+        del frame.drained[:]
         del frame.detached[:]
         del frame.cancelled[:]
         self._begun = True

@@ -112,6 +112,9 @@ class Client:
         """As Connection says."""
         self.errors.append(error)
 
+    def take_pending(self) -> None:
+        """Nothing arises from answers."""
+
     def fault(self, _what: str, fault: Exception) -> None:
         """As Connection says."""
         raise fault

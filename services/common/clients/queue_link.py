@@ -211,9 +211,9 @@ class QueueLink:
         self._frame.told.add(partition=partition, epoch=epoch, used=used)
         self._write_soon()
 
-    def credit(self, consumer: int, messages: int, size: int) -> None:
-        """Adds to what a consumer may be sent."""
-        self._frame.credits.add(consumer=consumer, messages=messages, bytes=size)
+    def credit(self, consumer: int, messages: int, size: int, *, drain: bool = False) -> None:
+        """Adds to what a consumer may be sent; a drain is answered by `drained`."""
+        self._frame.credits.add(consumer=consumer, messages=messages, bytes=size, drain=drain)
         self._write_soon()
 
     def detach(self, consumer: int) -> None:

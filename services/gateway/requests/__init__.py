@@ -10,7 +10,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from services.gateway import vocabulary as v
-from services.gateway.requests import consume, publish, settle, topology, transact
+from services.gateway.requests import consume, nodes, publish, settle, topology, transact
 from services.gateway.session import Session
 
 Handler = Callable[[Session, Any], Coroutine[Any, Any, Any] | None]
@@ -30,12 +30,14 @@ HANDLERS: dict[type[v.Request], Handler] = {
     v.Settle: settle.settle,
     v.Confirms: publish.confirms,
     v.Consume: consume.consume,
+    v.Credit: consume.credit,
     v.Cancel: consume.cancel,
     v.Get: consume.get,
     v.Limit: consume.limit,
     v.Flow: consume.flow,
     v.Echo: _echo,
     v.Recover: settle.recover,
+    v.FindNode: nodes.find,
     v.DeclareExchange: topology.declare_exchange,
     v.DeleteExchange: topology.delete_exchange,
     v.DeclareQueue: topology.declare_queue,

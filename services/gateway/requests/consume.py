@@ -47,7 +47,8 @@ def _consumer(session: Session, request: v.Consume, definition: router_pb2.Queue
         exclusive=request.exclusive,
         browse=False,
         priority=_priority(request.arguments.get("x-priority", 0)),
-        limit=0 if request.settled else session.limit,
+        limit=0 if request.settled or request.by_credit else session.limit,
+        by_credit=request.by_credit,
         window=max(min(WINDOW_BYTES // on_connection, session.broker.window), _LEAST_WINDOW),
         place=session.connection.record.consumer(definition.id, request.tag),
     )
@@ -144,6 +145,17 @@ async def limit(session: Session, request: v.Limit) -> None:
             session.connection.wrote(consumer)
     else:
         session.limit = request.messages
+
+
+def credit(session: Session, request: v.Credit) -> None:
+    """Others are not kept waiting by a drain, which may take its time."""
+    consumer = session.consumers.get(request.tag)
+    if consumer is None:
+        return
+    consumer.take(request.up_to)
+    if request.drain:
+        consumer.drain = request
+    session.connection.wrote(consumer)
 
 
 async def flow(session: Session, request: v.Flow) -> None:

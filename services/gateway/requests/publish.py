@@ -11,7 +11,7 @@ from operator import attrgetter
 from typing import Any, NoReturn
 
 from services.common.clients.outbound import Messages, Refused, Targets
-from services.common.errors import BrokerError, PreconditionFailed, SyntaxFault
+from services.common.errors import BrokerError, InternalError, PreconditionFailed, SyntaxFault, Unavailable
 from services.common.ledger import stages
 from services.common.message import format_named
 from services.common.message.indexes import condensed
@@ -42,7 +42,7 @@ def publish(session: Session, request: v.Publish) -> Work:
     kinds = distinct(request.kinds)
     faults = {kind: error for kind in kinds if (error := _fault(session, kind))}
     if faults:
-        return _publish_until(session, request, faults)
+        return _past_faults(session, request, faults)
     return _publish_checked(session, request, kinds)
 
 
@@ -62,6 +62,45 @@ def _fault(session: Session, kind: v.Kind) -> BrokerError | None:
     if kind.attributes.direct_reply and not session.reply_queue:
         return PreconditionFailed("fast reply consumer does not exist")
     return None
+
+
+def _past_faults(
+    session: Session, request: v.Publish, faults: Mapping[v.Kind, BrokerError]
+) -> Coroutine[Any, Any, None]:
+    """Publishes the others where each has an outcome of its own, else those before the first that is wrong."""
+    return (_publish_others if request.link else _publish_until)(session, request, faults)
+
+
+async def _publish_others(session: Session, request: v.Publish, faults: Mapping[v.Kind, BrokerError]) -> None:
+    """In their order, those that are wrong refused where they stand: publishes are numbered as they came."""
+    for at, (fault, indexes) in enumerate(_by_fault(request, faults), 1):
+        if not at % _PORTION:
+            await asyncio.sleep(0)
+        part = request.part(indexes)
+        if fault:
+            _refuse(session, part, fault)
+        elif asking := _publish_checked(session, part, distinct(part.kinds)):
+            await asking
+
+
+def _by_fault(request: v.Publish, faults: Mapping[v.Kind, BrokerError]) -> Iterator[tuple[BrokerError | None, range]]:
+    first = 0
+    for fault, group in groupby(map(faults.get, request.kinds)):
+        end = first + len(list(group))
+        yield fault, range(first, end)
+        first = end
+
+
+def _refuse(session: Session, request: v.Publish, error: BrokerError) -> None:
+    """Says why, and confirms that they are not safe."""
+    count = len(request.bodies)
+    record = session.connection.record
+    if record.on:
+        record.received(request, session.broker.publisher.uids.take(count)).failed(error)
+    if session.confirms:
+        first = session.confirms.number(count)
+        session.send_back(v.Returned(request, range(count), first=first, error=error))
+        session.confirm(first, (), frozenset(range(count)))
 
 
 async def _publish_until(session: Session, request: v.Publish, faults: Mapping[v.Kind, BrokerError]) -> NoReturn:
@@ -135,11 +174,15 @@ async def _ask_and_publish_all(session: Session, request: v.Publish) -> None:
             return
         if asked:
             publishing.refused(session, request, asked, error)
+        if request.link and not isinstance(error, Unavailable | InternalError):
+            _refuse(session, request, error)
+            return
         _fail(session, request, error)
     if answer.faults:
         if asked and (fault := answer.faults.get(request.kinds[0])):
             publishing.refused(session, request, asked, fault)
-        await _publish_until(session, request, answer.faults)
+        await _past_faults(session, request, answer.faults)
+        return
     if asked:
         asked.answered()
     _publish(session, request, answer.targets, asked)
@@ -211,17 +254,17 @@ def _send(session: Session, publication: Publication) -> None:
         if pressure := session.broker.publisher.publish(messages.part(routed), traced):
             session.connection.congested(pressure)
     if len(unrouted):
-        give_up(session, publication)
+        give_up(session, publication, first)
         if session.confirms and session.confirm(first, unrouted) and publication.recorded:
             publication.recorded.confirmed(unrouted)
 
 
-def give_up(session: Session, publication: Publication) -> None:
+def give_up(session: Session, publication: Publication, first: int = 0) -> None:
     """Those that no queue is to have are returned, or nobody is told."""
     request, unrouted, traced = publication.request, publication.unrouted, publication.traced
     returned = [index for index in unrouted if request.kinds[index].mandatory]
     if returned:
-        session.send_back(v.Returned(request, returned))
+        session.send_back(v.Returned(request, returned, first=first))
     if traced:
         traced.unroutable(unrouted, returned)
     if publication.recorded:
