@@ -52,6 +52,9 @@ class MessageFormat(Protocol):
         None when there is none or it is not valid, whatever the bytes are: this never raises.
         """
 
+    def content(self, body: bytes) -> bytes:
+        """A body as an application of another protocol would have it: without what this one says around it."""
+
     def text(self, properties: bytes, name: str) -> str | None:
         """A property by the 0-9-1 name of it (message-id, correlation-id, reply-to, type, …), or None."""
 

@@ -66,6 +66,7 @@ _TRACE_NAMES = frozenset((b"traceparent", b"tracestate"))
 _TRACE_FLAGS = len(_TRACEPARENT) + 1 + 4 + 53  # offset of the two hex digits
 _LONGEST_HEADERS = 64 << 10  # bytes that are searched for a context
 
+_LONGEST_TEXT = 255
 _MEMO_ENTRIES = 4096
 _MEMO_BYTES = 512  # longer properties are hardly ever the same twice
 
@@ -162,7 +163,7 @@ def _expiration(raw: bytes) -> int:
 
 def _short_string(text: str) -> bytes:
     raw = text.encode()
-    if len(raw) > 255:
+    if len(raw) > _LONGEST_TEXT:
         raise SyntaxFault("a content property is longer than 255 bytes")
     return bytes((len(raw),)) + raw
 
@@ -193,6 +194,17 @@ def _assemble(properties: bytes, spans: _Spans, replaced: Mapping[int, bytes | N
             parts.append(field)
     parts[0] = _FLAGS.pack(flags)
     return b"".join(parts)
+
+
+def compose(texts: Mapping[str, str], headers: Mapping[str, Any], *, persistent: bool, priority: int) -> bytes:
+    """Properties of these; texts that are too long for a property are left out."""
+    fields: dict[int, bytes | None] = {
+        _BITS[name]: _short_string(text) for name, text in texts.items() if len(text.encode()) <= _LONGEST_TEXT
+    }
+    fields[_DELIVERY_MODE] = bytes((2 if persistent else 1,))
+    fields[_PRIORITY] = bytes((priority,)) if priority else None
+    fields[_HEADERS] = field_table.encode(headers) if headers else None
+    return _assemble(b"", {}, fields)
 
 
 def _put(table: dict[_K, _V], key: _K, value: _V) -> _V:
@@ -293,6 +305,10 @@ class Amqp09Format:
         if len(values) != len(found):
             return None
         return parse(values.get(b"traceparent"), values.get(b"tracestate"))
+
+    def content(self, body: bytes) -> bytes:
+        """As MessageFormat says."""
+        return body
 
     def text(self, properties: bytes, name: str) -> str | None:
         """As MessageFormat says; numbers in decimal digits, None for headers and unknown names."""

@@ -15,13 +15,15 @@ from uuid import UUID
 from services.common.errors import SyntaxFault
 from services.common.message.amqp_1_0 import composite, neutral
 from services.common.message.amqp_1_0 import values as v
-from services.common.message.amqp_1_0.decode import decode_at, element_at
+from services.common.message.amqp_1_0.decode import decode, decode_at, element_at
 from services.common.message.amqp_1_0.encode import encode
 from services.common.message.amqp_1_0.sections import (
     APPLICATION_PROPERTIES,
+    DATA,
     HEADER,
     MESSAGE_ANNOTATIONS,
     PROPERTIES,
+    VALUE,
     Header,
     Properties,
     sections,
@@ -228,6 +230,16 @@ class Amqp10Format:
             return _context(_Parts(properties))
         except SyntaxFault:
             return None
+
+    def content(self, body: bytes) -> bytes:
+        """As MessageFormat says: of data, or of a value that is text or bytes; else all of it as it came."""
+        try:
+            found = [(each.code, body[each.value : each.end]) for each in sections(body)]
+            values = [decode(raw) for code, raw in found if code in (DATA, VALUE)]
+        except SyntaxFault:
+            return body
+        parts = [value.encode() if isinstance(value, str) else value for value in values]
+        return b"".join(parts) if parts and all(isinstance(part, bytes) for part in parts) else body
 
     def text(self, properties: bytes, name: str) -> str | None:
         """As MessageFormat says; raises SyntaxFault. `expiration` is the header's time to live."""

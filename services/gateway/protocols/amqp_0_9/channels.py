@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from services.common.errors import BrokerError, CommandInvalid, NotAllowed, NotImplementedHere
 from services.gateway.protocols.amqp_0_9.answers import answer_to
 from services.gateway.protocols.amqp_0_9.channel import Channel, Content, State
+from services.gateway.protocols.amqp_0_9.foreign import native
 from services.gateway.protocols.amqp_0_9.method import Method
 from services.gateway.protocols.amqp_0_9.methods import basic, channel, queue
 from services.gateway.protocols.amqp_0_9.outgoing import content
@@ -154,9 +155,8 @@ class Channels:
             del self._channels[its.number]
         answer = answer_to(asked.method, result)
         if isinstance(result, Got) and answer:
-            self._peer.out.append(
-                content(request.session, answer, result.properties, result.body, self._peer.frame_max)
-            )
+            [properties], [body] = native([result.facts], [result.properties], [result.body])
+            self._peer.out.append(content(request.session, answer, properties, body, self._peer.frame_max))
         elif answer:
             self._peer.send(request.session, answer)
         if its.cancelled and isinstance(asked.method, queue.Delete):

@@ -11,7 +11,9 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 from services.common.message.alike import are_alike, objects
+from services.common.message.amqp_0_9 import NAME
 from services.gateway.protocols.amqp_0_9 import frames
+from services.gateway.protocols.amqp_0_9.foreign import native
 from services.gateway.protocols.amqp_0_9.method import Method, encode
 from services.gateway.protocols.amqp_0_9.methods import basic
 from services.gateway.vocabulary import Deliveries
@@ -34,12 +36,15 @@ def content(channel: int, method: Method, properties: bytes, body: bytes, frame_
 def deliveries(channel: int, run: Deliveries, frame_max: int) -> bytes:
     """Some basic.deliver, for one consumer."""
     bodies, properties, facts = run.bodies, run.properties, run.facts
+    distinct = objects(facts)
+    if any(each.format != NAME for each in distinct.values()):
+        properties, bodies = native(facts, properties, bodies)
     pack = _TAG.pack
     tags = [pack(number) for number in range(run.first, run.first + len(bodies))]
     chunk = frame_max - frames.OVERHEAD
     around = {
         identity: _around_tag(channel, run.tag, run.redelivered, each.exchange, each.routing_key)
-        for identity, each in objects(facts).items()
+        for identity, each in distinct.items()
     }
     size = len(bodies[0])
     alike = len(around) == 1 and size <= chunk and are_alike(properties)

@@ -1,0 +1,66 @@
+"""Messages of other protocols in the form of class basic."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from services.common.message import amqp_0_9
+from services.common.message.amqp_1_0 import composite
+from services.common.message.amqp_1_0 import values as v
+from services.common.message.amqp_1_0.encode import encode
+from services.common.message.amqp_1_0.sections import APPLICATION_PROPERTIES, DATA, SEQUENCE, VALUE, Header, Properties
+from services.common.message.facts import Facts
+from services.gateway.protocols.amqp_0_9.foreign import native
+
+OURS = Facts("/", "", "q", "amqp-0-9")
+THEIRS = Facts("/", "", "q", "amqp-1-0", persistent=True, priority=3, ttl_ms=500)
+
+
+def section(code: int, value: Any) -> bytes:
+    return encode(v.Described(v.ULong(code), value))
+
+
+def test_properties() -> None:
+    """What both have a name for, and what the broker knows."""
+    its = Properties("m", b"guest", None, "kind", "replies", v.ULong(7), "text/plain", "x" * 300)
+    raw = (
+        composite.write(Header(durable=True)) + composite.write(its) + section(APPLICATION_PROPERTIES, {"a": v.UInt(1)})
+    )
+    [properties], [body] = native([THEIRS], [raw], [section(DATA, b"body")])
+    texts = ("message-id", "user-id", "type", "reply-to", "correlation-id", "content-type", "expiration", "priority")
+    told = [amqp_0_9.FORMAT.text(properties, name) for name in texts]
+    assert told == ["m", "guest", "kind", "replies", "7", "text/plain", "500", "3"]
+    assert amqp_0_9.FORMAT.text(properties, "content-encoding") is None  # too long for a short string
+    assert amqp_0_9.FORMAT.headers(properties) == {"a": 1}
+    assert amqp_0_9.FORMAT.attributes(properties).persistent
+    assert body == b"body"
+
+
+@pytest.mark.parametrize(
+    ("sections", "body"),
+    [
+        (section(DATA, b"a") + section(DATA, b"b"), b"ab"),
+        (section(VALUE, "text"), b"text"),
+        (section(VALUE, b"bytes"), b"bytes"),
+        (section(VALUE, 5), section(VALUE, 5)),
+        (section(SEQUENCE, [1]), section(SEQUENCE, [1])),
+        (b"garbage", b"garbage"),
+    ],
+)
+def test_bodies(sections: bytes, body: bytes) -> None:
+    """Data and text are taken out of their sections; what has no plain form goes as it came."""
+    assert native([THEIRS], [b""], [sections])[1] == [body]
+
+
+def test_what_cannot_be_read() -> None:
+    """A message goes to its consumer, whatever its publisher wrote."""
+    [properties], _ = native([THEIRS], [section(APPLICATION_PROPERTIES, 5)], [section(DATA, b"")])
+    assert amqp_0_9.FORMAT.headers(properties) == {}
+
+
+def test_ours_stay_as_they_are() -> None:
+    """In the same batch."""
+    properties, bodies = native([OURS, THEIRS], [b"\x00\x00", b""], [b"1", section(DATA, b"2")])
+    assert (properties[0], bodies) == (b"\x00\x00", [b"1", b"2"])
