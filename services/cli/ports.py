@@ -52,7 +52,10 @@ def _add_command(ports: typer.Typer, talk: Talk) -> None:
             list[str] | None,
             typer.Option(help="What clients may begin with: plain, tls, websocket. Repeatable; else all there are."),
         ] = None,
-        protocol: Annotated[list[str] | None, typer.Option(help="One of those that are installed.")] = None,
+        protocol: Annotated[
+            list[str] | None,
+            typer.Option(help="What is spoken, told by its first bytes: amqp-0-9, amqp-1-0. Repeatable; else both."),
+        ] = None,
         mechanism: Annotated[
             list[str] | None,
             typer.Option(help="How clients may sign in, best first. Repeatable; else as HOPLINE_SASL_MECHANISMS."),

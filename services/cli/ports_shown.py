@@ -18,7 +18,7 @@ _PASSWORDS = {None: "", True: " (passwords from anywhere)", False: " (passwords 
 def show_ports(ports: Sequence[Listed], console: Console) -> None:
     """As a table, a line for each gateway; who should listen and does not stands out."""
     table = Table(box=None, pad_edge=False)
-    for heading in ("port", "at", "takes", "sign in", "most", "gateway", "listens at"):
+    for heading in ("port", "at", "takes", "speaks", "sign in", "most", "gateway", "listens at"):
         table.add_column(heading, overflow="fold")
     for each in ports:
         terms = _terms(each.port, of_settings=each.of_settings)
@@ -40,6 +40,7 @@ def _terms(port: Port, *, of_settings: bool) -> tuple[str, ...]:
         f"{port.name} (settings)" if of_settings else port.name,
         port.address,
         " ".join(port.transports) or "all there is",
+        " ".join(port.protocols),
         f"{' '.join(port.mechanisms) or 'as settings say'}{_PASSWORDS[port.unsecured_passwords]}",
         str(port.most or "-"),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import structlog
@@ -10,10 +11,12 @@ import structlog
 from services.common import plugins
 from services.common.memory import available, largest_message
 from services.gateway.protocols.limits import Limits
+from services.gateway.protocols.undecided import Undecided
 from services.gateway.sasl import offered
 
 if TYPE_CHECKING:
     from services.common.config import Settings
+    from services.gateway.connection import Connection
     from services.gateway.protocols.engine import Engine
 
 log = structlog.get_logger()
@@ -29,10 +32,20 @@ class Engines:
             offered(settings.sasl_mechanisms, settings.anonymous_user, certificates=settings.tls_clients != "none")
         )
 
-    def create(self, protocol: str, mechanisms: Sequence[str]) -> Engine:
-        """For a new connection, which is offered these mechanisms."""
-        engine: Engine = plugins.load("protocols", protocol)(self._limits, mechanisms)
+    def create(self, protocols: Sequence[str], mechanisms: Sequence[str]) -> Engine:
+        """For a new connection, which may speak these protocols, and is offered these mechanisms."""
+        kinds = [plugins.load("protocols", name) for name in protocols]
+        if len(kinds) > 1:
+            return Undecided(kinds, self._limits, mechanisms)
+        engine: Engine = kinds[0](self._limits, mechanisms)
         return engine
+
+
+def speak(connection: Connection, engine: Engine) -> None:
+    """From now on; one that is undecided is followed by the one that it becomes."""
+    connection.engine = engine
+    if isinstance(engine, Undecided):
+        engine.become = partial(speak, connection)
 
 
 def _limits(settings: Settings) -> Limits:

@@ -10,6 +10,7 @@ import structlog
 from services.common import plugins
 from services.common.errors import NotAllowed, PreconditionFailed
 from services.common.ports.port import PLAIN
+from services.gateway.engines import speak
 from services.gateway.sasl import usable
 from services.gateway.transport.address import written
 from services.gateway.transport.arrival import Arrival, Offer
@@ -69,12 +70,14 @@ class Entrance:
     # -------------------------------------------------------------- clients
 
     def _accept(self) -> asyncio.Protocol:
-        connection = self._listener.admit(self, self._engine(self.mechanisms))
+        engine = self._engine(self.mechanisms)
+        connection = self._listener.admit(self, engine)
+        speak(connection, engine)
         offer = self._offer()
         return Arrival(connection, offer) if offer else connection
 
     def _engine(self, mechanisms: tuple[str, ...]) -> Engine:
-        return self._listener.engines.create(self.port.protocols[0], mechanisms)
+        return self._listener.engines.create(self.port.protocols, mechanisms)
 
     def _offer(self) -> Offer:
         kinds = [kind for kind in self._transports if kind.on]
@@ -93,7 +96,7 @@ class Entrance:
         private = secured or self._open_passwords or (address is not None and address.is_loopback)
         names = usable(self.mechanisms, private=private, certified=bool(connection.certified))
         if names != self.mechanisms:
-            connection.engine = self._engine(names)
+            speak(connection, self._engine(names))
         if not names:
             self._listener.few.say(log.info, "a client has no way to sign in", peer=connection.peer, do=_DO)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from pamqp import body, commands, frame, header
 
-from services.gateway.protocols.amqp_0_9.engine import AmqpEngine, create
+from services.gateway.protocols.amqp_0_9.engine import AmqpEngine
 from services.gateway.protocols.limits import Limits
 from services.gateway.vocabulary import Request
 
@@ -52,7 +52,7 @@ class Playbook:
     """Drives an engine; `sent` and `raw` empty what it has to say."""
 
     def __init__(self, limits: Limits | None = None, mechanisms: tuple[str, ...] = ("PLAIN", "AMQPLAIN")) -> None:
-        self.engine: AmqpEngine = create(limits or Limits(), mechanisms)
+        self.engine: AmqpEngine = AmqpEngine(limits or Limits(), mechanisms)
 
     def raw(self) -> bytes:
         """The bytes that the engine wants written."""

@@ -55,9 +55,9 @@ class Terms(BaseModel):
         _Names,
         Field(description=f"what a client may begin with, {PLAIN} for a protocol as it is; empty: all there are"),
     ] = ()
-    protocols: Annotated[_Names, Field(min_length=1, max_length=1, description="one, as long as there is one")] = (
-        "amqp-0-9",
-    )
+    protocols: Annotated[
+        _Names, Field(min_length=1, description="what is spoken there, told by first bytes; the first answers all else")
+    ] = ("amqp-0-9", "amqp-1-0")
     mechanisms: Annotated[_Names, Field(description="of those that are offered, best first; empty: all of them")] = ()
     most: Annotated[int, Field(ge=0, description="connections at once, in each gateway; 0: as the gateway says")] = 0
     unsecured_passwords: Annotated[

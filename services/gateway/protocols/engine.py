@@ -11,6 +11,10 @@ from services.gateway.vocabulary import Deliveries, Request, Returned
 class Engine(Protocol):
     """One connection's protocol. Never raises on what the peer sends: it answers as its specification says."""
 
+    @staticmethod
+    def begins(opening: bytes) -> bool | None:
+        """Whether a peer whose first bytes these are speaks it; None while that cannot be known."""
+
     @property
     def name(self) -> str:
         """What the peer speaks: "AMQP 0-9-1". Before it has spoken, the newest of what it may."""

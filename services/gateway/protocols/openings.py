@@ -19,3 +19,10 @@ def refused(names: str, opening: bytes) -> str:
     begun = f"({opening[:8]!r})"
     meaning = next((meaning for prefix, meaning in _MEANINGS if opening.startswith(prefix)), "")
     return f"not {names}: {meaning} {begun}" if meaning else f"not {names}: the peer began with {opening[:8]!r}"
+
+
+def begins(headers: tuple[bytes, ...], opening: bytes) -> bool | None:
+    """Whether one of the headers is what a peer began with; None while that cannot be known."""
+    if opening.startswith(headers):
+        return True
+    return None if any(header.startswith(opening) for header in headers) else False

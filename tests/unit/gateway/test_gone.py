@@ -17,7 +17,7 @@ from services.gateway.connection import Connection
 from services.gateway.doors import Doors
 from services.gateway.incoming import Incoming
 from services.gateway.outgoing import Outgoing
-from services.gateway.protocols.amqp_0_9.engine import create
+from services.gateway.protocols.amqp_0_9.engine import AmqpEngine
 from services.gateway.protocols.limits import Limits
 from services.gateway.turns import Turns
 from tests.support.amqp_playbook import HEADER
@@ -48,7 +48,7 @@ class Listener:
         self.outgoing = Outgoing(1 << 20)
 
     def accept(self) -> Connection:
-        connection = Connection(self, create(Limits(), ["PLAIN"]), "1.1")  # type: ignore[arg-type]
+        connection = Connection(self, AmqpEngine(Limits(), ["PLAIN"]), "1.1")  # type: ignore[arg-type]
         self.made.add(connection)
         return connection
 

@@ -28,26 +28,29 @@ from services.gateway.protocols.amqp_0_9.reply_codes import (
 from services.gateway.protocols.amqp_0_9.settlements import CODES as SETTLING
 from services.gateway.protocols.amqp_0_9.versions import VERSIONS
 from services.gateway.protocols.limits import Limits
+from services.gateway.protocols.openings import begins
 from services.gateway.protocols.stream_engine import StreamEngine
 from services.gateway.vocabulary import Close, Deliveries, Open, Request, Returned, UpdateSecret
 
 _CODE = struct.Struct(">I")
-
-
-def create(limits: Limits, mechanisms: Sequence[str]) -> AmqpEngine:
-    """An engine for a new connection; `mechanisms` are the SASL mechanisms that are offered, best first."""
-    return AmqpEngine(limits, mechanisms)
+_HEADERS = tuple(version.header for version in VERSIONS)
 
 
 class AmqpEngine(StreamEngine):
     """One connection's AMQP. See services.gateway.protocols.engine."""
 
     def __init__(self, limits: Limits, mechanisms: Sequence[str]) -> None:
+        """`mechanisms` are the SASL mechanisms that are offered, best first."""
         self._peer = Peer(VERSIONS[0], limits, mechanisms)
         self._connection = Connection(self._peer)
         self._channels = Channels(self._peer)
         self._code = 0  # of the method that is to blame when the frame at hand fails
         super().__init__(self._peer, self._connection, frames.BEAT)
+
+    @staticmethod
+    def begins(opening: bytes) -> bool | None:
+        """As Engine says."""
+        return begins(_HEADERS, opening)
 
     @property
     def name(self) -> str:

@@ -16,11 +16,12 @@ from services.common.message.amqp_1_0.decode import decode_at
 from services.common.message.amqp_1_0.values import Described
 from services.gateway.protocols.amqp_1_0 import frames
 from services.gateway.protocols.amqp_1_0.conditions import FramingError
-from services.gateway.protocols.amqp_1_0.connection import Connection, State
+from services.gateway.protocols.amqp_1_0.connection import AMQP_HEADER, SASL_HEADER, Connection, State
 from services.gateway.protocols.amqp_1_0.peer import PORTION, Peer
 from services.gateway.protocols.amqp_1_0.performatives import Begin, Transfer
 from services.gateway.protocols.amqp_1_0.session import Session
 from services.gateway.protocols.limits import Limits
+from services.gateway.protocols.openings import begins
 from services.gateway.protocols.stream_engine import StreamEngine
 from services.gateway.vocabulary import Close, Deliveries, Open, Request, Returned
 
@@ -38,6 +39,11 @@ class Amqp10Engine(StreamEngine):
         self._connection = Connection(self._peer)
         self._sessions: dict[int, Session] = {}  # by channel
         super().__init__(self._peer, self._connection, frames.BEAT)
+
+    @staticmethod
+    def begins(opening: bytes) -> bool | None:
+        """As Engine says."""
+        return begins((AMQP_HEADER, SASL_HEADER), opening)
 
     # -------------------------------------------------------------- from the peer
 

@@ -45,7 +45,7 @@ def test_what_is_no_address(text: str) -> None:
         {"host": f"{'x' * 64}.example"},
         {"most": -1},
         {"protocols": ()},
-        {"protocols": ("amqp-0-9", "mqtt")},
+        {"protocols": ("",)},
         {"transports": ("",)},
         {"transport": ("tls",)},
     ],

@@ -1,0 +1,209 @@
+"""qpid-proton, an AMQP 1.0 client that nobody here wrote. Without it (python3-qpid-proton) these tests fail."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pika
+import pytest
+
+from tests.support.interop_pika import fetch
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pika.adapters.blocking_connection import BlockingChannel
+
+    from tests.support.interop_address import BrokerAddress
+
+PYTHON = "/usr/bin/python3"
+PROGRAM = Path(__file__).parents[1] / "support" / "proton_program.py"
+
+
+class Proton:
+    """A client in a process of its own."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self._process = process
+
+    def do(self, what: str, **arguments: Any) -> dict[str, Any]:
+        """What came of a command; an error is one of the test's."""
+        answer = self.fails(what, **arguments)
+        assert "error" not in answer, answer
+        return answer
+
+    def fails(self, what: str, **arguments: Any) -> dict[str, Any]:
+        """What came of a command, which may be an error."""
+        assert self._process.stdin
+        assert self._process.stdout
+        self._process.stdin.write(json.dumps({"do": what, **arguments}) + "\n")
+        self._process.stdin.flush()
+        line = self._process.stdout.readline()
+        assert line, "qpid-proton has ended"
+        answer: dict[str, Any] = json.loads(line)
+        return answer
+
+
+@contextmanager
+def running() -> Iterator[Proton]:
+    command = [PYTHON, "-u", str(PROGRAM)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        yield Proton(process)
+        process.kill()
+
+
+@pytest.fixture
+def proton(broker: BrokerAddress) -> Iterator[Proton]:
+    """Connected by SASL PLAIN."""
+    with running() as client:
+        client.do("connect", url=f"amqp://{broker.user}:{broker.password}@{broker.host}:{broker.port}")
+        yield client
+        client.do("close")
+
+
+@pytest.fixture
+def queue(channel: BlockingChannel, name: str) -> Iterator[str]:
+    channel.queue_declare(name, durable=True)
+    yield name
+    channel.queue_delete(name)
+
+
+def test_from_a_queue_to_a_queue(proton: Proton, queue: str) -> None:
+    """What is sent is accepted, and received as it was sent."""
+    proton.do("sender", name="s", address=queue)
+    for number in range(5):
+        sent = proton.do(
+            "send",
+            name="s",
+            body=f"hello {number}",
+            id=number,
+            durable=True,
+            subject="greeting",
+            properties={"n": number},
+        )
+        assert sent == {"outcome": "accepted"}
+    proton.do("receiver", name="r", address=queue, credit=2)
+    for number in range(5):
+        received = proton.do("receive", name="r")
+        assert (received["body"], received["id"], received["subject"]) == (f"hello {number}", number, "greeting")
+        assert (received["properties"], received["durable"]) == ({"n": number}, True)
+        proton.do("settle", name="r", how="accept")
+
+
+@pytest.mark.parametrize(("how", "again"), [("accept", False), ("reject", False), ("release", True)])
+def test_outcomes(proton: Proton, channel: BlockingChannel, queue: str, how: str, again: bool) -> None:
+    """What is accepted or rejected is gone; what is released is there again, and says that it was delivered."""
+    proton.do("sender", name="s", address=queue)
+    proton.do("send", name="s", body="x")
+    proton.do("receiver", name="r", address=queue)
+    proton.do("receive", name="r")
+    proton.do("settle", name="r", how=how)
+    if again:
+        received = proton.do("receive", name="r")
+        assert (received["delivery_count"], received["first_acquirer"]) == (1, False)
+        proton.do("settle", name="r", how="accept")
+    proton.do("end", name="r")
+    assert channel.queue_declare(queue, passive=True).method.message_count == 0
+
+
+def test_settled_both_ways(proton: Proton, queue: str) -> None:
+    """Nobody waits for an outcome, and messages come all the same."""
+    proton.do("sender", name="s", address=queue, settled=True)
+    for number in range(20):
+        proton.do("send", name="s", body=str(number))
+    proton.do("receiver", name="r", address=queue, credit=50, settled=True)
+    assert [proton.do("receive", name="r")["body"] for _ in range(20)] == [str(number) for number in range(20)]
+
+
+def test_through_an_exchange(proton: Proton, channel: BlockingChannel, queue: str, name: str) -> None:
+    """By a key of the address, or by each message's subject; what reaches no queue is rejected."""
+    exchange = f"{name}-topic"
+    channel.exchange_declare(exchange, "topic", auto_delete=True)
+    channel.queue_bind(queue, exchange, "orders.*")
+    proton.do("receiver", name="all", address=f"{exchange}/#", credit=10)
+    proton.do("sender", name="eu", address=f"{exchange}/orders.eu")
+    proton.do("sender", name="any", address=exchange)
+    assert proton.do("send", name="eu", body="1") == {"outcome": "accepted"}
+    assert proton.do("send", name="any", body="2", subject="orders.us") == {"outcome": "accepted"}
+    assert [proton.do("receive", name="all")["body"] for _ in range(2)] == ["1", "2"]
+    assert channel.queue_declare(queue, passive=True).method.message_count == 2
+    proton.do("end", name="all")
+    assert proton.do("send", name="any", body="3", subject="unknown") == {"outcome": "rejected"}
+
+
+def test_a_queue_of_its_own(proton: Proton) -> None:
+    """A dynamic source has an address for others to send to."""
+    address = proton.do("receiver", name="replies", address=None, credit=5)["address"]
+    proton.do("sender", name="s", address=address)
+    proton.do("send", name="s", body="reply")
+    assert proton.do("receive", name="replies")["body"] == "reply"
+
+
+def test_drain(proton: Proton, queue: str) -> None:
+    """What is there comes, the rest of the credit is used up: twice, and with nothing there."""
+    proton.do("sender", name="s", address=queue)
+    for number in range(3):
+        proton.do("send", name="s", body=str(number))
+    proton.do("receiver", name="r", address=queue)
+    assert proton.do("drain", name="r", credit=10) == {"came": 3}
+    assert proton.do("drain", name="r", credit=5) == {"came": 3}
+    proton.do("send", name="s", body="later")
+    assert proton.do("drain", name="r", credit=1) == {"came": 4}
+
+
+def test_large_messages(proton: Proton, queue: str) -> None:
+    """Messages of many frames both ways."""
+    proton.do("sender", name="s", address=queue)
+    proton.do("send", name="s", body="0123456789", times=100_000)
+    proton.do("receiver", name="r", address=queue)
+    assert proton.do("receive", name="r")["body"] == "0123456789" * 100_000
+
+
+@pytest.mark.parametrize("role", ["sender", "receiver"])
+def test_no_such_node(proton: Proton, name: str, role: str) -> None:
+    """A link to nothing is refused by its name; the connection goes on."""
+    assert proton.fails(role, name="l", address=name) == {"error": "amqp:not-found"}
+    assert proton.fails(role, name="m", address=name) == {"error": "amqp:not-found"}
+
+
+def test_what_is_held_goes_back(proton: Proton, channel: BlockingChannel, queue: str) -> None:
+    """A link that ends gives back what it has not settled."""
+    proton.do("sender", name="s", address=queue)
+    for _ in range(3):
+        proton.do("send", name="s", body="x")
+    proton.do("receiver", name="r", address=queue, credit=3)
+    proton.do("receive", name="r")
+    proton.do("end", name="r")
+    assert channel.queue_declare(queue, passive=True).method.message_count == 3
+
+
+def test_to_0_9_1(proton: Proton, channel: BlockingChannel, queue: str) -> None:
+    """A client of 0-9-1 gets what both protocols have a name for."""
+    proton.do("sender", name="s", address=queue)
+    proton.do("send", name="s", body="text", id="m1", subject="kind", durable=True, properties={"a": 1, "b": "c"})
+    message = fetch(channel, queue)
+    assert message.body == b"text"
+    properties = message.properties
+    assert (properties.message_id, properties.type, properties.delivery_mode) == ("m1", "kind", 2)
+    assert properties.headers == {"a": 1, "b": "c"}
+
+
+def test_from_0_9_1(proton: Proton, channel: BlockingChannel, queue: str) -> None:
+    """And the other way round."""
+    properties = pika.BasicProperties(message_id="m1", type="kind", delivery_mode=2, headers={"a": 1})
+    channel.basic_publish("", queue, b"text", properties)
+    proton.do("receiver", name="r", address=queue)
+    received = proton.do("receive", name="r")
+    assert (received["body"], received["id"], received["subject"]) == ("text", "m1", "kind")
+    assert (received["properties"], received["durable"]) == ({"a": 1}, True)
+
+
+def test_a_wrong_password(broker: BrokerAddress) -> None:
+    """It is refused, and said to be."""
+    with running() as client:
+        refused = client.fails("connect", url=f"amqp://guest:wrong@{broker.host}:{broker.port}")
+    assert "Authentication failed" in refused["error"]

@@ -1,0 +1,106 @@
+"""qpid-proton, driven by lines of JSON: run by the Python that Debian's package python3-qpid-proton is for.
+
+Each line is {"do": name, …}; the answer is what came of it, or {"error": condition}.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+from proton import ConnectionException, Delivery, Message  # type: ignore[import-not-found]
+from proton.reactor import AtLeastOnce, AtMostOnce  # type: ignore[import-not-found]
+from proton.utils import BlockingConnection, LinkDetached, SendException  # type: ignore[import-not-found]
+
+_STATES = {
+    Delivery.ACCEPTED: "accepted",
+    Delivery.REJECTED: "rejected",
+    Delivery.RELEASED: "released",
+    Delivery.MODIFIED: "modified",
+}
+
+
+class Program:
+    """One connection and its links, by names."""
+
+    def __init__(self) -> None:
+        self._links: dict[str, Any] = {}
+
+    def connect(self, url: str, mechanisms: str = "PLAIN", **options: Any) -> dict[str, Any]:
+        self._connection = BlockingConnection(url, timeout=20, allowed_mechs=mechanisms, **options)
+        return {"container": self._connection.conn.remote_container}
+
+    def sender(self, name: str, address: str, settled: bool = False) -> dict[str, Any]:
+        options = AtMostOnce() if settled else AtLeastOnce()
+        self._links[name] = self._connection.create_sender(address, name=name, options=options)
+        return {}
+
+    def send(self, name: str, **fields: Any) -> dict[str, Any]:
+        fields["body"] = fields["body"] * fields.pop("times", 1)
+        try:
+            delivery = self._links[name].send(Message(**fields))
+        except SendException as refused:
+            return {"outcome": _STATES[refused.state]}
+        return {"outcome": _STATES.get(delivery.remote_state, "settled")}
+
+    def receiver(self, name: str, address: str | None, credit: int = 0, settled: bool = False) -> dict[str, Any]:
+        link = self._connection.create_receiver(
+            address,
+            name=name,
+            credit=credit or None,
+            dynamic=address is None,
+            options=AtMostOnce() if settled else None,
+        )
+        self._links[name] = link
+        return {"address": link.remote_source.address}
+
+    def receive(self, name: str, seconds: float = 20) -> dict[str, Any]:
+        message = self._links[name].receive(timeout=seconds)
+        body = message.body
+        return {
+            "body": bytes(body).decode() if isinstance(body, bytes | memoryview) else body,
+            "id": message.id,
+            "subject": message.subject,
+            "properties": message.properties,
+            "durable": message.durable,
+            "delivery_count": message.delivery_count,
+            "first_acquirer": message.first_acquirer,
+        }
+
+    def settle(self, name: str, how: str) -> dict[str, Any]:
+        getattr(self._links[name], how)()
+        return {}
+
+    def drain(self, name: str, credit: int) -> dict[str, Any]:
+        link = self._links[name]
+        link.link.drain(credit)
+        self._connection.wait(lambda: link.link.credit == 0, timeout=20, msg="drain")
+        return {"came": len(link.fetcher.incoming)}
+
+    def end(self, name: str) -> dict[str, Any]:
+        self._links.pop(name).close()
+        return {}
+
+    def close(self) -> dict[str, Any]:
+        self._connection.close()
+        return {}
+
+
+def _do(program: Program, command: dict[str, Any]) -> dict[str, Any]:
+    try:
+        result: dict[str, Any] = getattr(program, command.pop("do"))(**command)
+    except LinkDetached as detached:
+        return {"error": detached.condition}
+    except ConnectionException as closed:
+        return {"error": f"{type(closed).__name__}: {closed}"}
+    return result
+
+
+def main() -> None:
+    program = Program()
+    for line in sys.stdin:
+        print(json.dumps(_do(program, json.loads(line))), flush=True)  # noqa: T201 - that is how it answers
+
+
+main()
