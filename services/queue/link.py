@@ -37,7 +37,6 @@ from services.rpc import queue_pb2 as pb
 
 log = structlog.get_logger()
 
-_LOOK_SECONDS = 0.02  # between looks whether a queue is up to date
 _RETURN_SECONDS = 1.0  # in which a gateway that lives has another stream
 
 
@@ -110,7 +109,7 @@ class Link(Holder):
         if frame.publishes:
             for_each("taking messages in", frame.publishes, partial(self._publish, now=now), self._not_taken)
         if frame.requests:
-            self._request_all(frame.requests)
+            requests.answer_all(self._host, self, frame.requests)
         if frame.detaches:
             self._detach_all(frame.detaches, now)
         for step in frame.transactions:
@@ -359,29 +358,6 @@ class Link(Holder):
                 drain(self._host, self.outbox, credit.consumer, self._consumers)
         elif awaited := self._awaiting.get(credit.consumer):
             awaited[0].waiting.append(partial(self._credit_all, (credit,), now))
-
-    def _request_all(self, asked: Iterable[pb.QueueRequest]) -> None:
-        if not self.broken:  # when they have waited; nobody would hear them, nor give back what they take
-            for_each("answering a request", asked, partial(self._request, now=self._host.now()), self._not_answered)
-
-    def _not_answered(self, request: pb.QueueRequest, error: BrokerError) -> None:
-        self.outbox.frame.replies.add(id=request.id, reason=pb.OTHER, text=error.text)
-
-    def _request(self, request: pb.QueueRequest, now: int) -> None:
-        registry, queue_id = self._host.registry, requests.queue_id_of(request)
-        queue = registry.serving(queue_id, request.term)
-        if queue is None and (partition := registry.awaited(queue_id)):
-            partition.waiting.append(partial(self._request_all, (request,)))
-        elif queue_id in registry.unusable and request.HasField("delete"):
-            requests.delete_unusable(self._host, self, request)
-        elif queue is None or queue_id in registry.deleting:
-            reason = registry.missing(queue_id) if queue is None else pb.UNKNOWN_QUEUE
-            self.outbox.reply(pb.QueueReply(id=request.id, reason=reason))
-        elif request.HasField("get") and queue.lags(now):
-            later = partial(self._host.when_certain, partial(self._request_all, (request,)))
-            asyncio.get_running_loop().call_later(_LOOK_SECONDS, later)
-        else:
-            requests.answer(self._host, self, request, queue, now)
 
     def _detach_all(self, handles: Iterable[int], now: int) -> None:
         tell: Callable[[int, BrokerError], object] = lambda handle, _: self.outbox.frame.detached.append(handle)  # noqa: E731

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
+from functools import partial
 from typing import TYPE_CHECKING
 
-from services.common.containment import contained
+from services.common.containment import contained, for_each
 from services.common.errors import BrokerError, NotFound
 from services.queue.deliveries import Columns, DeliveryRun
 from services.queue.entry import Entry
@@ -18,6 +20,7 @@ from services.rpc import queue_pb2 as pb
 if TYPE_CHECKING:
     from services.queue.link import Link
 
+_LOOK_SECONDS = 0.02  # between looks whether a queue is up to date
 _NOT_WRITTEN = "what was purged is gone, but may come back with the queue's next owner: that could not be written"
 
 
@@ -25,6 +28,33 @@ def queue_id_of(request: pb.QueueRequest) -> int:
     """Which queue is asked."""
     kind = request.WhichOneof("request")
     return getattr(request, kind).queue_id if kind else 0
+
+
+def answer_all(host: Host, link: Link, asked: Iterable[pb.QueueRequest]) -> None:
+    """Each now, or when its queue can be asked."""
+    if not link.broken:  # when they have waited; nobody would hear them, nor give back what they take
+        for_each("answering a request", asked, partial(_ask, host, link), partial(_not_answered, link))
+
+
+def _not_answered(link: Link, request: pb.QueueRequest, error: BrokerError) -> None:
+    link.outbox.frame.replies.add(id=request.id, reason=pb.OTHER, text=error.text)
+
+
+def _ask(host: Host, link: Link, request: pb.QueueRequest) -> None:
+    registry, queue_id, now = host.registry, queue_id_of(request), host.now()
+    queue = registry.serving(queue_id, request.term)
+    if queue is None and (partition := registry.awaited(queue_id)):
+        partition.waiting.append(partial(answer_all, host, link, (request,)))
+    elif queue_id in registry.unusable and request.HasField("delete"):
+        delete_unusable(host, link, request)
+    elif queue is None or queue_id in registry.deleting:
+        reason = registry.missing(queue_id) if queue is None else pb.UNKNOWN_QUEUE
+        link.outbox.reply(pb.QueueReply(id=request.id, reason=reason))
+    elif request.HasField("get") and queue.lags(now):
+        later = partial(host.when_certain, partial(answer_all, host, link, (request,)))
+        asyncio.get_running_loop().call_later(_LOOK_SECONDS, later)
+    else:
+        answer(host, link, request, queue, now)
 
 
 def answer(host: Host, link: Link, request: pb.QueueRequest, queue: Queue, now: int) -> None:
