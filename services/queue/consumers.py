@@ -101,6 +101,10 @@ class Consumers:
         """The one that has the queue to itself."""
         return next((consumer for consumer in self._all if consumer.exclusive), None)
 
+    def refuses(self, *, exclusive: bool) -> bool:
+        """A newcomer is not let in where one has the queue to itself, nor where it wants that and there are others."""
+        return self.exclusive is not None or (exclusive and len(self._all) > 0)
+
     @property
     def active(self) -> Consumer | None:
         """The single active one, since there was something to deliver."""

@@ -22,6 +22,7 @@ from services.queue.journal_writer import JournalWriter
 from services.queue.journeys import Journeys
 from services.queue.message import Interned, MemoryAccount
 from services.queue.registry import Registry
+from services.queue.returning import Returning
 from services.queue.ticket import Receipt, Unheard
 from services.rpc import store_pb2
 from services.rpc.router_pb2 import ChangeReply, ChangeRequest, DeleteQueue, QueueDefinition
@@ -70,6 +71,7 @@ class Host:
     links: dict[Link, None] = field(default_factory=dict)
     departed: dict[int, Link] = field(default_factory=dict)  # the latest of a gateway, by origin, for a moment
     expected: Expected = field(default_factory=Expected)
+    returning: Returning = field(default_factory=Returning)
     tasks: Tasks = field(default_factory=Tasks)
     leases_hold: Callable[[], bool] = field(default=bool)  # nothing holds before there are leases
     timed: asyncio.Event = field(default_factory=asyncio.Event)  # a queue may have a sooner deadline than before

@@ -114,7 +114,7 @@ class Link(Holder):
             self._detach_all(frame.detaches, now)
         for step in frame.transactions:
             self._transactions.step(step, now)
-        self.told.hear(frame.told, now)
+        self._host.returning.came(self.origin, self.told.hear(frame.told, now))
         self._batches.sent_again(frame.sent_again)
         self._batches.forget_former(self.origin)
         self._host.check_memory()
@@ -162,18 +162,26 @@ class Link(Holder):
     def _leave_queue(self, found: tuple[Consumer, Queue], now: int) -> None:
         consumer, queue = found
         self._host.events.publish(detached(consumer, queue.options, self.name))
+        if self._tells:
+            self._host.returning.left(consumer, queue.options)
         if queue.detach(consumer, now):
             self._unused.append(queue)
 
     async def _end_later(self) -> None:
+        """After a moment in which the leases hold: while they may have run out nobody is listened to."""
         await asyncio.sleep(_RETURN_SECONDS)
-        self._host.when_certain(self._end)
+        while not self._host.certain:
+            await self._host.until_certain()
+            await asyncio.sleep(_RETURN_SECONDS)
+        self._end()
 
     def _end(self) -> None:
         """What it held goes back to its place, unless it was claimed; queues go with their last consumer."""
         self.over = True
         if self._host.departed.get(self.origin) is self:
             del self._host.departed[self.origin]
+        # Before queues go for want of consumers.
+        self._host.returning.over(self)
         now = self._host.now()
         for queue in self._unused:
             # Another object when the partition has left and come back: its consumers are there.
@@ -267,17 +275,18 @@ class Link(Holder):
         registry, handle, queue_id = self._host.registry, attach.consumer, attach.queue_id
         queue = registry.serving(queue_id, attach.term)
         if queue is None and (partition := registry.awaited(queue_id)):
-            self._awaiting[handle] = (partition, attach)
             partition.recalled.discard((self, queue_id))
             # Who comes again was there before: an exclusive consumer finds nobody in its place.
-            waiting = partition.claiming if attach.again else partition.waiting
-            waiting.append(partial(self._attach_later, attach))
+            self._await(partition, attach, partition.claiming if attach.again else partition.waiting)
             return None
         if queue is None or queue_id in registry.deleting:
             reason = registry.missing(queue_id) if queue is None else pb.UNKNOWN_QUEUE
             self.outbox.frame.attached.add(consumer=handle, reason=reason)
             if reason == pb.NOT_OWNER and attach.again:
                 self.told.not_heard(registry.definitions[queue_id].partition)
+            return None
+        if not (attach.again or attach.stray) and (away := self._host.returning.awaited(queue, attach)):
+            self._await(away, attach, away.waiting)
             return None
         self._touched[queue] = None
         if attach.stray:
@@ -296,6 +305,10 @@ class Link(Holder):
         self._consumers[handle] = (consumer, queue)
         self._host.events.publish(attached(consumer, queue.options, self.name, again=attach.again))
         return queue
+
+    def _await(self, awaited: Awaited, attach: pb.AttachConsumer, waiting: list[Callable[[], None]]) -> None:
+        self._awaiting[attach.consumer] = (awaited, attach)
+        waiting.append(partial(self._attach_later, attach))
 
     def _not_attached(self, touched: dict[Queue, None], attach: pb.AttachConsumer, error: BrokerError) -> None:
         self._consumers.pop(attach.consumer, None)

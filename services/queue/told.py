@@ -27,15 +27,19 @@ class Told:
         self._epochs.pop(partition, None)
         self._unheard.add(partition)
 
-    def hear(self, told: Iterable[pb.Told], now: int) -> None:
-        """At the end of a frame."""
+    def hear(self, told: Iterable[pb.Told], now: int) -> set[int]:
+        """At the end of a frame; gives the partitions here of which it has said all."""
+        heard: set[int] = set()
         for each in told:
             if each.partition in self._unheard:
                 continue
             self._epochs[each.partition] = each.epoch
             self._used[each.partition] = list(each.used)
-            if (partition := self._registry.partitions.get(each.partition)) and partition.state is State.SERVING:
-                self.pass_on(partition, now)
+            if (partition := self._registry.partitions.get(each.partition)) and self.has(partition):
+                heard.add(partition.number)
+                if partition.state is State.SERVING:
+                    self.pass_on(partition, now)
+        return heard
 
     def has(self, partition: Partition) -> bool:
         """Whether all has been said to this owner."""

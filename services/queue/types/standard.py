@@ -245,8 +245,7 @@ class StandardQueue:
     # -------------------------------------------------------------- consumers
 
     def attach(self, consumer: Consumer, held: Sequence[int], now: int, *, again: bool) -> pb.Reason.ValueType:
-        taken = self.consumers.exclusive is not None or (consumer.exclusive and len(self.consumers) > 0)
-        if taken and not again:
+        if not again and self.consumers.refuses(exclusive=consumer.exclusive):
             return pb.EXCLUSIVE_USE
         self.use.attached(now)
         self.consumers.add(consumer)

@@ -33,7 +33,7 @@ class House:
 def test_at_once() -> None:
     """Of a partition that is served its queues hear at once, those that there are."""
     house = House()
-    house.told.hear([USED], now=5)
+    assert house.told.hear([USED], now=5) == {0}
     assert house.heard == [call.had_consumers(5)]
     assert house.told.has(house.partition)
 
@@ -52,7 +52,7 @@ def test_when_it_has_been_read_back() -> None:
 def test_to_another_owner(epoch: int) -> None:
     """What was said to the owner of another epoch is not meant."""
     house = House()
-    house.told.hear([pb.Told(partition=0, epoch=epoch, used=[QUEUE])], now=5)
+    assert house.told.hear([pb.Told(partition=0, epoch=epoch, used=[QUEUE])], now=5) == set()
     assert house.heard == []
     assert not house.told.has(house.partition)
 
@@ -62,7 +62,7 @@ def test_before_the_partition_is_here() -> None:
     house = House()
     house.told.begin()
     house.told.not_heard(0)
-    house.told.hear([USED], now=5)
+    assert house.told.hear([USED], now=5) == set()
     assert house.heard == []
     house.told.begin()
     house.told.hear([USED], now=6)
