@@ -57,16 +57,12 @@ def ids_of(name: str, count: int) -> list[str]:
 def wait_until_filed(ledger: FiledLedger, ids: list[str], last: Sequence[str] = WHOLE) -> dict[str, list[str]]:
     """The ways of messages, when all of them have come to these stages."""
 
-    def ways() -> dict[str, list[str]]:
-        uids, all_ways = ledger.uids(ids), ledger.ways()
-        return {each: all_ways[uid] for each, uid in uids.items()}
-
     def are_filed() -> bool:
-        found = ways()
+        found = ledger.ways(ids)
         return len(found) == len(ids) and all(set(last) <= set(way) for way in found.values())
 
     wait_until(are_filed, 40, "whole ways on file")
-    return ways()
+    return ledger.ways(ids)
 
 
 def test_filing_survives_kill_9(stack: Stack, name: str) -> None:

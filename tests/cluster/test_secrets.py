@@ -155,7 +155,7 @@ def used(stack: Stack, tmp_path_factory: pytest.TempPathFactory) -> Used:
     used.call(stack.command_environment()["HOPLINE_STORE_ADDRESS"], PASSWORDS["stranger"])
     for command in ("users list", "health", "partitions --json", "tracing --json"):
         used.hopline(*command.split())
-    wait_until(lambda: FiledLedger(stack.data).ways(), 30, "filed rows")
+    wait_until(lambda: FiledLedger(stack.data).rows("stages"), 30, "filed rows")
     used.hopline("trace", "one", "--json")
     return used
 

@@ -6,7 +6,17 @@ from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pyarrow.parquet as pq
+
+# Of an hour there are millions of rows: only those that are asked for become objects.
+_WAYS = """
+    WITH named AS (SELECT id, first_uid AS uid FROM read_parquet($ids) WHERE list_contains($names, id)),
+         stage AS (SELECT time, unnest(uids) AS span,
+                          concat_ws(' ', stage, nullif(outcome, ''), nullif(reason, '')) AS step
+                   FROM read_parquet($stages))
+    SELECT id, step FROM stage JOIN named ON uid BETWEEN span.first AND span.last ORDER BY time
+"""
 
 
 class FiledLedger:
@@ -19,24 +29,25 @@ class FiledLedger:
         """All rows of a table; a file that is replaced while this reads is read again."""
         while True:
             try:
-                files = sorted(self._folder.glob(f"{table}/date=*/hour=*/[!._]*.parquet"))
-                return [row for path in files for row in pq.ParquetFile(path).read().to_pylist()]
+                return [row for path in self._files(table) for row in pq.ParquetFile(path).read().to_pylist()]
             except FileNotFoundError:
                 continue
 
-    def uids(self, message_ids: list[str]) -> dict[str, int]:
-        """The uid of each message, by its id."""
-        return {row["id"]: row["first_uid"] for row in self.rows("ids") if row["id"] in set(message_ids)}
-
-    def ways(self) -> dict[int, list[str]]:
-        """The stages of every message, by time."""
-        ways: dict[int, list[str]] = defaultdict(list)
-        for row in sorted(self.rows("stages"), key=lambda row: row["time"]):
-            step = " ".join(filter(None, (row["stage"], row["outcome"], row["reason"])))
-            for one in row["uids"]:
-                for uid in range(one["first"], one["last"] + 1):
-                    ways[uid].append(step)
+    def ways(self, message_ids: list[str]) -> dict[str, list[str]]:
+        """The stages of each of these messages, by time; none of those that are not on file."""
+        ways: dict[str, list[str]] = defaultdict(list)
+        while (ids := self._files("ids")) and (stages := self._files("stages")):
+            asked = {"names": message_ids, "ids": ids, "stages": stages}
+            try:
+                for message_id, step in duckdb.execute(_WAYS, asked).fetchall():
+                    ways[message_id].append(step)
+                break
+            except duckdb.IOException:
+                continue
         return ways
+
+    def _files(self, table: str) -> list[str]:
+        return sorted(map(str, self._folder.glob(f"{table}/date=*/hour=*/[!._]*.parquet")))
 
     def doubled(self) -> list[tuple[str, int, int]]:
         """Rows that are there more than once."""
