@@ -195,6 +195,6 @@ def test_look_ups_in_files(outcome: Outcome, monkeypatch: pytest.MonkeyPatch) ->
     answers = Answers(outcome.disturbed.ledger, clock.monotonic)
     names = sorted(name for name in truth.messages if name in told.uids)
     for name in names[:: len(names) // SAMPLE]:
-        (journey,) = answers.trace(name, 1, False, {}).journeys
+        (journey,) = answers.trace(name, 1, everything=False, payloads=False, unfiled={}).journeys
         assert list(of_journey(journey)) == told.of(name)
     answers.close()

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 # Of an hour there are millions of rows: only those that are asked for become objects.
 _WAYS = """
-    WITH named AS (SELECT id, first_uid AS uid FROM read_parquet($ids) WHERE list_contains($names, id)),
+    WITH named AS (SELECT DISTINCT id, first_uid AS uid FROM read_parquet($ids) WHERE list_contains($names, id)),
          stage AS (SELECT time, unnest(uids) AS span,
                           concat_ws(' ', stage, nullif(outcome, ''), nullif(reason, '')) AS step
                    FROM read_parquet($stages))
