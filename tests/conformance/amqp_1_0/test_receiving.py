@@ -253,6 +253,77 @@ def test_the_peers_window() -> None:
     assert book.asked[-1] == to_broker.Flow(1, True)
 
 
+def test_a_link_ends_while_the_window_is_shut() -> None:
+    """Section 2.7.5: of a link that has ended nothing more goes out, and the ids of the others have no gap."""
+    book = Playbook()
+    first = book.receiver(window=2)
+    book.does(0, receiving("q", 1))
+    second = book.asked[-1].tag
+    book.deliver(first, 1, b"a", b"b", b"c", b"d")
+    book.deliver(second, 5, b"e")
+    book.answers()
+    asked = book.says(0, Detach(0, True))
+    assert settled(asked) == [(1, 4, Outcome.RELEASE)]
+    book.says(0, Flow(2, 9, 0, 1))
+    detach, transfer = book.answers()
+    assert detach == Detach(0, True)
+    assert (transfer.handle, transfer.delivery_id) == (1, 2)
+    assert book.asked[-1] == to_broker.Flow(1, True)
+    assert settled(book.says(0, Disposition(True, 2, None, True, Accepted()))) == [(5, 5, Outcome.ACCEPT)]
+
+
+def test_the_only_link_ends_while_the_window_is_shut() -> None:
+    """Others are not kept waiting by what was for it, and its last message is cut off where it was."""
+    book = Playbook().opened(max_frame_size=512)
+    tag = book.receiver(window=2)
+    book.deliver(tag, 1, b"x" * 1500, b"y")
+    assert len(book.answers()) == 2
+    asked = book.says(0, Detach(0, True))
+    assert settled(asked) == [(1, 2, Outcome.RELEASE)]
+    assert to_broker.Flow(1, True) in asked
+    assert book.answers() == [Detach(0, True)]
+
+
+def test_a_message_goes_on_when_the_window_opens() -> None:
+    """Section 2.6.14: a delivery of several frames may take several windows."""
+    book = Playbook().opened(max_frame_size=512)
+    tag = book.receiver(window=1)
+    book.deliver(tag, 1, b"x" * 1500, b"y")
+    sent = book.sent()
+    for seen in range(1, 6):
+        book.says(0, Flow(seen, 1, 0, 1))
+        sent += book.sent()
+    assert b"".join(payload for *_, payload in sent[:4]) == data(b"x" * 1500)
+    assert [(each.delivery_id, each.more) for _, each, _ in sent[3:]] == [(None, False), (1, False)]
+    assert book.asked[-1] == to_broker.Flow(1, True)
+
+
+def test_drain_while_the_window_is_shut() -> None:
+    """Section 2.6.7: what is on its way comes before the word that there is no more, and is counted once."""
+    book = Playbook()
+    tag = book.receiver(window=1)
+    book.waits = {to_broker.Credit}
+    [drain] = book.says(0, credit(10, drain=True, window=1))
+    book.deliver(tag, 1, b"a", b"b")
+    book.answers()
+    book.serve(drain)
+    assert book.answers() == []
+    book.says(0, Flow(1, 1, 0, 1))
+    transfer, flow = book.answers()
+    assert transfer.delivery_id == 1
+    assert (flow.delivery_count, flow.link_credit, flow.drain) == (10, 0, True)
+
+
+def test_ids_go_round() -> None:
+    """Section 2.8.10: ids are serial numbers, and what is settled by them is found when they have begun anew."""
+    book = Playbook()
+    tag = book.receiver()
+    book.engine._sessions[0].deliveries._next = (1 << 32) - 1
+    book.deliver(tag, 1, b"a", b"b")
+    assert [each.delivery_id for each in book.answers()] == [(1 << 32) - 1, 0]
+    assert settled(book.says(0, Disposition(True, (1 << 32) - 1, 0, True, Accepted()))) == [(1, 2, Outcome.ACCEPT)]
+
+
 def test_detach() -> None:
     """Section 2.6.6: what a link held when its client ended it is for others, what comes after that too."""
     book = Playbook()

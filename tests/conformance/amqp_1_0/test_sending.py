@@ -245,7 +245,6 @@ def test_links_that_are_not_offered(attach: Attach) -> None:
     ("frame", "condition"),
     [
         (sending("q", 0), "amqp:session:handle-in-use"),
-        (sending("q", 5000), "amqp:session:handle-in-use"),
         (transfer(0, 7), "amqp:session:unattached-handle"),
         (Flow(0, 1, 0, 1, handle=7), "amqp:session:unattached-handle"),
         (Detach(7), "amqp:session:unattached-handle"),
@@ -269,9 +268,37 @@ def test_detach_waits_for_confirms() -> None:
     book.says(0, transfer(0), data())
     assert book.does(0, Detach(0, True)) == []
     book.confirm(1, 1)
-    disposition, detach = sorted(book.answers(), key=lambda each: isinstance(each, Detach))
+    disposition, detach = book.answers()
     assert disposition.state == Accepted()
     assert detach == Detach(0, True)
+
+
+def test_detach_of_settled_messages() -> None:
+    """Section 2.6.6: so does one whose messages want no outcome."""
+    book = Playbook().sender()
+    book.says(0, transfer(0, settled=True), data())
+    assert book.does(0, Detach(0, True)) == []
+    book.confirm(1, 1)
+    assert book.answers() == [Detach(0, True)]
+
+
+def test_many_links() -> None:
+    """Section 2.7.2, handle-max: we say how many links there may be, and a handle above that is a framing error."""
+    book = Playbook().opened()
+    [begin] = book.does(0, Begin(None, 0, 1, 1))
+    *_, close = book.does(0, sending("q", begin.handle_max + 1))
+    assert close.error.condition == "amqp:connection:framing-error"
+    book = Playbook().begun()
+    assert len(book.does(0, sending("q", begin.handle_max))) == 2
+
+
+def test_a_subject_that_is_no_routing_key() -> None:
+    """Consumers of 0-x could not be told a key of more than 255 bytes: the message is rejected, the link goes on."""
+    book = Playbook().sender("x")
+    long = composite.write(Properties(subject="k" * 256)) + data()
+    [rejected] = book.does(0, transfer(0), long)
+    assert rejected.state.error.condition == "amqp:invalid-field"
+    assert published(book.says(0, transfer(1), composite.write(Properties(subject="k" * 255)) + data()))
 
 
 def test_the_end_of_a_session() -> None:

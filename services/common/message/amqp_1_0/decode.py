@@ -262,7 +262,7 @@ def _ended(position: int, bounds: _Bounds) -> int:
 
 
 _NO_WIDTH: Final = 0x4
-_MOST_OF_NO_WIDTH: Final = 1 << 12
+_MOST_OF_NO_WIDTH: Final = 32  # each such array takes a few bytes: a frame has room for tens of thousands
 _SHORT_COMPOUND, _LONG_COMPOUND = struct.Struct(">BB"), struct.Struct(">II")
 _Read = Callable[[bytes, int, int], tuple[Any, int]]
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from typing import Any
 
 from services.common.errors import SyntaxFault
-from services.common.message import MessageFormat, amqp_0_9, format_named
+from services.common.message import MessageFormat, amqp_0_9, field_table, format_named
 from services.common.message.facts import Facts
+from services.common.message.remembered import remembered
 
 _TEXTS = ("content-type", "content-encoding", "correlation-id", "reply-to", "message-id", "type", "user-id")
-_REMEMBERED = 4096
 
 
 def native(
@@ -25,13 +24,13 @@ def native(
     return [raw for raw, _ in told], [body for _, body in told]
 
 
-@lru_cache(_REMEMBERED)
+@remembered
 def _properties(facts: Facts, properties: bytes) -> bytes:
     its = format_named(facts.format)
     texts, headers = _said(its, properties)
     if facts.ttl_ms is not None:
         texts["expiration"] = str(facts.ttl_ms)
-    return amqp_0_9.compose(texts, headers, persistent=facts.persistent, priority=facts.priority)
+    return amqp_0_9.compose(texts, _tellable(headers), persistent=facts.persistent, priority=facts.priority)
 
 
 def _said(its: MessageFormat, properties: bytes) -> tuple[dict[str, str], Mapping[str, Any]]:
@@ -41,3 +40,18 @@ def _said(its: MessageFormat, properties: bytes) -> tuple[dict[str, str], Mappin
         return texts, its.headers(properties)
     except SyntaxFault:
         return {}, {}
+
+
+def _tellable(headers: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Those that a field table can have: other protocols have longer names, and larger numbers."""
+    if _can_be_told(headers):
+        return headers
+    return {name: value for name, value in headers.items() if _can_be_told({name: value})}
+
+
+def _can_be_told(headers: Mapping[str, Any]) -> bool:
+    try:
+        field_table.encode(headers)
+    except SyntaxFault:
+        return False
+    return True

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import lru_cache
 from typing import Any
 
 from services.common.errors import SyntaxFault
@@ -24,8 +23,8 @@ from services.common.message.amqp_1_0.sections import (
     sections,
 )
 from services.common.message.facts import Facts
+from services.common.message.remembered import remembered
 
-_REMEMBERED = 4096
 _LONGEST = (1 << 32) - 1  # milliseconds that a header can say
 _TEXTS = ("message-id", "user-id", "type", "reply-to", "correlation-id", "content-type", "content-encoding")
 
@@ -37,7 +36,7 @@ def delivered(facts: Facts, properties: bytes, body: bytes, *, again: bool) -> t
     return (_again(properties) if again else properties), body
 
 
-@lru_cache(_REMEMBERED)
+@remembered
 def _again(properties: bytes) -> bytes:
     """How often is not known, but that it was more than never."""
     header, rest = Header(), properties
@@ -53,7 +52,7 @@ def _data(body: bytes) -> bytes:
     return encode(v.Described(v.ULong(DATA), body))
 
 
-@lru_cache(_REMEMBERED)
+@remembered
 def _converted(facts: Facts, properties: bytes) -> bytes:
     """Of another format: what both have a name for. What cannot be read is left out."""
     its = format_named(facts.format)

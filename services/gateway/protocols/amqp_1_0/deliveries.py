@@ -1,18 +1,19 @@
-"""What a session's peer was sent: numbers, frames that wait for its window, and what is not settled."""
+"""What a session's peer was sent: ids, what waits for its window, and what is not settled."""
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterable, Iterator
-from itertools import islice
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice, repeat
+from operator import length_hint
 from typing import TYPE_CHECKING
 
 from services.common.message.indexes import runs
 from services.gateway import vocabulary as to_broker
 from services.gateway.protocols.amqp_1_0.delivered import delivered
+from services.gateway.protocols.amqp_1_0.parked import Frame, Parked, Rest, Waiting, Whole, Word
 from services.gateway.protocols.amqp_1_0.peer import Peer
 from services.gateway.protocols.amqp_1_0.performatives import SENDER, Disposition
-from services.gateway.protocols.amqp_1_0.serial import after, distance
+from services.gateway.protocols.amqp_1_0.serial import distance
 from services.gateway.protocols.amqp_1_0.states import USUAL_OUTCOME, outcome_of
 from services.gateway.protocols.amqp_1_0.transfers import transfers
 from services.gateway.protocols.amqp_1_0.windows import Windows
@@ -23,57 +24,93 @@ if TYPE_CHECKING:
 
 
 class Deliveries:
-    """Of one session. A delivery's number is the broker's, from 1; its id is that number less one, and goes round."""
+    """Of one session. The broker's number of a delivery is not its id: one that has not gone out when its link ends
+    has no id, since peers count them. Its place, counted from 0, is: the id goes round (section 2.8.8).
+    """
 
     def __init__(self, peer: Peer, channel: int, session: int, windows: Windows) -> None:
         self._peer = peer
         self._channel = channel
         self._session = session
         self._windows = windows
-        self._newest = 0  # number
-        self._unsettled: dict[int, OutgoingLink] = {}  # by number, ascending
-        self._parked: deque[tuple[bytes, ...]] = deque()  # frames, in pieces
+        self._next = 0  # place
+        self._unsettled: dict[int, tuple[int, OutgoingLink]] = {}  # number and link by place, ascending
+        self._parked = Parked()
 
     # -------------------------------------------------------------- to the peer
 
     def send(self, link: OutgoingLink, what: to_broker.Deliveries) -> None:
         """Writes deliveries, or keeps them while the peer's window is shut."""
-        count = len(what.bodies)
-        numbers = range(what.first, what.first + count)
-        self._newest = numbers[-1]
-        link.delivered += count
-        if not link.settled:
-            self._unsettled.update(dict.fromkeys(numbers, link))
+        numbers = range(what.first, what.first + len(what.bodies))
         messages = (
             delivered(facts, properties, body, again=what.redelivered)
             for facts, properties, body in zip(what.facts, what.properties, what.bodies, strict=True)
         )
-        ids = (after(number, -1) for number in numbers)
-        largest = self._peer.max_frame_size
-        self._write(transfers(self._channel, link.handle, ids, messages, settled=link.settled, largest=largest))
-
-    def _write(self, frames: Iterator[tuple[bytes, ...]]) -> None:
-        now = list(islice(frames, 0 if self._parked else self._windows.room))
-        self._windows.sent(len(now))
-        self._put(now)
-        was_open = not self._parked
-        self._parked.extend(frames)
-        if self._parked and was_open:
+        if self._parked:
+            self._parked.add(map(Whole, repeat(link), numbers, messages))
+        elif left := self._begin(link, numbers, messages):
+            self._parked.add(left)
             self._peer.ask(to_broker.Flow(self._session, False))
 
-    def _put(self, frames: Iterable[tuple[bytes, ...]]) -> None:
+    def _begin(self, link: OutgoingLink, numbers: range, messages: Iterator[Sequence[bytes]]) -> list[Waiting]:
+        """Writes as much as the window takes; gives what is left, in order."""
+        places = iter(range(self._next, self._next + len(numbers)))
+        frames = self._frames(link, places, messages)
+        self._put(list(islice(frames, self._windows.room)))
+        begun = len(numbers) - length_hint(places)
+        self._note(link, numbers[:begun])
+        # Without the messages behind it, what the frames go on with is the delivery that was begun last.
+        whole = list(map(Whole, repeat(link), numbers[begun:], messages))
+        rest = list(frames)
+        return [Rest(link, rest), *whole] if rest else [*whole]
+
+    def _frames(
+        self, link: OutgoingLink, places: Iterator[int], messages: Iterator[Sequence[bytes]]
+    ) -> Iterator[Frame]:
+        largest = self._peer.max_frame_size
+        return transfers(self._channel, link.handle, places, messages, settled=link.settled, largest=largest)
+
+    def _note(self, link: OutgoingLink, numbers: range) -> None:
+        first, self._next = self._next, self._next + len(numbers)
+        link.sent += len(numbers)
+        if not link.settled:
+            self._unsettled.update(zip(range(first, self._next), zip(numbers, repeat(link), strict=False), strict=True))
+
+    def _put(self, frames: list[Frame]) -> None:
+        self._windows.sent(len(frames))
         if whole := b"".join(piece for frame in frames for piece in frame):
             self._peer.out.append(whole)
 
+    def behind(self, link: OutgoingLink, say: Callable[[], None]) -> None:
+        """Calls when all that a link was given has gone out, maybe now."""
+        if self._parked.holds(link):
+            self._parked.add([Word(link, say)])
+        else:
+            say()
+
     def window_opened(self) -> None:
         """Writes what the peer takes now."""
-        if not self._parked:
-            return
-        now = [self._parked.popleft() for _ in range(min(self._windows.room, len(self._parked)))]
-        self._windows.sent(len(now))
-        self._put(now)
+        if self._parked:
+            self._go_on()
+
+    def _go_on(self) -> None:
+        while self._parked and (self._windows.room or self._parked.begins_with_word):
+            self._parked.put_back(self._left_of(self._parked.next()))
         if not self._parked:
             self._peer.ask(to_broker.Flow(self._session, True))
+
+    def _left_of(self, waiting: Waiting) -> list[Waiting]:
+        """Writes what the window takes of it."""
+        match waiting:
+            case Word(_, say):
+                say()
+            case Rest(link, frames):
+                room = self._windows.room
+                self._put(frames[:room])
+                return [Rest(link, frames[room:])] if frames[room:] else []
+            case Whole(link, number, message):
+                return self._begin(link, range(number, number + 1), iter((message,)))
+        return []
 
     # -------------------------------------------------------------- from the peer
 
@@ -82,31 +119,38 @@ class Deliveries:
         outcome = outcome_of(disposition.state)
         if outcome is None and not disposition.settled:
             return
-        numbers = self._known(disposition.first, disposition.first if disposition.last is None else disposition.last)
-        self._settle(numbers, outcome or _USUAL)
-        if not disposition.settled and numbers:
+        places = self._known(disposition.first, disposition.first if disposition.last is None else disposition.last)
+        self._settle(self._taken(places), outcome or _USUAL)
+        if not disposition.settled and places:
             # It wants us to settle first.
             self._peer.send(
                 self._channel, Disposition(SENDER, disposition.first, disposition.last, True, disposition.state)
             )
 
     def release(self, link: OutgoingLink) -> None:
-        """The link is gone: what it has not settled is for others."""
-        self._settle([number for number, its in self._unsettled.items() if its is link], Outcome.RELEASE)
+        """The link is gone: what it has not settled is for others, and what has not gone out stays here."""
+        numbers = self._taken([place for place, (_, its) in self._unsettled.items() if its is link])
+        waited = bool(self._parked)
+        unsent = self._parked.drop(link)
+        self._settle(numbers if link.settled else [*numbers, *unsent], Outcome.RELEASE)
+        if waited:
+            self._go_on()
 
     def _known(self, first: int, last: int) -> list[int]:
-        """Numbers of these ids that are not settled; ids of long ago, or of none, are nobody's."""
-        begin, end = self._number(first), self._number(last)
+        """Places of these ids that are not settled; ids of long ago, or of none, are nobody's."""
+        begin, end = self._place(first), self._place(last)
         if end - begin >= len(self._unsettled):
-            return [number for number in self._unsettled if begin <= number <= end]
-        return [number for number in range(begin, end + 1) if number in self._unsettled]
+            return [place for place in self._unsettled if begin <= place <= end]
+        return [place for place in range(begin, end + 1) if place in self._unsettled]
 
-    def _number(self, delivery_id: int) -> int:
-        return self._newest + distance(after(self._newest, -1), delivery_id)
+    def _place(self, delivery_id: int) -> int:
+        return self._next + distance(self._next, delivery_id)
+
+    def _taken(self, places: list[int]) -> list[int]:
+        """Numbers of deliveries that are settled now."""
+        return [self._unsettled.pop(place)[0] for place in places]
 
     def _settle(self, numbers: list[int], outcome: Outcome) -> None:
-        for number in numbers:
-            del self._unsettled[number]
         if not numbers:
             return
         first = numbers[0]

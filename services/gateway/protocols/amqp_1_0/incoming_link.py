@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from services.common.errors import BrokerError, NotImplementedHere
+from services.common.message import LONGEST_NAME
 from services.common.message.amqp_1_0.format import FORMAT
 from services.common.message.amqp_1_0.sections import split
 from services.common.message.facts import Attributes, facts_of
@@ -37,8 +38,7 @@ class IncomingLink(Link):
         self._kinds: dict[tuple[Attributes, str], Kind] = {}
         self._begun: Transfer | None = None  # the first of a delivery's transfers, while more are to come
         self._settled = False
-        self._pieces: list[bytes] = []
-        self._size = 0
+        self._pieces = bytearray()  # of a delivery that has not come whole
 
     # -------------------------------------------------------------- beginning
 
@@ -92,14 +92,18 @@ class IncomingLink(Link):
         first = self._begun or self._first(transfer)
         self._settled = self._settled or bool(transfer.settled)
         if transfer.aborted:
-            self._complete()
             self._settled = False
+            self._used()
             return
-        self._add(payload)
+        self._check_size(len(self._pieces) + len(payload))
         if transfer.more:
             self._begun = first
+            self._pieces += payload
+            self.session.peer.incomplete += len(payload)
         else:
-            self._publish(first, self._complete())
+            message = bytes(self._pieces + payload) if self._pieces else payload
+            self._used()
+            self._publish(first, message)
 
     def _first(self, transfer: Transfer) -> Transfer:
         if not self._credit:
@@ -112,26 +116,21 @@ class IncomingLink(Link):
             raise NotImplementedHere(f"message-format {transfer.message_format}")
         return transfer
 
-    def _add(self, payload: bytes) -> None:
-        self._size += len(payload)
-        self.session.peer.incomplete += len(payload)
-        if self._size > self.session.limits.max_message_size:
+    def _check_size(self, size: int) -> None:
+        if size > self.session.limits.max_message_size:
             raise MessageSizeExceeded(f"a message of more than {self.session.limits.max_message_size} bytes")
-        self._pieces.append(payload)
 
-    def _complete(self) -> bytes:
-        """What has come of a delivery, of which nothing more comes."""
-        message = self._pieces[0] if len(self._pieces) == 1 else b"".join(self._pieces)
+    def _used(self) -> None:
+        """Nothing more comes of a delivery."""
         self._forget()
         self._count = after(self._count, 1)
         self._credit -= 1
         if self._credit <= CREDIT // 2:
             self._grant()
-        return message
 
     def _forget(self) -> None:
-        self.session.peer.incomplete -= self._size
-        self._pieces, self._size, self._begun = [], 0, None
+        self.session.peer.incomplete -= len(self._pieces)
+        self._pieces, self._begun = bytearray(), None
 
     def _publish(self, first: Transfer, message: bytes) -> None:
         assert first.delivery_id is not None
@@ -150,6 +149,8 @@ class IncomingLink(Link):
         attributes = FORMAT.attributes(properties)
         found = self._kinds.get((attributes, key))
         if found is None:
+            if len(key.encode()) > LONGEST_NAME:
+                raise InvalidField(f"a subject that is a routing key has no more than {LONGEST_NAME} bytes")
             if len(self._kinds) >= _KINDS:
                 self._kinds.clear()
             facts = facts_of(self.session.peer.virtual_host, self._exchange, key, FORMAT.name, attributes)

@@ -31,12 +31,12 @@ _EVERYTHING = "#"  # the key by which a topic exchange gives all that it has
 
 
 class OutgoingLink(Link):
-    """`delivered`: how many deliveries were made. `tag` is what the broker calls its consumer."""
+    """`sent`: how many deliveries have gone out. `tag` is what the broker calls its consumer."""
 
     def __init__(self, session: Session, attach: Attach) -> None:
         super().__init__(session, attach)
         self.settled = attach.snd_settle_mode == SETTLED
-        self.delivered = 0
+        self.sent = 0
         self.tag = session.new_tag(attach.name)
         self._skipped = 0  # credit that was drained
         self._up_to = 0  # deliveries that there is credit for, counted from the first
@@ -121,13 +121,13 @@ class OutgoingLink(Link):
     @property
     def _count(self) -> int:
         """Deliveries as the peer counts them: what it drained was used as well."""
-        return after(0, self.delivered + self._skipped)
+        return after(0, self.sent + self._skipped)
 
     def flow(self, flow: Flow) -> None:
         """As Link says: the peer's credit counts from what it had seen when it said so."""
         if flow.link_credit is not None:
             left = flow.link_credit + distance(self._count, flow.delivery_count or 0)
-            self._up_to = self.delivered + max(left, 0)
+            self._up_to = self.sent + max(left, 0)
             self._drains = flow.drain
             if self.state is State.ATTACHED:
                 self._ask_for_credit()
@@ -144,17 +144,21 @@ class OutgoingLink(Link):
             session.peer.ask(Credit(session.number, self.tag, up_to, link=self.number))
 
     def _drained(self, up_to: int) -> None:
-        """What was not used of the credit is used up (2.6.7), unless the peer has given another one meanwhile."""
+        """The broker has given all that it had: once that has gone out, the rest of the credit is used up."""
+        self.session.deliveries.behind(self, lambda: self._use_up(up_to))
+
+    def _use_up(self, up_to: int) -> None:
+        """As a drain says (2.6.7), unless the peer has given another credit meanwhile."""
         if self.state is State.ATTACHED and self._up_to == up_to:
-            self._skipped += max(up_to - self.delivered, 0)
-            self._up_to = self._asked = self.delivered
+            self._skipped += max(up_to - self.sent, 0)
+            self._up_to = self._asked = self.sent
             self._say_flow()
 
     def _say_flow(self) -> None:
         self.session.send_flow(
             handle=self.handle,
             delivery_count=self._count,
-            link_credit=self._up_to - self.delivered,
+            link_credit=self._up_to - self.sent,
             available=0,
             drain=self._drains,
         )

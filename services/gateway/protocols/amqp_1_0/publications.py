@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from services.common.errors import BrokerError, NotFound, ResourceError
@@ -77,9 +76,17 @@ class Publications:
 
     def confirm(self, first: int, last: int, *, cumulative: bool, accepted: bool) -> None:
         """Outcomes, in as few dispositions as can be."""
-        outcome: Composite = _ACCEPTED if accepted else _REFUSED
+        taken = self._taken(first, last, _ACCEPTED if accepted else _REFUSED, cumulative=cumulative)
+        self._tell(taken)
+        for sent, _ in taken:
+            sent.link.confirmed()  # a link that has ended says so behind its last outcome
+
+    def _tell(self, taken: list[tuple[_Sent, Composite]]) -> None:
+        """Those that want to hear of it."""
         run: tuple[_Sent, int, Composite] | None = None
-        for sent, state in self._taken(first, last, outcome, cumulative=cumulative):
+        for sent, state in taken:
+            if sent.settled:
+                continue
             if run and _goes_on(run, sent, state):
                 run = run[0], sent.delivery_id, state
                 continue
@@ -89,19 +96,14 @@ class Publications:
         if run:
             self._dispose(run[0].link, run[0].delivery_id, run[1], run[2])
 
-    def _taken(
-        self, first: int, last: int, outcome: Composite, *, cumulative: bool
-    ) -> Iterator[tuple[_Sent, Composite]]:
-        """Those that want to hear of it, each with what it hears."""
-        numbers = self._up_to(last) if cumulative else range(first, last + 1)
-        for number in numbers:
+    def _taken(self, first: int, last: int, outcome: Composite, *, cumulative: bool) -> list[tuple[_Sent, Composite]]:
+        """Those that were not confirmed, each with what it hears."""
+        found, refused = [], self._refused
+        for number in self._up_to(last) if cumulative else range(first, last + 1):
             sent = self._sent.pop(number, None)
-            if sent is None:
-                continue
-            sent.link.confirmed()
-            state = self._refused.pop(number, outcome) if self._refused else outcome
-            if not sent.settled:
-                yield sent, state
+            if sent is not None:
+                found.append((sent, refused.pop(number, outcome) if refused else outcome))
+        return found
 
     def _up_to(self, last: int) -> list[int]:
         found = []

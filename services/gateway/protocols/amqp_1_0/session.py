@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from enum import Enum
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar
 
 from services.common.errors import BrokerError, Reach
 from services.common.message.amqp_1_0.composite import Composite
 from services.gateway import vocabulary as to_broker
-from services.gateway.protocols.amqp_1_0.conditions import HandleInUse, UnattachedHandle, told
+from services.gateway.protocols.amqp_1_0.conditions import FramingError, HandleInUse, UnattachedHandle, told
 from services.gateway.protocols.amqp_1_0.deliveries import Deliveries
 from services.gateway.protocols.amqp_1_0.incoming_link import IncomingLink
 from services.gateway.protocols.amqp_1_0.link import Link
@@ -27,11 +27,9 @@ from services.gateway.protocols.amqp_1_0.performatives import (
     Transfer,
 )
 from services.gateway.protocols.amqp_1_0.publications import Publications
-from services.gateway.protocols.amqp_1_0.windows import Windows
+from services.gateway.protocols.amqp_1_0.windows import HANDLE_MAX, Windows
 from services.gateway.protocols.limits import Limits
 from services.gateway.vocabulary import CloseSession, Confirms, OpenSession, Request
-
-HANDLE_MAX: Final = 1023
 
 _Handler = Callable[[Any, Any, bytes], None]  # of Session, a performative and what stands behind it
 
@@ -134,7 +132,7 @@ class Session:
 
     def _attach(self, attach: Attach, _payload: bytes) -> None:
         if attach.handle > HANDLE_MAX:
-            raise HandleInUse(f"handle {attach.handle} is above the maximum of {HANDLE_MAX}")
+            raise FramingError(f"handle {attach.handle} is above the maximum of {HANDLE_MAX}")
         if attach.handle in self._links:
             raise HandleInUse(f"handle {attach.handle} is in use")
         link: Link = IncomingLink(self, attach) if attach.role is SENDER else OutgoingLink(self, attach)

@@ -17,6 +17,7 @@ from services.gateway.protocols.amqp_1_0 import frames
 from services.gateway.protocols.amqp_1_0.performatives import Transfer
 
 _ID = struct.Struct(">I")
+_LAST: Final = (1 << 32) - 1
 _NULL: Final = encode(None)
 _FIXED: Final = b"\x70"  # an uint of four bytes, whatever its value
 _TAG: Final = b"\xa0\x04"  # a binary of four bytes: the number again, which no other delivery under way has
@@ -45,17 +46,24 @@ def _template(handle: int, settled: bool, more: bool) -> _Template:
 
 
 def transfers(
-    channel: int, handle: int, ids: Iterable[int], messages: Iterable[Sequence[bytes]], *, settled: bool, largest: int
+    channel: int,
+    handle: int,
+    places: Iterable[int],
+    messages: Iterable[Sequence[bytes]],
+    *,
+    settled: bool,
+    largest: int,
 ) -> Iterator[tuple[bytes, ...]]:
     """Frames, in pieces to be written one behind the other, none of more than `largest` bytes.
 
-    `messages` are in pieces too.
+    `messages` are in pieces too. Each delivery's id is its place in the session, going round.
     """
     template = _template(handle, settled, more=False)
     before, between, after = template
     fixed = frames.HEAD.size + template.size
     pack_head, pack_id = frames.HEAD.pack, _ID.pack
-    for number, message in zip(ids, messages, strict=False):
+    for place, message in zip(places, messages, strict=False):
+        number = place & _LAST
         size = fixed + sum(map(len, message))
         if size <= largest:
             its = pack_id(number)

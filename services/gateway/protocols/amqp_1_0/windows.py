@@ -11,6 +11,8 @@ from services.gateway.protocols.amqp_1_0.serial import after, distance
 INCOMING: Final = 2048
 """Frames of transfers that a peer may send before it hears of us: it does when half of them have come."""
 OUTGOING: Final = (1 << 31) - 1
+HANDLE_MAX: Final = 1023
+"""Of links that a session may have."""
 
 
 class Windows:
@@ -24,7 +26,7 @@ class Windows:
 
     def begin(self, channel: int) -> Begin:
         """The answer to the peer's."""
-        return Begin(channel, self._next_outgoing, self._incoming, OUTGOING)
+        return Begin(channel, self._next_outgoing, self._incoming, OUTGOING, HANDLE_MAX)
 
     def flow(self, **link: int | bool | None) -> Flow:
         """What the peer may send, and has been sent; `link` is what a link's flow says besides."""

@@ -194,3 +194,11 @@ def test_lists_of_what_is_encoded() -> None:
     """Encoded elements are put together as a list of theirs would be."""
     for count in (0, 3, 300):
         assert encode_list([encode("x")] * count) == encode(["x"] * count)
+
+
+def test_elements_that_take_no_bytes() -> None:
+    """A few bytes do not say that there are thousands of elements: a frame has room for many such arrays."""
+    most = b"\xe0\x02\x20\x41"  # 32 times true
+    assert decode(most) == v.Array(b"\x41", (True,) * 32)
+    with pytest.raises(SyntaxFault, match="an array of 33 elements in 0 bytes"):
+        decode(b"\xe0\x02\x21\x41")

@@ -64,3 +64,11 @@ def test_ours_stay_as_they_are() -> None:
     """In the same batch."""
     properties, bodies = native([OURS, THEIRS], [b"\x00\x00", b""], [b"1", section(DATA, b"2")])
     assert (properties[0], bodies) == (b"\x00\x00", [b"1", b"2"])
+
+
+@pytest.mark.parametrize("name", ["n" * 256, "é" * 128])
+def test_headers_that_no_table_can_have(name: str) -> None:
+    """A field's name has 255 bytes at most: such a header is left out, and its consumer goes on."""
+    raw = section(APPLICATION_PROPERTIES, {name: 1, "a": 2})
+    [properties], _ = native([THEIRS], [raw], [section(DATA, b"")])
+    assert amqp_0_9.FORMAT.headers(properties) == {"a": 2}
