@@ -92,6 +92,24 @@ def test_one_read_is_one_request() -> None:
     assert len(published([publish])) == 30
 
 
+def test_links_in_turn() -> None:
+    """Transfers of several links that come together are one request of each, and each hears of its own."""
+    book = Playbook().sender()
+    book.does(0, sending("x/key", 1))
+    asked = book.receives(b"".join(framed(0, transfer(id_, id_ % 2), data(b"%d" % id_)) for id_ in range(6)))
+    assert published(asked) == [("", "q", data(b"%d" % id_)) for id_ in (0, 2, 4)] + [
+        ("x", "key", data(b"%d" % id_)) for id_ in (1, 3, 5)
+    ]
+    assert len(asked) == 2
+    more = book.receives(framed(0, transfer(6, 1), data()))
+    assert len(more) == 1
+    book.confirm(5, 5, accepted=False)  # of the broker's numbers: the second of the second link
+    [refused] = book.answers()
+    assert (refused.first, type(refused.state)) == (3, Rejected)
+    book.confirm(1, 7)
+    assert [each.first for each in book.answers()] == [0, 2, 4, 1, 5]
+
+
 def test_outcomes() -> None:
     """Section 2.7.6: messages that are safe are accepted, in one disposition where they lie together."""
     book = Playbook().sender()

@@ -100,13 +100,6 @@ def sections(data: bytes) -> list[Section]:
     return found
 
 
-def _may_follow(code: int, last: int) -> bool:
-    """Sections ascend; only those of some bodies are repeated, and a body is of one kind."""
-    if code == last:
-        return code in _REPEATABLE
-    return code > last and not (code in _BODY and last in _BODY)
-
-
 def _descriptor(data: bytes, position: int) -> tuple[int, int]:
     """A section's code, and where its value begins."""
     if data[position] != DESCRIBED:

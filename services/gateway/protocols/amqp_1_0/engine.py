@@ -20,6 +20,7 @@ from services.gateway.protocols.amqp_1_0.connection import AMQP_HEADER, SASL_HEA
 from services.gateway.protocols.amqp_1_0.peer import PORTION, Peer
 from services.gateway.protocols.amqp_1_0.performatives import Begin, Transfer
 from services.gateway.protocols.amqp_1_0.session import Session
+from services.gateway.protocols.amqp_1_0.transfer_reader import transfer_in
 from services.gateway.protocols.limits import Limits
 from services.gateway.protocols.openings import begins
 from services.gateway.protocols.stream_engine import StreamEngine
@@ -200,6 +201,8 @@ class Amqp10Engine(StreamEngine):
 
 def _read(body: bytes) -> tuple[Composite, bytes]:
     """A frame's performative, and what stands behind it. Raises SyntaxFault."""
+    if usual := transfer_in(body):
+        return usual[0], body[usual[1] :]
     described, end = decode_at(body, 0)
     if not isinstance(described, Described):
         raise SyntaxFault("a frame without a performative")

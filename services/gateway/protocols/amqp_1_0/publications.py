@@ -10,7 +10,7 @@ from services.gateway.protocols.amqp_1_0.conditions import told
 from services.gateway.protocols.amqp_1_0.peer import Peer
 from services.gateway.protocols.amqp_1_0.performatives import RECEIVER, SECOND, Disposition
 from services.gateway.protocols.amqp_1_0.states import Accepted, Rejected
-from services.gateway.vocabulary import Kind, Publish, Returned
+from services.gateway.vocabulary import Kind, Publish, Request, Returned
 
 if TYPE_CHECKING:
     from services.gateway.protocols.amqp_1_0.incoming_link import IncomingLink
@@ -37,28 +37,38 @@ class Publications:
         self._next = 1
         self._sent: dict[int, _Sent] = {}
         self._refused: dict[int, Rejected] = {}
+        self._open: dict[IncomingLink, tuple[Publish, list[_Sent]]] = {}  # without numbers yet, …
+        self._turn: list[Request] | None = None  # … while these requests wait to be handed over
 
     def add(
         self, link: IncomingLink, delivery_id: int, *, settled: bool, kind: Kind, message: tuple[bytes, bytes]
     ) -> None:
         """A message that has come whole: `message` is its properties and its body."""
-        publish = self._open_publish(link)
+        publish, sent = self._open_for(link)
         properties, body = message
         publish.kinds.append(kind)  # type: ignore[attr-defined]  # those that are open are lists
         publish.properties.append(properties)  # type: ignore[attr-defined]
         publish.bodies.append(body)  # type: ignore[attr-defined]
-        self._sent[self._next] = _Sent(link, delivery_id, settled)
-        self._next += 1
+        sent.append(_Sent(link, delivery_id, settled))
         link.unconfirmed += 1
 
-    def _open_publish(self, link: IncomingLink) -> Publish:
-        requests = self._peer.requests
-        last = requests[-1] if requests else None
-        if isinstance(last, Publish) and (last.session, last.link) == (self._session, link.number):
-            return last
-        publish = Publish(self._session, [], [], [], link=link.number)
-        self._peer.ask(publish)
-        return publish
+    def _open_for(self, link: IncomingLink) -> tuple[Publish, list[_Sent]]:
+        """One publish for each link in what is handed over at once, however they take turns."""
+        if self._turn is not self._peer.requests:
+            self._number()
+            self._turn = self._peer.requests
+        found = self._open.get(link)
+        if found is None:
+            found = self._open[link] = Publish(self._session, [], [], [], link=link.number), []
+            self._peer.ask(found[0])
+        return found
+
+    def _number(self) -> None:
+        """Those that were handed over, in the order of their requests."""
+        for _, sent in self._open.values():
+            self._sent.update(enumerate(sent, self._next))
+            self._next += len(sent)
+        self._open.clear()
 
     def refuse(self, link: IncomingLink, delivery_id: int, error: BrokerError, *, settled: bool) -> None:
         """A message that no broker could take; who does not want to hear of that does not."""
@@ -76,6 +86,7 @@ class Publications:
 
     def confirm(self, first: int, last: int, *, cumulative: bool, accepted: bool) -> None:
         """Outcomes, in as few dispositions as can be."""
+        self._number()
         taken = self._taken(first, last, _ACCEPTED if accepted else _REFUSED, cumulative=cumulative)
         self._tell(taken)
         for sent, _ in taken:
