@@ -6,9 +6,8 @@ import asyncio
 from collections.abc import Callable
 from typing import Any, cast
 
-from structlog.testing import capture_logs
-
 import pytest
+from structlog.testing import capture_logs
 
 from services.gateway.incoming import Incoming
 
