@@ -143,7 +143,7 @@ class Host:
 
     async def delete(self, definition: QueueDefinition) -> None:
         """Has the router delete a queue; raises what it raises."""
-        self.registry.deleting.add(definition.id)
+        self.registry.deleting.begin(definition.id)
         request = ChangeRequest(
             virtual_host=definition.virtual_host,
             delete_queue=DeleteQueue(name=definition.name, queue_id=definition.id),
@@ -151,13 +151,13 @@ class Host:
         try:
             await self.topology.change(request)
         finally:
-            self.registry.deleting.discard(definition.id)
+            self.registry.deleting.over(definition.id)
 
     def delete_soon(self, queue_id: int) -> None:
         """Deletes a queue that has lost its purpose."""
         definition, queue = self.registry.definitions.get(queue_id), self.registry.queues.get(queue_id)
         if definition and queue and queue_id not in self.registry.deleting:
-            self.registry.deleting.add(queue_id)
+            self.registry.deleting.begin(queue_id)
             self.tasks.start(self._delete_at_last(definition, queue), f"delete queue {definition.name}")
 
     async def _delete_at_last(self, definition: QueueDefinition, queue: Queue) -> None:
@@ -172,4 +172,4 @@ class Host:
                 await asyncio.sleep(_RETRY_SECONDS)
                 if definition.id in self.registry.deleting or not queue.use.is_over(self.now()):
                     return  # another sees to it, or somebody has come: it was there for everybody meanwhile
-        self.registry.deleting.discard(definition.id)
+        self.registry.deleting.over(definition.id)

@@ -279,14 +279,14 @@ class Link(Holder):
             # Who comes again was there before: an exclusive consumer finds nobody in its place.
             self._await(partition, attach, partition.claiming if attach.again else partition.waiting)
             return None
-        if queue is None or queue_id in registry.deleting:
-            reason = registry.missing(queue_id) if queue is None else pb.UNKNOWN_QUEUE
+        if queue is None:
+            reason = registry.missing(queue_id)
             self.outbox.frame.attached.add(consumer=handle, reason=reason)
             if reason == pb.NOT_OWNER and attach.again:
                 self.told.not_heard(registry.definitions[queue_id].partition)
             return None
-        if not (attach.again or attach.stray) and (away := self._host.returning.awaited(queue, attach)):
-            self._await(away, attach, away.waiting)
+        if decided := self._decided_first(queue, attach):
+            self._await(decided, attach, decided.claiming if attach.again else decided.waiting)
             return None
         self._touched[queue] = None
         if attach.stray:
@@ -305,6 +305,12 @@ class Link(Holder):
         self._consumers[handle] = (consumer, queue)
         self._host.events.publish(attached(consumer, queue.options, self.name, again=attach.again))
         return queue
+
+    def _decided_first(self, queue: Queue, attach: pb.AttachConsumer) -> Awaited | None:
+        """Whether the queue goes, and who has it to himself."""
+        if deletion := self._host.registry.deleting.awaited(attach.queue_id):
+            return deletion
+        return None if attach.again or attach.stray else self._host.returning.awaited(queue, attach)
 
     def _await(self, awaited: Awaited, attach: pb.AttachConsumer, waiting: list[Callable[[], None]]) -> None:
         self._awaiting[attach.consumer] = (awaited, attach)

@@ -9,6 +9,7 @@ from services.common.clock import Epoch
 from services.common.containment import contained
 from services.common.ledger import stages
 from services.common.message import arguments
+from services.queue.deletions import Deletions
 from services.queue.message import NOBODYS
 from services.queue.options import QueueOptions, read_options
 from services.queue.partition import Awaited, Partition, State
@@ -34,7 +35,7 @@ class Registry:
         self.definitions = definitions
         self.partitions: dict[int, Partition] = {}
         self.queues: dict[int, Queue] = {}
-        self.deleting: set[int] = set()
+        self.deleting = Deletions()
         self.unheard = UnheardQueues(has_place)
         self._sealed: dict[int, Awaited] = {}  # queues that are to be deleted as they are: nothing comes in meanwhile
         self.unusable: set[int] = set()  # queues that cannot be served as they are declared; what they have is kept
@@ -163,7 +164,6 @@ class Registry:
 
     def delete(self, definition: QueueDefinition) -> None:
         """The topology has no such queue any more."""
-        self.deleting.discard(definition.id)
         self.unusable.discard(definition.id)
         self.departed[definition.id] = definition
         if len(self.departed) > _REMEMBERED:
@@ -177,10 +177,13 @@ class Registry:
             _end(queue, pb.UNKNOWN_QUEUE)
             queue.end(durable=True)
         self.unseal(definition.id)
+        self.deleting.over(definition.id)
 
     def _unseal_all(self, partition: Partition) -> None:
         for queue_id in self._sealed.keys() & partition.queues.keys():
             self.unseal(queue_id)
+        for queue_id in partition.queues:
+            self.deleting.left(queue_id)
 
     def _withdraw(self, partition: Partition) -> None:
         for queue_id in partition.queues:

@@ -47,9 +47,10 @@ def _ask(host: Host, link: Link, request: pb.QueueRequest) -> None:
         partition.waiting.append(partial(answer_all, host, link, (request,)))
     elif queue_id in registry.unusable and request.HasField("delete"):
         delete_unusable(host, link, request)
-    elif queue is None or queue_id in registry.deleting:
-        reason = registry.missing(queue_id) if queue is None else pb.UNKNOWN_QUEUE
-        link.outbox.reply(pb.QueueReply(id=request.id, reason=reason))
+    elif queue is None:
+        link.outbox.reply(pb.QueueReply(id=request.id, reason=registry.missing(queue_id)))
+    elif deletion := registry.deleting.awaited(queue_id):
+        deletion.waiting.append(partial(answer_all, host, link, (request,)))
     elif request.HasField("get") and queue.lags(now):
         later = partial(host.when_certain, partial(answer_all, host, link, (request,)))
         asyncio.get_running_loop().call_later(_LOOK_SECONDS, later)
@@ -145,7 +146,7 @@ def _delete(host: Host, link: Link, request: pb.QueueRequest, queue: Queue, repl
     elif asked.if_empty and queue.ready_count:
         reply.reason, reply.text = pb.NOT_EMPTY, f"queue '{queue.options.name}' not empty"
     else:
-        host.registry.deleting.add(asked.queue_id)
+        host.registry.deleting.begin(asked.queue_id)
         if asked.if_empty:
             host.registry.seal(queue)
         host.tasks.start(_delete_there(host, link, queue, reply), f"delete queue {queue.options.name}")
@@ -174,4 +175,6 @@ async def _delete_definition(host: Host, link: Link, queue_id: int, reply: pb.Qu
     except BrokerError as failure:
         reply.reason, reply.text, reply.message_count = pb.UNAVAILABLE, failure.text, 0
         host.registry.unseal(queue_id)
+    finally:
+        host.registry.deleting.over(queue_id)
     link.outbox.reply(reply)
