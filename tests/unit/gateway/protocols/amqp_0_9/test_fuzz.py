@@ -60,6 +60,7 @@ def _run(stream: bytes, step: int, *, refuse: bool = False, read: bool = True) -
         closed = _serve(book, book.engine.receive(stream[start : start + step]), refuse=refuse)
         (book.sent if read else book.raw)()
         if closed:
+            book.engine.pending_requests()  # of what was refused before the end, in the same read
             assert book.engine.receive(b"anything") == []
             return
 
