@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 from services.common.errors import PreconditionFailed, SyntaxFault
 from services.common.message import field_table, sender_selected
 from services.common.message.facts import Attributes
+from services.common.message.remembered import ENTRIES, LONGEST
 from services.common.telemetry.context import SpanContext, parse
 
 NAME = "amqp-0-9"
@@ -67,8 +68,6 @@ _TRACE_FLAGS = len(_TRACEPARENT) + 1 + 4 + 53  # offset of the two hex digits
 _LONGEST_HEADERS = 64 << 10  # bytes that are searched for a context
 
 _LONGEST_TEXT = 255
-_MEMO_ENTRIES = 4096
-_MEMO_BYTES = 512  # longer properties are hardly ever the same twice
 
 _K = TypeVar("_K")
 _V = TypeVar("_V")
@@ -209,7 +208,7 @@ def compose(texts: Mapping[str, str], headers: Mapping[str, Any], *, persistent:
 
 def _put(table: dict[_K, _V], key: _K, value: _V) -> _V:
     """The value of `key`, which is `value` unless there was one; the table stays bounded."""
-    if len(table) >= _MEMO_ENTRIES:
+    if len(table) >= ENTRIES:
         table.clear()
     return table.setdefault(key, value)
 
@@ -240,7 +239,7 @@ class Amqp09Format:
             read = _read(properties, facts[0])
             attributes = _put(self._interned, read, read)
             _put(self._known, facts, attributes)
-        if len(properties) <= _MEMO_BYTES:
+        if len(properties) <= LONGEST:
             _put(self._memo, properties, attributes)
         return attributes
 
@@ -275,7 +274,7 @@ class Amqp09Format:
         named = properties[0] & 0x04 or properties[1] & 0x80
         if not named and not (properties[0] & 0x20 and _TRACEPARENT in properties):
             return b""
-        return properties if len(properties) <= _MEMO_BYTES else self._shortened(properties)
+        return properties if len(properties) <= LONGEST else self._shortened(properties)
 
     def _shortened(self, properties: bytes) -> bytes:
         spans = _spans(properties)

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache, wraps
-from typing import Any, Final
+from typing import Final, ParamSpec, TypeVar, cast
 
-_ENTRIES: Final = 4096
-_LONGEST: Final = 1024
-"""Bytes of properties: what producers repeat is shorter, and what is longer would be there only once."""
+ENTRIES: Final = 4096
+LONGEST: Final = 512
+"""Bytes of properties: longer ones are hardly ever the same twice."""
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
-def remembered(make: Callable[..., bytes]) -> Callable[..., bytes]:
+def remembered(make: Callable[P, T]) -> Callable[P, T]:
     """Of a function whose last argument is properties."""
-    known = lru_cache(_ENTRIES)(make)
+    known = cast("Callable[P, T]", lru_cache(ENTRIES)(make))
 
     @wraps(make)
-    def choose(*given: Any) -> bytes:  # noqa: ANN401 - whatever `make` takes
-        return known(*given) if len(given[-1]) <= _LONGEST else make(*given)
+    def choose(*given: P.args, **named: P.kwargs) -> T:
+        small = len(cast("bytes", given[-1])) <= LONGEST
+        return known(*given, **named) if small else make(*given, **named)
 
     return choose

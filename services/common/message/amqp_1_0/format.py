@@ -29,14 +29,13 @@ from services.common.message.amqp_1_0.sections import (
     sections,
 )
 from services.common.message.facts import Attributes
+from services.common.message.remembered import ENTRIES, LONGEST, remembered
 from services.common.telemetry.context import SpanContext, parse
 
 NAME = "amqp-1-0"
 
 _USUAL_PRIORITY = 4  # section 3.2.1
 _BROKERS = "x-"  # how the names of what a broker says begin
-_MEMO_ENTRIES = 4096
-_MEMO_BYTES = 512  # longer properties are hardly ever the same twice
 _USER_ID = 1  # its place among the fields of the properties section
 _IDENTITIES = ("message_id", "correlation_id")
 _TRACEPARENT, _TRACESTATE = "traceparent", "tracestate"
@@ -113,11 +112,7 @@ class _Parts:
         return b"".join(part for _, part in sorted((its | news).items()))
 
 
-@lru_cache(_MEMO_ENTRIES)
-def _remembered(properties: bytes) -> Attributes:
-    return _read(properties)
-
-
+@remembered
 def _read(properties: bytes) -> Attributes:
     """Ids are in the same section as the user's, and make each message's properties its own: they are passed over."""
     parts = _Parts(properties)
@@ -125,7 +120,7 @@ def _read(properties: bytes) -> Attributes:
     return _attributes(parts.raw(HEADER), parts.user_id(), bool(context and context.sampled))
 
 
-@lru_cache(_MEMO_ENTRIES)
+@lru_cache(ENTRIES)
 def _attributes(header: bytes, user_id: bytes | None, sampled: bool) -> Attributes:
     """Equal ones are the same object."""
     its = _Parts(header).header
@@ -173,7 +168,7 @@ class Amqp10Format:
 
     def attributes(self, properties: bytes) -> Attributes:
         """As MessageFormat says."""
-        return _remembered(properties) if len(properties) <= _MEMO_BYTES else _read(properties)
+        return _read(properties)
 
     def headers(self, properties: bytes) -> Mapping[str, Any]:
         """As MessageFormat says."""
@@ -209,7 +204,7 @@ class Amqp10Format:
         """As MessageFormat says."""
         if not _remembered_names(properties):
             return b""
-        return properties if len(properties) <= _MEMO_BYTES else self._shortened(properties)
+        return properties if len(properties) <= LONGEST else self._shortened(properties)
 
     def _shortened(self, properties: bytes) -> bytes:
         parts = _Parts(properties)
@@ -277,7 +272,7 @@ def _names(properties: bytes) -> list[tuple[str, str]]:
     return found
 
 
-@lru_cache(_MEMO_ENTRIES)
+@lru_cache(ENTRIES)
 def _remembered_names(properties: bytes) -> bool:
     try:
         return bool(_names(properties))

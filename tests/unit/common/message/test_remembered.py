@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from services.common.message.remembered import remembered
+from services.common.message.remembered import LONGEST, remembered
 
 
 def test_small_ones() -> None:
@@ -14,6 +14,6 @@ def test_small_ones() -> None:
         return bytes((mark,)) + properties
 
     known = remembered(make)
-    for properties in (b"a" * 1024, b"a" * 1024, b"b" * 1025, b"b" * 1025):
+    for properties in (b"a" * LONGEST, b"a" * LONGEST, b"b" * (LONGEST + 1), b"b" * (LONGEST + 1)):
         assert known(7, properties) == b"\x07" + properties
-    assert list(map(len, made)) == [1024, 1025, 1025]
+    assert list(map(len, made)) == [LONGEST, LONGEST + 1, LONGEST + 1]
