@@ -106,9 +106,17 @@ class Service:
         await self._open(registry)
         office.start()
         Timers(self._host, self._topology.has_place).start()
-        await self._partitions.start(self._advertised)
-        await self._server.ready()
+        await self._serve()
         log.info("queue process ready", name=self._name, partitions=len(registry.partitions), address=self._advertised)
+
+    async def _serve(self) -> None:
+        """Returns when what was free is served. Whoever is to stop meanwhile has what is nowhere else by then."""
+        try:
+            await self._partitions.start(self._advertised)
+            await self._server.ready()
+        except asyncio.CancelledError:
+            await self.stop()
+            raise
 
     async def stop(self) -> None:
         """Hands the partitions over, then ends the links."""

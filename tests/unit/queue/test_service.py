@@ -9,6 +9,7 @@ import pytest
 from services.common.clock import epoch_ms
 from services.common.message import format_named
 from services.queue import link as links
+from services.queue.service import Service as QueueService
 from services.rpc import queue_pb2 as pb
 from tests.support.queue_house import House
 
@@ -191,6 +192,24 @@ async def test_handover_to_a_second_process(house: House) -> None:
         assert (0, 1, pb.NOT_OWNER) in [(r.first, r.count, r.reason) for f in first.frames for r in f.refusals
                                         if r.sequence == sequence]  # fmt: skip
     assert sum(len(frame.lost_partitions) for frame in first.frames) == 4
+
+
+async def test_stop_before_all_is_served(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that is to stop while it starts hands over what it has taken by then: transient messages stay."""
+    queue_ids = [await house.declare(f"q{number}") for number in range(16)]
+    service, first = QueueService(house.settings, "queue-2"), house.queues["queue-1"]._host.registry
+    monkeypatch.setattr(service._server, "ready", asyncio.Event().wait)
+    starting = asyncio.create_task(service.start())
+    link = await house.link()
+    await link.until(lambda: len(first.partitions) == 4 and any(queue_id not in first.queues for queue_id in queue_ids))
+    there = await house.link("queue-2")
+    await there.until(lambda: service._host.registry.queues)
+    queue_id = next(iter(service._host.registry.queues))
+    await there.publish(queue_id, [b"transient"])
+    starting.cancel()
+    await asyncio.gather(starting, return_exceptions=True)
+    await link.until(lambda: queue_id in first.queues)
+    assert await link.ready(queue_id, 1) == 1
 
 
 async def test_nothing_follows_what_was_refused_before_that_itself(house: House) -> None:
