@@ -42,7 +42,7 @@ class Asking:
         if link is None:
             return None if self._adrift.exists(queue_id) else pb.QueueReply(reason=pb.UNKNOWN_QUEUE)
         try:
-            reply = await link.request(term=term[1] if to_hold else 0, **request)
+            reply = await link.request(term=term[1], **request)
         except Unavailable:
             return None
         is_formers = to_hold and reply.HasField("message") and self._adrift.term_of(queue_id) != term

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from services.queue.partition import Partition, State
+from services.queue.peer_terms import PeerTerms
 from services.queue.ticket import Answers, Ticket, Unheard
 from services.rpc import queue_pb2 as pb
 
@@ -14,6 +15,7 @@ class Batches:
 
     def __init__(self, partitions: Mapping[int, Partition], unheard: Unheard) -> None:
         self._partitions = partitions
+        self.terms = PeerTerms(partitions)
         self._of_all = unheard
         self._turned_away: set[int] = set()  # partitions of which something was refused that was published here
         self._unheard: dict[int, Ticket] = {}  # by sequence, ascending
@@ -26,8 +28,10 @@ class Batches:
             self._turned_away.discard(partition)
             # What was refused comes now: that all had come was said before.
             self._sent_again.pop(partition, None)
+        self.terms.begin(batch.terms)
         self._last = batch.sequence
-        ticket = self._unheard[batch.sequence] = Ticket(answers, batch.sequence, self._turned_away, self._of_all)
+        ticket = Ticket(answers, batch.sequence, self._turned_away, self._of_all, self.terms)
+        self._unheard[batch.sequence] = ticket
         self._of_all.add(ticket)
         return ticket
 

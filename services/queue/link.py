@@ -72,7 +72,7 @@ class Link(Holder):
     def hello(self, hello: pb.Hello) -> bool:
         """The first frame said who it is; False when the peer has had another stream since: nothing is heard then."""
         self.name, self.origin, self._tells, self.member = hello.name, hello.origin, hello.tells, hello.member
-        self.number = hello.number
+        self.number, self._batches.terms.are_said = hello.number, hello.says_terms
         others = [link for link in self._host.links if (link.origin, link.member) == (self.origin, self.member)]
         if any(other.number > self.number for other in others):
             self.broken = True

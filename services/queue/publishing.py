@@ -63,7 +63,7 @@ class _Offer:
             self._absent(arrival, queue_id, resent=resent)
             return
         number = queue.options.partition
-        if number in ticket.turned_away:
+        if number in ticket.turned_away or (number not in self._taken and ticket.terms.is_late(number)):
             ticket.turn_away(number, arrival.indexes, queue_id)
             return
         try:

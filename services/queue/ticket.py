@@ -10,6 +10,7 @@ from typing import Protocol
 from services.common.clock import monotonic
 from services.common.containment import for_each
 from services.queue.known import Known, Taken
+from services.queue.peer_terms import PeerTerms
 from services.rpc.queue_pb2 import NOT_OWNER, Reason
 
 _LONGEST = 10.0  # seconds: a publisher that hears nothing for longer is rarer than a death meanwhile
@@ -87,20 +88,24 @@ class Ticket:
     """One batch of one link; `pending` parts of it are open.
 
     `turned_away` are the partitions of which the link has had something refused, to be sent again or elsewhere: what
-    follows it is refused too, until the link says that it comes again.
+    follows it is refused too, until the link says that it comes again. `terms` are those for which it publishes.
     """
 
     __slots__ = (
-        "_answers", "_given_up", "_sequence", "_taken", "_unheard", "number", "pending", "turned_away", "until",
+        "_answers", "_given_up", "_sequence", "_taken", "_unheard", "number", "pending", "terms", "turned_away",
+        "until",
     )  # fmt: skip
 
-    def __init__(self, answers: Answers, sequence: int, turned_away: set[int], unheard: Unheard) -> None:
+    def __init__(
+        self, answers: Answers, sequence: int, turned_away: set[int], unheard: Unheard, terms: PeerTerms
+    ) -> None:
         self._answers = answers
         self._sequence = sequence
         self._taken: list[tuple[Known, Taken]] = []
         self._given_up = False
         self._unheard = unheard
         self.turned_away = turned_away
+        self.terms = terms
         self.pending = 1
         self.number = 0  # of all batches of the process …
         self.until = 0.0  # … and until when settlements wait for it (monotonic seconds)

@@ -25,7 +25,7 @@ class Stage:
         self.world = World(seed, Shape(queue_processes=2))
         self.cluster = self.world.cluster
         self.acknowledged: list[bytes] = []
-        self.held = 0  # in the end, as its owner believes
+        self.held = self.ready = 0  # in the end, as its owner believes
 
     def play(self, reader: Callable[[], Any], history: Callable[[], Any]) -> None:
         """Returns when the history is over and has shown what there is to be seen."""
@@ -37,7 +37,7 @@ class Stage:
             await asyncio.sleep(0.5)
             await history()
             await reading
-            self.held = self._held()
+            self.held, self.ready = self._held(), self._ready()
 
         self.world.run(scenario())
 
@@ -49,11 +49,11 @@ class Stage:
     async def _declare(self) -> None:
         await (await self.client("gateway-2")).declare(QUEUE, durable=True)
 
-    async def publish(self, *bodies: bytes) -> None:
+    async def publish(self, *bodies: bytes, gateway: str = "gateway-2") -> None:
         """Returns when they are confirmed."""
 
         async def publishing() -> None:
-            client = await self.client("gateway-2")
+            client = await self.client(gateway)
             await client.call(1, commands.Confirm.Select(), commands.Confirm.SelectOk)
             for tag, body in enumerate(bodies, 1):
                 client.publish(body, QUEUE, delivery_mode=2)
@@ -66,6 +66,10 @@ class Stage:
         client.ack(message.tag)
         await client.declare(QUEUE, durable=True)
         self.acknowledged.append(message.body)
+
+    async def nobody(self) -> None:
+        """Leaves everything where it is, until all has come that will."""
+        await asyncio.sleep(SECONDS)
 
     async def consumer(self) -> None:
         """Acknowledges all that comes."""
@@ -124,9 +128,25 @@ class Stage:
         while self.owner(state) != other:
             await asyncio.sleep(0.01)
 
+    def lose_owner(self) -> None:
+        """It loses its leases for want of the store; what gateway-1 says to it comes when it may have them again."""
+        owner = self.owner()
+        self.cluster.deafen(owner, "gateway-1", 5.5)
+        self.cluster.cut(owner, "store-1", 2)
+
+    async def come_back(self) -> None:
+        """Gives the partition to that process again, before it hears what gateway-1 said."""
+        await asyncio.sleep(1.5)
+        await self.move()
+
     def _held(self) -> int:
-        queues = self.cluster.service(self.owner())._host.registry.partitions[self.partition].queues.values()
-        return sum(len(queue._unsettled) for queue in queues)
+        return sum(len(queue._unsettled) for queue in self._queues())
+
+    def _ready(self) -> int:
+        return sum(queue.ready_count for queue in self._queues())
+
+    def _queues(self) -> list[Any]:
+        return list(self.cluster.service(self.owner())._host.registry.partitions[self.partition].queues.values())
 
 
 @pytest.mark.parametrize(("fault", "seconds"), [("deafen", 4.5), ("cut", 3.2)])
@@ -180,3 +200,35 @@ def test_what_was_given_back_in_a_former_term() -> None:
     stage.play(stage.refuser, history)
     assert stage.acknowledged == [b"first"]
     assert not stage.held
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_what_was_published_in_a_former_term(seed: int) -> None:
+    """It comes to a process that has the partition again, from an owner who was sent it meanwhile: it is there once."""
+    stage = Stage(seed)
+
+    async def history() -> None:
+        stage.lose_owner()
+        await stage.publish(b"first", gateway="gateway-1")
+        await stage.come_back()
+
+    stage.play(stage.nobody, history)
+    assert (stage.ready, stage.held) == (1, 0)
+
+
+def test_what_is_asked_in_a_former_term() -> None:
+    """A purge that comes late empties no queue that was filled since it was answered."""
+    stage = Stage(1)
+
+    async def purge() -> None:
+        client = await stage.client("gateway-1")
+        await client.call(1, commands.Queue.Purge(queue=QUEUE), commands.Queue.PurgeOk, seconds=20)
+
+    async def history() -> None:
+        stage.lose_owner()
+        await begin(stage.world, "client-1", purge())
+        await stage.publish(b"since then")
+        await stage.come_back()
+
+    stage.play(stage.nobody, history)
+    assert (stage.ready, stage.held) == (1, 0)

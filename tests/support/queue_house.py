@@ -80,8 +80,8 @@ class House:
         bind = Bind(source=name, destination=queue, routing_key=key)
         await self.topology.change(ChangeRequest(virtual_host="/", bind=bind))
 
-    async def link(self, name: str = "queue-1", origin: int = 1000, *, tells: bool = False) -> RawLink:
-        link = RawLink(self.settings.address_of(name), origin, tells=tells)
+    async def link(self, name: str = "queue-1", origin: int = 1000, **hello: Any) -> RawLink:
+        link = RawLink(self.settings.address_of(name), origin, **hello)
         self.links.append(link)
         await link.open()
         return link
@@ -90,10 +90,10 @@ class House:
 class RawLink:
     """A gateway's end of a stream; everything received is kept."""
 
-    def __init__(self, address: str, origin: int, *, tells: bool = False) -> None:
+    def __init__(self, address: str, origin: int, **hello: Any) -> None:
+        """`hello` is what else it says of itself."""
         self._channel = connect(address)
-        self._origin = origin
-        self._tells = tells
+        self._hello = pb.Hello(origin=origin, name="test", **hello)
         self._sequence = 0
         self._uid = origin << 39
         self.frames: list[pb.QueueFrame] = []
@@ -105,7 +105,7 @@ class RawLink:
 
     async def open(self) -> None:
         self._call = QueueStub(self._channel).Attach(wait_for_ready=True)
-        await self._call.write(pb.LinkFrame(hello=pb.Hello(origin=self._origin, name="test", tells=self._tells)))
+        await self._call.write(pb.LinkFrame(hello=self._hello))
         self._reader = asyncio.get_running_loop().create_task(self._read())
 
     async def close(self) -> None:
@@ -135,6 +135,7 @@ class RawLink:
         time_ms: int = 1,
         properties: bytes = PROPERTIES,
         resumed: Sequence[int] = (),
+        terms: Sequence[pb.Term] = (),
         **run: Any,
     ) -> bytes:
         self._sequence += 1
@@ -148,7 +149,7 @@ class RawLink:
         )  # fmt: skip
         return pb.PublishBatch(
             sequence=self._sequence, uids=uids, bodies=bodies, runs=[described], transaction=transaction,
-            time_ms=time_ms, resumed=resumed,
+            time_ms=time_ms, resumed=resumed, terms=terms,
         ).SerializeToString()  # fmt: skip
 
     async def publish(self, queue_id: int | list[int], bodies: list[bytes], **more: Any) -> int:

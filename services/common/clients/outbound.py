@@ -235,10 +235,12 @@ def frames_of(messages: Messages) -> Iterator[Messages]:
     yield messages.part(range(first, len(messages)))
 
 
-def encode(attempts: list[Attempt], sequence: int, transaction: int, resumed: Sequence[int] = ()) -> bytes:
-    """A batch as it goes on the wire."""
+def encode(attempts: list[Attempt], sequence: int, transaction: int, head: pb.PublishBatch | None = None) -> bytes:
+    """A batch as it goes on the wire; `head` is what has been said for it already."""
     time_ms = attempts[0].time_ms if attempts else 0
-    batch = pb.PublishBatch(sequence=sequence, transaction=transaction, time_ms=time_ms, resumed=resumed)
+    batch = pb.PublishBatch(sequence=sequence, transaction=transaction, time_ms=time_ms)
+    if head is not None:
+        batch.MergeFrom(head)
     if attempts:
         _add_columns(batch, attempts)
         _add_queues(batch, attempts)

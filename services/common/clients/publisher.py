@@ -9,12 +9,11 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from itertools import chain
-from typing import Protocol
 
 import structlog
 
+from services.common.clients.frame_listener import FrameListener
 from services.common.clients.moving import Moving
 from services.common.clients.outbound import Attempt, Delivery, Messages, Targets, Ticket, frames_of
 from services.common.clients.parked import UNKNOWN, Parked
@@ -22,6 +21,7 @@ from services.common.clients.parting import Partings
 from services.common.clients.partition_table import Owner, PartitionTable
 from services.common.clients.pressure import Congestion, Held, Pressure
 from services.common.clients.queue_link import QueueLink
+from services.common.clients.said import Said
 from services.common.clients.suspects import LARGE, Suspects
 from services.common.clients.unknown import Unknown
 from services.common.clock import Epoch
@@ -37,21 +37,6 @@ _RETRY_SECONDS = 0.05
 _MOVING_SECONDS = 0.005
 
 Place = tuple[QueueLink | None, int]  # where messages for a queue go: a link, or None and the partition
-
-
-class FrameListener(Protocol):
-    """Gets what the publisher itself does not use of the links."""
-
-    def link_up(self, link: QueueLink) -> None: ...
-
-    def link_down(self, link: QueueLink) -> None: ...
-
-    def moved(self, link: QueueLink, partitions: AbstractSet[int]) -> None:
-        """The terms in which the process at the other end had these are over, whatever it still says of them."""
-
-    def received(self, link: QueueLink, frame: pb.QueueFrame) -> None: ...
-
-    def assignment_changed(self) -> None: ...
 
 
 class Publisher:
@@ -82,7 +67,8 @@ class Publisher:
         self._parked = Parked()
         self._moving = Moving(self._links)
         self._unknown = Unknown(self._links, partition_of)
-        self._said: dict[int, tuple[QueueLink, int]] = {}  # partition → to whom, that all was sent again; and its epoch
+        self._begun = Said()  # for which term all that follows is
+        self._said = Said()  # that all was sent again
         self._suspects = Suspects()
         self._partings = Partings()
         self._held = Held()
@@ -238,7 +224,7 @@ class Publisher:
                 attempts = [attempt for attempt in waiting if not self._suspects.refuses(attempt, link.member)]
             if link and partition != UNKNOWN and not (attempts and self._must_wait(attempts[0])):
                 link.resume(partition)
-                self._said.pop(partition, None)
+                self._said.forget(partition)
             for attempt in attempts:
                 if link and partition not in self._parked and not self._must_wait(attempt):
                     self._send(link, attempt)
@@ -252,15 +238,22 @@ class Publisher:
         for attempt in self._parked.take_known(self._partition_of):
             self._park_each(attempt, attempt.queues, resent=attempt.resent)
 
+    def _begin_terms(self) -> None:
+        """Owners hear for which of their terms all that follows is."""
+        for partition, epoch, link in self.owners():
+            if not self._begun.has(partition, epoch, link):
+                self._begun.add(partition, epoch, link)
+                link.begin(partition, epoch)
+
     def _say_sent_again(self) -> None:
         """Owners forget what their predecessors knew of this publisher once nothing older comes to them."""
         for partition, epoch, link in self.owners():
             if (
-                self._said.get(partition) != (link, epoch)
+                not self._said.has(partition, epoch, link)
                 and partition not in self._parked
                 and self._moving.is_over(partition)
             ):
-                self._said[partition] = link, epoch
+                self._said.add(partition, epoch, link)
                 link.sent_again(partition, epoch)
 
     def _send(self, link: QueueLink, attempt: Attempt) -> None:
@@ -299,6 +292,7 @@ class Publisher:
     def link_up(self, link: QueueLink) -> None:
         log.info("connected to queue process", address=link.address)
         self._places.clear()
+        self._begin_terms()
         self._unpark_soon()
         if listener := self._listener:
             by_itself("attaching to a queue process", lambda: listener.link_up(link))
@@ -307,7 +301,8 @@ class Publisher:
     def link_down(self, link: QueueLink, attempts: list[Attempt]) -> None:
         self._partings.tell(link, attempts)
         self._places.clear()
-        self._said = {partition: said for partition, said in self._said.items() if said[0] is not link}
+        self._begun.forget_link(link)
+        self._said.forget_link(link)
         if listener := self._listener:
             by_itself("detaching from a queue process", lambda: listener.link_down(link))
         self._suspects.lost(attempts, link.member, died=link.broken)
@@ -327,7 +322,7 @@ class Publisher:
         if partition is not None:
             # What went there after it is refused as well: it is all sent again together, in its order.
             self._moving.wait_for(partition, link)
-            self._said.pop(partition, None)
+            self._said.forget(partition)
         attempt.delivery.pending += 1
         self._park_each(attempt, {queue_id: indexes}, resent=True)
         attempt.turned_away.append((queue_id, indexes))
@@ -363,7 +358,9 @@ class Publisher:
     def _greeting(self, member: str) -> pb.Hello:
         self._greetings += 1
         tells, origin = self._listener is not None, self.uids.origin
-        return pb.Hello(origin=origin, name=self._name, tells=tells, member=member, number=self._greetings)
+        return pb.Hello(
+            origin=origin, name=self._name, tells=tells, member=member, number=self._greetings, says_terms=True
+        )
 
     def _assignment_changed(self) -> None:
         self._places.clear()
@@ -375,6 +372,7 @@ class Publisher:
             if member not in self._links:
                 link = self._links[member] = QueueLink(member, address, self._greeting, self)
                 link.start()
+        self._begin_terms()
         self._partings.know(self._table.owners)
         self._unpark_soon()
         self._say_sent_again()

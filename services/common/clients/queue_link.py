@@ -11,11 +11,12 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import structlog
 
 from services.common.clients.heard import Heard
+from services.common.clients.link_listener import LinkListener
 from services.common.clients.outbound import Attempt, encode, fitting
 from services.common.clients.refusals import Refusals
 from services.common.containment import by_itself, contained, for_each
@@ -32,25 +33,6 @@ _ATTACH = path_of(pb.DESCRIPTOR.services_by_name["Queue"].methods_by_name["Attac
 _RETRY_SECONDS = 0.1
 _UIDS = 50_000  # that one frame settles: the queue process does other things in between
 _ENOUGH_BYTES = 64 << 10  # of messages are sent before the turn ends: the queue process works on them meanwhile
-
-
-class LinkListener(Protocol):
-    """Who uses a link. Called from the link's reader, never while the link is being written to."""
-
-    def link_up(self, link: QueueLink) -> None:
-        """The stream stands: attach consumers, send what was kept."""
-
-    def link_down(self, link: QueueLink, attempts: list[Attempt]) -> None:
-        """The stream broke; these were sent or waiting, and are not done. The time to `take_unsettled`."""
-
-    def done(self, attempt: Attempt) -> None:
-        """Every message that was not refused is as safe as its durability asks."""
-
-    def refused(self, link: QueueLink, attempt: Attempt, queue_id: int, indexes: Sequence[int], reason: int) -> None:
-        """Before `done`: a queue does not take the messages of the attempt at these indexes."""
-
-    def received(self, link: QueueLink, frame: pb.QueueFrame) -> None:
-        """Everything else that a frame carries."""
 
 
 @dataclass(slots=True)
@@ -95,7 +77,7 @@ class QueueLink:
         self._published = 0
         self._sent: dict[int, _Sent] = {}
         self._sequence = 0
-        self._resumed: list[int] = []  # partitions, with the next batch
+        self._head: pb.PublishBatch | None = None  # what the next batch says besides its messages
         self._sent_again: list[pb.SentAgain] = []
         self._requests: dict[int, asyncio.Future[pb.QueueReply]] = {}
         self._request_id = 0
@@ -138,7 +120,16 @@ class QueueLink:
 
     def resume(self, partition: int) -> None:
         """What was refused here of a partition is published again from now on."""
-        self._resumed.append(partition)
+        self._next_head().resumed.append(partition)
+
+    def _next_head(self) -> pb.PublishBatch:
+        if self._head is None:
+            self._head = pb.PublishBatch()
+        return self._head
+
+    def begin(self, partition: int, epoch: int) -> None:
+        """What is published of a partition from now on is for its owner in the term of this epoch."""
+        self._next_head().terms.add(partition=partition, epoch=epoch)
 
     def sent_again(self, partition: int, epoch: int) -> None:
         """Says that all was published by now that owners before this epoch have not answered."""
@@ -331,8 +322,8 @@ class QueueLink:
             self._waiting, self._waiting_size = self._waiting[len(some) :], self._waiting_size - size
         self._sequence += 1
         self._sent[self._sequence] = _Sent(some, size, preceding)
-        resumed, self._resumed = self._resumed, []
-        return encode(some, self._sequence, 0, resumed)
+        head, self._head = self._head, None
+        return encode(some, self._sequence, 0, head)
 
     def _read(self, frame: pb.QueueFrame) -> None:
         for_each("hearing that messages were refused", frame.refusals, self._refused)
@@ -390,7 +381,7 @@ class QueueLink:
         self._take_frame()
         self._cut.clear()
         self._heard.forget()
-        self._resumed.clear()
+        self._head = None
         self._sent_again.clear()
         requests, self._requests = self._requests, {}
         for waiting in requests.values():

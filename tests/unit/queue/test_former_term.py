@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from services.queue.partition import State
+from services.queue.peer_terms import PeerTerms
 from services.queue.ticket import Ticket, Unheard
 from tests.unit.queue.test_journal_refusals import Refuser, alternating
 from tests.unit.queue.test_large_queues import Desk
@@ -23,7 +24,7 @@ async def test_rest_of_a_former_term(monkeypatch: pytest.MonkeyPatch) -> None:
     assert await desk.turn() == list(range(10))
     old.state = State.GONE
     answers = Refuser()
-    ticket = Ticket(answers, 1, set(), Unheard())
+    ticket = Ticket(answers, 1, set(), Unheard(), PeerTerms({}))
     desk.answer()
     desk.writer.add(alternating(), {0: new}, ticket)
     ticket.part_done()

@@ -19,6 +19,7 @@ from services.queue.journal_writer import JournalWriter
 from services.queue.message import Interned, MemoryAccount
 from services.queue.options import read_options
 from services.queue.partition import Partition
+from services.queue.peer_terms import PeerTerms
 from services.queue.publishing import arrivals
 from services.queue.ticket import Ticket, Unheard
 from services.rpc import queue_pb2 as pb
@@ -69,7 +70,7 @@ async def test_one_refusal_for_each_queue(reason: pb.Reason.ValueType) -> None:
     refuser = Refuser()
     writer = JournalWriter(refuser, UidSource(1), lambda _: None)
     partition = Partition(0, 1, QueueContext(MemoryAccount(), PartitionDraft(lambda: None), lambda: None))
-    ticket = Ticket(refuser, 1, set(), Unheard())
+    ticket = Ticket(refuser, 1, set(), Unheard(), PeerTerms({}))
     writer.add(alternating(), {0: partition}, ticket)
     ticket.part_done()
     writer.flush()

@@ -60,3 +60,21 @@ async def test_whoever_wants_a_message_to_hold_of_another_term(house: House) -> 
     get = pb.GetRequest(queue_id=queue_id)
     assert (await link.request(1, get=get, term=9)).reason == pb.NOT_OWNER
     assert (await link.request(2, get=get, term=1)).message.bodies == [b"1"]
+
+
+async def test_what_is_published_for_another_term(house: House) -> None:
+    """It has come late, or early: it is refused, and taken when it comes again for the present one."""
+    queue_id = await house.declare("q")
+    partition = house.queues["queue-1"]._host.registry.partition_of(queue_id)
+    assert partition is not None
+    link = await house.link(says_terms=True)
+    await link.publish(queue_id, [b"1"])
+    for epoch in (partition.epoch + 1, partition.epoch - 1):
+        await link.publish(queue_id, [b"2"], terms=[pb.Term(partition=partition.number, epoch=epoch)])
+    assert link.refusals() == [(0, 1, pb.NOT_OWNER)] * 3
+    present = pb.Term(partition=partition.number, epoch=partition.epoch)
+    await link.publish(queue_id, [b"3"], terms=[present])
+    await link.publish(queue_id, [b"4"], resumed=[partition.number])
+    await link.publish(queue_id, [b"5"])
+    assert link.refusals() == [(0, 1, pb.NOT_OWNER)] * 4, "what follows the refused waits until that comes again"
+    assert await link.ready(queue_id, 1) == 2

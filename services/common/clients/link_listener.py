@@ -1,0 +1,30 @@
+"""Who uses the link to one queue process."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from services.common.clients.outbound import Attempt
+    from services.common.clients.queue_link import QueueLink
+    from services.rpc import queue_pb2 as pb
+
+
+class LinkListener(Protocol):
+    """Who uses a link. Called from the link's reader, never while the link is being written to."""
+
+    def link_up(self, link: QueueLink) -> None:
+        """The stream stands: attach consumers, send what was kept."""
+
+    def link_down(self, link: QueueLink, attempts: list[Attempt]) -> None:
+        """The stream broke; these were sent or waiting, and are not done. The time to `take_unsettled`."""
+
+    def done(self, attempt: Attempt) -> None:
+        """Every message that was not refused is as safe as its durability asks."""
+
+    def refused(self, link: QueueLink, attempt: Attempt, queue_id: int, indexes: Sequence[int], reason: int) -> None:
+        """Before `done`: a queue does not take the messages of the attempt at these indexes."""
+
+    def received(self, link: QueueLink, frame: pb.QueueFrame) -> None:
+        """Everything else that a frame carries."""
