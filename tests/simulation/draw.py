@@ -16,7 +16,8 @@ from tests.simulation.plan import Plan, Step
 HOST = "/"
 _TWO_HOSTS = 0.1  # share of histories: queues of the same names in another virtual host
 _COPIED = 0.2  # share of histories with messages that go by more keys than one, and of their publishes
-_PURGED = 0.03  # share of histories of which purges are the subject
+# Shares of histories that are of kinds that came later: each is drawn apart, so that the other seeds are as they were.
+_LATER = {"purges": 0.03, "late": 0.04}
 _COPIES = 600  # of messages, in queues, that a history may come to
 
 # What each step weighs, by the kind of history.
@@ -34,7 +35,9 @@ KINDS: dict[str, tuple[int, dict[str, int]]] = {
     "letters": (5, {**_COMMON, "settle": 14, "consume": 12}),
     "orderly": (5, {**_COMMON, "consume": 14, "get": 12}),
     "leases": (5, {"publish": 50, "consume": 10, "settle": 6, "grow": 1}),
-    "purges": (0, {"publish": 50, "purge": 15, "count": 5}),  # as often as _PURGED says
+    # As often as _LATER says.
+    "purges": (0, {"publish": 50, "purge": 15, "count": 5}),
+    "late": (0, {"publish": 60, "consume": 5, "settle": 4, "get": 4, "purge": 3, "count": 2}),
 }
 
 
@@ -42,8 +45,8 @@ def draw(seed: int, steps: int = 200, kind: str = "") -> Plan:
     """The same plan for the same seed, of any kind or of this one."""
     rng = Random(f"plan {seed}")
     any_kind = rng.choices(list(KINDS), [weight for weight, _ in KINDS.values()])[0]
-    # Apart, as all that came later, so that the other seeds are as they were.
-    kind = kind or ("purges" if Random(f"purges {seed}").random() < _PURGED else any_kind)
+    later = (name for name, share in _LATER.items() if Random(f"{name} {seed}").random() < share)
+    kind = kind or next(later, any_kind)
     shape = _shape(rng, kind)
     hosts = [HOST, "other"] if Random(f"hosts {seed}").random() < _TWO_HOSTS else [HOST]
     clients: list[dict[str, Any]] = []

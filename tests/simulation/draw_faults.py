@@ -181,6 +181,18 @@ def _returned(rng: Random, places: Places) -> dict[str, Any]:
     return {"do": "ambush", "args": ["KeepAlive", "answered"], "hold": 0, "then": then}
 
 
+def _late(rng: Random, places: Places) -> dict[str, Any]:
+    """A process loses its leases and gets its partitions again, and hears then what a gateway said to it before."""
+    owner, gateway = rng.choice(places["queue"]), rng.choice(places["gateway"])
+    back = round(rng.uniform(3.0, 4.5), 2)
+    then = [
+        {"do": "deafen", "args": [owner, gateway], "seconds": round(back + rng.uniform(0.3, 2.0), 2)},
+        {"do": "cut", "args": [owner, "store-1"], "seconds": round(rng.uniform(1.2, 2.5), 2)},
+        *({"do": "move", "args": [partition, owner], "at": back} for partition in places["partition"]),
+    ]
+    return {"do": "ambush", "args": ["KeepAlive", "answered"], "hold": 0, "then": then}
+
+
 def _moved(rng: Random, places: Places) -> dict[str, Any]:
     """All but the gateways die while a router is asked, and come back where others were."""
     dead = [*places["router"], *places["store"], *places["queue"]]
@@ -232,6 +244,7 @@ KINDS: dict[str, tuple[float, Draw]] = {
     "ambush a commit": (0.0, _ambush(_OF_COMMITS)),
     "long away": (0.0, _long_away),
     "late commit": (0.0, _late_commit),
+    "late": (0.0, _late),
 }
 
 
@@ -251,6 +264,7 @@ _MORE = {
 _ONLY = {
     # Nothing dies, so that what is promised of that alone is judged.
     "orderly": {"move": 0.6, "stop": 0.6, "unheard": 0.9, "tear": 0.4, "add": 0.3},
+    "late": {"late": 1.0, "kill queue": 0.2, "move": 0.3, "disk_slow": 0.2, "tear": 0.2},
     "leases": {"fenced": 1.0, "between": 0.4, "kill queue": 0.3, "move": 0.2, "disk_slow": 0.2, "starve": 0.1},
 }
 
