@@ -20,13 +20,13 @@ from services.common.telemetry.rules import RECORD_KIND as RULE_KIND
 from services.common.telemetry.status import report
 from services.common.telemetry.tracer import Tracer
 from services.common.uid import UidSource
-from services.gateway.authentication import Authenticator
-from services.gateway.broker import Broker
-from services.gateway.engines import Engines
-from services.gateway.known_users import KINDS
-from services.gateway.listener import Listener
-from services.gateway.older_users import OlderUsers
-from services.gateway.ports import Ports
+from services.gateway.connections.engines import Engines
+from services.gateway.connections.listener import Listener
+from services.gateway.connections.ports import Ports
+from services.gateway.sessions.broker import Broker
+from services.gateway.sign_in.authentication import Authenticator
+from services.gateway.sign_in.known_users import KINDS
+from services.gateway.sign_in.older_users import OlderUsers
 
 _LAST_WRITES = 2.0  # seconds
 

@@ -1,8 +1,8 @@
 """What protocol engines and the broker say to each other, in no protocol's words.
 
 An engine is sans-IO: bytes in, requests out; outcomes and deliveries in, bytes out. It holds no socket, no clock and no
-loop; the connection around it (services/gateway/connection.py) moves the bytes, carries the requests out in the order
-of each session, and answers. `session` is the engine's number of a session (0-9-1: the channel).
+loop; the connection around it (services/gateway/connections/connection.py) moves the bytes, carries the requests out in
+the order of each session, and answers. `session` is the engine's number of a session (0-9-1: the channel).
 
 Order: requests of one session are carried out one after the other; those of different sessions do not wait for each
 other. `Publish` and `Settle` are never answered by `succeed`: publishes by `confirm`/`returned` where asked for.

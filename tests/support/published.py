@@ -11,11 +11,11 @@ from services.common.errors import BrokerError, SyntaxFault, Unavailable
 from services.common.runtime import Tasks
 from services.common.uid import UidSource
 from services.gateway import vocabulary as v
-from services.gateway.record import NO_RECORD
-from services.gateway.requests import HANDLERS
-from services.gateway.routes import RouteCache
-from services.gateway.session import Session
-from services.gateway.transaction import OpenTransactions
+from services.gateway.observe.record import NO_RECORD
+from services.gateway.operations import HANDLERS
+from services.gateway.routing.routes import RouteCache
+from services.gateway.sessions.session import Session
+from services.gateway.sessions.transaction import OpenTransactions
 from services.rpc import router_pb2
 
 BAD = b"bad"

@@ -14,8 +14,8 @@ from services.common.clients.partition_table import ROLE, PartitionTable
 from services.common.clients.publisher import Publisher
 from services.common.clients.store import StoreClient
 from services.common.uid import UidSource
-from services.gateway.told import Told
-from services.gateway.used import Used
+from services.gateway.owners.holdings_report import Told
+from services.gateway.owners.used import Used
 from services.rpc import queue_pb2 as pb
 from tests.support.messages import messages
 

@@ -18,7 +18,7 @@ from services.gateway.transport.address import written
 from services.gateway.transport.balancers import Balancers, address_of
 
 if TYPE_CHECKING:
-    from services.gateway.connection import Connection
+    from services.gateway.connections.connection import Connection
     from services.gateway.transport.kind import Transport
 
 log = structlog.get_logger()

@@ -11,9 +11,9 @@ import pytest_asyncio
 from pamqp import commands
 from pamqp.heartbeat import Heartbeat
 
-from services.gateway.connection import Connection
-from services.gateway.consumer import WINDOW_BYTES
-from services.gateway.heartbeat import Heartbeat as Beats
+from services.gateway.connections.connection import Connection
+from services.gateway.connections.heartbeat import Heartbeat as Beats
+from services.gateway.sessions.consumer import WINDOW_BYTES
 from tests.contract.gateway.test_settling import ready
 from tests.support.amqp_client import AmqpClient
 from tests.support.amqp_playbook import content

@@ -10,8 +10,8 @@ from structlog.testing import capture_logs
 
 from services.common.errors import BrokerError
 from services.gateway import vocabulary as v
+from services.gateway.operations import HANDLERS
 from services.gateway.protocols.amqp_0_9.engine import AmqpEngine
-from services.gateway.requests import HANDLERS
 from services.rpc import queue_pb2 as pb
 from tests.support.amqp_client import AmqpClient
 from tests.support.broker_house import BrokerHouse

@@ -14,7 +14,7 @@ from structlog.testing import capture_logs
 
 from services.common.errors import PreconditionFailed
 from services.common.ports.port import Port
-from services.gateway.entrance import Entrance
+from services.gateway.connections.entrance import Entrance
 from services.gateway.transport.balancers import Balancers
 from services.gateway.transport.certificates import Certificates, Files
 from tests.support.amqp_playbook import HEADER

@@ -14,8 +14,8 @@ from structlog.testing import capture_logs
 
 from services.common.clients.store import StoreClient
 from services.common.errors import AccessRefused
-from services.gateway import authentication
 from services.gateway.sasl import Credentials
+from services.gateway.sign_in import authentication
 from services.mgmt.users import Users
 from tests.support.broker_house import BrokerHouse, free_port
 from tests.support.programs import until

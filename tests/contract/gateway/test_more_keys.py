@@ -9,8 +9,8 @@ from pamqp import commands
 
 from services.common.message import field_table
 from services.gateway import vocabulary as v
-from services.gateway.requests import publish
-from services.gateway.routes import RouteCache
+from services.gateway.operations import publish
+from services.gateway.routing.routes import RouteCache
 from tests.contract.gateway.test_settling import ready
 from tests.support.amqp_client import AmqpClient
 from tests.support.broker_house import BrokerHouse

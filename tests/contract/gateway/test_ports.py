@@ -13,7 +13,7 @@ from structlog.testing import capture_logs
 from services.common.clients.ports import PortsClient
 from services.common.ports.port import PLAIN, Terms
 from services.common.ports.state import NOT_SAID, Where
-from services.gateway.entrance import Entrance
+from services.gateway.connections.entrance import Entrance
 from services.rpc.store_pb2 import Record
 from tests.support.broker_house import BrokerHouse
 from tests.support.programs import until
@@ -51,7 +51,7 @@ async def test_two_gateways_on_one_machine(
     tries: list[Entrance] = []
     open_ = Entrance.open
     monkeypatch.setattr(Entrance, "open", lambda entrance: (tries.append(entrance), open_(entrance))[1])
-    monkeypatch.setattr("services.gateway.ports._AGAIN", 0.05)
+    monkeypatch.setattr("services.gateway.connections.ports._AGAIN", 0.05)
     with capture_logs() as logged:
         await ports.put(name, Terms(host="127.0.0.1", port=port))
         found = await told(ports, name)

@@ -11,7 +11,7 @@ import pytest_asyncio
 from pamqp import commands
 
 from services.common.clients import topology
-from services.gateway.session import Session
+from services.gateway.sessions.session import Session
 from services.gateway.vocabulary import Request
 from tests.support.broker_house import BrokerHouse
 

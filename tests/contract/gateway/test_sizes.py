@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pamqp import commands
 
-from services.gateway.consumer import WINDOW_BYTES
+from services.gateway.sessions.consumer import WINDOW_BYTES
 from tests.contract.gateway.test_settling import ready
 from tests.contract.gateway.test_transactions import many_queues, transactional
 from tests.support.broker_house import BrokerHouse

@@ -17,7 +17,7 @@ from pamqp import commands
 from structlog.testing import capture_logs
 
 from services.common.ports.port import Port
-from services.gateway.entrance import Entrance
+from services.gateway.connections.entrance import Entrance
 from services.gateway.transport.balancers import Balancers
 from services.gateway.transport.certificates import Certificates, Files
 from tests.support.amqp_playbook import HEADER

@@ -1,0 +1,400 @@
+"""One client's connection: moves bytes between socket and engine, and carries requests to the broker and back.
+
+The socket decides over the backlog. While it does not take what is written, deliveries stay with their sessions and no
+credit is granted; when it drains, sessions write in turn, and whose turn is next is remembered. While the queues do
+not take what is published, the socket is read no further.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING, Any, cast
+
+import structlog
+
+from services.common.clients.pressure import Congestion, Pressure
+from services.common.containment import contained, for_each
+from services.common.errors import BrokerError, ConnectionForced, InternalError
+from services.common.runtime import Tasks
+from services.gateway import vocabulary as v
+from services.gateway.connections.blocked import LOW_ON_MEMORY, Blocked
+from services.gateway.connections.farewell import Farewell
+from services.gateway.connections.login import Login
+from services.gateway.connections.opening import open_connection
+from services.gateway.connections.rest import Rest
+from services.gateway.observe.events import closed
+from services.gateway.observe.record import NO_RECORD
+from services.gateway.operations import HANDLERS
+from services.gateway.sessions.session import Session, open_session
+from services.gateway.transport.address import GONE, peer_of
+from services.gateway.transport.draining import Draining
+from services.gateway.transport.unread import Unread
+
+if TYPE_CHECKING:
+    from services.gateway.connections.listener import Listener
+    from services.gateway.protocols.engine import Engine
+    from services.gateway.sessions.broker import Broker
+    from services.gateway.sessions.consumer import Consumer
+
+log = structlog.get_logger()
+
+_MUCH = 200_000  # bytes of one read, after which others have their turn: the loop would read on, for megabytes
+_GETS = 4  # at a time: the answer of each may be as large as a message may be
+
+
+class Connection(asyncio.Protocol):
+    """Made by the listener for each accepted socket."""
+
+    def __init__(self, listener: Listener, engine: Engine, name: str) -> None:
+        self.listener = listener
+        self.broker: Broker = listener.broker
+        self.engine = engine
+        self.name = name  # unique in the cluster: the owner of exclusive queues
+        self.user = self.virtual_host = ""
+        self.peer = self.peer_host = ""
+        self.certified = ""  # the name in its certificate, where TLS has verified one
+        self.client = ""  # what the application calls itself, or its user
+        self.record = NO_RECORD
+        self.owns_queues = False
+        self.sessions: dict[int, Session] = {}
+        self.tasks = Tasks()
+        self.gets = asyncio.Semaphore(_GETS)
+        self.waiting = 0  # bytes of requests that wait for others, of all sessions
+        self.writable = True
+        self.lost = False
+        self._transport: asyncio.Transport | None = None
+        self.login = Login(self)
+        self._unread: Unread | None = None  # while it is not writable
+        self._drained = asyncio.Event()
+        self._drained.set()
+        self._holds: set[object] = set()  # why the socket is not read
+        self._turns: deque[Session] = deque()  # sessions that wait to write
+        self._hungry: dict[Consumer, None] = {}  # consumers that may be due credit
+        self._to_confirm: dict[Session, None] = {}
+        self.closing = False  # its end is known, and in the log where it has to be
+        self._broken = False  # by a fault of ours
+        self.blocked = Blocked(self)
+        self.parting = False  # the client has said goodbye: it is sent no deliveries any more
+        self.last_read = self.last_write = 0.0
+        self.timers: list[asyncio.TimerHandle] = []
+        self._farewell = Farewell(self)
+        self.rest = Rest(listener.turns)
+
+    # -------------------------------------------------------------- the socket
+
+    def speak_over(self, transport: asyncio.BaseTransport) -> None:
+        """A socket, and later perhaps TLS on top of it."""
+        self.listener.outgoing.forget(self._transport)
+        self._transport = cast("asyncio.Transport", transport)  # uvloop's is one in all but name
+        self.listener.outgoing.come(self._transport)
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.speak_over(transport)
+        self.peer, self.peer_host = peer_of(transport)
+        self.listener.doors.come(self)
+        self.loop = asyncio.get_running_loop()
+        self.last_read = self.last_write = self.loop.time()
+        self.timers.append(self.loop.call_later(self.listener.settings.handshake_timeout, self._too_slow))
+        if self.peer_host == GONE:  # what it has sent before could be read, and must not be
+            self.cut_off()
+
+    def data_received(self, data: bytes) -> None:
+        self.last_read = self.loop.time()
+        self.rest.read(self, data)
+        if len(data) >= _MUCH and not self.lost:
+            self.hold(_MUCH)
+            self.loop.call_soon(self.release, _MUCH)
+
+    def carry_out_all(self, data: bytes) -> list[v.Request]:
+        """Carries out what `data` asks for, or more of what came before; gives the requests that there were."""
+        requests: list[v.Request] = []
+        try:
+            requests = self.engine.receive(data)
+            for request in requests:
+                self._handle(request)
+            self.listener.incoming.note(self, self.engine.incomplete)
+            self._farewell.expect()
+        except Exception as fault:  # noqa: BLE001 - this client's, whatever it is
+            self.fault("reading what a client sent", fault)
+        self.flush()
+        if self._unread:
+            self._unread.read()
+        return requests
+
+    def eof_received(self) -> bool:
+        return False
+
+    def pause_writing(self) -> None:
+        self.writable = False
+        self._drained.clear()
+        if self._transport and not self.lost:
+            self.listener.outgoing.paused(self._transport)
+            self._unread = Unread(self, self._transport, self.listener.settings.unread_timeout)
+
+    def resume_writing(self) -> None:
+        self.writable = True
+        self._drained.set()
+        self._forget_unread()
+        self.release(self)
+        self.flush()
+
+    def _forget_unread(self) -> None:
+        unread, self._unread = self._unread, None
+        if unread:
+            unread.stop()
+
+    async def drained(self) -> None:
+        """Returns when the peer takes what is written to it, or is gone."""
+        await self._drained.wait()
+
+    def connection_lost(self, failure: Exception | None) -> None:
+        if not self.closing:
+            self.login.went_away(str(failure or "end of stream"))
+        self.lost = self.closing = True
+        self._drained.set()
+        self._forget_unread()
+        self.listener.outgoing.forget(self._transport)
+        for timer in self.timers:
+            timer.cancel()
+        if self.virtual_host:
+            self.broker.events.publish(closed(self))
+            self.broker.publisher.forget(self)
+        self.listener.forget(self)
+        self.listener.tasks.start(self._clean_up(), name=f"clean up {self.name}")
+
+    async def _clean_up(self) -> None:
+        try:
+            await self.end_sessions()
+        finally:  # also of a gateway that stops, and waits no longer
+            await self.tasks.stop()
+
+    async def end_sessions(self) -> None:
+        """Carries out what was read (who publishes and closes at once has published), then ends what there is."""
+        await asyncio.gather(*(session.idle() for session in self.sessions.values()))
+        sessions, self.sessions = self.sessions, {}
+        for_each("closing a session", sessions.values(), Session.close)
+        if self.owns_queues:
+            await self.broker.exclusive.delete(self)
+
+    # -------------------------------------------------------------- writing
+
+    def flush(self) -> None:
+        """Writes what the engine has; lets sessions write what they kept; grants what consumers are due."""
+        if self.lost:
+            return
+        try:
+            self._flush()
+        except Exception as fault:  # noqa: BLE001 - this client's, whatever it is
+            self.fault("writing to a client", fault)
+
+    def _flush(self) -> None:
+        if self._to_confirm:
+            self._confirm()
+        self.write()
+        if self.parting:
+            return  # what waits for its turn goes back to the queues
+        while self._turns and self.writable:
+            session = self._turns.popleft()
+            session.has_turn = session.write_parked()
+            if session.has_turn:
+                self._turns.append(session)
+            self.write()
+        if self._hungry and self.writable:
+            for consumer in self._hungry:
+                consumer.grant()
+            self._hungry.clear()
+
+    def write(self) -> None:
+        """Writes what the engine has."""
+        chunks = self.engine.data_to_send()
+        if chunks and self._transport and not self._transport.is_closing():
+            self.last_write = self.loop.time()
+            self._transport.writelines(chunks)
+
+    def flush_soon(self) -> None:
+        """Flushes at the end of this turn, or of the frame at hand: once for all that comes until then."""
+        self.broker.flush_soon(self)
+
+    def _confirm(self) -> None:
+        for session in self._to_confirm:
+            session.write_confirms()
+        self._to_confirm.clear()
+
+    def wants_to_write(self, session: Session) -> None:
+        """A session keeps deliveries for when it is its turn."""
+        if not session.has_turn:
+            session.has_turn = True
+            self._turns.append(session)
+        self.flush_soon()
+
+    def wants_to_confirm(self, session: Session) -> None:
+        """Publishes of a session became safe."""
+        self._to_confirm[session] = None
+        self.flush_soon()
+
+    def wants_to_return(self) -> None:
+        """Messages go back to their publisher, which is read no further while it does not read them."""
+        if not self.writable:
+            self.hold(self)
+        self.flush_soon()
+
+    def wrote(self, consumer: Consumer) -> None:
+        """A consumer may be due credit, once the socket takes what was written."""
+        self._hungry[consumer] = None
+        self.flush_soon()
+
+    def cancelled(self, consumer: Consumer) -> None:
+        """The broker ended a consumer; its client is told."""
+        if not self.lost:
+            self.engine.cancelled(consumer.session.number, consumer.tag)
+            self.flush_soon()
+
+    # -------------------------------------------------------------- reading, or not
+
+    def hold(self, reason: object) -> None:
+        """Reads the socket no further until the same reason is released."""
+        if not self._holds and self._transport and not self.lost:
+            self._transport.pause_reading()
+        self._holds.add(reason)
+
+    def release(self, reason: object) -> None:
+        """Takes back a hold, if there is one."""
+        if reason in self._holds:
+            self._holds.discard(reason)
+            if not self._holds and self._transport and not self.lost:
+                self.last_read = self.loop.time()
+                self._transport.resume_reading()
+            elif self._holds == {self.rest}:
+                self.rest.look(self)
+
+    @property
+    def held(self) -> bool:
+        """Whether the socket is not read."""
+        return bool(self._holds)
+
+    def held_but(self, reason: object) -> bool:
+        """Whether it would not be read without that reason either, nor the rest of what was read."""
+        return bool(self._holds - {reason, self.rest})
+
+    def congested(self, pressure: Pressure) -> None:
+        """What the publisher said of what was published last."""
+        state = pressure.state
+        if self.lost or state in self._holds:
+            return
+        if state is Congestion.BLOCKED:
+            self.blocked.block(state, LOW_ON_MEMORY)
+        else:
+            self.hold(state)
+        self.broker.publisher.when_relieved(pressure, self, lambda: self.blocked.unblock(state))
+
+    # -------------------------------------------------------------- requests
+
+    def _handle(self, request: v.Request) -> None:
+        special = _SPECIAL.get(type(request))
+        if special:
+            special(self, request)
+        elif session := self.sessions.get(request.session):
+            session.handle(request)
+
+    def carry_out(self, session: Session, request: v.Request) -> Coroutine[Any, Any, Any] | None:
+        """Calls the handler of a request; see services/gateway/operations."""
+        return HANDLERS[type(request)](session, request)
+
+    def fail(self, request: v.Request, error: BrokerError, *, logged: bool = False) -> None:
+        """Ends what the error ends, and tells the client; the log too, unless it says enough of such errors already."""
+        self.closing = self.closing or logged
+        if not logged:
+            self.tell("request refused", request=type(request).__name__, code=error.code, error=error.text)
+        self.engine.fail(request, error)
+        self.take_pending()
+        self.flush_soon()
+
+    def tell(self, event: str, **more: object) -> None:
+        """A line of the log. Those of peers that have not signed in are few: everybody comes as far."""
+        about = {"connection": self.name, "peer": self.peer, **more}
+        if self.virtual_host:
+            log.info(event, **about)
+        else:
+            self.listener.few.say(log.info, event, **about)
+
+    def fault(self, what: str, fault: Exception) -> None:
+        """Something cannot be done for this client: its connection ends, which it is told, and nobody else's does.
+
+        What it has not settled goes back to the queues, so nothing is lost.
+        """
+        error = contained(what, fault, connection=self.name, peer=self.peer)
+        if not self._broken and not self.lost:
+            self._broken = True
+            for_each("ending a connection", (InternalError(error.text),), self._end_by, lambda *_: self.abort())
+
+    def _end_by(self, error: BrokerError) -> None:
+        self.engine.close(error)
+        self.take_pending()
+        self.write()
+        self.tasks.start(self.end_sessions(), name="end sessions")
+
+    def take_pending(self) -> None:
+        """Carries out what arose from an answer: requests that the engine had held back, or the end of a session."""
+        for request in self.engine.pending_requests():
+            self._handle(request)
+        self._farewell.expect()
+        self.rest.look(self)
+
+    def closes(self, request: v.Close) -> None:
+        """The client says goodbye, or has no connection any more."""
+        self._farewell.say(request)
+
+    def end_session(self, session: Session, request: v.CloseSession) -> None:
+        """What a session asked for has been done: it ends. Confirms that are known go out before."""
+        if self.sessions.get(session.number) is session:
+            del self.sessions[session.number]
+        self.release(session)
+        if session in self._to_confirm:
+            del self._to_confirm[session]
+            session.write_confirms()
+        session.close()
+        if not self.lost:
+            self.engine.succeed(request)
+
+    # -------------------------------------------------------------- the end
+
+    def _too_slow(self) -> None:
+        self.tell("handshake took too long")
+        self.cut_off()
+
+    def shut_down(self, reason: str) -> None:
+        """The broker ends the connection: tells the client so (connection.close 320)."""
+        if self.virtual_host:
+            self.engine.close(ConnectionForced(reason))
+            self._farewell.expect()
+            self.flush()
+        else:
+            self.part()
+
+    def part(self, *, peer_first: bool = False) -> None:
+        """Everything has been said: ends the socket, once the client has had the time to read it, or end it."""
+        if self._transport and not self.lost:
+            self.lost = self.closing = True
+            self._drained.set()
+            Draining(self._transport, self.connection_lost).begin(peer_first=peer_first)
+
+    def cut_off(self) -> None:
+        """Closes the socket without another word; the log knows why."""
+        self.closing = True
+        self.abort()
+
+    def abort(self) -> None:
+        """Closes the socket without another word."""
+        if self._transport:
+            self._transport.abort()
+
+
+_SPECIAL: dict[type[v.Request], Any] = {
+    v.Authenticate: lambda connection, request: connection.login.authenticate(request),
+    v.UpdateSecret: lambda connection, request: connection.login.update(request),
+    v.Open: open_connection,
+    v.OpenSession: open_session,
+    v.Close: lambda connection, request: connection.closes(request),
+}

@@ -1,0 +1,81 @@
+"""How many may be connected to a gateway, and how many may be on their way in.
+
+A client is refused in its protocol's words, so it is let in as far as connection.open; for that there are always some
+sockets more than connections. When they are used up by peers that do not come to the point, the one that has been at
+it longest is closed for the next: real handshakes take milliseconds.
+"""
+
+from __future__ import annotations
+
+import resource
+from typing import TYPE_CHECKING
+
+import structlog
+
+from services.common.errors import NotAllowed
+
+if TYPE_CHECKING:
+    from services.gateway.connections.connection import Connection
+
+log = structlog.get_logger()
+
+_OWN_FILES = 128  # of a gateway for itself: links, logs, spans
+_MOST_FILES = 1 << 20
+_SPARE = 10  # one socket in so many, or a hundred, is for handshakes
+_LEAST_SPARE = 100
+
+
+class Doors:
+    """Of one gateway."""
+
+    def __init__(self, wanted: int, files: int) -> None:
+        """`wanted` connections, 0 for what the files allow that may be open at once."""
+        sockets = max(files - _OWN_FILES, 2)
+        spare = min(max(sockets // _SPARE, _LEAST_SPARE), sockets // 2)
+        self.limit = min(wanted or sockets, sockets - spare)
+        if wanted > self.limit:
+            log.warning("fewer connections than wanted: too few files (ulimit -n)", wanted=wanted, limit=self.limit)
+        self.sockets = min(self.limit + max(self.limit // _SPARE, _LEAST_SPARE), sockets)
+        self._coming: dict[Connection, None] = {}  # who came first comes first
+        self._in: dict[Connection, None] = {}
+        self._told: set[str] = set()
+
+    def come(self, connection: Connection) -> None:
+        """A socket was accepted."""
+        self._coming[connection] = None
+        if len(self._coming) + len(self._in) > self.sockets:
+            longest = next(iter(self._coming))
+            del self._coming[longest]
+            self._tell("too many peers that have not signed in: the one that takes longest is closed for the next")
+            longest.cut_off()
+
+    def enter(self, connection: Connection) -> None:
+        """Its client has signed in and wants to begin; raises NotAllowed when there are enough."""
+        if len(self._in) >= self.limit:
+            self._tell("connections are refused: the limit is reached (HOPLINE_MAX_CONNECTIONS)")
+            raise NotAllowed(f"connection refused: the limit of connections ({self.limit}) is reached")
+        self._coming.pop(connection, None)
+        self._in[connection] = None
+
+    def leave(self, connection: Connection) -> None:
+        """It is gone."""
+        self._coming.pop(connection, None)
+        self._in.pop(connection, None)
+        if self._told and len(self._coming) + len(self._in) < self.limit * 9 // 10:
+            self._told.clear()
+
+    def _tell(self, what: str) -> None:
+        """Once, until there is room again."""
+        if what not in self._told:
+            self._told.add(what)
+            log.warning(what, connections=len(self._in), limit=self.limit, unopened=len(self._coming))
+
+
+def files() -> int:
+    """How many files this process may have open at once, as many as it may ask for."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = _MOST_FILES if hard == resource.RLIM_INFINITY else min(hard, _MOST_FILES)
+    if soft != resource.RLIM_INFINITY and soft < most:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+        return most
+    return _MOST_FILES if soft == resource.RLIM_INFINITY else soft

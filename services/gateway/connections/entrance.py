@@ -1,0 +1,145 @@
+"""A port as this gateway serves it: its sockets, what a client may begin with there, how it may sign in, who is in."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import structlog
+
+from services.common import plugins
+from services.common.errors import NotAllowed, PreconditionFailed
+from services.common.ports.port import PLAIN
+from services.gateway.connections.engines import speak
+from services.gateway.sasl import usable
+from services.gateway.transport.address import written
+from services.gateway.transport.arrival import Arrival, Offer
+from services.gateway.transport.balancers import address_of
+from services.gateway.transport.listening import listen_at
+
+if TYPE_CHECKING:
+    from services.common.ports.port import Port
+    from services.gateway.connections.connection import Connection
+    from services.gateway.connections.listener import Listener
+    from services.gateway.protocols.engine import Engine
+    from services.gateway.transport.kind import Transport
+
+log = structlog.get_logger()
+
+_BACKLOG = 1024
+_DO = "let it speak TLS; or let passwords come unencrypted: HOPLINE_UNSECURED_PASSWORDS, or of the port"
+
+
+class Entrance:
+    """Of one port, from when it is opened until it is closed; who came in by it may stay longer."""
+
+    def __init__(self, port: Port, listener: Listener) -> None:
+        """Raises PreconditionFailed as `serve`."""
+        self._listener = listener
+        self._servers: list[asyncio.Server] = []
+        self._inside: set[Connection] = set()
+        self._full = False  # and the log has said so
+        self.serve(port)
+
+    def serve(self, port: Port) -> None:
+        """From now on, on the sockets that there are. Raises PreconditionFailed where it wants what is not there."""
+        _protocols(port)
+        self._transports = _transports(port, self._listener.transports)
+        self.mechanisms = _mechanisms(port, self._listener.engines.mechanisms)
+        self.port = port
+
+    async def open(self) -> None:
+        """Listens; raises OSError where it cannot."""
+        self._servers = await listen_at(self.port.host, self.port.port, self._listen)
+        log.info("listening", port=self.port.name, at=self.addresses)
+
+    async def _listen(self, host: str, port: int) -> asyncio.Server:
+        return await asyncio.get_running_loop().create_server(self._accept, host, port, backlog=_BACKLOG)
+
+    @property
+    def addresses(self) -> list[str]:
+        """Where it listens."""
+        return [written(each.getsockname()) for server in self._servers for each in server.sockets]
+
+    def close(self) -> None:
+        """Listens no longer. Who is connected stays."""
+        for server in self._servers:
+            server.close()
+        self._servers = []
+
+    # -------------------------------------------------------------- clients
+
+    def _accept(self) -> asyncio.Protocol:
+        engine = self._engine(self.mechanisms)
+        connection = self._listener.admit(self, engine)
+        speak(connection, engine)
+        offer = self._offer()
+        return Arrival(connection, offer) if offer else connection
+
+    def _engine(self, mechanisms: tuple[str, ...]) -> Engine:
+        return self._listener.engines.create(self.port.protocols, mechanisms)
+
+    def _offer(self) -> Offer:
+        kinds = [kind for kind in self._transports if kind.on]
+        worst = usable(self.mechanisms, private=self._open_passwords, certified=False)
+        settle = self._settle if worst != self.mechanisms else None
+        return Offer(self._listener.balancers, kinds, self.port.unsecured, settle)
+
+    @property
+    def _open_passwords(self) -> bool:
+        wanted = self.port.unsecured_passwords
+        return self._listener.settings.unsecured_passwords if wanted is None else wanted
+
+    def _settle(self, connection: Connection, secured: bool) -> None:
+        """What a connection is offered is known when it is known how its protocol comes, and from where."""
+        address = address_of(connection.peer_host)
+        private = secured or self._open_passwords or (address is not None and address.is_loopback)
+        names = usable(self.mechanisms, private=private, certified=bool(connection.certified))
+        if names != self.mechanisms:
+            speak(connection, self._engine(names))
+        if not names:
+            self._listener.few.say(log.info, "a client has no way to sign in", peer=connection.peer, do=_DO)
+
+    def enter(self, connection: Connection) -> None:
+        """Its client has signed in and wants to begin; raises NotAllowed when there are enough."""
+        limit, name = self.port.most, self.port.name
+        if limit and len(self._inside) >= limit:
+            if not self._full:
+                log.warning("connections are refused: the limit of their port is reached", port=name, limit=limit)
+            self._full = True
+            raise NotAllowed(f"connection refused: the limit of connections ({limit}) of port '{name}' is reached")
+        self._inside.add(connection)
+
+    def leave(self, connection: Connection) -> None:
+        """It is gone."""
+        self._inside.discard(connection)
+        self._full = self._full and len(self._inside) >= self.port.most * 9 // 10
+
+
+def _protocols(port: Port) -> None:
+    installed = plugins.names("protocols")
+    if unknown := [name for name in port.protocols if name not in installed]:
+        raise PreconditionFailed(f"there is no protocol {', '.join(unknown)}; there are {', '.join(installed)}")
+    for name in port.protocols:
+        plugins.load("protocols", name)  # now: to import one takes as long as clients should not have to wait
+
+
+def _transports(port: Port, installed: dict[str, Transport]) -> list[Transport]:
+    kinds = {name: kind for name, kind in installed.items() if port.takes(name)}
+    if unknown := [name for name in port.transports if name not in {PLAIN, *installed}]:
+        raise PreconditionFailed(
+            f"there is no transport {', '.join(unknown)}; there are {', '.join((PLAIN, *installed))}"
+        )
+    for name in port.transports:
+        if name != PLAIN and not kinds[name].on:
+            raise PreconditionFailed(f"transport {name} is not there: set {kinds[name].needs}")
+    if not port.unsecured and not any(kind.secure for kind in kinds.values()):
+        raise PreconditionFailed(f"{', '.join(port.transports)} goes over {PLAIN}, or over one that is secure, as tls")
+    return list(kinds.values())
+
+
+def _mechanisms(port: Port, offered: tuple[str, ...]) -> tuple[str, ...]:
+    if unknown := [name for name in port.mechanisms if name not in offered]:
+        there = ", ".join(offered)
+        raise PreconditionFailed(f"{', '.join(unknown)} is not offered (HOPLINE_SASL_MECHANISMS): there are {there}")
+    return port.mechanisms or offered

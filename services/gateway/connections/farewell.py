@@ -1,0 +1,59 @@
+"""How a connection ends: what was asked for before is done and answered, then the client is told, then it ends."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+from weakref import proxy
+
+import structlog
+
+if TYPE_CHECKING:
+    from services.gateway import vocabulary as v
+    from services.gateway.connections.connection import Connection
+
+log = structlog.get_logger()
+
+_PATIENCE = 2.0  # seconds: for a peer to answer that it has seen the connection end, for requests to be done
+
+
+class Farewell:
+    """Of one connection."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = proxy(connection)  # which has this one: a circle would stay when it is gone
+        self._expected: asyncio.TimerHandle | None = None
+
+    def expect(self) -> None:
+        """If the engine waits for the peer's farewell: it does not wait for long."""
+        if self._connection.engine.closing and not self._expected:
+            self._expected = asyncio.get_running_loop().call_later(_PATIENCE, self._connection.abort)
+
+    def say(self, request: v.Close) -> None:
+        """The peer is done, or the engine has ended the connection."""
+        connection = self._connection
+        if request.reason and not connection.closing:
+            connection.tell("connection ended", reason=request.reason)
+        connection.closing = True
+        if connection.sessions or connection.owns_queues:
+            connection.parting = True  # before the flush that ends this read
+            connection.tasks.start(self._say(request), name="say farewell")
+        else:
+            self._end(request)
+
+    async def _say(self, request: v.Close) -> None:
+        """A client that hears close-ok may rely on it that its exclusive queues are gone (as in RabbitMQ)."""
+        connection = self._connection
+        try:
+            async with asyncio.timeout(_PATIENCE):
+                await connection.end_sessions()
+        except TimeoutError:
+            log.warning("connection ends before its requests do", connection=connection.name)
+        finally:
+            self._end(request)
+
+    def _end(self, request: v.Close) -> None:
+        if not self._connection.lost:
+            self._connection.engine.succeed(request)
+            self._connection.write()
+            self._connection.part(peer_first=not request.reason)  # none when it was the client's own wish

@@ -1,0 +1,190 @@
+"""What has begun to come in and is not complete, of all connections: bounded, so that many who begin large messages and
+go on slowly, or not at all, do not take a gateway's memory. Peers that have not signed in have a budget of their own.
+
+Above the limit who has more than a little is read no further, and waits for room; small messages go on. The one that
+began first is always read, so that it can end. Room is for one read each, and who has none to give when it has room
+waits for another turn. When that makes no room, those that did not go on for too long are ended, also those that wait:
+what they have of the memory is what nobody else can have.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING
+
+import structlog
+
+from services.gateway.connections.strangers import Strangers
+
+if TYPE_CHECKING:
+    from services.gateway.connections.connection import Connection
+
+log = structlog.get_logger()
+
+_READ = 256 << 10  # bytes that one read of a socket gives, at most
+_PROGRESS = 64 << 10  # bytes, in the time that is allowed: a few of them each time are none
+_LITTLE = 64 << 10  # bytes
+_TURN = 0.1  # seconds: what a socket has is read in one turn of the loop
+_LOOKS = 4  # at who goes on, in that time
+_TURNS = 4  # times as long who is held waits, while others go on
+_ROOM = 8  # one part in so many of all has to be free when some were ended
+_STRANGERS = 8  # one part in so many is for those that have not signed in, beside all others
+_TOLD = "low on memory: others wait for a message that was begun and does not come"
+
+
+@dataclass(slots=True)
+class _Part:
+    """Of one connection."""
+
+    size: int
+    since: float  # when it last went on
+    size_then: int
+
+
+class Incoming:
+    """One for each gateway."""
+
+    def __init__(self, limit: int, patience: float) -> None:
+        """`limit` in bytes; `patience` in seconds, for those that others wait for."""
+        self.limit = limit
+        self.total = 0
+        self._patience = patience
+        self._parts: dict[Connection, _Part] = {}  # who began first comes first
+        self._held: dict[Connection, None] = {}
+        self._going: dict[Connection, bool] = {}  # who has room for a read, and no read yet; whether for a whole turn
+        self._moved = 0.0  # when much of it came to its end
+        self._look: asyncio.TimerHandle | None = None
+        self._turn: asyncio.TimerHandle | None = None
+        self._strangers = Strangers(max(limit // _STRANGERS, _READ))
+
+    def note(self, connection: Connection, size: int) -> None:
+        """A read has left so much of a connection incomplete."""
+        if not connection.virtual_host:
+            self._strangers.note(connection, size)
+            return
+        self._strangers.forget(connection)
+        part = self._parts.get(connection)
+        before = part.size if part else 0
+        if size == before == 0:
+            return
+        if self._going.pop(connection, None) is not None and part:
+            part.since, part.size_then = _now(), before  # it was waited for only since it had room
+        if size < before and before > self._little:
+            self._moved = _now()
+        self.total += size - before
+        if not size:
+            del self._parts[connection]
+        elif part is None:
+            self._parts[connection] = _Part(size, _now(), size)
+        else:
+            self._went_on(part, size)
+        if self.total > self.limit or self._held:
+            self._choose(connection)
+
+    def _went_on(self, part: _Part, size: int) -> None:
+        # Less than before: a message is complete, and another one has begun.
+        if size < part.size or size >= part.size_then + _PROGRESS:
+            part.since, part.size_then = _now(), size
+        part.size = size
+
+    def forget(self, connection: Connection) -> None:
+        """It is gone."""
+        self._strangers.forget(connection)
+        self._held.pop(connection, None)
+        self._going.pop(connection, None)
+        part = self._parts.pop(connection, None)
+        self.total -= part.size if part else 0
+        if self._held:
+            self._choose(None)
+
+    def _choose(self, read: Connection | None) -> None:
+        """Who is read on; `read` has just been."""
+        first = next(iter(self._parts), None)
+        if read and read is not first and self._has_too_much(read):
+            self._hold(read)
+        room = max((self.limit - self.total) // _READ - len(self._going), 0)
+        going = list(islice(self._held, room))
+        if first and first in self._held and first not in going:
+            going.append(first)
+        for connection in going:
+            self._release(connection)
+        loop = asyncio.get_running_loop()
+        if self._look is None:
+            self._look = loop.call_later(self._patience / _LOOKS, self._look_again)
+        if self._turn is None and self._held and self._going:
+            self._turn = loop.call_later(_TURN, self._end_turns)
+
+    def _end_turns(self) -> None:
+        """Who did not use its room gives it to the next, and is silent for as long as before."""
+        self._turn = None
+        first = next(iter(self._parts), None)
+        idle = [connection for connection, whole in self._going.items() if whole and connection is not first]
+        if self._held:
+            for connection in idle:
+                del self._going[connection]
+                self._hold(connection)
+        self._going = dict.fromkeys(self._going, True)
+        self._choose(None)
+
+    @property
+    def _little(self) -> int:
+        """What anybody may have: an equal share, and less while there are few, who may become many."""
+        return min(self.limit // max(len(self._parts), 1), _LITTLE)
+
+    def _has_too_much(self, connection: Connection) -> bool:
+        part = self._parts.get(connection)
+        return part is not None and self.total > self.limit and part.size > self._little
+
+    def _hold(self, connection: Connection) -> None:
+        self._held[connection] = None
+        connection.hold(self)
+
+    def _release(self, connection: Connection) -> None:
+        del self._held[connection]
+        self._going[connection] = False
+        connection.release(self)
+
+    def _look_again(self) -> None:
+        """Ends those that do not go on while there is too little room, until there is enough."""
+        self._look = None
+        if not self._held and self.total <= self.limit:
+            return
+        for connection in self._in_the_way():
+            log.warning("a connection that others wait for does not go on and ends", connection=connection.name)
+            connection.shut_down(_TOLD)
+        self._choose(None)
+
+    def _in_the_way(self) -> list[Connection]:
+        """Of those that did not go on for too long as many as make room: first who is read, and who has most.
+
+        Who has little comes last.
+        """
+        now, kept = _now(), self.total
+        found: list[Connection] = []
+        for connection in sorted(self._parts, key=self._rank):
+            part = self._parts[connection]
+            if connection.held_but(self):  # by queues, or by what it has asked for
+                part.since, part.size_then = now, part.size
+            elif kept > self.limit - max(self.limit // _ROOM, _READ) and self._is_too_long(connection, now):
+                kept -= part.size
+                found.append(connection)
+        return found
+
+    def _rank(self, connection: Connection) -> tuple[bool, bool, int]:
+        size = self._parts[connection].size
+        return size <= self._little, connection in self._held, -size
+
+    def _is_too_long(self, connection: Connection, now: float) -> bool:
+        """Since it went on. Who is held waits longer while others come to their end; who has a turn, for that."""
+        if self._going.get(connection) is False:
+            return False
+        silence = now - self._parts[connection].since
+        if connection in self._held and now - self._moved < self._patience:
+            return silence >= _TURNS * self._patience
+        return silence >= self._patience
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

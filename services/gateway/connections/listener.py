@@ -1,0 +1,129 @@
+"""The sockets that clients connect to."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import structlog
+
+from services.common import plugins
+from services.common.containment import for_each
+from services.common.few_lines import FewLines
+from services.common.memory import available
+from services.common.ports.port import AMQP, AMQPS, Port
+from services.common.runtime import Tasks
+from services.gateway.connections.connection import Connection
+from services.gateway.connections.doors import Doors, files
+from services.gateway.connections.entrance import Entrance
+from services.gateway.connections.incoming import Incoming
+from services.gateway.connections.turns import Turns
+from services.gateway.transport.balancers import Balancers
+from services.gateway.transport.outgoing import Outgoing
+
+if TYPE_CHECKING:
+    from services.common.config import Settings
+    from services.gateway.connections.engines import Engines
+    from services.gateway.protocols.engine import Engine
+    from services.gateway.sessions.broker import Broker
+    from services.gateway.sign_in.authentication import Authenticator
+    from services.gateway.transport.kind import Transport
+
+log = structlog.get_logger()
+
+_LAST_WORDS = 2.0  # seconds for clients to answer connection.close when the gateway stops
+
+
+class Listener:
+    """Accepts connections and knows those that are open."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        broker: Broker,
+        authenticator: Authenticator,
+        engines: Engines,
+        prefix: str,
+    ) -> None:
+        """`prefix` begins the name of every connection of this gateway. Raises CannotStart as transports do."""
+        self.settings = settings
+        self.broker = broker
+        self.authenticator = authenticator
+        self.engines = engines
+        self.incoming = Incoming(min(available() // 8, settings.incoming_memory), settings.incoming_timeout)
+        self.outgoing = Outgoing(min(available() // 16, settings.outgoing_memory))
+        self.turns = Turns()
+        self.doors = Doors(settings.max_connections, files())
+        self.few = FewLines()  # of those that strangers cause
+        self.tasks = Tasks()
+        self.balancers = Balancers(settings.proxy_sources, self.tasks)
+        self.transports: dict[str, Transport] = {
+            name: plugins.load("transports", name)(settings) for name in plugins.names("transports")
+        }
+        self._prefix = prefix
+        self._numbers = itertools.count(1)
+        self.entrances: dict[str, Entrance] = {}  # by the names of their ports
+        self._connections: dict[Connection, Entrance] = {}  # and by which each came
+        self._empty = asyncio.Event()
+        broker.close_virtual_host = self._close_virtual_host
+        authenticator.close_user = self._close_user
+
+    async def start(self) -> None:
+        """Listens at the ports of the settings; raises OSError when one is taken."""
+        for port in self._of_settings():
+            self.entrances[port.name] = entrance = Entrance(port, self)
+            await entrance.open()
+
+    def _of_settings(self) -> Iterator[Port]:
+        """Not looked at but by who listens there: settings have been read."""
+        settings = self.settings
+        yield Port.model_construct(name=AMQP, host=settings.amqp_host, port=settings.amqp_port)
+        if self.transports["tls"].on:
+            there = tuple(name for name, kind in self.transports.items() if kind.on)
+            yield Port.model_construct(name=AMQPS, host=settings.amqp_host, port=settings.amqps_port, transports=there)
+
+    async def stop(self) -> None:
+        """Tells every client, waits a moment for their farewell, closes."""
+        for entrance in self.entrances.values():
+            entrance.close()
+        for_each("ending a connection", list(self._connections), lambda each: each.shut_down("broker is shutting down"))
+        if self._connections:
+            self._empty.clear()
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._empty.wait(), _LAST_WORDS)
+        for connection in list(self._connections):
+            connection.abort()
+        await asyncio.sleep(0)
+        await self.tasks.finish(_LAST_WORDS)
+
+    def admit(self, entrance: Entrance, engine: Engine) -> Connection:
+        """A socket was accepted."""
+        connection = Connection(self, engine, f"{self._prefix}{next(self._numbers)}")
+        self._connections[connection] = entrance
+        return connection
+
+    def enter(self, connection: Connection) -> None:
+        """Its client has signed in and wants to begin; raises NotAllowed when there are enough."""
+        self._connections[connection].enter(connection)
+        self.doors.enter(connection)
+
+    def forget(self, connection: Connection) -> None:
+        """A connection is gone."""
+        if entrance := self._connections.pop(connection, None):
+            entrance.leave(connection)
+        self.incoming.forget(connection)
+        self.doors.leave(connection)
+        if not self._connections:
+            self._empty.set()
+
+    def _close_virtual_host(self, name: str) -> None:
+        concerned = [connection for connection in self._connections if connection.virtual_host == name]
+        for_each("ending a connection", concerned, lambda each: each.shut_down(f"vhost '{name}' is deleted"))
+
+    def _close_user(self, name: str) -> None:
+        concerned = [connection for connection in self._connections if connection.user == name]
+        log.info("user is deleted", user=name, connections=len(concerned))
+        for_each("ending a connection", concerned, lambda each: each.shut_down(f"user '{name}' is deleted"))

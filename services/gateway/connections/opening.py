@@ -1,0 +1,51 @@
+"""A client that has signed in asks for a virtual host: with that its connection is open."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import structlog
+
+from services.common.errors import BrokerError, NotAllowed, NotFound
+from services.gateway.connections.heartbeat import Heartbeat
+from services.gateway.observe.events import opened
+from services.gateway.observe.record import record_of
+
+if TYPE_CHECKING:
+    from services.gateway import vocabulary as v
+    from services.gateway.connections.connection import Connection
+
+log = structlog.get_logger()
+
+
+def open_connection(connection: Connection, request: v.Open) -> None:
+    """Answers the client, or refuses it."""
+    try:
+        _enter(connection, request.virtual_host)
+    except BrokerError as error:
+        connection.fail(request, error, logged=isinstance(error, NotAllowed))
+    else:
+        _begin(connection, request)
+
+
+def _enter(connection: Connection, name: str) -> None:
+    if name not in connection.broker.topology.virtual_hosts:
+        raise NotFound(f"vhost {name} not found")  # RabbitMQ's words
+    connection.listener.enter(connection)
+    connection.virtual_host = name
+
+
+def _begin(connection: Connection, request: v.Open) -> None:
+    connection.client = request.client or connection.client
+    connection.record = record_of(connection)
+    connection.engine.succeed(request)
+    connection.timers.pop().cancel()
+    connection.take_pending()
+    connection.listener.incoming.note(connection, connection.engine.incomplete)  # it is no stranger any more
+    connection.broker.events.publish(opened(connection))
+    host = connection.virtual_host
+    log.info(
+        "connection opened", connection=connection.name, peer=connection.peer, user=connection.user, virtual_host=host
+    )
+    if connection.engine.heartbeat:
+        Heartbeat(connection).beat()

@@ -1,0 +1,163 @@
+"""Ports of operators in one gateway: opened and closed as the records say, and told of where others can read it.
+
+A port that cannot be opened is tried again, as long as it is wanted: whoever has its address may leave.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING
+
+import structlog
+
+from services.common.errors import BrokerError
+from services.common.ports.port import OF_SETTINGS, Port
+from services.common.ports.state import RECORD_KIND, Account, Served
+from services.common.runtime import Tasks
+from services.gateway.connections.entrance import Entrance
+from services.gateway.rules import followed
+from services.rpc.store_pb2 import Record, Records
+
+if TYPE_CHECKING:
+    from services.common.telemetry.status import Put
+    from services.gateway.connections.listener import Listener
+
+log = structlog.get_logger()
+
+_AGAIN = 2.0  # seconds
+_LAST_WORDS = 0.2  # seconds
+_DO = "see that its address is free, and that it wants what is there, or remove it: hopline ports; it is tried again"
+
+
+class Ports:
+    """`instance` is the gateway, `put` writes records."""
+
+    def __init__(self, listener: Listener, instance: str, put: Put) -> None:
+        self._listener = listener
+        self._instance = instance
+        self._put = put
+        self._wanted: dict[str, Port] = {}
+        self._troubles: dict[str, Served] = {}  # those that are not open, by name
+        self._changed = asyncio.Event()
+        self._news = asyncio.Event()
+        self._tasks = Tasks()
+
+    def start(self, records: AsyncIterator[Records]) -> None:
+        """Follows a watch of records of kind `port`; those of the settings are open."""
+        self._tasks.start(self._follow(records), name="follow ports")
+        self._tasks.start(self._keep(), name="open ports")
+        self._tasks.start(self._report(), name="tell of ports")
+
+    async def stop(self) -> None:
+        """Opens none any more, and has no more to say of them."""
+        await self._tasks.stop()
+        with contextlib.suppress(BrokerError, TimeoutError):
+            # A stopping process waits for nobody: where the store is away too, its records go with it.
+            async with asyncio.timeout(_LAST_WORDS):
+                await self._put([], [Record(kind=RECORD_KIND, key=self._instance)])
+
+    async def _follow(self, records: AsyncIterator[Records]) -> None:
+        async for ports in followed(records, Port.from_json, "ports"):
+            self._wanted = {port.name: port for port in ports if port.name not in OF_SETTINGS}
+            self._changed.set()
+            self._news.set()  # also to a store that was started anew, and has forgotten what it heard
+
+    # -------------------------------------------------------------- sockets
+
+    async def _keep(self) -> None:
+        while True:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_AGAIN if self._troubles else None):
+                    await self._changed.wait()
+            self._changed.clear()
+            self._close_others()
+            await asyncio.gather(*map(self._serve, self._wanted.values()))
+
+    def _close_others(self) -> None:
+        """Those that are not wanted, or elsewhere: before others are opened, at their addresses perhaps."""
+        for name in self._troubles.keys() - self._wanted.keys():
+            del self._troubles[name]
+            self._news.set()
+        for name, entrance in list(self._listener.entrances.items()):
+            wanted = self._wanted.get(name)
+            if name not in OF_SETTINGS and not (wanted and _is_there(entrance, wanted)):
+                self._close(name)
+
+    def _close(self, name: str) -> None:
+        self._listener.entrances.pop(name).close()
+        self._news.set()
+        log.info("listening no longer; who is connected stays", port=name)
+
+    async def _serve(self, port: Port) -> None:
+        entrance = self._listener.entrances.get(port.name)
+        if entrance and entrance.port == port:
+            return
+        try:
+            await self._open(port, entrance)
+        except OSError as failure:
+            self._fails(port, _told(failure))
+        except (BrokerError, ValueError) as failure:  # the latter of a host that is no name
+            self._fails(port, str(failure))
+        else:
+            self._troubles.pop(port.name, None)
+            self._news.set()
+
+    async def _open(self, port: Port, entrance: Entrance | None) -> None:
+        if entrance:
+            entrance.serve(port)
+            log.info("a port has other terms", port=port.name)
+            return
+        entrance = Entrance(port, self._listener)
+        await entrance.open()
+        self._listener.entrances[port.name] = entrance
+
+    def _fails(self, port: Port, reason: str) -> None:
+        if port.name in self._listener.entrances:  # with terms that are not wanted any more
+            self._close(port.name)
+        told = Served(port=port, trouble=reason)
+        if self._troubles.get(port.name) != told:
+            log.error("a port cannot be opened", port=port.name, at=port.address, reason=reason, do=_DO)
+            self._troubles[port.name] = told
+            self._news.set()
+
+    # -------------------------------------------------------------- what others read
+
+    async def _report(self) -> None:
+        """At once, and whenever something has changed."""
+        self._news.set()
+        while True:
+            await self._news.wait()
+            self._news.clear()
+            if not await self._tell():
+                self._news.set()
+                await asyncio.sleep(_AGAIN)
+
+    async def _tell(self) -> bool:
+        value = Account(instance=self._instance, served=self._served()).model_dump_json().encode()
+        try:
+            await self._put([Record(kind=RECORD_KIND, key=self._instance, value=value, transient=True)], [])
+        except BrokerError as error:
+            log.debug("ports not told", reason=error.text)
+            return False
+        return True
+
+    def _served(self) -> tuple[Served, ...]:
+        entrances = self._listener.entrances.values()
+        return (
+            *(Served(port=each.port, at=tuple(each.addresses)) for each in entrances),
+            *self._troubles.values(),
+        )
+
+
+def _is_there(entrance: Entrance, port: Port) -> bool:
+    return (entrance.port.host, entrance.port.port) == (port.host, port.port)
+
+
+def _told(failure: OSError) -> str:
+    """In few words: asyncio's repeat the address. Those of a name that is not found have no number of the system's."""
+    if failure.errno and failure.errno > 0:
+        return os.strerror(failure.errno)
+    return failure.strerror or str(failure)

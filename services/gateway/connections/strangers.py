@@ -1,0 +1,55 @@
+"""What peers have begun to send that have no virtual host yet: of a budget of their own, so that whoever reaches the
+port does not use up what clients have who have signed in.
+
+Real handshakes leave nothing unfinished for longer than milliseconds. So when there is too much, those that began first
+are closed until there is not: nobody waits.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import structlog
+
+if TYPE_CHECKING:
+    from services.gateway.connections.connection import Connection
+
+log = structlog.get_logger()
+
+
+class Strangers:
+    """Of one gateway."""
+
+    def __init__(self, limit: int) -> None:
+        """`limit` in bytes."""
+        self.limit = limit
+        self.total = 0
+        self._sizes: dict[Connection, int] = {}  # who began first comes first
+        self._told = False
+
+    def note(self, connection: Connection, size: int) -> None:
+        """A read has left so much of a connection incomplete."""
+        self.total += size - self._sizes.get(connection, 0)
+        if size:
+            self._sizes[connection] = size
+        else:
+            self._sizes.pop(connection, None)
+        while self.total > self.limit:
+            self._close_the_first()
+
+    def forget(self, connection: Connection) -> None:
+        """It is gone, or no stranger any more."""
+        self.total -= self._sizes.pop(connection, 0)
+        self._told = self._told and self.total > self.limit // 2
+
+    def _close_the_first(self) -> None:
+        first = next(iter(self._sizes))
+        if not self._told:
+            self._told = True  # until there is room again
+            log.warning(
+                "too much that is unfinished of peers that have not signed in: those that began first are closed",
+                bytes=self.total,
+                peers=len(self._sizes),
+            )
+        self.total -= self._sizes.pop(first)
+        first.cut_off()

@@ -1,0 +1,63 @@
+"""Whose turn it is among a gateway's connections, when many have sent much at once.
+
+What is little is carried out as it comes. What is much spends of what one turn of the loop has; when that is spent the
+others wait, first come first served, so that a client that asks for little is answered in the time of one turn.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from services.gateway.vocabulary import Publish, Request
+
+if TYPE_CHECKING:
+    from services.gateway.connections.connection import Connection
+
+LITTLE: Final = 4 << 10
+"""Bytes of a read that waits for nobody."""
+
+_UNITS = 1000  # of work in a turn: about ten milliseconds
+_BYTES = 2 << 10  # make up a unit, as does a request …
+_MESSAGES = 4  # … and as do so many of those that one publishes
+
+
+class Turns:
+    """One for each gateway."""
+
+    def __init__(self) -> None:
+        self._spent = 0
+        self._waiting: deque[Connection] = deque()
+        self._scheduled = False
+
+    @property
+    def over(self) -> bool:
+        """Whether what is much waits for the next turn."""
+        return self._spent >= _UNITS or bool(self._waiting)
+
+    def spend(self, requests: Sequence[Request], size: int) -> None:
+        """These requests were carried out, and so many bytes read."""
+        messages = sum(len(each.bodies) for each in requests if isinstance(each, Publish))
+        self._spent += len(requests) + messages // _MESSAGES + size // _BYTES
+        self._schedule()
+
+    def wait(self, connection: Connection) -> None:
+        """Has its rest go on when it is its turn."""
+        self._waiting.append(connection)
+        self._schedule()
+
+    def _schedule(self) -> None:
+        if not self._scheduled:
+            self._scheduled = True
+            asyncio.get_running_loop().call_soon(self._begin)
+
+    def _begin(self) -> None:
+        self._scheduled = False
+        self._spent = 0
+        while self._waiting and self._spent < _UNITS:
+            connection = self._waiting.popleft()
+            connection.rest.go_on(connection)
+        if self._waiting:
+            self._schedule()

@@ -1,0 +1,1 @@
+"""What is told of messages and connections: ledger, spans, captured messages, events."""

@@ -1,0 +1,164 @@
+"""Consumers and single gets; AMQP 0-9-1 sections 1.8.3.1 (qos) to 1.8.3.12 (get), and RabbitMQ's consumer arguments."""
+
+from __future__ import annotations
+
+import secrets
+
+from services.common.errors import AccessRefused, NotAllowed, NotFound, PreconditionFailed
+from services.common.message import columns
+from services.gateway import vocabulary as v
+from services.gateway.operations.topology import DIRECT_REPLY, change, find_queue
+from services.gateway.sessions.consumer import WINDOW_BYTES, Consumer, GetHolder
+from services.gateway.sessions.session import Session
+from services.rpc import queue_pb2, router_pb2
+
+_LEAST_WINDOW = 64 << 10
+_TOKEN = 16  # bytes
+
+
+async def consume(session: Session, request: v.Consume) -> str:
+    if not request.tag:
+        request.tag = session.new_tag()
+    if request.tag in session.consumers:
+        raise NotAllowed(f"attempt to reuse consumer tag '{request.tag}'")
+    if request.queue == DIRECT_REPLY:
+        return await _consume_replies(session, request)
+    definition = await find_queue(session, request.queue)
+    consumer = _consumer(session, request, definition)
+    session.consumers[request.tag] = consumer
+    session.broker.add(consumer)
+    try:
+        await session.broker.attach(consumer)
+    except BaseException:
+        session.consumers.pop(request.tag, None)
+        session.broker.abandon(consumer)
+        raise
+    return request.tag
+
+
+def _consumer(session: Session, request: v.Consume, definition: router_pb2.QueueDefinition) -> Consumer:
+    on_connection = sum(len(each.consumers) for each in session.connection.sessions.values()) + 1
+    return Consumer(
+        handle=session.broker.new_handle(),
+        session=session,
+        tag=request.tag,
+        queue_id=definition.id,
+        settled=request.settled,
+        exclusive=request.exclusive,
+        browse=False,
+        priority=_priority(request.arguments.get("x-priority", 0)),
+        limit=0 if request.settled or request.by_credit else session.limit,
+        by_credit=request.by_credit,
+        window=max(min(WINDOW_BYTES // on_connection, session.broker.window), _LEAST_WINDOW),
+        place=session.connection.record.consumer(definition.id, request.tag),
+    )
+
+
+def _priority(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not -(2**31) <= value < 2**31:
+        raise PreconditionFailed(f"x-priority must be an integer of 32 bits, not {value!r}")
+    return value
+
+
+async def _consume_replies(session: Session, request: v.Consume) -> str:
+    """The pseudo-queue of direct reply-to: an exclusive queue behind it, so that any gateway can route replies."""
+    if not request.settled:
+        raise PreconditionFailed("reply consumer cannot acknowledge")
+    if session.reply_queue:
+        raise PreconditionFailed("reply consumer already set")
+    # Who knows the name may answer, as with RabbitMQ: it is not to be guessed.
+    name = f"{DIRECT_REPLY}.{session.connection.name}.{session.number}.{secrets.token_urlsafe(_TOKEN)}"
+    declare = router_pb2.DeclareQueue(name=name, exclusive=True, auto_delete=True)
+    session.connection.owns_queues = True
+    await change(session, declare_queue=declare)
+    session.reply_queue = request.queue = name
+    tag = await consume(session, request)
+    session.reply_consumer = session.consumers.get(tag)
+    return tag
+
+
+async def cancel(session: Session, request: v.Cancel) -> str:
+    consumer = session.consumers.get(request.tag)
+    if consumer is None:
+        return request.tag
+    await session.broker.detach(consumer)
+    end(session, consumer)
+    return request.tag
+
+
+def end(session: Session, consumer: Consumer) -> None:
+    """Nothing more comes for a consumer: what was kept for it goes out if it would be lost, else back to its queue."""
+    session.consumers.pop(consumer.tag, None)
+    if consumer is session.reply_consumer:
+        session.reply_consumer, session.reply_queue = None, ""
+    if consumer.settled:
+        session.flush_parked(consumer)
+        return
+    for arrived in session.take_parked(consumer):
+        session.broker.settle(consumer.queue_id, queue_pb2.RESTORE, arrived.uids)
+
+
+async def get(session: Session, request: v.Get) -> v.Got | None:
+    """Of all sessions a few at a time: those that wait see whether the socket took the answers of those before."""
+    async with session.connection.gets:
+        await session.connection.drained()
+        return await _get(session, request)
+
+
+async def _get(session: Session, request: v.Get) -> v.Got | None:
+    definition = await find_queue(session, request.queue)
+    asked = queue_pb2.GetRequest(queue_id=definition.id, settled=request.settled)
+    reply = await session.broker.asking.ask(definition.id, to_hold=not request.settled, get=asked)
+    if reply.reason == queue_pb2.EXCLUSIVE_USE:
+        raise AccessRefused(f"queue '{definition.name}' in vhost '{definition.virtual_host}' in exclusive use")
+    if reply.reason != queue_pb2.NONE:
+        raise NotFound(f"no queue '{definition.name}' in vhost '{definition.virtual_host}'")
+    batch = reply.message
+    if not batch.bodies:
+        return None
+    run = batch.runs[0]
+    number = session.next_number
+    session.next_number += 1
+    if not request.settled:
+        holders = session.get_holders
+        holder = holders.setdefault(definition.id, GetHolder(definition.id, others=holders))
+        holder.link = session.broker.publisher.link_of(definition.id)
+        holder.count += 1
+        session.unsettled[number] = (holder, batch.uids[0])
+    if (record := session.connection.record).on:
+        record.sent(record.consumer(definition.id, ""), list(batch.uids))
+    for traced in batch.traced:
+        session.broker.sending.expect(traced, definition.id)
+        session.broker.sending.written(session, definition.id, [traced.uid], number, tag="", settled=request.settled)
+    (facts,), (properties,) = columns.facts_in(batch), columns.properties_in(batch)
+    if (capture := session.broker.capture).on:
+        place = session.connection.record.consumer(definition.id, "")
+        capture.sent(session.connection, place, list(batch.uids), ([facts], [properties], list(batch.bodies)))
+    return v.Got(number, run.redelivered, facts, properties, batch.bodies[0], reply.message_count)
+
+
+async def limit(session: Session, request: v.Limit) -> None:
+    if request.shared:
+        session.shared_limit = request.messages
+        for consumer in session.consumers.values():
+            consumer.resize()
+            session.connection.wrote(consumer)
+    else:
+        session.limit = request.messages
+
+
+def credit(session: Session, request: v.Credit) -> None:
+    """Others are not kept waiting by a drain, which may take its time."""
+    consumer = session.consumers.get(request.tag)
+    if consumer is None:
+        return
+    consumer.take(request.up_to)
+    if request.drain:
+        consumer.drain = request
+    session.connection.wrote(consumer)
+
+
+async def flow(session: Session, request: v.Flow) -> None:
+    session.flowing = request.active
+    if session.flowing:
+        session.connection.wants_to_write(session)

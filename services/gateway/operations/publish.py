@@ -1,0 +1,327 @@
+"""Publishing: authorise and route from memory, hand all of one read over together, confirm or return what comes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
+from itertools import groupby
+from operator import attrgetter
+from typing import Any, NoReturn
+
+from services.common.clients.outbound import Messages, Refused, Targets
+from services.common.errors import BrokerError, InternalError, PreconditionFailed, SyntaxFault, Unavailable
+from services.common.ledger import stages
+from services.common.message import format_named
+from services.common.message.indexes import condensed
+from services.gateway import vocabulary as v
+from services.gateway.observe.record import Published
+from services.gateway.observe.tracing.publishing import Asked, TracedTicket
+from services.gateway.routing.routes import distinct
+from services.gateway.sessions.session import Session
+from services.gateway.sessions.transaction import Publication
+from services.rpc import queue_pb2
+
+_UNREADY = frozenset({int(queue_pb2.NO_CONSUMERS)})
+_FULL = frozenset({int(queue_pb2.OVERFLOW), int(queue_pb2.OTHER)})
+_PORTION = 50  # parts of a request
+_FACTS = attrgetter("facts")
+
+Work = Coroutine[Any, Any, None] | None
+"""What there is to wait for, if anything."""
+
+
+async def confirms(session: Session, _request: v.Confirms) -> None:
+    if session.transaction:
+        raise PreconditionFailed("cannot switch from tx to confirm mode")
+    session.start_confirms()
+
+
+def publish(session: Session, request: v.Publish) -> Work:
+    kinds = distinct(request.kinds)
+    faults = {kind: error for kind in kinds if (error := _fault(session, kind))}
+    if faults:
+        return _past_faults(session, request, faults)
+    return _publish_checked(session, request, kinds)
+
+
+def _publish_checked(session: Session, request: v.Publish, kinds: Sequence[v.Kind]) -> Work:
+    if any(kind.attributes.direct_reply for kind in kinds):
+        _rewrite_replies(session, request)
+    if any(kind.attributes.copied for kind in kinds):
+        return _publish_each(session, request)
+    return _route(session, request)
+
+
+def _fault(session: Session, kind: v.Kind) -> BrokerError | None:
+    """Why such a message ends its session."""
+    user, claimed = session.connection.user, kind.attributes.user_id
+    if claimed is not None and claimed != user:
+        return PreconditionFailed(f"user_id property set to '{claimed}' but authenticated user was '{user}'")
+    if kind.attributes.direct_reply and not session.reply_queue:
+        return PreconditionFailed("fast reply consumer does not exist")
+    return None
+
+
+def _past_faults(
+    session: Session, request: v.Publish, faults: Mapping[v.Kind, BrokerError]
+) -> Coroutine[Any, Any, None]:
+    """Publishes the others where each has an outcome of its own, else those before the first that is wrong."""
+    return (_publish_others if request.link else _publish_until)(session, request, faults)
+
+
+async def _publish_others(session: Session, request: v.Publish, faults: Mapping[v.Kind, BrokerError]) -> None:
+    """In their order, those that are wrong refused where they stand: publishes are numbered as they came."""
+    for at, (fault, indexes) in enumerate(_by_fault(request, faults), 1):
+        if not at % _PORTION:
+            await asyncio.sleep(0)
+        part = request.part(indexes)
+        if fault:
+            _refuse(session, part, fault)
+        elif asking := _publish_checked(session, part, distinct(part.kinds)):
+            await asking
+
+
+def _by_fault(request: v.Publish, faults: Mapping[v.Kind, BrokerError]) -> Iterator[tuple[BrokerError | None, range]]:
+    first = 0
+    for fault, group in groupby(map(faults.get, request.kinds)):
+        end = first + len(list(group))
+        yield fault, range(first, end)
+        first = end
+
+
+def _refuse(session: Session, request: v.Publish, error: BrokerError) -> None:
+    """Says why, and confirms that they are not safe."""
+    count = len(request.bodies)
+    record = session.connection.record
+    if record.on:
+        record.received(request, session.broker.publisher.uids.take(count)).failed(error)
+    if session.confirms:
+        first = session.confirms.number(count)
+        session.send_back(v.Returned(request, range(count), first=first, error=error))
+        session.confirm(first, (), frozenset(range(count)))
+
+
+async def _publish_until(session: Session, request: v.Publish, faults: Mapping[v.Kind, BrokerError]) -> NoReturn:
+    """What came before the first message that ends its session is published; what came behind it is not looked at."""
+    first = next(index for index, kind in enumerate(request.kinds) if kind in faults)
+    if first:
+        before = request.part(range(first))
+        if asking := _publish_checked(session, before, distinct(before.kinds)):
+            await asking
+    fault = request.kinds[first]
+    alike = next((at for at in range(first, len(request.kinds)) if request.kinds[at] is not fault), len(request.kinds))
+    _fail(session, request.part(range(first, alike)), faults[fault])
+
+
+async def _publish_each(session: Session, request: v.Publish) -> None:
+    """Those that seem to have more keys than one part from the others, in their order: with keys of their own."""
+    for number, (kind, indexes) in enumerate(_apart(request), 1):
+        if not number % _PORTION:
+            await asyncio.sleep(0)  # a read can hold thousands of parts, and others have their turn
+        part = request.part(indexes)
+        if kind:
+            message_format = format_named(kind.facts.format)
+            try:
+                more_keys, told = message_format.more_keys(part.properties[0])
+            except BrokerError as error:
+                _fail(session, part, error)
+            part.kinds = [replace(kind, more_keys=more_keys)] * len(indexes)
+            part.properties = [told] * len(indexes)
+        if asking := _route(session, part):
+            await asking
+
+
+def _apart(request: v.Publish) -> Iterator[tuple[v.Kind | None, range]]:
+    """Ranges of messages that are copied by the same keys, with what they are; and of others."""
+    properties, kinds, first = request.properties, request.kinds, 0
+
+    def key(index: int) -> tuple[v.Kind, bytes] | None:
+        return (kinds[index], properties[index]) if kinds[index].attributes.copied else None
+
+    for copied, group in groupby(range(len(kinds)), key):
+        end = first + len(list(group))
+        yield copied[0] if copied else None, range(first, end)
+        first = end
+
+
+def _route(session: Session, request: v.Publish) -> Work:
+    targets = session.broker.routes.find(session.connection.virtual_host, request)
+    if targets is None:
+        return _ask_and_publish(session, request)
+    _publish(session, request, targets)
+    return None
+
+
+async def _ask_and_publish(session: Session, request: v.Publish) -> None:
+    """What stands before the first message that is not known neither waits for the router nor fails with it."""
+    if known := session.broker.routes.find_first(session.connection.virtual_host, request):
+        _publish(session, request.part(range(len(known))), known)
+        request = request.part(range(len(known), len(request.bodies)))
+    if request.bodies:
+        await _ask_and_publish_all(session, request)
+
+
+async def _ask_and_publish_all(session: Session, request: v.Publish) -> None:
+    routes, publishing = session.broker.routes, session.broker.publishing
+    asked = publishing.ask(request)
+    try:
+        answer = await routes.ask(session.connection.virtual_host, request, asked.metadata if asked else ())
+    except BrokerError as error:
+        if isinstance(error, SyntaxFault) and len(request.bodies) > 1:
+            await _publish_halves(session, request)
+            return
+        if asked:
+            publishing.refused(session, request, asked, error)
+        if request.link and not isinstance(error, Unavailable | InternalError):
+            _refuse(session, request, error)
+            return
+        _fail(session, request, error)
+    if answer.faults:
+        if asked and (fault := answer.faults.get(request.kinds[0])):
+            publishing.refused(session, request, asked, fault)
+        await _past_faults(session, request, answer.faults)
+        return
+    if asked:
+        asked.answered()
+    _publish(session, request, answer.targets, asked)
+
+
+async def _publish_halves(session: Session, request: v.Publish) -> None:
+    """The properties of some message cannot be read, and it is not said whose: what stands before it is published."""
+    count = len(request.bodies)
+    for half in (range(count // 2), range(count // 2, count)):
+        if asking := _route(session, request.part(half)):
+            await asking
+
+
+def _fail(session: Session, request: v.Publish, error: BrokerError) -> NoReturn:
+    """Ends the session, once the record has what it was ended by."""
+    record = session.connection.record
+    if record.on:
+        record.received(request, session.broker.publisher.uids.take(len(request.bodies))).failed(error)
+    raise error
+
+
+def _publish(session: Session, request: v.Publish, targets: Sequence[Targets], asked: Asked | None = None) -> None:
+    broker, count = session.broker, len(request.bodies)
+    uids = broker.publisher.uids.take(count)
+    kinds = distinct(request.kinds)
+    messages = Messages(
+        uids,
+        [kinds[0].facts] * count if len(kinds) == 1 else list(map(_FACTS, request.kinds)),
+        request.properties,
+        request.bodies,
+        targets,
+        range(count),
+        _immediate(request, kinds),
+    )
+    record = session.connection.record
+    recorded = record.received(request, uids) if record.on else None
+    if recorded:
+        recorded.routed(targets)
+    if broker.capture.on:
+        broker.capture.published(session.connection, request, uids)
+    traced = None
+    if broker.publishing.concerns(kinds):
+        traced = broker.publishing.begin(session, request, messages, asked)
+    publication = Publication(request, messages, recorded, traced)
+    if session.transaction:
+        session.transaction.add(publication)
+    else:
+        _send(session, publication)
+    if broker.unwritable.now:
+        broker.unwritable.published(session.connection, broker.unwritable.kept(messages))
+
+
+def _immediate(request: v.Publish, kinds: Sequence[v.Kind]) -> frozenset[int]:
+    if not any(kind.immediate for kind in kinds):
+        return frozenset()
+    return frozenset(index for index, kind in enumerate(request.kinds) if kind.immediate)
+
+
+def _send(session: Session, publication: Publication) -> None:
+    request, messages = publication.request, publication.messages
+    first = session.confirms.number(len(messages)) if session.confirms else 0
+    routed, unrouted = publication.routed, publication.unrouted
+    if len(routed):
+        ticket = None
+        if first or messages.immediate:
+            perhaps_back = request if messages.immediate else None
+            ticket = PublishTicket(session, perhaps_back, messages.targets, publication.recorded, first)
+        traced = TracedTicket(publication.traced, ticket) if publication.traced else ticket
+        if pressure := session.broker.publisher.publish(messages.part(routed), traced):
+            session.connection.congested(pressure)
+    if len(unrouted):
+        give_up(session, publication, first)
+        if session.confirms and session.confirm(first, unrouted) and publication.recorded:
+            publication.recorded.confirmed(unrouted)
+
+
+def give_up(session: Session, publication: Publication, first: int = 0) -> None:
+    """Those that no queue is to have are returned, or nobody is told."""
+    request, unrouted, traced = publication.request, publication.unrouted, publication.traced
+    returned = [index for index in unrouted if request.kinds[index].mandatory]
+    if returned:
+        session.send_back(v.Returned(request, returned, first=first))
+    if traced:
+        traced.unroutable(unrouted, returned)
+    if publication.recorded:
+        publication.recorded.returned(returned)
+        publication.recorded.unroutable([index for index in unrouted if not request.kinds[index].mandatory])
+
+
+@dataclass(slots=True)
+class PublishTicket:
+    """Waits for messages on behalf of their publisher."""
+
+    session: Session
+    request: v.Publish | None  # if some may go back: else bodies that are done would be kept for those that wait
+    targets: Sequence[Targets]
+    recorded: Published | None
+    first: int  # confirm number of the first message; 0 without confirms, which may begin before it settles
+
+    def settled(self, numbers: Sequence[int], refusals: list[Refused]) -> None:
+        session = self.session
+        refused: frozenset[int] = frozenset()
+        try:
+            if refusals:
+                if self.request and (unready := self._refused(refusals, _UNREADY, everywhere=True)):
+                    session.send_back(v.Returned(self.request, sorted(unready), no_consumers=True))
+                    if self.recorded:
+                        self.recorded.returned(sorted(unready), stages.NO_CONSUMERS)
+                refused = self._refused(refusals, _FULL, everywhere=False)
+            if self.first and session.confirm(self.first, numbers, refused) and self.recorded:
+                self._record(numbers, refused)
+        except Exception as fault:  # noqa: BLE001 - this publisher's, whatever it is
+            session.connection.fault("telling a publisher what became of its messages", fault)
+
+    def _record(self, numbers: Sequence[int], refused: AbstractSet[int]) -> None:
+        """What the publisher hears now."""
+        assert self.recorded is not None
+        if refused:
+            self.recorded.refused(sorted(refused), stages.OVERFLOW)
+            numbers = condensed([number for number in numbers if number not in refused])
+        self.recorded.confirmed(numbers)
+
+    def _refused(self, refusals: list[Refused], reasons: AbstractSet[int], *, everywhere: bool) -> frozenset[int]:
+        """Messages that some queue refused for one of the reasons, or all of their queues."""
+        queues: dict[int, set[int]] = {}
+        for numbers, queue_id, reason in refusals:
+            if reason in reasons:
+                for number in numbers:
+                    queues.setdefault(number, set()).add(queue_id)
+        return frozenset(
+            number for number, its in queues.items() if not everywhere or its.issuperset(self.targets[number])
+        )
+
+
+def _rewrite_replies(session: Session, request: v.Publish) -> None:
+    """Direct reply-to: the pseudo-queue becomes the address of the queue behind it."""
+    request.properties = [
+        format_named(kind.facts.format).with_reply_to(properties, session.reply_queue)
+        if kind.attributes.direct_reply
+        else properties
+        for kind, properties in zip(request.kinds, request.properties, strict=True)
+    ]

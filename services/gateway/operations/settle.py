@@ -1,0 +1,96 @@
+"""Acknowledge, reject, requeue; AMQP 0-9-1 sections 1.8.3.13 (ack) to 1.8.3.16 (recover), and basic.nack."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+from services.common.errors import PreconditionFailed
+from services.gateway import vocabulary as v
+from services.gateway.sessions.consumer import Consumer, GetHolder
+from services.gateway.sessions.session import Session
+from services.gateway.sessions.transaction import Settlement
+from services.rpc import queue_pb2
+
+OUTCOMES = {
+    v.Outcome.ACCEPT: queue_pb2.ACCEPT,
+    v.Outcome.RELEASE: queue_pb2.RELEASE,
+    v.Outcome.REJECT: queue_pb2.REJECT,
+}
+
+
+def settle(session: Session, request: v.Settle) -> None:
+    outcome = OUTCOMES[request.outcome]
+    unsettled = session.unsettled
+    if request.first and request.last:
+        known, unknown = _each(session, request.first, request.last)
+    else:
+        known, unknown = _up_to(session, request.last)
+    if session.transaction:
+        _collect(session, known, outcome)
+    else:
+        apply(session, [unsettled.pop(number) for number in known], outcome)
+    if unknown:
+        raise PreconditionFailed(f"unknown delivery tag {unknown}")
+
+
+async def recover(session: Session, _request: v.Recover) -> None:
+    release_all(session)
+
+
+def apply(
+    session: Session, deliveries: list[tuple[Consumer | GetHolder, int]], outcome: queue_pb2.Outcome.ValueType
+) -> None:
+    """Tells the queues, and lets limited consumers have more."""
+    by_holder: dict[Consumer | GetHolder, list[int]] = defaultdict(list)
+    for holder, uid in deliveries:
+        by_holder[holder].append(uid)
+    sending = session.broker.sending
+    for holder, uids in by_holder.items():
+        if sending.open:
+            sending.settled(session, holder.queue_id, outcome, uids)
+        session.broker.settle(holder.queue_id, outcome, uids)
+        holder.returned(len(uids))
+        if isinstance(holder, Consumer):
+            session.connection.wrote(holder)
+    share_room(session)
+
+
+def share_room(session: Session) -> None:
+    """What one consumer gives back of a limit over all, any of them may use."""
+    if session.shared_limit:
+        for consumer in session.consumers.values():
+            session.connection.wrote(consumer)
+
+
+def release_all(session: Session) -> None:
+    """Everything unsettled goes back to its place."""
+    deliveries = list(session.unsettled.values())
+    session.unsettled.clear()
+    apply(session, deliveries, queue_pb2.RELEASE)
+
+
+def _each(session: Session, first: int, last: int) -> tuple[Sequence[int], int]:
+    """What was settled one by one, up to the first that is unknown: those before it were said before it."""
+    unsettled = session.unsettled
+    for number in range(first, last + 1):
+        if number not in unsettled:
+            return range(first, number), number
+    return range(first, last + 1), 0
+
+
+def _up_to(session: Session, last: int) -> tuple[Sequence[int], int]:
+    """Everything up to `last`, 0: everything. Each number is looked at once in the life of a session."""
+    unsettled = session.unsettled
+    if last and last not in unsettled:
+        return (), last
+    last = last or session.next_number - 1
+    first, session.oldest = session.oldest, last + 1
+    return [number for number in range(first, last + 1) if number in unsettled], 0
+
+
+def _collect(session: Session, numbers: Sequence[int], outcome: queue_pb2.Outcome.ValueType) -> None:
+    assert session.transaction is not None
+    for number in numbers:
+        holder, uid = session.unsettled.pop(number)
+        session.transaction.settlements.append(Settlement(number, holder, uid, outcome))

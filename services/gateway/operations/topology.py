@@ -1,0 +1,149 @@
+"""Exchanges, queues and bindings: the router decides; the queue's owner counts, purges and deletes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from services.common.errors import BrokerError, InternalError, NotFound, PreconditionFailed, ResourceLocked
+from services.common.message import arguments
+from services.gateway import vocabulary as v
+from services.gateway.sessions.session import Session
+from services.rpc import queue_pb2, router_pb2
+
+DIRECT_REPLY = "amq.rabbitmq.reply-to"  # the pseudo-queue
+
+
+async def declare_exchange(session: Session, request: v.DeclareExchange) -> None:
+    declare = router_pb2.DeclareExchange(
+        name=request.name,
+        type=request.type,
+        passive=request.passive,
+        durable=request.durable,
+        auto_delete=request.auto_delete,
+        internal=request.internal,
+        arguments=arguments.dump(request.arguments),
+    )
+    await change(session, declare_exchange=declare)
+
+
+async def delete_exchange(session: Session, request: v.DeleteExchange) -> None:
+    await change(session, delete_exchange=router_pb2.DeleteExchange(name=request.name, if_unused=request.if_unused))
+
+
+async def declare_queue(session: Session, request: v.DeclareQueue) -> v.QueueDeclared:
+    if request.passive and request.name.startswith(DIRECT_REPLY):
+        return _reply_queue(session, request.name)
+    declare = router_pb2.DeclareQueue(
+        name=named(session, request.name) if request.passive else request.name,
+        passive=request.passive,
+        durable=request.durable,
+        exclusive=request.exclusive,
+        auto_delete=request.auto_delete,
+        arguments=arguments.dump(request.arguments),
+    )
+    # Before it is: if the answer is lost, the queue is there all the same.
+    session.connection.owns_queues |= request.exclusive
+    reply = await change(session, declare_queue=declare)
+    session.last_queue = reply.queue.name
+    if reply.created:
+        return v.QueueDeclared(reply.queue.name, 0, 0)
+    counts = await session.broker.asking.ask(reply.queue.id, inspect=queue_pb2.InspectRequest(queue_id=reply.queue.id))
+    return v.QueueDeclared(reply.queue.name, counts.message_count, counts.consumer_count)
+
+
+def _reply_queue(session: Session, name: str) -> v.QueueDeclared:
+    """A responder may ask in this way whether its requester still waits, though the queue is not its own."""
+    if name != DIRECT_REPLY and (session.connection.virtual_host, name) not in session.broker.topology.by_name:
+        raise NotFound(f"no queue '{name}' in vhost '{session.connection.virtual_host}'")
+    return v.QueueDeclared(name, 0, 1)
+
+
+async def delete_queue(session: Session, request: v.DeleteQueue) -> int:
+    try:
+        definition = await find_queue(session, request.name)
+    except NotFound:
+        return 0  # deleting what is gone is what the client wants (RabbitMQ since 3.2)
+    delete = queue_pb2.DeleteRequest(queue_id=definition.id, if_unused=request.if_unused, if_empty=request.if_empty)
+    reply = await session.broker.asking.ask(definition.id, delete=delete)
+    if reply.reason not in (queue_pb2.NONE, queue_pb2.UNKNOWN_QUEUE):
+        raise _refusal(reply, definition)
+    return int(reply.message_count)
+
+
+async def purge_queue(session: Session, request: v.PurgeQueue) -> int:
+    definition = await find_queue(session, request.name)
+    purge = queue_pb2.PurgeRequest(queue_id=definition.id)
+    reply = await session.broker.asking.ask(definition.id, purge=purge)
+    if reply.reason != queue_pb2.NONE:
+        raise _refusal(reply, definition)
+    return int(reply.message_count)
+
+
+async def bind(session: Session, request: v.Bind) -> None:
+    await change(session, bind=_binding(session, request))
+
+
+async def unbind(session: Session, request: v.Unbind) -> None:
+    await change(session, unbind=_binding(session, request))
+
+
+async def change(session: Session, **what: Any) -> router_pb2.ChangeReply:  # noqa: ANN401 - one field of the oneof
+    """Has the router change the topology; returns when every gateway routes by it."""
+    connection = session.connection
+    return await session.broker.topology.change(
+        router_pb2.ChangeRequest(virtual_host=connection.virtual_host, connection=connection.name, **what)
+    )
+
+
+async def find_queue(session: Session, name: str) -> router_pb2.QueueDefinition:
+    """The queue that the session means; raises NotFound, and ResourceLocked when it is another connection's own."""
+    await session.broker.topology_known()
+    name = named(session, name)
+    virtual_host = session.connection.virtual_host
+    definition = session.broker.topology.by_name.get((virtual_host, name))
+    if definition is None:
+        raise NotFound(f"no queue '{name}' in vhost '{virtual_host}'")
+    if definition.exclusive_to not in ("", session.connection.name):
+        raise ResourceLocked(
+            f"cannot obtain exclusive access to locked queue '{name}' in vhost '{virtual_host}'. It could be originally"
+            " declared on another connection or the exclusive property value does not match that of the original"
+            " declaration."
+        )
+    return definition
+
+
+def named(session: Session, name: str) -> str:
+    """The queue's name; "" means the session's last declared one (AMQP 0-9-1, queue.bind.queue)."""
+    if name:
+        return name
+    if not session.last_queue:
+        raise NotFound("no previously declared queue")
+    return session.last_queue
+
+
+def _binding(session: Session, request: v.Bind | v.Unbind) -> router_pb2.Bind:
+    return router_pb2.Bind(
+        source=request.source,
+        destination=request.destination if request.to_exchange else named(session, request.destination),
+        to_exchange=request.to_exchange,
+        routing_key=_routing_key(session, request),
+        arguments=arguments.dump(request.arguments),
+    )
+
+
+def _routing_key(session: Session, request: v.Bind | v.Unbind) -> str:
+    # Section 1.7.2.3: without a name the last declared queue is meant; without a key too, its name is the key.
+    if not request.to_exchange and not request.destination and not request.routing_key:
+        return session.last_queue
+    return request.routing_key
+
+
+def _refusal(reply: queue_pb2.QueueReply, definition: router_pb2.QueueDefinition) -> BrokerError:
+    where = f"queue '{definition.name}' in vhost '{definition.virtual_host}'"
+    kinds: dict[int, tuple[type[BrokerError], str]] = {
+        queue_pb2.IN_USE: (PreconditionFailed, f"{where} in use"),
+        queue_pb2.NOT_EMPTY: (PreconditionFailed, f"{where} not empty"),
+        queue_pb2.UNKNOWN_QUEUE: (NotFound, f"no {where}"),
+    }
+    kind, text = kinds.get(reply.reason, (InternalError, reply.text or f"{where}: refused"))
+    return kind(text)

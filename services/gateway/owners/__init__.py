@@ -1,0 +1,1 @@
+"""Whoever owns queues, followed through changes: asked, and told what clients hold."""

@@ -1,0 +1,49 @@
+"""Questions to whoever owns a queue, through changes of owner."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from services.common.errors import Unavailable
+from services.rpc import queue_pb2 as pb
+
+if TYPE_CHECKING:
+    from services.gateway.owners.ownerless import Adrift
+
+PATIENCE = 30.0  # seconds that a request waits for a queue's next owner
+AGAIN = 0.05
+
+_NOT_NOW = frozenset({pb.NOT_OWNER, pb.UNAVAILABLE})
+
+
+class Asking:
+    """`adrift` knows the owners, and which of them have to hear first what clients hold."""
+
+    def __init__(self, adrift: Adrift) -> None:
+        self._adrift = adrift
+
+    async def ask(self, queue_id: int, *, to_hold: bool = False, **request: Any) -> pb.QueueReply:  # noqa: ANN401 - as QueueLink.request
+        """The owner's answer; raises Unavailable when there is none for long.
+
+        A message that comes `to_hold`, until it is settled, is the present owner's. What a former one gave has gone to
+        the next with all else, and is given by that one, perhaps to others: nobody here may believe that he holds it.
+        """
+        loop = asyncio.get_running_loop()
+        give_up = loop.time() + PATIENCE
+        while (reply := await self._answer(queue_id, request, to_hold=to_hold)) is None:
+            if loop.time() > give_up:
+                raise Unavailable("the queue has no owner at the moment; try again")
+            await asyncio.sleep(AGAIN)
+        return reply
+
+    async def _answer(self, queue_id: int, request: dict[str, Any], *, to_hold: bool) -> pb.QueueReply | None:
+        link, term = self._adrift.link_of(queue_id), self._adrift.term_of(queue_id)
+        if link is None:
+            return None if self._adrift.exists(queue_id) else pb.QueueReply(reason=pb.UNKNOWN_QUEUE)
+        try:
+            reply = await link.request(term=term[1], **request)
+        except Unavailable:
+            return None
+        is_formers = to_hold and reply.HasField("message") and self._adrift.term_of(queue_id) != term
+        return None if is_formers or reply.reason in _NOT_NOW else reply

@@ -1,0 +1,36 @@
+"""Which new owners of partitions have been told everything that clients of this gateway hold."""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from services.common.clients.publisher import Publisher
+    from services.common.clients.queue_link import QueueLink
+    from services.gateway.owners.used import Used
+
+
+class Told:
+    """A new owner waits for that before it gives anything to others: what is held must not be delivered again."""
+
+    def __init__(self, publisher: Publisher, used: Used) -> None:
+        self._publisher = publisher
+        self._used = used
+        self._epochs: dict[int, tuple[QueueLink, int]] = {}  # by partition
+
+    def tell(self, untold: Container[int | None]) -> None:
+        """All has been said, but of the partitions in `untold`."""
+        for partition, epoch, link in self._publisher.owners():
+            if partition not in untold and self._epochs.get(partition) != (link, epoch):
+                self._epochs[partition] = link, epoch
+                link.told(partition, epoch, self._used.of(partition))
+
+    def forget(self, partition: int | None) -> None:
+        """Its owner did not know yet that it is."""
+        if partition is not None:
+            self._epochs.pop(partition, None)
+
+    def forget_link(self, link: QueueLink) -> None:
+        """Another stream begins."""
+        self._epochs = {partition: told for partition, told in self._epochs.items() if told[0] is not link}

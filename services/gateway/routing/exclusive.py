@@ -1,0 +1,81 @@
+"""Exclusive queues go with their connection (AMQP 0-9-1, 1.7.2.1.5): at once, or as soon as a router answers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable
+from itertools import islice
+from typing import TYPE_CHECKING, Protocol
+
+import structlog
+
+from services.common.errors import BrokerError, Unavailable
+from services.common.runtime import Tasks
+from services.rpc import router_pb2
+
+if TYPE_CHECKING:
+    from services.gateway.connections.connection import Connection
+
+log = structlog.get_logger()
+
+_AT_ONCE = 100  # requests: the router decides together what comes together
+_SOON = 1.0  # seconds, when nobody answered; asking takes its time by itself then
+_LATER = 60.0  # when the answer was another one, which may be the same again
+
+
+class Changes(Protocol):
+    """The part of the router's client that changes the topology."""
+
+    def change(self, request: router_pb2.ChangeRequest) -> Awaitable[router_pb2.ChangeReply]: ...
+
+
+class ExclusiveQueues:
+    """Of all connections of a gateway. When it goes itself, or is lost, the router deletes those of its connections."""
+
+    def __init__(self, topology: Changes) -> None:
+        self._topology = topology
+        self._left: dict[str, None] = {}  # connections that are gone, and their queues may not be
+        self._tasks = Tasks()
+        self._deleting: asyncio.Task[None] | None = None
+
+    async def delete(self, connection: Connection) -> None:
+        """Those of a connection that ends: they are gone when this returns, or will be when a router answers."""
+        failure = await self._ask(connection.name)
+        connection.owns_queues = False
+        if failure:
+            log.warning("exclusive queues stay until a router answers", connection=connection.name, error=failure.text)
+            self._left[connection.name] = None
+            if self._deleting is None or self._deleting.done():
+                self._deleting = self._tasks.start(self._delete_at_last(), "delete exclusive queues")
+
+    async def stop(self) -> None:
+        """Asks no more: the router does it with the gateway's place."""
+        await self._tasks.stop()
+
+    async def _delete_at_last(self) -> None:
+        pause = _SOON
+        while self._left:
+            await asyncio.sleep(pause)
+            some = list(islice(self._left, _AT_ONCE))
+            failures = list(filter(None, await asyncio.gather(*map(self._ask_again, some))))
+            hopeful = len(failures) < len(some) or any(isinstance(each, Unavailable) for each in failures)
+            pause = _SOON if hopeful else _LATER
+            if failures:
+                left, reason = len(self._left), failures[0].text
+                log.warning("exclusive queues still there, trying again", connections=left, reason=reason)
+        log.info("exclusive queues of all connections that are gone are deleted")
+
+    async def _ask_again(self, connection: str) -> BrokerError | None:
+        failure = await self._ask(connection)
+        del self._left[connection]
+        if failure:
+            self._left[connection] = None  # after the others, which it may have nothing to do with
+        return failure
+
+    async def _ask(self, connection: str) -> BrokerError | None:
+        closed = router_pb2.CloseConnection()
+        try:
+            await self._topology.change(router_pb2.ChangeRequest(connection=connection, close_connection=closed))
+        except BrokerError as failure:
+            return failure
+        return None

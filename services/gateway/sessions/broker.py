@@ -1,0 +1,385 @@
+"""The broker as connections see it: routes, queue owners, consumers; what one gateway knows of other services."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import Callable, Sequence
+from collections.abc import Set as AbstractSet
+from functools import partial
+from typing import TYPE_CHECKING
+
+import structlog
+
+from services.common.bus.events import UNHEARD
+from services.common.clients.publisher import Publisher
+from services.common.clients.queue_link import Settlement
+from services.common.containment import for_each
+from services.common.errors import AccessRefused, InternalError, NotFound, Unavailable
+from services.common.ledger.captures import OFF as NO_CAPTURES
+from services.common.ledger.captures import Captures
+from services.common.ledger.recorder import OFF
+from services.common.memory import available
+from services.common.message import columns
+from services.common.message.weight import weight
+from services.common.telemetry.tracer import OFF as NO_TRACER
+from services.common.telemetry.tracer import Tracer
+from services.gateway.observe.capture import Capture
+from services.gateway.observe.tracing.publishing import Publishing
+from services.gateway.observe.tracing.sampler import Sampler
+from services.gateway.observe.tracing.sending import OUTCOMES, Sending
+from services.gateway.operations.consume import end
+from services.gateway.owners.asking import AGAIN, PATIENCE, Asking
+from services.gateway.owners.ownerless import Adrift
+from services.gateway.routing.exclusive import ExclusiveQueues
+from services.gateway.routing.routes import RouteCache
+from services.gateway.sessions.backlog import Arrived
+from services.gateway.sessions.consumer import Consumer, State
+from services.gateway.sessions.transaction import Coordinator
+from services.gateway.sessions.unwritable import Unwritable
+from services.rpc import queue_pb2 as pb
+
+if TYPE_CHECKING:
+    from services.common.bus.events import Events
+    from services.common.clients.partition_table import PartitionTable
+    from services.common.clients.queue_link import QueueLink
+    from services.common.clients.store import StoreClient
+    from services.common.clients.topology import TopologyClient
+    from services.common.ledger.recorder import Recorder
+    from services.common.uid import UidSource
+    from services.gateway.connections.connection import Connection
+    from services.gateway.sessions.session import Session
+    from services.rpc import router_pb2
+
+log = structlog.get_logger()
+
+
+class Broker:
+    """One for all connections of a gateway."""
+
+    def __init__(
+        self,
+        name: str,
+        uids: UidSource,
+        store: StoreClient,
+        topology: TopologyClient,
+        table: PartitionTable,
+        events: Events = UNHEARD,
+        recorder: Recorder = OFF,
+        tracer: Tracer = NO_TRACER,
+        trace_ratio: float = 0.0,
+        captures: Captures = NO_CAPTURES,
+    ) -> None:
+        self.topology = topology
+        self.capture = Capture(captures)
+        self.sampler = Sampler(trace_ratio, topology.queues)
+        self._table = table
+        self.publishing = Publishing(tracer, self.sampler, topology.queues, table)
+        self.sending = Sending(tracer, topology.queues)
+        self.events = events
+        self.recorder = recorder
+        self.routes = RouteCache(topology)
+        self.exclusive = ExclusiveQueues(topology)
+        self.publisher = Publisher(name, uids, table, self._partition_of, self)
+        self.unwritable = Unwritable(table, self.publisher, topology.queues)
+        self.sessions: dict[Session, None] = {}
+        self._consumers: dict[int, Consumer] = {}
+        self._windows = available() // 16
+        self._handles = itertools.count(1)
+        self._adrift = Adrift(
+            self.publisher, topology.queues, self.sessions, self.new_handle, self.attach_to, self._end
+        )
+        self.asking = Asking(self._adrift)
+        self.transactions = Coordinator(self.publisher, store, self._adrift)
+        self._to_flush: dict[Connection, None] = {}
+        self.close_virtual_host: Callable[[str], None] = _nobody_is_connected
+        """Ends the connections to a virtual host that is no more; set by whoever knows them."""
+        topology.listeners.append(self)
+
+    def _partition_of(self, queue_id: int) -> int | None:
+        definition = self.topology.queues.get(queue_id)
+        return None if definition is None else definition.partition
+
+    async def topology_known(self) -> None:
+        """Returns while every answered change is known here, at once in general; raises Unavailable."""
+        loop = asyncio.get_running_loop()
+        give_up = loop.time() + PATIENCE
+        while not self.topology.has_place():
+            if loop.time() > give_up:
+                raise Unavailable("the router is away; try again")
+            await asyncio.sleep(AGAIN)
+
+    def settle(self, queue_id: int, outcome: pb.Outcome.ValueType, uids: Sequence[int]) -> None:
+        """Says what became of deliveries, now or when the queue has an owner again."""
+        if self.sending.open:
+            self.sending.ended(queue_id, OUTCOMES[outcome], uids)
+        self._adrift.settle(queue_id, outcome, uids)
+
+    # -------------------------------------------------------------- consumers
+
+    @property
+    def window(self) -> int:
+        """Bytes that may be on the way to the next consumer: the more there are the less, since none of them may read.
+
+        Those of n consumers are no more than the logarithm of n times what is reserved for all.
+        """
+        return self._windows // (len(self._consumers) + 1)
+
+    def new_handle(self) -> int:
+        return next(self._handles)
+
+    def add(self, consumer: Consumer) -> None:
+        self._consumers[consumer.handle] = consumer
+
+    def remove(self, consumer: Consumer) -> None:
+        consumer.state = State.ENDED
+        self._consumers.pop(consumer.handle, None)
+        self._adrift.discard(consumer)
+
+    async def attach(self, consumer: Consumer) -> None:
+        """Attaches a new consumer; raises AccessRefused (exclusive use), NotFound, Unavailable."""
+        loop = asyncio.get_running_loop()
+        give_up = loop.time() + PATIENCE
+        while loop.time() < give_up and consumer.handle in self._consumers:
+            link = self._adrift.link_of(consumer.queue_id)
+            if link:
+                consumer.answer = loop.create_future()
+                self.attach_to(consumer, link, [], again=False)
+                attached = await consumer.answer
+                if consumer.state is State.ENDED:
+                    raise NotFound("the queue was deleted")
+                if attached.reason == pb.NONE:
+                    return
+                _raise(attached)
+            elif consumer.queue_id not in self.topology.queues:
+                raise NotFound("the queue was deleted")
+            await asyncio.sleep(AGAIN)
+        raise Unavailable("the queue has no owner at the moment; try again")
+
+    def attach_to(self, consumer: Consumer, link: QueueLink, held: list[int], *, again: bool) -> None:
+        """Asks an owner to serve it, under a new handle: what was said to a former one is for nobody any more."""
+        self._consumers.pop(consumer.handle, None)
+        consumer.handle = self.new_handle()
+        self._consumers[consumer.handle] = consumer
+        consumer.attach(link, self.publisher.epoch_of(consumer.queue_id), held, again=again)
+
+    async def detach(self, consumer: Consumer) -> None:
+        """Ends a consumer; returns when nothing more can come for it."""
+        if consumer.state is not State.ADRIFT and consumer.link and consumer.link.up:
+            consumer.ended = asyncio.get_running_loop().create_future()
+            consumer.link.detach(consumer.handle)
+            await consumer.ended
+        self.remove(consumer)
+
+    def abandon(self, consumer: Consumer) -> None:
+        """Ends a consumer whose session is gone. It stays known until its queue says so: what comes is given back."""
+        if consumer.state is not State.ADRIFT and consumer.link and consumer.link.up:
+            consumer.link.detach(consumer.handle)
+            consumer.state = State.ENDED
+        else:
+            self.remove(consumer)
+
+    # -------------------------------------------------------------- writing to clients
+
+    def flush_soon(self, connection: Connection) -> None:
+        """Has a connection write when the frame at hand has been read, or at the end of the turn."""
+        if not self._to_flush:
+            asyncio.get_running_loop().call_soon(self._flush)
+        self._to_flush[connection] = None
+
+    def _flush(self) -> None:
+        connections, self._to_flush = self._to_flush, {}
+        for connection in connections:
+            connection.flush()
+
+    # -------------------------------------------------------------- the links say
+
+    def received(self, link: QueueLink, frame: pb.QueueFrame) -> None:
+        if frame.attached:
+            for_each("attaching a consumer", frame.attached, partial(self._attached, link))
+        for activated in frame.activated:
+            self._activated(link, activated)
+        if frame.HasField("deliveries"):
+            self._deliver(link, frame.deliveries)
+        if frame.detached or frame.cancelled or frame.drained:
+            self._ended(link, frame)
+        if frame.prepared or frame.completed:
+            self._answered(link, frame)
+        if frame.unsettled:
+            self._adrift.give_back(Settlement(each.queue_id, each.outcome, each.uids) for each in frame.unsettled)
+        if frame.lost_partitions:
+            self.moved(link, self._table.ended(frame.lost_partitions, frame.lost_terms))
+        # What is safe was not lost in the same frame.
+        self.transactions.safe(link, frame.safe)
+        self._flush()
+
+    def _ended(self, link: QueueLink, frame: pb.QueueFrame) -> None:
+        for_each("draining a consumer", frame.drained, partial(self._drained, link))
+        for_each("detaching a consumer", frame.detached, self._detached)
+        for_each("cancelling a consumer", frame.cancelled, partial(self._cancelled, link))
+
+    def _answered(self, link: QueueLink, frame: pb.QueueFrame) -> None:
+        for_each("preparing a transaction", frame.prepared, partial(self.transactions.prepared, link))
+        for_each("completing a transaction", frame.completed, partial(self.transactions.completed, link))
+
+    def _deliver(self, link: QueueLink, batch: pb.DeliveryBatch) -> None:
+        uids, bodies = list(batch.uids), list(batch.bodies)
+        facts, properties = columns.facts_in(batch), columns.properties_in(batch)
+        for traced in batch.traced:
+            receiver = self._consumers.get(traced.consumer)
+            if receiver and receiver.link is link:
+                self.sending.expect(traced, receiver.queue_id)
+        at = 0
+        for run in batch.runs:
+            its = slice(at, at + run.count)
+            at += run.count
+            consumer = self._consumers.get(run.consumer)
+            if consumer and consumer.link is link:
+                size = weight(properties[its], bodies[its])
+                arrived = Arrived(run.redelivered, uids[its], facts[its], properties[its], bodies[its], size)
+                try:
+                    consumer.session.deliver(consumer, arrived)
+                except Exception as fault:  # noqa: BLE001 - this consumer's, and the others wait too
+                    consumer.session.connection.fault("delivering a message", fault)
+
+    def _attached(self, link: QueueLink, attached: pb.Attached) -> None:
+        consumer = self._consumers.get(attached.consumer)
+        if consumer and consumer.link is not link:
+            return  # it has asked the next owner since
+        self._adrift.answered(attached.consumer, agreed=attached.reason == pb.NONE)
+        if consumer is None:
+            return
+        if attached.reason == pb.NONE and consumer.state is not State.ENDED:
+            consumer.state, consumer.age = State.ATTACHED, attached.age
+            self._adrift.used.add(consumer.queue_id)
+        if consumer.answer and not consumer.answer.done():
+            if attached.reason != pb.NONE:
+                consumer.link = None  # who asks for it asks again: what becomes of that link is none of its affair
+            consumer.answer.set_result(attached)
+        elif attached.reason == pb.NONE:
+            consumer.grant()
+        elif attached.reason in (pb.UNKNOWN_QUEUE, pb.OTHER):
+            self._end(consumer)
+        else:
+            self._drift(consumer)
+
+    def _activated(self, link: QueueLink, activated: pb.Activated) -> None:
+        """The next owner of its queue has to know that."""
+        consumer = self._consumers.get(activated.consumer)
+        if consumer and consumer.link is link:
+            consumer.activated = activated.number
+
+    def _drained(self, link: QueueLink, drained: pb.Drained) -> None:
+        consumer = self._consumers.get(drained.consumer)
+        if consumer and consumer.link is link:
+            consumer.drained(drained.left)
+
+    def _detached(self, handle: int) -> None:
+        consumer = self._consumers.get(handle)
+        if consumer is None:
+            return
+        if consumer.state is State.ENDED:
+            self.remove(consumer)
+        elif consumer.ended and not consumer.ended.done():
+            consumer.ended.set_result(None)
+
+    def _cancelled(self, link: QueueLink, cancelled: pb.Cancelled) -> None:
+        consumer = self._consumers.get(cancelled.consumer)
+        if consumer is None:
+            return
+        if cancelled.reason == pb.NOT_OWNER:
+            if consumer.link is link:
+                self._drift(consumer)
+        else:
+            self._end(consumer)
+
+    def _end(self, consumer: Consumer) -> None:
+        """The queue is gone: its consumers are told."""
+        if consumer.state is State.ENDED:
+            self.remove(consumer)
+            return
+        self.remove(consumer)
+        if consumer.ended and not consumer.ended.done():
+            consumer.ended.set_result(None)
+            return
+        if consumer.started:
+            end(consumer.session, consumer)
+            consumer.session.connection.cancelled(consumer)
+
+    # -------------------------------------------------------------- owners change
+
+    def link_up(self, link: QueueLink) -> None:
+        self._adrift.link_up(link)
+
+    def link_down(self, link: QueueLink) -> None:
+        self.transactions.link_down(link)
+        self._owner_gone(link, lambda _: True)
+
+    def moved(self, link: QueueLink, partitions: AbstractSet[int]) -> None:
+        # The next owner waits to hear what is held. A consumer that holds nothing stays for what is on its way here,
+        # which would be lost, until its former owner says that nothing more comes.
+        self._owner_gone(link, lambda queue_id: self._partition_of(queue_id) in partitions, but_settled=True)
+
+    def assignment_changed(self) -> None:
+        self._adrift.look_soon()
+
+    def _owner_gone(self, link: QueueLink, is_lost: Callable[[int], bool], *, but_settled: bool = False) -> None:
+        lost = [each for each in self._consumers.values() if each.link is link and is_lost(each.queue_id)]
+        drifting = [consumer for consumer in lost if not (but_settled and consumer.settled)]
+        for_each("taking a consumer from its former owner", drifting, self._drift)
+        self._adrift.link_down(link, is_lost)
+        self._adrift.give_back(link.take_unsettled(is_lost))
+        self._adrift.give_back(self.transactions.take_unsettled(link, is_lost))
+
+    def _drift(self, consumer: Consumer) -> None:
+        # What was kept unsent is dropped: the client never saw it, and the next owner delivers it again.
+        if not consumer.settled:
+            consumer.session.take_parked(consumer)
+        consumer.link = None
+        if consumer.state is State.ENDED:
+            self.remove(consumer)
+            return
+        if consumer.ended and not consumer.ended.done():
+            self._adrift.holds(consumer)
+            consumer.ended.set_result(None)
+            return
+        if consumer.answer and not consumer.answer.done():
+            consumer.answer.set_result(pb.Attached(reason=pb.NOT_OWNER))
+            return
+        consumer.state = State.ADRIFT
+        self._adrift.add(consumer)
+
+    # -------------------------------------------------------------- the topology says
+
+    def on_queue(self, definition: router_pb2.QueueDefinition) -> None:
+        self.publisher.queue_came(definition.id)
+
+    def on_queue_deleted(self, definition: router_pb2.QueueDefinition) -> None:
+        self.publisher.forget_routes()
+        self._adrift.used.forget(definition)
+
+    def on_forget(self, what: router_pb2.Forget) -> None:
+        self.routes.forget(what)
+
+    def on_reset(self) -> None:
+        self.routes.forget_all()
+        self.publisher.forget_routes()
+
+    def on_virtual_host_deleted(self, name: str) -> None:
+        self.close_virtual_host(name)
+
+    def on_place(self) -> None:
+        """Routes ask for it when they are used."""
+
+
+def _nobody_is_connected(_virtual_host: str) -> None:
+    """Before there is a listener."""
+
+
+def _raise(attached: pb.Attached) -> None:
+    if attached.reason == pb.EXCLUSIVE_USE:
+        raise AccessRefused(attached.text or "queue in exclusive use")
+    if attached.reason == pb.UNKNOWN_QUEUE:
+        raise NotFound(attached.text or "the queue was deleted")
+    if attached.reason == pb.OTHER:
+        raise InternalError(attached.text or "the queue cannot be served")

@@ -1,0 +1,196 @@
+"""A consumer as its gateway knows it: where it is attached, and what it may still be sent.
+
+Credit makes the socket the authority over the backlog. A queue process sends while both message and byte credit are
+above zero; message credit comes back when deliveries are settled (with a prefetch limit) or written to a socket that
+drains (without), byte credit when they are written.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import enum
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from services.common.ledger.place import Place
+from services.rpc import queue_pb2 as pb
+
+if TYPE_CHECKING:
+    from services.common.clients.queue_link import QueueLink
+    from services.gateway.sessions.session import Session
+    from services.gateway.vocabulary import Credit
+
+WINDOW_MESSAGES = 4000
+WINDOW_BYTES = 4 << 20
+
+
+class State(enum.Enum):
+    """Where a consumer stands with the owner of its queue."""
+
+    ATTACHING = "asked, no answer yet"
+    ATTACHED = "served"
+    ADRIFT = "the owner is gone; the next one will be asked"
+    ENDED = "cancelled"
+
+
+@dataclass(slots=True, eq=False)
+class GetHolder:
+    """Holds what basic.get took from one queue, and is one of `others` as long as it holds something."""
+
+    queue_id: int
+    link: QueueLink | None = None  # where it was taken from
+    count: int = 0  # unsettled
+    others: dict[int, GetHolder] = field(default_factory=dict)  # of its session, by queue
+
+    def returned(self, count: int) -> None:
+        """Deliveries were settled."""
+        self.count -= count
+        if not self.count:
+            self.others.pop(self.queue_id, None)
+
+
+@dataclass(slots=True, eq=False)
+class Consumer:
+    """One consumer of one session."""
+
+    handle: int
+    session: Session
+    tag: str
+    queue_id: int
+    settled: bool
+    exclusive: bool
+    browse: bool
+    priority: int
+    limit: int  # prefetch; 0 is none
+    by_credit: bool  # its client says how many it takes, message by message; else by prefetch
+    window: int  # bytes that may be on the way
+    place: Place  # of what is sent to it, for the ledger
+    state: State = State.ATTACHING
+    link: QueueLink | None = None
+    answer: asyncio.Future[pb.Attached] | None = None
+    ended: asyncio.Future[None] | None = None
+    capacity: int = 0  # messages that may be on the way at once; granted, used or due
+    up_to: int = 0  # deliveries that there is credit for, of all since it began …
+    sent: int = 0  # … and those that were made
+    drain: Credit | None = None  # to be answered when nothing more comes of that credit
+    due: int = 0  # messages to be granted; below zero after the capacity has shrunk
+    due_room: int = 0  # bytes to be granted
+    started: bool = field(default=False)
+    age: int = 0  # that owners go by, where one consumer of the queue is active, …
+    activated: int = 0  # … and when it became that one; 0: it never was
+
+    def attach(self, link: QueueLink, term: int, held: list[int], *, again: bool) -> None:
+        """Asks the owner of the queue in a term; with `again`, deliveries in `held` stay the consumer's.
+
+        Credit comes with it: once a client has its answer, an immediate message finds the consumer, whoever sends it.
+        """
+        self.link, self.state = link, State.ATTACHING
+        kept, kept_bytes = self.session.kept_for(self)
+        self.capacity = self._capacity()
+        # Of credit, what is held was taken already.
+        self.due = self.capacity - kept - (len(held) if self.limit else 0)
+        messages, room = max(self._grantable(), 0), max(self.window - kept_bytes, 0)
+        self.due -= messages
+        self.due_room = 0
+        link.attach(
+            pb.AttachConsumer(
+                consumer=self.handle,
+                queue_id=self.queue_id,
+                tag=self.tag,
+                connection=self.session.connection.name,
+                exclusive=self.exclusive,
+                settled=self.settled,
+                browse=self.browse,
+                priority=self.priority,
+                messages=messages,
+                bytes=room,
+                held=held,
+                again=again,
+                term=term,
+                age=self.age,
+                activated=self.activated,
+            )
+        )
+
+    def start(self) -> None:
+        """The client knows of the consumer: what has come for it goes out."""
+        self.started = True
+        self.session.release(self)
+        self.grant()
+
+    def _capacity(self) -> int:
+        if self.by_credit:
+            return max(self.up_to - self.sent, 0)
+        shared = 0 if self.settled else self.session.shared_limit
+        return min((limit for limit in (self.limit, shared) if limit), default=WINDOW_MESSAGES)
+
+    def resize(self) -> None:
+        """The limit over all consumers of the session is another one."""
+        capacity = self._capacity()
+        self.due += capacity - self.capacity
+        self.capacity = capacity
+
+    def written(self, count: int, size: int) -> None:
+        """Deliveries went to the socket."""
+        self.due_room += size
+        self.sent += count
+        if self.by_credit:
+            if self.sent >= self.up_to:
+                self._answer_drain()
+        elif not self.limit:
+            self.due += count
+
+    def unsent(self, count: int, size: int) -> None:
+        """Deliveries went back before the client saw them."""
+        self.due += count
+        self.due_room += size
+
+    def returned(self, count: int) -> None:
+        """Deliveries were settled."""
+        if self.limit:
+            self.due += count
+
+    def take(self, up_to: int) -> None:
+        """Its client takes so many deliveries in all: more than before, or fewer."""
+        self.due += up_to - self.up_to
+        self.up_to = up_to
+        self.session.release(self)
+        self._answer_drain()  # of which that is the end
+
+    def drained(self, left: int) -> None:
+        """The owner has sent what it had, and took back what was `left` of the credit."""
+        if self.drain is None:
+            # Its client has said otherwise since, and counts on all of it.
+            self.due += left
+            self.grant()
+            return
+        self.up_to -= left
+        if self.sent >= self.up_to:
+            self._answer_drain()
+
+    def _answer_drain(self) -> None:
+        drain, self.drain = self.drain, None
+        if drain:
+            self.session.answer(drain)
+
+    def grant(self) -> None:
+        """Passes on what is due, once it is worth a line: at once where a limit waits for it, else by halves.
+
+        A drain is said again with all that may let it go on.
+        """
+        if not self.started or self.state is not State.ATTACHED or self.link is None:
+            return
+        messages, drains = self._grantable(), self.drain is not None
+        if messages <= 0 and self.due_room * 2 < self.window and not drains:
+            return
+        self.link.credit(self.handle, messages, self.due_room, drain=drains)
+        self.due -= messages
+        self.due_room = 0
+
+    def _grantable(self) -> int:
+        if self.session.shared_limit and not self.settled:
+            # What the session may not have, others may: it stays in the queue.
+            return max(min(self.due, self.session.room), 0)
+        if self.limit or self.by_credit:
+            return max(self.due, 0)
+        return self.due if self.due * 2 >= WINDOW_MESSAGES else 0

@@ -1,0 +1,368 @@
+"""A session of a connection, whatever its protocol: requests in order, deliveries under way, what is unsettled."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict, deque
+from collections.abc import Coroutine, Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from itertools import chain, repeat
+from typing import TYPE_CHECKING, Any
+
+from services.common.containment import contained
+from services.common.errors import BrokerError
+from services.common.message.indexes import runs
+from services.common.message.weight import BESIDE, weight
+from services.common.telemetry.conventions import CONNECTION_LOST, SESSION_CLOSED
+from services.gateway.sessions.backlog import Arrived, Backlog
+from services.gateway.sessions.confirms import ConfirmTracker
+from services.gateway.sessions.consumer import Consumer, GetHolder, State
+from services.gateway.sessions.transaction import Transaction
+from services.gateway.vocabulary import CloseSession, Deliveries, OpenSession, Publish, Request, Returned
+from services.rpc.queue_pb2 import ABANDON, RESTORE
+
+if TYPE_CHECKING:
+    from services.gateway.connections.connection import Connection
+    from services.gateway.sessions.broker import Broker
+
+_WAITING_BYTES = 1 << 20  # of requests behind one that takes its time; beyond, the connection is read no further
+_REQUEST_BYTES = 16 << 10  # that a request counts for: hundreds that wait gain nobody anything
+_PUBLISH_BYTES = 2 << 10  # that one with messages takes besides them
+_TURN = 128 << 10  # bytes that a session writes of what waits before it is another one's turn
+
+
+def open_session(connection: Connection, request: OpenSession) -> None:
+    """Puts a session under its number; one that is busy there, though it was closed, ends first.
+
+    What both are told goes by the number: confirms and errors of the former one would be taken for the next one's.
+    """
+    former = connection.sessions.get(request.session)
+    session = connection.sessions[request.session] = Session(request.session, connection)
+    if former:
+        session.begin(request, former.ended())
+    else:
+        connection.engine.succeed(request)
+
+
+class Session:
+    """State between a session's requests; what each request does is in services/gateway/operations."""
+
+    def __init__(self, number: int, connection: Connection) -> None:
+        self.number = number
+        self.connection = connection
+        self.consumers: dict[str, Consumer] = {}
+        self.unsettled: dict[int, tuple[Consumer | GetHolder, int]] = {}  # delivery number → who holds it, uid
+        self.oldest = 1  # no lower delivery number is unsettled
+        self.next_number = 1
+        self.next_tag = 1
+        self.limit = 0  # prefetch of consumers to come
+        self.shared_limit = 0  # over all consumers
+        self.flowing = True
+        self.confirms: ConfirmTracker | None = None
+        self.transaction: Transaction | None = None
+        self.last_queue = ""
+        self.reply_queue = ""  # behind the pseudo-queue amq.rabbitmq.reply-to
+        self.reply_consumer: Consumer | None = None
+        self.get_holders: dict[int, GetHolder] = {}
+        self.closed = False
+        self.has_turn = False  # to write, among the sessions of the connection
+        self._backlog = Backlog()
+        self._waiting: deque[Request] = deque()
+        self._busy = False
+        self._work: asyncio.Task[None] | None = None
+        self.broker.sessions[self] = None
+
+    @property
+    def broker(self) -> Broker:
+        return self.connection.broker
+
+    # -------------------------------------------------------------- requests, one after the other
+
+    def handle(self, request: Request) -> None:
+        """Carries out a request, now or when those before it are done."""
+        if self._busy:
+            self._waiting.append(request)
+            self.connection.waiting += _weight(request)
+            if self.connection.waiting > _WAITING_BYTES:
+                self.connection.hold(self)
+            return
+        self._carry_out(request)
+
+    def _carry_out(self, request: Request) -> None:
+        try:
+            work = self.connection.carry_out(self, request)
+        except BrokerError as error:
+            self._fail(request, error)
+            return
+        except Exception as fault:  # noqa: BLE001 - this request's, whatever it is
+            self._fail(request, contained("a request", fault, request=type(request).__name__))
+            return
+        if work is not None:
+            self.begin(request, work)
+
+    def begin(self, request: Request, work: Coroutine[Any, Any, Any]) -> None:
+        """Carries out a request that takes its time, and whose answer `work` gives."""
+        self._busy = True
+        self._work = self.connection.tasks.start(self._finish(request, work), name=type(request).__name__)
+
+    async def idle(self) -> None:
+        """Returns when everything that was asked has been done."""
+        while self._busy and self._work and not self._work.done():
+            await asyncio.wait([self._work])
+
+    async def ended(self) -> None:
+        """Returns when that has been done, the session's end at last."""
+        await self.idle()
+        self.close()
+
+    async def _finish(self, request: Request, work: Coroutine[Any, Any, Any]) -> None:
+        try:
+            result = await work
+        except BrokerError as error:
+            self._fail(request, error)
+        except Exception as fault:  # noqa: BLE001 - this request's, whatever it is
+            self._fail(request, contained("a request", fault, request=type(request).__name__))
+        else:
+            self._succeed(request, result)
+        self._busy = False
+        while self._waiting and not self._busy:
+            following = self._waiting.popleft()
+            self.connection.waiting -= _weight(following)
+            self._carry_out(following)
+        if not self._busy:
+            self.connection.release(self)
+        self.connection.flush()
+
+    def answer(self, request: Request) -> None:
+        """To one that was not waited for."""
+        self._succeed(request, None)
+        self.connection.flush_soon()
+
+    def _succeed(self, request: Request, result: Any) -> None:  # noqa: ANN401 - as each request says
+        if self.connection.lost:
+            return
+        try:
+            self.connection.engine.succeed(request, result)
+            self._after(request)
+            self.connection.take_pending()
+        except Exception as fault:  # noqa: BLE001 - an answer that cannot be written
+            self.connection.fault("answering a client", fault)
+
+    def _after(self, request: Request) -> None:
+        # What a consumer was sent goes out only now, so that no delivery overtakes the answer that names it.
+        consumer = self.consumers.get(getattr(request, "tag", "")) if self.consumers else None
+        if consumer and not consumer.started:
+            consumer.start()
+
+    def _fail(self, request: Request, error: BrokerError) -> None:
+        # What follows a fault is not carried out, but for the end that the client asked for.
+        self._forget_waiting(but=CloseSession, link=request.link)
+        if not self.connection.lost:
+            self.connection.fail(request, error)
+
+    def _forget_waiting(self, but: type[Request] | tuple[()] = (), link: int = 0) -> None:
+        """Of one link, or of all."""
+
+        def stays(each: Request) -> bool:
+            return isinstance(each, but) or link not in (0, each.link)
+
+        forgotten = [each for each in self._waiting if not stays(each)]
+        self._waiting = deque(filter(stays, self._waiting))
+        self.connection.waiting -= sum(map(_weight, forgotten))
+
+    # -------------------------------------------------------------- deliveries
+
+    def deliver(self, consumer: Consumer, arrived: Arrived) -> None:
+        """Writes deliveries, or keeps them while the socket or the client's flow holds them back."""
+        if self.closed or self.connection.parting or consumer.state is State.ENDED:
+            self._give_back(consumer, arrived)
+        elif not consumer.started:
+            self._backlog.hold(consumer, arrived)
+        elif self._backlog or not self.flowing or not self.connection.writable:
+            self._backlog.add(consumer, arrived)
+            self.connection.wants_to_write(self)
+        elif not consumer.by_credit and (not self.shared_limit or consumer.settled):
+            self._send(consumer, arrived)
+        elif within := self._within_limit(consumer, arrived):
+            self._send(consumer, within)
+
+    def release(self, consumer: Consumer) -> None:
+        """Its client knows of a consumer now, or has given it credit: what was kept until then may be written."""
+        self._backlog.release(consumer)
+        if self._backlog:
+            self.connection.wants_to_write(self)
+
+    def write_parked(self) -> bool:
+        """Writes some of what was kept; False when there is nothing more to write now."""
+        while self._backlog and self.flowing:
+            consumer, arrived = self._backlog.next(_TURN)
+            within = self._within_limit(consumer, arrived)
+            if within:
+                self._send(consumer, within)
+                return True
+        return False
+
+    @property
+    def room(self) -> int:
+        """How many more deliveries the limit over all consumers allows; what basic.get took does not count."""
+        held = len(self.unsettled) - sum(holder.count for holder in self.get_holders.values())
+        return self.shared_limit - held - (len(self.transaction.settlements) if self.transaction else 0)
+
+    def _within_limit(self, consumer: Consumer, arrived: Arrived) -> Arrived | None:
+        """What credit, or the limit over all consumers, allows of deliveries; the rest goes back for others to have.
+
+        What is settled by being sent cannot go back: it waits for credit.
+        """
+        if consumer.by_credit:
+            room = consumer.up_to - consumer.sent
+        elif not self.shared_limit or consumer.settled:
+            return arrived
+        else:
+            room = self.room
+        count, allowed = len(arrived.bodies), max(room, 0)
+        if count <= allowed:
+            return arrived
+        within, rest = arrived.split(allowed)
+        if consumer.settled:
+            self._backlog.hold(consumer, rest)
+        else:
+            self.broker.settle(consumer.queue_id, RESTORE, rest.uids)
+            consumer.unsent(count - allowed, rest.size)
+            self.connection.wrote(consumer)
+        return within if allowed else None
+
+    def _send(self, consumer: Consumer, arrived: Arrived) -> None:
+        count, first = len(arrived.bodies), self.next_number
+        self.next_number = first + count
+        if not consumer.settled:
+            self.unsettled.update(
+                zip(range(first, first + count), zip(repeat(consumer), arrived.uids, strict=False), strict=True)
+            )
+        self.connection.engine.deliver(
+            self.number,
+            Deliveries(
+                consumer.tag,
+                first,
+                arrived.redelivered,
+                arrived.facts,
+                arrived.properties,
+                arrived.bodies,
+            ),
+        )
+        if (record := self.connection.record).on:
+            record.sent(consumer.place, arrived.uids)
+        if (capture := self.broker.capture).on:
+            columns = arrived.facts, arrived.properties, arrived.bodies
+            capture.sent(self.connection, consumer.place, arrived.uids, columns)
+        if (sending := self.broker.sending).open:
+            sending.written(self, consumer.queue_id, arrived.uids, first, tag=consumer.tag, settled=consumer.settled)
+        consumer.written(count, arrived.size)
+        self.connection.wrote(consumer)
+
+    def take_parked(self, consumer: Consumer) -> list[Arrived]:
+        """Takes out what was kept for a consumer."""
+        return self._backlog.take(consumer)
+
+    def kept_for(self, consumer: Consumer) -> tuple[int, int]:
+        """How many deliveries and bytes are kept for a consumer."""
+        return self._backlog.kept(consumer)
+
+    def flush_parked(self, consumer: Consumer) -> None:
+        """Writes what was kept for a consumer, whatever held it back: it is settled and would be lost."""
+        for arrived in self.take_parked(consumer):
+            self._send(consumer, arrived)
+
+    def holdings(self) -> Iterator[tuple[Consumer | GetHolder, int]]:
+        """Who holds which uid: everything delivered and not settled, or settled by a transaction under way."""
+        if not self.transaction:
+            return iter(self.unsettled.values())
+        return chain(self.unsettled.values(), ((each.holder, each.uid) for each in self.transaction.settlements))
+
+    def close(self) -> None:
+        """The session is gone: what it held goes back to the queues, its consumers end."""
+        if self.closed:
+            return
+        self.closed = True
+        self._forget_waiting()
+        self.broker.sessions.pop(self, None)
+        for consumer, arrived in self._backlog.take_all():
+            self._give_back(consumer, arrived)
+        self._release_unsettled()
+        self._roll_back()
+        for consumer in list(self.consumers.values()):
+            self.broker.abandon(consumer)
+        self.consumers.clear()
+
+    def _give_back(self, consumer: Consumer, arrived: Arrived) -> None:
+        """Nobody will see these; what is settled by being sent is lost."""
+        if not consumer.settled:
+            self.broker.settle(consumer.queue_id, RESTORE, arrived.uids)
+        elif self.broker.sending.open:
+            self.broker.sending.ended(consumer.queue_id, CONNECTION_LOST, arrived.uids)
+
+    def _release_unsettled(self) -> None:
+        by_queue: dict[int, list[int]] = defaultdict(list)
+        for holder, uid in self.holdings():
+            by_queue[holder.queue_id].append(uid)
+        why = CONNECTION_LOST if self.connection.lost else SESSION_CLOSED
+        for queue_id, uids in by_queue.items():
+            if self.broker.sending.open:
+                self.broker.sending.ended(queue_id, why, uids)
+            self.broker.settle(queue_id, ABANDON, uids)
+        self.unsettled.clear()
+
+    def _roll_back(self) -> None:
+        if self.transaction:
+            self.transaction.rolled_back()
+            self.transaction = None
+
+    def new_tag(self) -> str:
+        """A consumer tag that the session has not used."""
+        tag = f"amq.ctag-{self.connection.name}.{self.number}.{self.next_tag}"
+        self.next_tag += 1
+        return tag
+
+    # -------------------------------------------------------------- what publishers hear
+
+    def start_confirms(self) -> None:
+        """Numbers publishes from now on; a second time changes nothing."""
+        self.confirms = self.confirms or ConfirmTracker()
+
+    def send_back(self, returned: Returned) -> None:
+        """Returns messages to their publisher, before they are confirmed."""
+        if not self.closed and not self.connection.lost:
+            self.connection.engine.returned(self.number, returned)
+            self.connection.wants_to_return()
+
+    def confirm(self, first: int, indexes: Sequence[int], refused: AbstractSet[int] = frozenset()) -> bool:
+        """Publishes at these indexes from number `first` are safe but for those at `refused`.
+
+        False when there is nobody to be told.
+        """
+        tracker = self.confirms
+        if tracker is None or self.closed or self.connection.lost:
+            return False
+        if refused:
+            for index in sorted(refused):
+                tracker.complete(first + index, first + index, accepted=False)
+            indexes = [index for index in indexes if index not in refused]
+        for start, count in runs(indexes):
+            tracker.complete(first + start, first + start + count - 1, accepted=True)
+        self.connection.wants_to_confirm(self)
+        return True
+
+    def write_confirms(self) -> None:
+        """Tells the client what became known."""
+        if self.confirms is None or self.closed:
+            return
+        for each in self.confirms.take():
+            self.connection.engine.confirm(
+                self.number, each.first, each.last, cumulative=each.cumulative, accepted=each.accepted
+            )
+
+
+def _weight(request: Request) -> int:
+    """What a request that waits takes of memory, about."""
+    if not isinstance(request, Publish):
+        return _REQUEST_BYTES
+    return _PUBLISH_BYTES + weight(request.properties, request.bodies) + BESIDE * len(request.bodies)

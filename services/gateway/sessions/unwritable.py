@@ -1,0 +1,64 @@
+"""Publishers of what must be kept wait while the store cannot keep it: they are told why, and are read no further.
+
+As RabbitMQ's disk alarm, but for those alone who publish persistent messages to durable queues, or wait to hear that
+such are safe: whatever is not to be kept goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
+
+from services.common.containment import for_each
+from services.gateway.observe.tracing.publishing import TracedTicket
+from services.gateway.operations.publish import PublishTicket
+
+if TYPE_CHECKING:
+    from services.common.clients.outbound import Attempt, Messages
+    from services.common.clients.partition_table import PartitionTable
+    from services.common.clients.publisher import Publisher
+    from services.gateway.connections.connection import Connection
+    from services.rpc.router_pb2 import QueueDefinition
+
+
+class Unwritable:
+    """Follows what the store says of its disk with its leases."""
+
+    def __init__(self, table: PartitionTable, publisher: Publisher, queues: Mapping[int, QueueDefinition]) -> None:
+        self.now = False
+        """Whether the store can keep nothing more at the moment."""
+        self._table = table
+        self._publisher = publisher
+        self._queues = queues
+        self._held: WeakKeyDictionary[Connection, None] = WeakKeyDictionary()  # who waited first goes on first
+        table.listeners.append(self._heard)
+
+    @staticmethod
+    def kept(messages: Messages) -> list[int]:
+        """The queues of those that are persistent."""
+        columns = zip(messages.facts, messages.targets, strict=True)
+        return list({queue_id: None for facts, targets in columns if facts.persistent for queue_id in targets})
+
+    def published(self, connection: Connection, queue_ids: Sequence[int]) -> None:
+        """A connection has published persistent messages meanwhile: it waits, if any of the queues is kept."""
+        if connection.lost or connection in self._held:
+            return
+        if any((queue := self._queues.get(queue_id)) and queue.durable for queue_id in queue_ids):
+            self._held[connection] = None
+            connection.blocked.block(self, self._table.unwritable)
+
+    def _heard(self) -> None:
+        before, self.now = self.now, bool(self._table.unwritable)
+        if self.now and not before:
+            for_each("telling who waits for the store", list(self._publisher.under_way()), self._waits)
+        elif before and not self.now:
+            held, self._held = list(self._held), WeakKeyDictionary()
+            for_each("letting a publisher go on", held, lambda connection: connection.blocked.unblock(self))
+
+    def _waits(self, attempt: Attempt) -> None:
+        ticket = attempt.delivery.ticket
+        if isinstance(ticket, TracedTicket):
+            ticket = ticket.ticket
+        if isinstance(ticket, PublishTicket):
+            self.published(ticket.session.connection, self.kept(attempt.messages))

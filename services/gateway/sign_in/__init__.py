@@ -1,0 +1,1 @@
+"""Who clients are: what they claim, judged by the users on record."""

@@ -1,0 +1,41 @@
+"""What is told of a transaction that could not be committed."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, cast
+from unittest.mock import AsyncMock, Mock, call
+
+import pytest
+
+from services.common.errors import BrokerError, PreconditionFailed, Unavailable
+from services.gateway import vocabulary as v
+from services.gateway.operations import transact
+from services.gateway.sessions.transaction import Coordinator, InDoubt, OpenTransactions, Publication, Transaction
+from tests.support.messages import messages
+
+
+@pytest.mark.parametrize(
+    ("error", "recorded", "traced"),
+    [(PreconditionFailed("full"), [call.rolled_back()], [call.rolled_back()]), (InDoubt("?"), [], [call.in_doubt()])],
+    ids=["refused", "in doubt"],
+)
+async def test_nobody_is_told_what_may_not_be_true(error: BrokerError, recorded: list[Any], traced: list[Any]) -> None:
+    """What may have been committed is not on record as rolled back; its spans say that nobody knows."""
+    publication = Publication(Mock(), messages([b"a"]), Mock(), Mock())
+    transaction = Transaction(OpenTransactions(1 << 20))
+    transaction.add(publication)
+    broker = SimpleNamespace(transactions=SimpleNamespace(commit=AsyncMock(side_effect=error)))
+    session = cast("Any", SimpleNamespace(transaction=transaction, broker=broker))
+    with pytest.raises(type(error)):
+        await transact.commit(session, v.Commit(1))
+    assert cast("Mock", publication.recorded).mock_calls == recorded
+    assert cast("Mock", publication.traced).mock_calls == traced
+    assert transaction.open.used == 0
+
+
+async def test_a_store_that_says_nothing_for_too_long() -> None:
+    """It may have committed, and may have forgotten that it has."""
+    store = Mock(commit_transaction=AsyncMock(side_effect=Unavailable("away")))
+    with pytest.raises(InDoubt):
+        await Coordinator(Mock(), store, Mock())._outcome(7, 1, 0.0)

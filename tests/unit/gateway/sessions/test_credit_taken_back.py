@@ -1,0 +1,83 @@
+"""Deliveries that were on their way when a client took credit back (AMQP 1.0, section 2.6.7)."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+
+from services.common.message.facts import Facts
+from services.gateway.sessions.backlog import Arrived
+from services.gateway.sessions.consumer import Consumer, State
+from services.gateway.sessions.session import Session
+from services.rpc.queue_pb2 import RESTORE
+
+if TYPE_CHECKING:
+    from services.gateway.vocabulary import Deliveries
+
+
+class House:
+    """A session whose client is written what is delivered, and whose owners are told what is settled."""
+
+    def __init__(self, *, settled: bool) -> None:
+        self.sent: list[bytes] = []
+        self.settled: list[tuple[int, list[int]]] = []
+        off = SimpleNamespace(on=False, open=False)
+        broker = SimpleNamespace(
+            sessions={}, capture=off, sending=off,
+            settle=lambda _queue, outcome, uids: self.settled.append((outcome, list(uids))),
+        )  # fmt: skip
+        connection = SimpleNamespace(
+            broker=broker, record=off, writable=True, parting=False, name="1.1",
+            engine=SimpleNamespace(deliver=self._deliver), wrote=lambda _: None, wants_to_write=lambda _: None,
+        )  # fmt: skip
+        self.session = Session(1, cast("Any", connection))
+        self.consumer = Consumer(
+            handle=1, session=self.session, tag="t", queue_id=1, settled=settled, exclusive=False, browse=False,
+            priority=0, limit=0, by_credit=True, window=1 << 20, place=cast("Any", None), state=State.ATTACHED,
+            link=cast("Any", SimpleNamespace(credit=lambda *_, **__: None)), started=True,
+        )  # fmt: skip
+
+    def _deliver(self, _session: int, deliveries: Deliveries) -> None:
+        self.sent += deliveries.bodies
+
+    def arrive(self, *bodies: bytes) -> None:
+        count = len(bodies)
+        facts = [cast("Facts", None)] * count
+        self.session.deliver(
+            self.consumer, Arrived(False, range(1, count + 1), facts, [b""] * count, bodies, sum(map(len, bodies)))
+        )
+
+    def take(self, up_to: int) -> None:
+        self.consumer.take(up_to)
+        while self.session.write_parked():
+            pass
+
+
+@pytest.fixture
+def house(request: pytest.FixtureRequest) -> House:
+    return House(settled=request.param)
+
+
+@pytest.mark.parametrize("house", [False], indirect=True)
+def test_to_be_settled(house: House) -> None:
+    """They go back, for others to have."""
+    house.take(4)
+    house.take(1)
+    house.arrive(b"a", b"b", b"c")
+    assert (house.sent, house.settled) == ([b"a"], [(RESTORE, [2, 3])])
+
+
+@pytest.mark.parametrize("house", [True], indirect=True)
+def test_settled(house: House) -> None:
+    """They would be lost: they wait for credit, and keep their order."""
+    house.take(4)
+    house.take(1)
+    house.arrive(b"a", b"b", b"c")
+    house.arrive(b"d")
+    assert (house.sent, house.settled) == ([b"a"], [])
+    house.take(3)
+    assert house.sent == [b"a", b"b", b"c"]
+    house.take(9)
+    assert (house.sent, house.settled) == ([b"a", b"b", b"c", b"d"], [])
