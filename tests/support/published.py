@@ -12,7 +12,7 @@ from services.common.runtime import Tasks
 from services.common.uid import UidSource
 from services.gateway import vocabulary as v
 from services.gateway.observe.record import NO_RECORD
-from services.gateway.operations import HANDLERS
+from services.gateway.operations import carry_out
 from services.gateway.routing.routes import RouteCache
 from services.gateway.sessions.session import Session
 from services.gateway.sessions.transaction import OpenTransactions
@@ -106,7 +106,7 @@ class Client:
 
     def carry_out(self, session: Session, request: v.Request) -> Any:
         """As Connection says."""
-        return HANDLERS[type(request)](session, request)
+        return carry_out(session, request)
 
     def fail(self, _request: v.Request, error: BrokerError) -> None:
         """As Connection says."""

@@ -26,7 +26,7 @@ from services.gateway.connections.opening import open_connection
 from services.gateway.connections.rest import Rest
 from services.gateway.observe.events import closed
 from services.gateway.observe.record import NO_RECORD
-from services.gateway.operations import HANDLERS
+from services.gateway.operations import OPERATIONS, carry_out
 from services.gateway.sessions.session import Session, open_session
 from services.gateway.transport.address import GONE, peer_of
 from services.gateway.transport.draining import Draining
@@ -292,15 +292,20 @@ class Connection(asyncio.Protocol):
     # -------------------------------------------------------------- requests
 
     def _handle(self, request: v.Request) -> None:
-        special = _SPECIAL.get(type(request))
-        if special:
-            special(self, request)
+        if OPERATIONS[type(request)].of_connection:
+            carry_out(self, request)
         elif session := self.sessions.get(request.session):
             session.handle(request)
 
     def carry_out(self, session: Session, request: v.Request) -> Coroutine[Any, Any, Any] | None:
-        """Calls the handler of a request; see services/gateway/operations."""
-        return HANDLERS[type(request)](session, request)
+        """Begins a request of a session, when it is its turn; see services/gateway/operations."""
+        return carry_out(session, request)
+
+    def open(self, request: v.Open) -> None:
+        open_connection(self, request)
+
+    def open_session(self, request: v.OpenSession) -> None:
+        open_session(self, request)
 
     def fail(self, request: v.Request, error: BrokerError, *, logged: bool = False) -> None:
         """Ends what the error ends, and tells the client; the log too, unless it says enough of such errors already."""
@@ -389,12 +394,3 @@ class Connection(asyncio.Protocol):
         """Closes the socket without another word."""
         if self._transport:
             self._transport.abort()
-
-
-_SPECIAL: dict[type[v.Request], Any] = {
-    v.Authenticate: lambda connection, request: connection.login.authenticate(request),
-    v.UpdateSecret: lambda connection, request: connection.login.update(request),
-    v.Open: open_connection,
-    v.OpenSession: open_session,
-    v.Close: lambda connection, request: connection.closes(request),
-}
