@@ -167,6 +167,15 @@ class Unbind(Request):
     arguments: Mapping[str, Any] = field(default_factory=dict)
 
 
+@dataclass(slots=True)
+class FindBinding(Request):
+    """Whether an exchange has a binding with this key to this queue; None: with any. → succeed with BindingFound."""
+
+    exchange: str
+    routing_key: str | None
+    queue: str | None
+
+
 @dataclass(slots=True, eq=False)
 class Kind:
     """What messages that are published alike have in common; an engine gives the same object for most of them."""
@@ -298,6 +307,15 @@ class QueueDeclared:
     name: str
     message_count: int
     consumer_count: int
+
+
+@dataclass(slots=True)
+class BindingFound:
+    """What is not there, or whether there is such a binding."""
+
+    unknown_exchange: bool = False
+    unknown_queue: bool = False
+    is_bound: bool = False
 
 
 @dataclass(slots=True)

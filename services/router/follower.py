@@ -11,6 +11,7 @@ from services.common.clients.topology import TopologyClient
 from services.common.errors import Unavailable
 from services.router.evaluate import evaluate
 from services.router.explaining import explained
+from services.router.finding import found_binding
 from services.router.replica import Replica
 from services.router.topology.topology import Topology
 from services.router.wire import description
@@ -90,6 +91,11 @@ class Follower:
         """As every change that was answered has left it."""
         self._check()
         return explained(self._replica.topology, request)
+
+    def find_binding(self, request: router_pb2.FindBindingRequest) -> router_pb2.FindBindingReply:
+        """As every change that was answered has left it."""
+        self._check()
+        return found_binding(self._replica.topology, request)
 
     def _check(self) -> None:
         if not self._client.has_place():

@@ -46,6 +46,12 @@ class Handler(router_pb2_grpc.RouterServicer):
         """Evaluates, and sends nothing."""
         return self._role(context).explain(request)
 
+    async def FindBinding(  # noqa: N802
+        self, request: router_pb2.FindBindingRequest, context: _Context
+    ) -> router_pb2.FindBindingReply:
+        """See services/router/topology/find_binding.py."""
+        return self._role(context).find_binding(request)
+
     def _role(self, context: _Context) -> Role:
         meant = next((value for key, value in context.invocation_metadata() or () if key == MEMBER_KEY), self._member)
         if meant != self._member:

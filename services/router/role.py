@@ -25,3 +25,6 @@ class Role(Protocol):
 
     def explain(self, request: router_pb2.ExplainRequest) -> router_pb2.ExplainReply:
         """Where a message would go, and why."""
+
+    def find_binding(self, request: router_pb2.FindBindingRequest) -> router_pb2.FindBindingReply:
+        """Whether an exchange has a binding."""

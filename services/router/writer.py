@@ -13,6 +13,7 @@ from services.common.watchers import RECORD_KIND as WATCHER_KIND
 from services.router.changes import Changes
 from services.router.evaluate import evaluate
 from services.router.explaining import explained
+from services.router.finding import found_binding
 from services.router.lease import Lease
 from services.router.places import Places
 from services.router.record_store import RecordStore
@@ -90,8 +91,7 @@ class Writer:
 
     def route(self, request: router_pb2.RouteRequest) -> router_pb2.RouteReply:
         """Evaluates by the topology as it is, which may be ahead of the version that it tells."""
-        if not self._lease.holds():
-            raise Unavailable("another router may write by now")
+        self._check()
         return router_pb2.RouteReply(routed=evaluate(self._topology, request.messages), version=self._changes.version)
 
     def watch(self, frames: AsyncIterator[router_pb2.WatcherFrame]) -> AsyncIterator[router_pb2.TopologyFrame]:
@@ -105,6 +105,15 @@ class Writer:
     def explain(self, request: router_pb2.ExplainRequest) -> router_pb2.ExplainReply:
         """As it is now."""
         return explained(self._topology, request)
+
+    def find_binding(self, request: router_pb2.FindBindingRequest) -> router_pb2.FindBindingReply:
+        """By the topology as it is."""
+        self._check()
+        return found_binding(self._topology, request)
+
+    def _check(self) -> None:
+        if not self._lease.holds():
+            raise Unavailable("another router may write by now")
 
     async def _create_first(self) -> None:
         virtual_host = router_pb2.CreateVirtualHost(name=_FIRST_VIRTUAL_HOST)

@@ -146,6 +146,12 @@ class TopologyClient:
             )
         )
 
+    async def find_binding(self, request: router_pb2.FindBindingRequest) -> router_pb2.FindBindingReply:
+        """Whether an exchange has a binding; raises NotFound, Unavailable after half a minute."""
+        return await self._of_writer(
+            lambda stub, left, member: stub.FindBinding(request, timeout=left, metadata=member, wait_for_ready=True)
+        )
+
     async def _of_writer(self, call: Callable[[RouterAsyncStub, float, Metadata], Awaitable[T]]) -> T:
         """Again and again while no router writes; but what two of them died of, maybe, no third is asked.
 

@@ -64,6 +64,7 @@ OPERATIONS: dict[type[v.Request], Operation] = {
     v.PurgeQueue: Operation(topology.purge_queue),
     v.Bind: Operation(topology.bind),
     v.Unbind: Operation(topology.unbind),
+    v.FindBinding: Operation(topology.find_binding),
     v.SelectTransactions: Operation(transact.select),
     v.Commit: Operation(transact.commit),
     v.Rollback: Operation(transact.rollback),

@@ -87,6 +87,19 @@ async def unbind(session: Session, request: v.Unbind) -> None:
     await change(session, unbind=_binding(session, request))
 
 
+async def find_binding(session: Session, request: v.FindBinding) -> v.BindingFound:
+    """Of the router, which alone knows bindings."""
+    found = await session.broker.topology.find_binding(
+        router_pb2.FindBindingRequest(
+            virtual_host=session.connection.virtual_host,
+            exchange=request.exchange,
+            routing_key=request.routing_key,
+            queue=request.queue,
+        )
+    )
+    return v.BindingFound(found.unknown_exchange, found.unknown_queue, found.is_bound)
+
+
 async def change(session: Session, **what: Any) -> router_pb2.ChangeReply:  # noqa: ANN401 - one field of the oneof
     """Has the router change the topology; returns when every gateway routes by it."""
     connection = session.connection

@@ -128,6 +128,25 @@ async def test_any_router_explains(cluster: Any, until: Any) -> None:
     await stopping
 
 
+async def test_any_router_finds_bindings(cluster: Any, until: Any) -> None:
+    """As soon as a change is answered, the one that follows knows as much as the one that writes."""
+    await cluster.start_router()
+    await cluster.start_router("router-2")
+    client = await cluster.watch("g")
+    await until(lambda: len(client.routers.evaluators()) == 2)
+    await client.change(cluster.request("declare_queue", name="q"))
+    async with connect(cluster.settings.address_of("router-2")) as channel:
+        follower = router_pb2_grpc.RouterStub(channel)
+        for number in range(20):
+            asked = router_pb2.FindBindingRequest(virtual_host="/", exchange="amq.direct", routing_key=str(number))
+            assert not (await client.find_binding(asked)).is_bound
+            await client.change(cluster.request("bind", source="amq.direct", destination="q", routing_key=str(number)))
+            assert (await follower.FindBinding(asked)).is_bound
+            assert (await client.find_binding(asked)).is_bound
+        with pytest.raises(NotFound):
+            await client.find_binding(router_pb2.FindBindingRequest(virtual_host="none"))
+
+
 async def test_a_router_does_not_follow_itself(cluster: Any) -> None:
     """Whoever takes the lease over has no place of its own, for which changes would wait when it is gone."""
     for name in ("router", "router-2", "router", "router-2"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from services.gateway.protocols.amqp_0_9.exchange_bound import bound_ok
 from services.gateway.protocols.amqp_0_9.method import Method
 from services.gateway.protocols.amqp_0_9.methods import access, basic, channel, confirm, exchange, queue, tx
 from services.gateway.protocols.amqp_0_9.methods_0_9 import channel as channel_0_9
@@ -36,6 +37,7 @@ _ANSWERS: dict[type[Method], _Answer] = {
     exchange.Delete: lambda _asked, _result: exchange.DeleteOk(),
     exchange.Bind: lambda _asked, _result: exchange.BindOk(),
     exchange.Unbind: lambda _asked, _result: exchange.UnbindOk(),
+    exchange.Bound: bound_ok,
     queue.Declare: _queue_declared,
     queue.Bind: lambda _asked, _result: queue.BindOk(),
     queue.Unbind: lambda _asked, _result: queue.UnbindOk(),

@@ -63,6 +63,12 @@ def _(method: exchange.Unbind, session: int) -> to_broker.Request:
 
 
 @request_of.register
+def _(method: exchange.Bound, session: int) -> to_broker.Request:
+    # An empty key or queue is none, as Qpid reads them.
+    return to_broker.FindBinding(session, method.exchange, method.routing_key or None, method.queue or None)
+
+
+@request_of.register
 def _(method: queue.Declare, session: int) -> to_broker.Request:
     return to_broker.DeclareQueue(
         session,

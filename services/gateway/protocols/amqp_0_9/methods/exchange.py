@@ -1,4 +1,4 @@
-"""Class exchange; bind and unbind are RabbitMQ's (exchange-to-exchange bindings)."""
+"""Class exchange; bind and unbind are RabbitMQ's (exchange-to-exchange bindings), bound is Qpid's."""
 
 from __future__ import annotations
 
@@ -35,6 +35,19 @@ class Delete(Method):
 @method(40, 21)
 class DeleteOk(Method):
     pass
+
+
+@method(40, 22)
+class Bound(Method):
+    exchange: ShortString
+    routing_key: ShortString
+    queue: ShortString
+
+
+@method(40, 23)
+class BoundOk(Method):
+    reply_code: Short
+    reply_text: ShortString
 
 
 @method(40, 30)

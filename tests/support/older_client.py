@@ -1,0 +1,54 @@
+"""A client of AMQP 0-8 or 0-9 by bytes: sends methods, and reads frames one by one."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Self
+
+from tests.support.raw_amqp import method, short
+
+_LOGIN = b"\0guest\0guest"
+_PROPERTIES = bytes(4)
+
+
+class OlderClient:
+    """Connected as guest, with channel 1, inside of `async with`."""
+
+    def __init__(
+        self, port: int, header: bytes = b"AMQP\x01\x01\x00\x09", client_properties: bytes = _PROPERTIES
+    ) -> None:
+        """`client_properties` are a field table."""
+        self._port = port
+        self._header = header
+        self._client_properties = client_properties
+        self._reader: asyncio.StreamReader
+        self._writer: asyncio.StreamWriter
+        self.server_properties = b""
+
+    async def __aenter__(self) -> Self:
+        self._reader, self._writer = await asyncio.open_connection("127.0.0.1", self._port)
+        self.server_properties = await self.asks(self._header)
+        start_ok = self._client_properties + short("PLAIN") + len(_LOGIN).to_bytes(4) + _LOGIN + short("en_US")
+        tune = await self.asks(method(10, 11, start_ok, channel=0))
+        opening = method(10, 31, tune[4:], channel=0) + method(10, 40, short("/") + b"\0\0", channel=0)
+        assert (await self.asks(opening))[:4] == b"\x00\x0a\x00\x29"
+        assert (await self.asks(method(20, 10, b"\0")))[:4] == b"\x00\x14\x00\x0b"
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._writer.close()
+        await self._writer.wait_closed()
+
+    def send(self, data: bytes) -> None:
+        self._writer.write(data)
+
+    async def read(self) -> bytes:
+        """The payload of the next frame."""
+        async with asyncio.timeout(10):
+            head = await self._reader.readexactly(7)
+            return (await self._reader.readexactly(int.from_bytes(head[3:7]) + 1))[:-1]
+
+    async def asks(self, data: bytes) -> bytes:
+        """The first frame that is said then."""
+        self.send(data)
+        return await self.read()
