@@ -179,6 +179,14 @@ class Settings(BaseSettings):
     max_message_size: Annotated[int, Field(ge=1, le=128 << 20)] = Field(
         16 << 20, description="bytes of a message's body; what is announced as larger is refused"
     )
+    message_compression: Literal["none", "negotiated", "assumed"] = Field(
+        "negotiated",
+        description="Qpid's, of 0-8, 0-9, 0-9-1: whose gzipped messages are unzipped: nobody's; who says it cannot do"
+        " that itself; as in Broker-J also who says nothing",
+    )
+    message_compression_threshold: Annotated[int, Field(ge=0)] = Field(
+        100 << 10, description="bytes above which bodies are gzipped for clients that say they understand it"
+    )
     max_connections: Annotated[int, Field(ge=0)] = Field(
         0, description="clients of one gateway; further ones are refused. 0: as many as it may have files open"
     )

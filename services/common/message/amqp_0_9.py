@@ -259,6 +259,10 @@ class Amqp09Format:
         """As MessageFormat says."""
         return _assemble(properties, _spans(properties), {_REPLY_TO: _short_string(reply_to)})
 
+    def with_text(self, properties: bytes, name: str, text: str | None) -> bytes:
+        """The same properties with another text in one that is a short string, or without it."""
+        return _assemble(properties, _spans(properties), {_BITS[name]: None if text is None else _short_string(text)})
+
     def more_keys(self, properties: bytes) -> tuple[tuple[str, ...], bytes]:
         """As MessageFormat says: those of the headers `CC` and `BCC`, of which nobody else sees the latter."""
         spans = _spans(properties)

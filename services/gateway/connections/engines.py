@@ -52,5 +52,13 @@ def _limits(settings: Settings) -> Limits:
     largest = min(settings.max_message_size, largest_message(available()))
     if largest < settings.max_message_size:
         log.warning("messages are limited to what memory bears", wanted=settings.max_message_size, largest=largest)
-    told = (settings.product, settings.product_version)
-    return Limits(settings.frame_max, settings.channel_max, settings.heartbeat, largest, *told)
+    return Limits(
+        frame_max=settings.frame_max,
+        channel_max=settings.channel_max,
+        heartbeat=settings.heartbeat,
+        max_message_size=largest,
+        compression=settings.message_compression,
+        compression_threshold=settings.message_compression_threshold,
+        product=settings.product,
+        version=settings.product_version,
+    )

@@ -12,7 +12,6 @@ from services.gateway.protocols.amqp_0_9.channel import Channel, Content, State
 from services.gateway.protocols.amqp_0_9.foreign import native
 from services.gateway.protocols.amqp_0_9.method import Method
 from services.gateway.protocols.amqp_0_9.methods import basic, channel, queue
-from services.gateway.protocols.amqp_0_9.outgoing import content
 from services.gateway.protocols.amqp_0_9.peer import Peer
 from services.gateway.protocols.amqp_0_9.publications import Publications
 from services.gateway.protocols.amqp_0_9.reply_codes import ChannelFault, UnexpectedFrame, reply_text
@@ -156,7 +155,7 @@ class Channels:
         answer = answer_to(asked.method, result)
         if isinstance(result, Got) and answer:
             [properties], [body] = native([result.facts], [result.properties], [result.body])
-            self._peer.out.append(content(request.session, answer, properties, body, self._peer.frame_max))
+            self._peer.send_content(request.session, answer, properties, body)
         elif answer:
             self._peer.send(request.session, answer)
         if its.cancelled and isinstance(asked.method, queue.Delete):

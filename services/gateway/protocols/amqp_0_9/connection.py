@@ -19,6 +19,8 @@ from services.common.errors import (
     SyntaxFault,
 )
 from services.gateway import vocabulary as to_broker
+from services.gateway.protocols.amqp_0_9.compression import PROPERTY as COMPRESSION
+from services.gateway.protocols.amqp_0_9.compression import recoding_for
 from services.gateway.protocols.amqp_0_9.frames import MIN_FRAME_MAX
 from services.gateway.protocols.amqp_0_9.method import Method
 from services.gateway.protocols.amqp_0_9.methods import connection
@@ -100,6 +102,7 @@ class Connection(Phases):
             "version": ours.version or _own_version(),
             "platform": f"Python {platform.python_version()}",
             "capabilities": dict.fromkeys(_CAPABILITIES, True),
+            COMPRESSION: str(ours.compression != "none").lower(),
         }
 
     def method(self, code: int, payload: bytes) -> None:
@@ -121,6 +124,7 @@ class Connection(Phases):
         if isinstance(offered, Mapping):
             self._peer.capabilities = frozenset(name for name, value in offered.items() if value is True)
         self._mechanism, self._client_properties = method.mechanism, method.client_properties
+        self._peer.recode = recoding_for(method.client_properties, self._peer.limits)
         self._authenticate(method.response)
 
     def _secure_ok(self, method: connection.SecureOk) -> None:

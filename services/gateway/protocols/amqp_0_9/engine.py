@@ -181,7 +181,7 @@ class AmqpEngine(StreamEngine):
     def deliver(self, session: int, deliveries: Deliveries) -> None:
         """As Engine says."""
         if deliveries.bodies and self._channels.is_open(session):
-            self._peer.out.append(outgoing.deliveries(session, deliveries, self._peer.frame_max))
+            self._peer.out.append(outgoing.deliveries(session, deliveries, self._peer.frame_max, self._peer.recode))
 
     def confirm(self, session: int, first: int, last: int, *, cumulative: bool, accepted: bool) -> None:
         """As Engine says."""
@@ -201,7 +201,7 @@ class AmqpEngine(StreamEngine):
         for index in returned.indexes:
             facts, properties, body = publish.kinds[index].facts, publish.properties[index], publish.bodies[index]
             method = basic.Return(code, NAMES[code], facts.exchange, facts.routing_key)
-            self._peer.out.append(outgoing.content(session, method, properties, body, self._peer.frame_max))
+            self._peer.send_content(session, method, properties, body)
 
     def cancelled(self, session: int, tag: str) -> None:
         """As Engine says."""

@@ -13,6 +13,7 @@ from functools import lru_cache
 from services.common.message.alike import are_alike, objects
 from services.common.message.amqp_0_9 import NAME
 from services.gateway.protocols.amqp_0_9 import frames
+from services.gateway.protocols.amqp_0_9.compression import Recode
 from services.gateway.protocols.amqp_0_9.foreign import native
 from services.gateway.protocols.amqp_0_9.method import Method, encode
 from services.gateway.protocols.amqp_0_9.methods import basic
@@ -33,12 +34,14 @@ def content(channel: int, method: Method, properties: bytes, body: bytes, frame_
     return b"".join(parts)
 
 
-def deliveries(channel: int, run: Deliveries, frame_max: int) -> bytes:
+def deliveries(channel: int, run: Deliveries, frame_max: int, recode: Recode | None = None) -> bytes:
     """Some basic.deliver, for one consumer."""
     bodies, properties, facts = run.bodies, run.properties, run.facts
     distinct = objects(facts)
     if any(each.format != NAME for each in distinct.values()):
         properties, bodies = native(facts, properties, bodies)
+    if recode:
+        properties, bodies = recode(properties, bodies)
     pack = _TAG.pack
     tags = [pack(number) for number in range(run.first, run.first + len(bodies))]
     chunk = frame_max - frames.OVERHEAD

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from services.gateway.protocols.amqp_0_9 import frames
+from services.gateway.protocols.amqp_0_9.compression import Recode
 from services.gateway.protocols.amqp_0_9.method import Method
+from services.gateway.protocols.amqp_0_9.outgoing import content
 from services.gateway.protocols.amqp_0_9.version import Version
 from services.gateway.protocols.dealings import Dealings
 from services.gateway.protocols.limits import Limits
@@ -32,7 +34,14 @@ class Peer(Dealings):
     channel_max: int = 0
     virtual_host: str = ""  # that was asked for
     capabilities: frozenset[str] = frozenset()
+    recode: Recode | None = None  # what is done with messages for the peer
 
     def send(self, channel: int, method: Method) -> None:
         """Puts a method frame behind what is to be written."""
         self.out.append(frames.frame(frames.METHOD, channel, self.version.encode(method)))
+
+    def send_content(self, channel: int, method: Method, properties: bytes, body: bytes) -> None:
+        """A method frame, and the content that belongs to it, as the peer can take it."""
+        if self.recode:
+            [properties], [body] = self.recode([properties], [body])
+        self.out.append(content(channel, method, properties, body, self.frame_max))
