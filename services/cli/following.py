@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import repeat
 
+from services.cli.ends import Ends, Known
 from services.common.errors import BrokerError
 from services.common.ledger.reading import Told, rows_of
 from services.common.ledger.stages import NAMES
@@ -50,13 +51,28 @@ class Following:
     def __init__(self, sought: Sought) -> None:
         """`sought.queue` is a pattern, as the rest; times do not matter."""
         self._sought = sought
+        self._publishers = Ends(sought.virtual_host, sought.client)
+        self._consumers = Ends(sought.virtual_host, sought.consumer)
         self._ids: OrderedDict[int, str] = OrderedDict()
         self._published: OrderedDict[int, None] | None = OrderedDict() if sought.client or sought.key else None
         self._sent: OrderedDict[int, None] | None = OrderedDict() if sought.consumer else None
 
+    @property
+    def asks_for_ends(self) -> bool:
+        """Whether it matters who is at the ends of connections."""
+        return bool(self._sought.client or self._sought.consumer)
+
+    async def ask(self, known: Known) -> None:
+        """Learns who is at the ends of connections that were there before; raises what `known` does."""
+        await self._publishers.ask(known)
+        await self._consumers.ask(known)
+
     def lines(self, payload: bytes) -> Iterator[Line]:
         """Those of a batch; raises DecodeError, IndexError or ValueError for what is none."""
         batch = LedgerBatch.FromString(payload)
+        for connection in batch.connections:
+            self._publishers.hear(connection)
+            self._consumers.hear(connection)
         for identified in batch.identified:
             with suppress(BrokerError):  # names are a help, no more
                 self._remember(identified)
@@ -86,13 +102,12 @@ class Following:
     def _note(self, batch: LedgerBatch, told: Told) -> None:
         row, place, uids = told
         stage = NAMES[batch.stages[row]] if batch.stages[row] < len(NAMES) else ""
-        sought = self._sought
         if self._published is not None and stage in {"received", "routed"}:
-            by = not sought.client or any(_fits(name, sought.client) for name in (place.client, place.connection))
-            if by and _fits(place.routing_key, sought.key):
+            by = self._publishers.fit(place.connection, place.client)
+            if by and _fits(place.routing_key, self._sought.key):
                 _keep(self._published, uids)
-        to = (place.consumer, place.client, place.connection)
-        if self._sent is not None and stage == "sent" and any(_fits(name, sought.consumer) for name in to):
+        to = place.connection, place.client, place.consumer
+        if self._sent is not None and stage == "sent" and self._consumers.fit(*to):
             _keep(self._sent, uids)
 
     def _line(self, batch: LedgerBatch, told: Told) -> Line:

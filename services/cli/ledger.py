@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import asdict
 from math import inf
@@ -28,16 +28,26 @@ _HELD = 1.0  # seconds in which what belongs together comes from all services
 log = structlog.get_logger()
 
 
-async def show(address: str, following: Following, console: Console, *, as_json: bool) -> None:
+async def show(
+    address: str,
+    following: Following,
+    console: Console,
+    *,
+    as_json: bool,
+    ready: Callable[[], Awaitable[None]] | None = None,
+) -> None:
     """Writes a line for each batch at each stage, for ever. Raises Unavailable when NATS is away at first.
 
-    Services tell their rows a few times a second, each its own: lines wait until they can be sorted by time.
+    Services tell their rows a few times a second, each its own: lines wait until they can be sorted by time. What comes
+    before `ready` is over waits for it, unread.
     """
     held: list[Line] = []
     batches = _batches(address)
     batch = asyncio.ensure_future(anext(batches, None))
     due = inf
     try:
+        if ready:
+            await ready()
         while True:
             await asyncio.wait({batch}, timeout=None if due == inf else max(due - monotonic(), 0))
             if batch.done():

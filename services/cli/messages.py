@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Coroutine
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -56,8 +57,7 @@ def trace(
     """Shows the way of a message, from the ledger: every stage, before and after every dead-lettering.
 
     By an id, or the newest to which all options apply, with * and ? in names. With --follow what happens from now on:
-    --client, --consumer and --key pick those that were published, or sent, since it began; clients by their name or
-    connection.
+    --client, --consumer and --key pick those that were published, or sent, since it began.
     """
     sought = Sought(virtual_host, follow or queue, client, consumer, key, fate, _moment(since), _moment(until))
     wanted = [bool(id), bool(sought)]
@@ -138,6 +138,7 @@ def _trace(asked: str | Sought, limit: int, *, every: bool, payloads: bool, as_j
 def _follow(sought: Sought, *, as_json: bool) -> None:
     from services.cli.console import stdout_console
     from services.cli.following import Following
+    from services.cli.introducing import introduce
     from services.cli.ledger import show
     from services.common import log
 
@@ -146,7 +147,9 @@ def _follow(sought: Sought, *, as_json: bool) -> None:
     log.configure("trace", configured.log_format, configured.log_level)
     try:
         _say_if_away(configured, sought)
-        run(show(address, Following(sought), stdout_console(), as_json=as_json), "the event bus")
+        following = Following(sought)
+        ready = partial(introduce, following, configured.address_of("mgmt"))
+        run(show(address, following, stdout_console(), as_json=as_json, ready=ready), "the event bus")
     except KeyboardInterrupt:
         raise typer.Exit(0) from None
 

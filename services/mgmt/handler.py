@@ -63,6 +63,10 @@ class Handler(mgmt_pb2_grpc.MgmtServicer):
         trace = await _told(self._look_up.search(sought, request.journeys), context)
         return mgmt_pb2.TraceReply(trace=trace.model_dump_json().encode())
 
+    async def Connections(self, request: mgmt_pb2.ConnectionsRequest, context: _Context) -> mgmt_pb2.ConnectionsReply:
+        found = await _told(self._look_up.connections(request.virtual_host, request.who), context)
+        return mgmt_pb2.ConnectionsReply(connections=found)
+
 
 async def _told(work: Awaitable[_T], context: _Context) -> _T:
     """The result of `work`; what goes wrong is told to the caller as a typed error."""

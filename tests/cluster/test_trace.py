@@ -31,9 +31,9 @@ class Hopline(HoplineCommand):
     def trace(self, asked: str) -> Trace:
         return Trace.model_validate_json(self.run("trace", asked, "--json").stdout)
 
-    def follow(self, queue: str, output: Path) -> subprocess.Popen[bytes]:
+    def follow(self, queue: str, output: Path, *options: str) -> subprocess.Popen[bytes]:
         with output.open("wb") as file:
-            command = [self.command, "trace", "--follow", queue]
+            command = [self.command, "trace", "--follow", queue, *options]
             return subprocess.Popen(command, env=self.environment, stdout=file, stderr=file)
 
 
@@ -138,6 +138,38 @@ def test_live(hopline: Hopline, connection: pika.BlockingConnection, name: str, 
     following.send_signal(signal.SIGINT)
     assert following.wait(10) == 0
     assert "Traceback" not in output.read_text()
+
+
+def test_live_of_somebody(
+    hopline: Hopline, stack: Stack, connection: pika.BlockingConnection, name: str, tmp_path: Path
+) -> None:
+    """It picks messages by who published them, by address or user, of connections that were there long before."""
+    _declare(connection, name)
+    parameters = pika.ConnectionParameters(stack.address.host, stack.address.port)
+    with closing(pika.BlockingConnection(parameters)) as other:
+        channels = {"own": connection.channel(), "others": other.channel()}
+
+        def publish() -> None:
+            for whose, channel in channels.items():
+                channel.basic_publish("", name, b"x", pika.BasicProperties(message_id=whose))
+
+        publish()
+        wait_until(lambda: hopline.run("trace", "others").returncode == 0, SECONDS, "both on record")
+        outputs = {who: tmp_path / str(number) for number, who in enumerate((_address(connection), "guest", "nobody"))}
+        followers = [hopline.follow(name, output, "--client", who) for who, output in outputs.items()]
+
+        def are_followed() -> bool:
+            publish()
+            texts = [output.read_text() for output in outputs.values()]
+            return "own" in texts[0] and "own" in texts[1] and "others" in texts[1]
+
+        wait_until(are_followed, SECONDS, "lines")
+    for following in followers:
+        following.send_signal(signal.SIGINT)
+        assert following.wait(10) == 0
+    of_address, _, of_nobody = (output.read_text() for output in outputs.values())
+    assert "others" not in of_address
+    assert of_nobody == ""
 
 
 def test_dry_run(hopline: Hopline, connection: pika.BlockingConnection, name: str) -> None:

@@ -60,3 +60,9 @@ class MgmtClient(Client):
         request = mgmt_pb2.SearchRequest(**asdict(sought), journeys=journeys)
         reply = await result(self._stub.Search(request, timeout=_LOOK_UP_DEADLINE))
         return Trace.model_validate_json(reply.trace)
+
+    async def connections(self, virtual_host: str, who: str) -> Sequence[str]:
+        """Those on record whose user or address fits the pattern, the newest first."""
+        request = mgmt_pb2.ConnectionsRequest(virtual_host=virtual_host, who=who)
+        reply = await result(self._stub.Connections(request, timeout=_LOOK_UP_DEADLINE))
+        return reply.connections

@@ -74,6 +74,11 @@ class Answers:
                 known |= {message.uid for message in journey.messages}
         return self._told(told, id="", more=found.more, cut_short=found.cut_short)
 
+    def connections(self, sought: Sought, unfiled: Mapping[str, pa.Table]) -> list[str]:
+        """Those whose user or address fits `sought.client`, the newest first."""
+        self._database.offer(unfiled)
+        return self._peers.connections(sought, sought.client)
+
     def _facets(self, sought: Sought) -> Facets:
         of = self._peers.connections
         return facets(sought, of(sought, sought.client), of(sought, sought.consumer))

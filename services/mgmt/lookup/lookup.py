@@ -31,7 +31,7 @@ _T = TypeVar("_T")
 Unfiled: TypeAlias = "Callable[[], Mapping[str, pa.Table]]"
 """Rows that are not in files yet, by table; called in the event loop."""
 
-_Question: TypeAlias = "Callable[[Answers, Mapping[str, pa.Table]], Trace]"
+_Question: TypeAlias = "Callable[[Answers, Mapping[str, pa.Table]], _T]"
 
 
 def nothing_unfiled() -> Mapping[str, pa.Table]:
@@ -88,6 +88,13 @@ class LookUp:
             raise SyntaxFault(f"1 to {MOST_JOURNEYS} journeys are told")
         return await self._asked(lambda answers, unfiled: answers.search(sought, journeys, unfiled))
 
+    async def connections(self, virtual_host: str, who: str) -> list[str]:
+        """Those on record whose user or address fits `who`, the newest first; raises as `trace` does."""
+        sought = Sought(virtual_host, client=who)
+        if fault := sought.fault():
+            raise SyntaxFault(fault)
+        return await self._in_turn(lambda answers, unfiled: answers.connections(sought, unfiled))
+
     async def stop(self) -> None:
         """Breaks off what is under way."""
         for answers in self._answers:
@@ -96,21 +103,24 @@ class LookUp:
         for answers in self._answers:
             answers.close()
 
-    async def _asked(self, question: _Question) -> Trace:
-        if self._waiting >= _MOST_WAITING:
-            raise ResourceError("too many look-ups at a time; try again")
-        self._waiting += 1
-        try:
-            async with self._turns:
-                trace = await self._answered(question)
-        finally:
-            self._waiting -= 1
+    async def _asked(self, question: _Question[Trace]) -> Trace:
+        trace = await self._in_turn(question)
         linked = [await self._linked(journey) for journey in trace.journeys]
         restored = self._restored()
         told = str(restored) if undone(trace.journeys, restored) else ""
         return trace.model_copy(update={"journeys": linked, "trouble": self._trouble(), "restored": told})
 
-    async def _answered(self, question: _Question) -> Trace:
+    async def _in_turn(self, question: _Question[_T]) -> _T:
+        if self._waiting >= _MOST_WAITING:
+            raise ResourceError("too many look-ups at a time; try again")
+        self._waiting += 1
+        try:
+            async with self._turns:
+                return await self._answered(question)
+        finally:
+            self._waiting -= 1
+
+    async def _answered(self, question: _Question[_T]) -> _T:
         answers = self._idle.pop() if self._idle else await self._opened()
         try:
             return await self._bounded(answers, question)
@@ -127,7 +137,7 @@ class LookUp:
         links = await self._jaeger.links(trace_ids(journey))
         return journey.model_copy(update={"jaeger": links}) if links else journey
 
-    async def _bounded(self, answers: Answers, question: _Question) -> Trace:
+    async def _bounded(self, answers: Answers, question: _Question[_T]) -> _T:
         # Taken before the files are listed: what is filed meanwhile is found twice rather than never.
         unfiled = self._unfiled()
         work = self._in_thread(question, answers, unfiled)

@@ -8,15 +8,15 @@ from collections.abc import AsyncIterator, Sequence
 import pytest
 from rich.console import Console
 
+from services.cli import ends, ledger
 from services.cli import following as picking
-from services.cli import ledger
 from services.cli.following import Following
 from services.cli.ledger import text
 from services.common.bus.follow import Told
 from services.common.ledger.encoding import Draft, Identified, Row, ranges_of
 from services.common.ledger.place import Place
 from services.common.question import Sought
-from services.rpc.ledger_pb2 import DELIVERED, RECEIVED, ROUTED, SETTLED, LedgerBatch
+from services.rpc.ledger_pb2 import DELIVERED, RECEIVED, ROUTED, SETTLED, Connection, LedgerBatch
 from services.rpc.ledger_pb2 import SENT as SENT_STAGE
 
 TAKEN = Place(virtual_host="/", exchange="e", routing_key="k")
@@ -213,6 +213,69 @@ def test_fitting(sought: Sought, fitting: list[tuple[int, int]] | None) -> None:
     list(following.lines(_payload(_row(SENT_STAGE, SENT, [2, 3]))))
     [line] = map(following.fitting, lines) if lines else [None]
     assert (line and line.uids) == fitting
+
+
+def _introduced(payload: bytes, *ends: tuple[str, str, str]) -> bytes:
+    """The batch with who is at the ends of connections."""
+    batch = LedgerBatch.FromString(payload)
+    for connection, user, peer in ends:
+        batch.connections.add(virtual_host="/", connection=connection, user=user, peer=peer)
+    return batch.SerializeToString()
+
+
+WHO = [
+    (Sought("/", "work", client="alice"), [(1, 1), (2, 2)]),
+    (Sought("/", "work", client="10.0.0.1"), [(1, 1), (2, 2)]),
+    (Sought("/", "work", client="10.0.*:5000"), [(1, 1), (2, 2)]),
+    (Sought("/", "work", consumer="bo?"), [(2, 2), (3, 3)]),
+    (Sought("/", "work", consumer="10.0.0.2:6000", client="alice"), [(2, 2)]),
+    (Sought("/", "work", client="bob"), None),
+    (Sought("/", "work", client="10.0.0"), None),
+    (Sought("b", "work", client="alice"), None),
+]
+
+
+@pytest.mark.parametrize(("sought", "fitting"), WHO)
+def test_users_and_addresses_that_are_told(sought: Sought, fitting: list[tuple[int, int]] | None) -> None:
+    """Who publishes and who gets is known by user and by address, which are told beside the first row of an hour."""
+    following = Following(sought)
+    here = Place(virtual_host="/", queue="work")
+    lines = list(following.lines(_payload(_row(SETTLED, here, [1, 2, 3, 4], "accepted"))))
+    taken = _payload(_row(RECEIVED, PUBLISHED, [1, 2]))
+    list(following.lines(_introduced(taken, ("5.1", "alice", "10.0.0.1:5000"))))
+    list(following.lines(_introduced(_payload(_row(SENT_STAGE, OTHER, [9])), ("6.2", "bob", "10.0.0.2:6000"))))
+    list(following.lines(_payload(_row(SENT_STAGE, SENT, [2, 3]))))
+    [line] = map(following.fitting, lines) if lines else [None]
+    assert (line and line.uids) == fitting
+
+
+async def test_users_and_addresses_of_before(told: list[bytes]) -> None:
+    """Of connections that were told before it is asked who they are, before anything that came meanwhile is read."""
+    told += [
+        _payload(_row(RECEIVED, PUBLISHED, [1]), _row(SENT_STAGE, SENT, [1])),
+        _payload(_row(RECEIVED, PUBLISHED._replace(connection="5.7"), [2]), _row(SENT_STAGE, SENT, [2])),
+    ]
+    following = Following(Sought("/", "work", client="alice", consumer="10.0.0.*"))
+
+    async def known(virtual_host: str, who: str) -> list[str]:
+        return {("/", "alice"): ["5.1", "5.2"], ("/", "10.0.0.*"): ["6.2"]}[virtual_host, who]
+
+    async def ready() -> None:
+        await asyncio.sleep(0.01)
+        await following.ask(known)
+
+    written = io.StringIO()
+    await ledger.show("", following, Console(file=written, width=200), as_json=True, ready=ready)
+    assert [json.loads(line)["uids"] for line in written.getvalue().splitlines()] == [[[1, 1]]]
+
+
+def test_ends_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only so many connections are remembered: the newest."""
+    monkeypatch.setattr(ends, "_MOST", 2)
+    who = ends.Ends("/", "alice")
+    for number in (1, 2, 3):
+        who.hear(Connection(virtual_host="/", connection=f"5.{number}", user="alice", peer="10.0.0.1:5000"))
+    assert [who.fit(f"5.{number}", "shop") for number in (1, 2, 3)] == [False, True, True]
 
 
 def test_fitting_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from services.common.errors import SyntaxFault
 from services.common.question import Sought
 from services.mgmt.lookup.lookup import LookUp
 from tests.support.ledger_files import HOUR, MS, ORIGIN, LedgerFiles, uid
@@ -88,3 +89,22 @@ async def test_by_user_or_address(ledger: LedgerFiles, look_up: LookUp, sought: 
     ledger.connection("5.9", "bob", "192.168.0.1:5000", at=-30 * HOUR)
     ledger.file()
     assert [journey.match.uid - ORIGIN for journey in (await look_up.search(sought, 10)).journeys] == found
+
+
+async def test_connections_of_a_user(ledger: LedgerFiles) -> None:
+    """Which connections somebody has had, filed or not, the newest first: for who sees rows that name connections."""
+    ledger.connection("5.1", "alice", "10.0.0.1:5000", at=-30 * HOUR)
+    ledger.connection("5.2", "eve", "10.0.0.2:5000")
+    ledger.file()
+    unfiled = LedgerFiles(ledger.folder)
+    unfiled.connection("5.3", "alice", "10.0.0.3:5000")
+    tables = unfiled.tables()
+    look_up = LookUp(ledger.folder, lambda: tables)
+    asked = ("alice", "10.0.0.2", "10.0.0.*", "nobody")
+    found = [await look_up.connections("/", who) for who in asked]
+    assert found[0] == ["5.3", "5.1"]
+    assert (found[1], sorted(found[2]), found[3]) == (["5.2"], ["5.1", "5.2", "5.3"], [])
+    assert await look_up.connections("other", "alice") == []
+    with pytest.raises(SyntaxFault):
+        await look_up.connections("/", "x" * 256)
+    await look_up.stop()

@@ -1,0 +1,29 @@
+"""Who followed connections are of, asked of mgmt: services tell it once in an hour, and may have told it before."""
+
+from __future__ import annotations
+
+import asyncio
+
+import typer
+
+from services.cli.following import Following
+from services.common.clients.mgmt import MgmtClient
+from services.common.errors import BrokerError
+from services.common.printable import printable
+
+_SETTLES = 1.5  # seconds after which mgmt has heard what was told before
+
+
+async def introduce(following: Following, address: str) -> None:
+    """Asks who was there before; says so where mgmt, at `address`, does not answer."""
+    if not following.asks_for_ends:
+        return
+    await asyncio.sleep(_SETTLES)
+    try:
+        async with MgmtClient(address) as client:
+            await following.ask(client.connections)
+    except BrokerError as error:
+        reason = printable(error.text)
+        typer.echo(
+            f"mgmt cannot say who is connected, so users and addresses only fit from now on ({reason})", err=True
+        )
