@@ -11,7 +11,8 @@ import grpc
 import grpc.aio
 
 from services.common.containment import contained
-from services.common.errors import BrokerError, abort
+from services.common.errors import BrokerError
+from services.common.grpc_errors import abort
 
 if TYPE_CHECKING:
     _Handler = grpc.RpcMethodHandler[Any, Any]  # generic in its stubs only

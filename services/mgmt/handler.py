@@ -9,7 +9,8 @@ from typing import Any, TypeVar
 
 import grpc.aio
 
-from services.common.errors import BrokerError, abort
+from services.common.errors import BrokerError
+from services.common.grpc_errors import abort
 from services.common.question import Sought
 from services.common.scram import Keys
 from services.mgmt.lookup.lookup import LookUp

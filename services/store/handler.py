@@ -11,7 +11,8 @@ from typing import Any, TypeVar
 from grpc.aio import ServicerContext
 
 from services.common.containment import contained
-from services.common.errors import BrokerError, CommandInvalid, InternalError, ResourceError, abort
+from services.common.errors import BrokerError, CommandInvalid, InternalError, ResourceError
+from services.common.grpc_errors import abort
 from services.rpc import store_pb2 as pb
 from services.rpc.store_pb2_grpc import StoreServicer
 from services.store.backup.stream import backup

@@ -7,8 +7,9 @@ from typing import Any
 import grpc
 import pytest
 
-from services.common.errors import NotFound, from_rpc
+from services.common.errors import NotFound
 from services.common.grpc_channel import connect
+from services.common.grpc_errors import from_rpc
 from services.common.grpc_server import Server
 from services.rpc import store_pb2 as pb
 from services.rpc.store_pb2_grpc import StoreServicer, StoreStub, add_StoreServicer_to_server

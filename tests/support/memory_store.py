@@ -6,7 +6,8 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
-from services.common.errors import Fenced, abort
+from services.common.errors import Fenced
+from services.common.grpc_errors import abort
 from services.common.grpc_server import Server
 from services.rpc import store_pb2, store_pb2_grpc
 

@@ -11,7 +11,7 @@ from typing import Self, TypeVar
 
 import grpc.aio
 
-from services.common.errors import from_rpc
+from services.common.grpc_errors import from_rpc
 
 T = TypeVar("T")
 

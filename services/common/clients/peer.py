@@ -16,8 +16,9 @@ import grpc.aio
 
 from services.common.clients.calls import result, stream
 from services.common.clock import monotonic
-from services.common.errors import BrokerError, WrongPeer, from_rpc
+from services.common.errors import BrokerError, WrongPeer
 from services.common.grpc_channel import connect
+from services.common.grpc_errors import from_rpc
 from services.common.runtime import Tasks
 
 S = TypeVar("S")

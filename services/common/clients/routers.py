@@ -15,7 +15,8 @@ from services.common.clients.peer import Peer
 from services.common.clients.reachable import is_gone
 from services.common.clients.store import StoreClient
 from services.common.containment import for_each
-from services.common.errors import BrokerError, Unavailable, from_rpc
+from services.common.errors import BrokerError, Unavailable
+from services.common.grpc_errors import from_rpc
 from services.common.runtime import Tasks
 from services.rpc.router_pb2_grpc import RouterStub
 from services.rpc.store_pb2 import LeaseTable

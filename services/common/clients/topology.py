@@ -23,7 +23,8 @@ from services.common.clients.store import StoreClient
 from services.common.clients.topology_mirror import TopologyListener, TopologyMirror
 from services.common.clock import monotonic, until_next
 from services.common.containment import contained, for_each
-from services.common.errors import BrokerError, InternalError, Unavailable, WrongPeer, was_answered
+from services.common.errors import BrokerError, InternalError, Unavailable, WrongPeer
+from services.common.grpc_errors import was_answered
 from services.common.runtime import Tasks
 from services.rpc import router_pb2
 

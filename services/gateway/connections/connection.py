@@ -311,7 +311,7 @@ class Connection(asyncio.Protocol):
         """Ends what the error ends, and tells the client; the log too, unless it says enough of such errors already."""
         self.closing = self.closing or logged
         if not logged:
-            self.tell("request refused", request=type(request).__name__, code=error.code, error=error.text)
+            self.tell("request refused", request=type(request).__name__, kind=type(error).__name__, error=error.text)
         self.engine.fail(request, error)
         self.take_pending()
         self.flush_soon()

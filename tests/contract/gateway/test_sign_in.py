@@ -74,7 +74,7 @@ async def test_what_is_no_message(broker: BrokerHouse, response: bytes) -> None:
     assert refused.reply_code == 502
     assert "SCRAM-SHA-256" in refused.reply_text
     [refusal] = [line for line in logged if line["event"] == "request refused"]
-    assert refusal["code"] == 502
+    assert refusal["kind"] == "SyntaxFault"
     # Of this connection; others are still on their way out, and the process has words of its own.
     its = [line["event"] for line in logged if line.get("connection") == refusal["connection"]]
     assert set(its) <= {"request refused", "client went away"}

@@ -13,7 +13,7 @@ from grpc import StatusCode
 from grpc.aio import AioRpcError, Metadata
 
 from services.cli.asking import run
-from services.common.errors import KIND_KEY, from_rpc
+from services.common.grpc_errors import KIND_KEY, from_rpc
 
 
 async def _deaf() -> None:

@@ -12,7 +12,8 @@ import pytest
 from services.common.clients import peer
 from services.common.clients.store import Journal, StoreClient
 from services.common.clock import monotonic
-from services.common.errors import NotImplementedHere, Unavailable, WrongPeer, from_rpc
+from services.common.errors import NotImplementedHere, Unavailable, WrongPeer
+from services.common.grpc_errors import from_rpc
 from services.common.grpc_server import Server
 from services.rpc import store_pb2 as pb
 from services.rpc.mgmt_pb2_grpc import MgmtServicer, add_MgmtServicer_to_server

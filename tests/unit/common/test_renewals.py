@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from services.common.clients.store import StoreClient
-from services.common.errors import CommandInvalid, Unavailable, abort
+from services.common.errors import CommandInvalid, Unavailable
+from services.common.grpc_errors import abort
 from services.common.grpc_server import Server
 from services.rpc import store_pb2 as pb
 from services.rpc import store_pb2_grpc

@@ -8,8 +8,9 @@ import grpc.aio
 import pytest
 
 from services.common.clients.routers import Router
-from services.common.errors import WrongPeer, from_rpc
+from services.common.errors import WrongPeer
 from services.common.grpc_channel import connect
+from services.common.grpc_errors import from_rpc
 from services.rpc import router_pb2, router_pb2_grpc
 
 

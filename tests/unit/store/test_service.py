@@ -12,15 +12,9 @@ import pytest
 
 from services.common.clients.store import Journal, StoreClient
 from services.common.config import Settings
-from services.common.errors import (
-    CommandInvalid,
-    Fenced,
-    InternalError,
-    PreconditionFailed,
-    Unavailable,
-    from_rpc,
-)
+from services.common.errors import CommandInvalid, Fenced, InternalError, PreconditionFailed, Unavailable
 from services.common.grpc_channel import connect, is_serving
+from services.common.grpc_errors import from_rpc
 from services.rpc.store_pb2 import BackupRequest, Fence, JournalFrame, KeepAliveRequest, LeaseTable, Record
 from services.rpc.store_pb2_grpc import StoreStub
 from services.store.provider import Changes

@@ -1,7 +1,8 @@
-"""Reply codes (section 1.2 of the specification's XML): their names, and which of them end only a channel."""
+"""Reply codes (section 1.2 of the specification's XML): which error is which, and which of them end only a channel."""
 
 from __future__ import annotations
 
+from services.common import errors
 from services.common.errors import BrokerError, Reach
 
 NO_ROUTE = 312
@@ -35,26 +36,46 @@ SOFT = frozenset({311, 312, 313, 403, 404, 405, 406})
 class FrameFault(BrokerError):
     """The bytes are no frames: where the next one begins is unknown."""
 
-    code = 501
     reach = Reach.CONNECTION
 
 
 class ChannelFault(BrokerError):
-    code = 504
     reach = Reach.CONNECTION
 
 
 class UnexpectedFrame(BrokerError):
-    code = 505
     reach = Reach.CONNECTION
+
+
+_INTERNAL_ERROR = 541
+_CODES: dict[type[BrokerError], int] = {
+    errors.NotFound: 404,
+    errors.AccessRefused: 403,
+    errors.ResourceLocked: 405,
+    errors.PreconditionFailed: 406,
+    errors.NotAllowed: 530,
+    errors.CommandInvalid: 503,
+    errors.SyntaxFault: 502,
+    errors.NotImplementedHere: 540,
+    errors.ResourceError: 506,
+    errors.ConnectionForced: 320,
+    FrameFault: 501,
+    ChannelFault: 504,
+    UnexpectedFrame: 505,
+}
+
+
+def reply_code(error: BrokerError) -> int:
+    """Its own, or that of the kind of which it is one; 541 for what is a fault of ours, or of a service."""
+    return next((_CODES[kind] for kind in type(error).__mro__ if kind in _CODES), _INTERNAL_ERROR)
 
 
 def ends_connection(error: BrokerError) -> bool:
     """Whether `error` is a connection exception (section 1.2, hard-error)."""
-    return error.reach is Reach.CONNECTION or error.code not in SOFT
+    return error.reach is Reach.CONNECTION or reply_code(error) not in SOFT
 
 
 def reply_text(error: BrokerError) -> str:
     """`NOT_FOUND - no queue 'x'`, as RabbitMQ words it, no longer than a short string may be."""
-    text = f"{NAMES.get(error.code, 'INTERNAL_ERROR')} - {error.text}"
+    text = f"{NAMES[reply_code(error)]} - {error.text}"
     return text.encode(errors="replace")[:255].decode(errors="ignore")

@@ -12,6 +12,7 @@ from typing import TypeVar
 from services.common.errors import BrokerError
 from services.gateway.protocols.amqp_0_9 import method
 from services.gateway.protocols.amqp_0_9.method import Method
+from services.gateway.protocols.amqp_0_9.reply_codes import reply_code
 
 M = TypeVar("M", bound=Method)
 
@@ -47,7 +48,8 @@ class Version:
 
     def reply_code(self, error: BrokerError) -> int:
         """What this version has for an error."""
-        return self.codes.get(error.code, error.code)
+        code = reply_code(error)
+        return self.codes.get(code, code)
 
 
 def _as(kind: type[M], value: Method) -> M:
