@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import TYPE_CHECKING
 
 import structlog
@@ -73,16 +74,16 @@ class Entrance:
         engine = self._engine(self.mechanisms)
         connection = self._listener.admit(self, engine)
         speak(connection, engine)
-        offer = self._offer()
+        offer = self._offer(connection)
         return Arrival(connection, offer) if offer else connection
 
     def _engine(self, mechanisms: tuple[str, ...]) -> Engine:
         return self._listener.engines.create(self.port.protocols, mechanisms)
 
-    def _offer(self) -> Offer:
+    def _offer(self, connection: Connection) -> Offer:
         kinds = [kind for kind in self._transports if kind.on]
         worst = usable(self.mechanisms, private=self._open_passwords, certified=False)
-        settle = self._settle if worst != self.mechanisms else None
+        settle = partial(self._settle, connection) if worst != self.mechanisms else None
         return Offer(self._listener.balancers, kinds, self.port.unsecured, settle)
 
     @property

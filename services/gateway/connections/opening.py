@@ -9,7 +9,7 @@ import structlog
 from services.common.errors import BrokerError, NotAllowed, NotFound
 from services.gateway.connections.heartbeat import Heartbeat
 from services.gateway.observe.events import opened
-from services.gateway.observe.record import record_of
+from services.gateway.observe.record import ClientRecord, here
 
 if TYPE_CHECKING:
     from services.gateway import vocabulary as v
@@ -37,7 +37,8 @@ def _enter(connection: Connection, name: str) -> None:
 
 def _begin(connection: Connection, request: v.Open) -> None:
     connection.client = request.client or connection.client
-    connection.record = record_of(connection)
+    place = here(connection, connection.engine.name)
+    connection.record = ClientRecord(connection.broker.recorder, place, connection.broker.topology.queues)
     connection.engine.succeed(request)
     connection.timers.pop().cancel()
     connection.take_pending()

@@ -29,7 +29,7 @@ from services.rpc import ledger_pb2, store_pb2
 if TYPE_CHECKING:
     from services.common.ledger.place import Place
     from services.common.message.facts import Facts
-    from services.gateway.connections.connection import Connection
+    from services.gateway.observe.client import Client
     from services.gateway.vocabulary import Publish
 
 log = structlog.get_logger()
@@ -66,14 +66,14 @@ class _Where(NamedTuple):
     """What befalls messages, and who is at the other end."""
 
     stage: ledger_pb2.Stage.ValueType
-    connection: Connection
+    client: Client
     queue: str = ""
     consumer: str = ""
 
     @property
     def who(self) -> tuple[str, str, tuple[str, ...]]:
-        connection = self.connection
-        return connection.virtual_host, self.queue, (connection.client, connection.user, connection.name)
+        client = self.client
+        return client.virtual_host, self.queue, (client.client, client.user, client.name)
 
 
 class Capture:
@@ -115,21 +115,21 @@ class Capture:
 
     # -------------------------------------------------------------- messages
 
-    def published(self, connection: Connection, request: Publish, uids: Sequence[int]) -> None:
+    def published(self, client: Client, request: Publish, uids: Sequence[int]) -> None:
         """A client has published these."""
         facts = map(_FACTS, request.kinds)
-        where = _Where(ledger_pb2.RECEIVED, connection)
+        where = _Where(ledger_pb2.RECEIVED, client)
         self._take(where, self._of_publishes, zip(uids, facts, request.properties, request.bodies, strict=True))
 
     def sent(
         self,
-        connection: Connection,
+        client: Client,
         place: Place,
         uids: Sequence[int],
         columns: tuple[Sequence[Facts], Sequence[bytes], Sequence[bytes]],
     ) -> None:
         """Messages were written to a client; `columns` are facts, properties and bodies."""
-        where = _Where(ledger_pb2.SENT, connection, place.queue, place.consumer)
+        where = _Where(ledger_pb2.SENT, client, place.queue, place.consumer)
         self._take(where, self._of_deliveries, zip(uids, *columns, strict=True))
 
     def _take(self, where: _Where, those: list[_Taking], messages: Iterable[_Message]) -> None:
@@ -141,7 +141,7 @@ class Capture:
             if now >= self._ends:
                 self._sort()
         except Exception as fault:  # noqa: BLE001 - who looks on must not be in the way
-            contained("capturing messages", fault, connection=where.connection.name)
+            contained("capturing messages", fault, connection=where.client.name)
 
     def _take_each(self, where: _Where, messages: Iterable[_Message], about: list[_Taking]) -> None:
         matching: dict[tuple[str, str], list[_Taking]] = {}
@@ -194,14 +194,14 @@ class Capture:
 
 def _told(where: _Where, message: _Message, rule: Rule) -> ledger_pb2.Captured:
     uid, facts, properties, body = message
-    connection = where.connection
+    client = where.client
     place = ledger_pb2.Place(
-        virtual_host=connection.virtual_host,
+        virtual_host=client.virtual_host,
         exchange=facts.exchange,
         routing_key=facts.routing_key,
         queue=where.queue,
-        connection=connection.name,
-        client=connection.client,
+        connection=client.name,
+        client=client.client,
         consumer=where.consumer,
     )
     return ledger_pb2.Captured(

@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING
 from services.common.bus.facts import ConnectionClosed, ConnectionOpened
 
 if TYPE_CHECKING:
-    from services.gateway.connections.connection import Connection
+    from services.gateway.observe.client import Client
 
 
-def opened(connection: Connection) -> ConnectionOpened:
+def opened(client: Client) -> ConnectionOpened:
     """Its client has a virtual host now."""
     return ConnectionOpened(
-        connection=connection.name, peer=connection.peer, user=connection.user, virtual_host=connection.virtual_host
+        connection=client.name, peer=client.peer, user=client.user, virtual_host=client.virtual_host
     )
 
 
-def closed(connection: Connection) -> ConnectionClosed:
+def closed(client: Client) -> ConnectionClosed:
     """Its socket is gone."""
     return ConnectionClosed(
-        connection=connection.name, peer=connection.peer, user=connection.user, virtual_host=connection.virtual_host
+        connection=client.name, peer=client.peer, user=client.user, virtual_host=client.virtual_host
     )

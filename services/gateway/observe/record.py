@@ -21,7 +21,7 @@ from services.rpc import ledger_pb2 as ledger
 
 if TYPE_CHECKING:
     from services.common.clients.outbound import Targets
-    from services.gateway.connections.connection import Connection
+    from services.gateway.observe.client import Client
     from services.gateway.vocabulary import Publish
     from services.rpc.router_pb2 import QueueDefinition
 
@@ -242,16 +242,15 @@ def _by_value(targets: Sequence[Targets]) -> Iterable[tuple[Targets, Sequence[in
 NO_RECORD = ClientRecord(OFF, Place(), {})
 
 
-def record_of(connection: Connection) -> ClientRecord:
-    """That of a connection whose virtual host is known."""
-    here = Place(
-        connection.virtual_host,
-        protocol=connection.engine.name,
-        connection=connection.name,
-        client=connection.client,
-        peer=Peer(connection.user, connection.peer),
+def here(client: Client, protocol: str) -> Place:
+    """Where a connection is whose virtual host is known."""
+    return Place(
+        client.virtual_host,
+        protocol=protocol,
+        connection=client.name,
+        client=client.client,
+        peer=Peer(client.user, client.peer),
     )
-    return ClientRecord(connection.broker.recorder, here, connection.broker.topology.queues)
 
 
 def _reason(error: BrokerError) -> str:

@@ -82,20 +82,8 @@ async def cancel(session: Session, request: v.Cancel) -> str:
     if consumer is None:
         return request.tag
     await session.broker.detach(consumer)
-    end(session, consumer)
+    session.end(consumer)
     return request.tag
-
-
-def end(session: Session, consumer: Consumer) -> None:
-    """Nothing more comes for a consumer: what was kept for it goes out if it would be lost, else back to its queue."""
-    session.consumers.pop(consumer.tag, None)
-    if consumer is session.reply_consumer:
-        session.reply_consumer, session.reply_queue = None, ""
-    if consumer.settled:
-        session.flush_parked(consumer)
-        return
-    for arrived in session.take_parked(consumer):
-        session.broker.settle(consumer.queue_id, queue_pb2.RESTORE, arrived.uids)
 
 
 async def get(session: Session, request: v.Get) -> v.Got | None:
@@ -127,9 +115,10 @@ async def _get(session: Session, request: v.Get) -> v.Got | None:
         session.unsettled[number] = (holder, batch.uids[0])
     if (record := session.connection.record).on:
         record.sent(record.consumer(definition.id, ""), list(batch.uids))
+    sending = session.broker.sending
     for traced in batch.traced:
-        session.broker.sending.expect(traced, definition.id)
-        session.broker.sending.written(session, definition.id, [traced.uid], number, tag="", settled=request.settled)
+        sending.expect(traced, definition.id)
+        sending.written(session.connection, definition.id, [traced.uid], number, tag="", settled=request.settled)
     (facts,), (properties,) = columns.facts_in(batch), columns.properties_in(batch)
     if (capture := session.broker.capture).on:
         place = session.connection.record.consumer(definition.id, "")

@@ -4,27 +4,21 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import groupby
 from operator import attrgetter
 from typing import Any, NoReturn
 
-from services.common.clients.outbound import Messages, Refused, Targets
+from services.common.clients.outbound import Messages, Targets
 from services.common.errors import BrokerError, InternalError, PreconditionFailed, SyntaxFault, Unavailable
-from services.common.ledger import stages
 from services.common.message import format_named
-from services.common.message.indexes import condensed
 from services.gateway import vocabulary as v
-from services.gateway.observe.record import Published
 from services.gateway.observe.tracing.publishing import Asked, TracedTicket
 from services.gateway.routing.routes import distinct
+from services.gateway.sessions.publish_ticket import PublishTicket
 from services.gateway.sessions.session import Session
 from services.gateway.sessions.transaction import Publication
-from services.rpc import queue_pb2
 
-_UNREADY = frozenset({int(queue_pb2.NO_CONSUMERS)})
-_FULL = frozenset({int(queue_pb2.OVERFLOW), int(queue_pb2.OTHER)})
 _PORTION = 50  # parts of a request
 _FACTS = attrgetter("facts")
 
@@ -173,14 +167,14 @@ async def _ask_and_publish_all(session: Session, request: v.Publish) -> None:
             await _publish_halves(session, request)
             return
         if asked:
-            publishing.refused(session, request, asked, error)
+            publishing.refused(session.connection, request, asked, error)
         if request.link and not isinstance(error, Unavailable | InternalError):
             _refuse(session, request, error)
             return
         _fail(session, request, error)
     if answer.faults:
         if asked and (fault := answer.faults.get(request.kinds[0])):
-            publishing.refused(session, request, asked, fault)
+            publishing.refused(session.connection, request, asked, fault)
         await _past_faults(session, request, answer.faults)
         return
     if asked:
@@ -225,7 +219,7 @@ def _publish(session: Session, request: v.Publish, targets: Sequence[Targets], a
         broker.capture.published(session.connection, request, uids)
     traced = None
     if broker.publishing.concerns(kinds):
-        traced = broker.publishing.begin(session, request, messages, asked)
+        traced = broker.publishing.begin(session.connection, request, messages, asked)
     publication = Publication(request, messages, recorded, traced)
     if session.transaction:
         session.transaction.add(publication)
@@ -270,51 +264,6 @@ def give_up(session: Session, publication: Publication, first: int = 0) -> None:
     if publication.recorded:
         publication.recorded.returned(returned)
         publication.recorded.unroutable([index for index in unrouted if not request.kinds[index].mandatory])
-
-
-@dataclass(slots=True)
-class PublishTicket:
-    """Waits for messages on behalf of their publisher."""
-
-    session: Session
-    request: v.Publish | None  # if some may go back: else bodies that are done would be kept for those that wait
-    targets: Sequence[Targets]
-    recorded: Published | None
-    first: int  # confirm number of the first message; 0 without confirms, which may begin before it settles
-
-    def settled(self, numbers: Sequence[int], refusals: list[Refused]) -> None:
-        session = self.session
-        refused: frozenset[int] = frozenset()
-        try:
-            if refusals:
-                if self.request and (unready := self._refused(refusals, _UNREADY, everywhere=True)):
-                    session.send_back(v.Returned(self.request, sorted(unready), no_consumers=True))
-                    if self.recorded:
-                        self.recorded.returned(sorted(unready), stages.NO_CONSUMERS)
-                refused = self._refused(refusals, _FULL, everywhere=False)
-            if self.first and session.confirm(self.first, numbers, refused) and self.recorded:
-                self._record(numbers, refused)
-        except Exception as fault:  # noqa: BLE001 - this publisher's, whatever it is
-            session.connection.fault("telling a publisher what became of its messages", fault)
-
-    def _record(self, numbers: Sequence[int], refused: AbstractSet[int]) -> None:
-        """What the publisher hears now."""
-        assert self.recorded is not None
-        if refused:
-            self.recorded.refused(sorted(refused), stages.OVERFLOW)
-            numbers = condensed([number for number in numbers if number not in refused])
-        self.recorded.confirmed(numbers)
-
-    def _refused(self, refusals: list[Refused], reasons: AbstractSet[int], *, everywhere: bool) -> frozenset[int]:
-        """Messages that some queue refused for one of the reasons, or all of their queues."""
-        queues: dict[int, set[int]] = {}
-        for numbers, queue_id, reason in refusals:
-            if reason in reasons:
-                for number in numbers:
-                    queues.setdefault(number, set()).add(queue_id)
-        return frozenset(
-            number for number, its in queues.items() if not everywhere or its.issuperset(self.targets[number])
-        )
 
 
 def _rewrite_replies(session: Session, request: v.Publish) -> None:

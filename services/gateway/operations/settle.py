@@ -48,7 +48,7 @@ def apply(
     sending = session.broker.sending
     for holder, uids in by_holder.items():
         if sending.open:
-            sending.settled(session, holder.queue_id, outcome, uids)
+            sending.settled(session.connection, holder.queue_id, outcome, uids)
         session.broker.settle(holder.queue_id, outcome, uids)
         holder.returned(len(uids))
         if isinstance(holder, Consumer):

@@ -40,7 +40,7 @@ def _give_room(session: Session, transaction: Transaction) -> None:
     sending = session.broker.sending
     for each in transaction.settlements:
         if sending.open:
-            sending.settled(session, each.holder.queue_id, each.outcome, [each.uid])
+            sending.settled(session.connection, each.holder.queue_id, each.outcome, [each.uid])
         each.holder.returned(1)
         if isinstance(each.holder, Consumer):
             session.connection.wrote(each.holder)

@@ -22,12 +22,10 @@ from services.rpc import queue_pb2 as pb
 if TYPE_CHECKING:
     from services.common.clients.publisher import Publisher
     from services.common.clients.queue_link import QueueLink
-    from services.gateway.sessions.consumer import Consumer, GetHolder
-    from services.gateway.sessions.session import Session
-    from services.gateway.sessions.transaction import Settlement as Settled
+    from services.gateway.owners.holders import Attached, Holder, Holding, Settled
     from services.rpc import router_pb2
 
-    Holdings = Mapping[Consumer | GetHolder, list[int]]
+    Holdings = Mapping[Holder, list[int]]
 
 Term: TypeAlias = "tuple[QueueLink | None, int]"
 
@@ -40,7 +38,7 @@ _AGAIN = 0.05  # while nothing happens
 class _Place:
     """One queue without an owner that has agreed."""
 
-    consumers: dict[Consumer, None] = field(default_factory=dict)  # to be attached
+    consumers: dict[Attached, None] = field(default_factory=dict)  # to be attached
     kept: list[tuple[pb.Outcome.ValueType, Sequence[int]]] = field(default_factory=list)
     late: list[tuple[pb.Outcome.ValueType, Sequence[int]]] = field(default_factory=list)  # not told when it was asked
     asked: set[int] = field(default_factory=set)  # handles whose attachment is not answered yet
@@ -54,10 +52,10 @@ class Adrift:
         self,
         publisher: Publisher,
         queues: Mapping[int, router_pb2.QueueDefinition],
-        sessions: Iterable[Session],
+        sessions: Iterable[Holding],
         new_handle: Callable[[], int],
         attach: Callable[..., None],
-        end: Callable[[Consumer], None],
+        end: Callable[..., None],
     ) -> None:
         self._publisher = publisher
         self._queues = queues
@@ -127,17 +125,17 @@ class Adrift:
     def _say(self, link: QueueLink, queue_id: int, outcome: pb.Outcome.ValueType, uids: Sequence[int]) -> None:
         link.settle(queue_id, outcome, uids, term=self._publisher.epoch_of(queue_id))
 
-    def add(self, consumer: Consumer) -> None:
+    def add(self, consumer: Attached) -> None:
         """A consumer to be attached again."""
         self._places[consumer.queue_id].consumers[consumer] = None
         self.holds(consumer)
 
-    def holds(self, consumer: Consumer) -> None:
+    def holds(self, consumer: Attached) -> None:
         """The queue's next owner is told what a consumer holds, also of one that is not attached again."""
         self._forget(self._places[consumer.queue_id], consumer.handle)
         self.retry_soon()
 
-    def discard(self, consumer: Consumer) -> None:
+    def discard(self, consumer: Attached) -> None:
         """A consumer that ended; what it holds is still told."""
         place = self._places.get(consumer.queue_id)
         if place:
@@ -211,8 +209,8 @@ class Adrift:
     def _drop(self, queue_id: int) -> None:
         for_each("ending a consumer", list(self._places.pop(queue_id).consumers), self._end)
 
-    def _held_of(self, queues: Mapping[int, QueueLink]) -> dict[int, dict[Consumer | GetHolder, list[int]]]:
-        held: dict[int, dict[Consumer | GetHolder, list[int]]] = defaultdict(lambda: defaultdict(list))
+    def _held_of(self, queues: Mapping[int, QueueLink]) -> dict[int, dict[Holder, list[int]]]:
+        held: dict[int, dict[Holder, list[int]]] = defaultdict(lambda: defaultdict(list))
         for session in self._sessions:
             for holder, uid in session.holdings():
                 if holder.queue_id in queues:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Protocol
 
 from services.common.errors import BrokerError
-from services.gateway.vocabulary import Deliveries, Request, Returned
+from services.gateway.vocabulary import Answers, Request
 
 
-class Engine(Protocol):
+class Engine(Answers, Protocol):
     """One connection's protocol. Never raises on what the peer sends: it answers as its specification says."""
 
     @staticmethod
@@ -52,9 +52,6 @@ class Engine(Protocol):
     def authenticated(self, final: bytes = b"") -> None:
         """The answer to Authenticate: the client is who it says; `final` is what its mechanism tells it with that."""
 
-    def succeed(self, request: Request, result: Any = None) -> None:  # noqa: ANN401 - as each request says
-        """The answer to `request`."""
-
     def fail(self, request: Request, error: BrokerError) -> None:
         """Ends the session or the connection, as the error's reach and the request say. For a session: its later
         requests are ignored until the peer has acknowledged, and one CloseSession follows from `receive` or at once
@@ -63,14 +60,6 @@ class Engine(Protocol):
 
     def pending_requests(self) -> list[Request]:
         """Requests that arose from the broker's own calls (a CloseSession after `fail`); call after answering."""
-
-    def deliver(self, session: int, deliveries: Deliveries) -> None: ...
-
-    def confirm(self, session: int, first: int, last: int, *, cumulative: bool, accepted: bool) -> None:
-        """Publishes `first`..`last` are safe (or refused); `cumulative`: so is every one before them."""
-
-    def returned(self, session: int, returned: Returned) -> None:
-        """Sends messages back; called before their confirm."""
 
     def cancelled(self, session: int, tag: str) -> None:
         """The broker ended a consumer (its queue was deleted)."""

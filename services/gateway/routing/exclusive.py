@@ -5,16 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable
 from itertools import islice
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import structlog
 
 from services.common.errors import BrokerError, Unavailable
 from services.common.runtime import Tasks
 from services.rpc import router_pb2
-
-if TYPE_CHECKING:
-    from services.gateway.connections.connection import Connection
 
 log = structlog.get_logger()
 
@@ -29,6 +26,15 @@ class Changes(Protocol):
     def change(self, request: router_pb2.ChangeRequest) -> Awaitable[router_pb2.ChangeReply]: ...
 
 
+class Owner(Protocol):
+    """A connection that declares exclusive queues, and is their owner by its name."""
+
+    owns_queues: bool
+
+    @property
+    def name(self) -> str: ...
+
+
 class ExclusiveQueues:
     """Of all connections of a gateway. When it goes itself, or is lost, the router deletes those of its connections."""
 
@@ -38,7 +44,7 @@ class ExclusiveQueues:
         self._tasks = Tasks()
         self._deleting: asyncio.Task[None] | None = None
 
-    async def delete(self, connection: Connection) -> None:
+    async def delete(self, connection: Owner) -> None:
         """Those of a connection that ends: they are gone when this returns, or will be when a router answers."""
         failure = await self._ask(connection.name)
         connection.owns_queues = False

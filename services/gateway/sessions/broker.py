@@ -28,7 +28,6 @@ from services.gateway.observe.capture import Capture
 from services.gateway.observe.tracing.publishing import Publishing
 from services.gateway.observe.tracing.sampler import Sampler
 from services.gateway.observe.tracing.sending import OUTCOMES, Sending
-from services.gateway.operations.consume import end
 from services.gateway.owners.asking import AGAIN, PATIENCE, Asking
 from services.gateway.owners.ownerless import Adrift
 from services.gateway.routing.exclusive import ExclusiveQueues
@@ -47,7 +46,7 @@ if TYPE_CHECKING:
     from services.common.clients.topology import TopologyClient
     from services.common.ledger.recorder import Recorder
     from services.common.uid import UidSource
-    from services.gateway.connections.connection import Connection
+    from services.gateway.sessions.client import Client
     from services.gateway.sessions.session import Session
     from services.rpc import router_pb2
 
@@ -91,7 +90,7 @@ class Broker:
         )
         self.asking = Asking(self._adrift)
         self.transactions = Coordinator(self.publisher, store, self._adrift)
-        self._to_flush: dict[Connection, None] = {}
+        self._to_flush: dict[Client, None] = {}
         self.close_virtual_host: Callable[[str], None] = _nobody_is_connected
         """Ends the connections to a virtual host that is no more; set by whoever knows them."""
         topology.listeners.append(self)
@@ -181,7 +180,7 @@ class Broker:
 
     # -------------------------------------------------------------- writing to clients
 
-    def flush_soon(self, connection: Connection) -> None:
+    def flush_soon(self, connection: Client) -> None:
         """Has a connection write when the frame at hand has been read, or at the end of the turn."""
         if not self._to_flush:
             asyncio.get_running_loop().call_soon(self._flush)
@@ -303,7 +302,7 @@ class Broker:
             consumer.ended.set_result(None)
             return
         if consumer.started:
-            end(consumer.session, consumer)
+            consumer.session.end(consumer)
             consumer.session.connection.cancelled(consumer)
 
     # -------------------------------------------------------------- owners change

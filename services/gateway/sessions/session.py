@@ -22,8 +22,8 @@ from services.gateway.vocabulary import CloseSession, Deliveries, OpenSession, P
 from services.rpc.queue_pb2 import ABANDON, RESTORE
 
 if TYPE_CHECKING:
-    from services.gateway.connections.connection import Connection
     from services.gateway.sessions.broker import Broker
+    from services.gateway.sessions.client import Client
 
 _WAITING_BYTES = 1 << 20  # of requests behind one that takes its time; beyond, the connection is read no further
 _REQUEST_BYTES = 16 << 10  # that a request counts for: hundreds that wait gain nobody anything
@@ -31,7 +31,7 @@ _PUBLISH_BYTES = 2 << 10  # that one with messages takes besides them
 _TURN = 128 << 10  # bytes that a session writes of what waits before it is another one's turn
 
 
-def open_session(connection: Connection, request: OpenSession) -> None:
+def open_session(connection: Client, request: OpenSession) -> None:
     """Puts a session under its number; one that is busy there, though it was closed, ends first.
 
     What both are told goes by the number: confirms and errors of the former one would be taken for the next one's.
@@ -47,7 +47,7 @@ def open_session(connection: Connection, request: OpenSession) -> None:
 class Session:
     """State between a session's requests; what each request does is in services/gateway/operations."""
 
-    def __init__(self, number: int, connection: Connection) -> None:
+    def __init__(self, number: int, connection: Client) -> None:
         self.number = number
         self.connection = connection
         self.consumers: dict[str, Consumer] = {}
@@ -255,7 +255,9 @@ class Session:
             columns = arrived.facts, arrived.properties, arrived.bodies
             capture.sent(self.connection, consumer.place, arrived.uids, columns)
         if (sending := self.broker.sending).open:
-            sending.written(self, consumer.queue_id, arrived.uids, first, tag=consumer.tag, settled=consumer.settled)
+            sending.written(
+                self.connection, consumer.queue_id, arrived.uids, first, tag=consumer.tag, settled=consumer.settled
+            )
         consumer.written(count, arrived.size)
         self.connection.wrote(consumer)
 
@@ -267,10 +269,19 @@ class Session:
         """How many deliveries and bytes are kept for a consumer."""
         return self._backlog.kept(consumer)
 
-    def flush_parked(self, consumer: Consumer) -> None:
-        """Writes what was kept for a consumer, whatever held it back: it is settled and would be lost."""
+    def end(self, consumer: Consumer) -> None:
+        """Nothing more comes for a consumer. What was kept for it goes back to its queue.
+
+        It is written, whatever held it back, if it is settled by being sent: it would be lost.
+        """
+        self.consumers.pop(consumer.tag, None)
+        if consumer is self.reply_consumer:
+            self.reply_consumer, self.reply_queue = None, ""
         for arrived in self.take_parked(consumer):
-            self._send(consumer, arrived)
+            if consumer.settled:
+                self._send(consumer, arrived)
+            else:
+                self.broker.settle(consumer.queue_id, RESTORE, arrived.uids)
 
     def holdings(self) -> Iterator[tuple[Consumer | GetHolder, int]]:
         """Who holds which uid: everything delivered and not settled, or settled by a transaction under way."""

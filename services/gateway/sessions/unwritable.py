@@ -12,13 +12,13 @@ from weakref import WeakKeyDictionary
 
 from services.common.containment import for_each
 from services.gateway.observe.tracing.publishing import TracedTicket
-from services.gateway.operations.publish import PublishTicket
+from services.gateway.sessions.publish_ticket import PublishTicket
 
 if TYPE_CHECKING:
     from services.common.clients.outbound import Attempt, Messages
     from services.common.clients.partition_table import PartitionTable
     from services.common.clients.publisher import Publisher
-    from services.gateway.connections.connection import Connection
+    from services.gateway.sessions.client import Client
     from services.rpc.router_pb2 import QueueDefinition
 
 
@@ -31,7 +31,7 @@ class Unwritable:
         self._table = table
         self._publisher = publisher
         self._queues = queues
-        self._held: WeakKeyDictionary[Connection, None] = WeakKeyDictionary()  # who waited first goes on first
+        self._held: WeakKeyDictionary[Client, None] = WeakKeyDictionary()  # who waited first goes on first
         table.listeners.append(self._heard)
 
     @staticmethod
@@ -40,7 +40,7 @@ class Unwritable:
         columns = zip(messages.facts, messages.targets, strict=True)
         return list({queue_id: None for facts, targets in columns if facts.persistent for queue_id in targets})
 
-    def published(self, connection: Connection, queue_ids: Sequence[int]) -> None:
+    def published(self, connection: Client, queue_ids: Sequence[int]) -> None:
         """A connection has published persistent messages meanwhile: it waits, if any of the queues is kept."""
         if connection.lost or connection in self._held:
             return

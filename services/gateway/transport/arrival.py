@@ -18,8 +18,8 @@ from services.gateway.transport.address import written
 from services.gateway.transport.balancers import Balancers, address_of
 
 if TYPE_CHECKING:
-    from services.gateway.connections.connection import Connection
     from services.gateway.transport.kind import Transport
+    from services.gateway.transport.socket_user import SocketUser
 
 log = structlog.get_logger()
 
@@ -36,7 +36,7 @@ class Offer(NamedTuple):
     balancers: Balancers
     transports: Sequence[Transport]
     unsecured: bool = True
-    settle: Callable[[Connection, bool], None] | None = None
+    settle: Callable[[bool], None] | None = None
 
     def __bool__(self) -> bool:
         return bool(self.balancers or self.transports or not self.unsecured or self.settle)
@@ -47,7 +47,7 @@ class Arrival(asyncio.Protocol):
 
     transport: asyncio.Transport
 
-    def __init__(self, connection: Connection, offer: Offer) -> None:
+    def __init__(self, connection: SocketUser, offer: Offer) -> None:
         self.connection = connection
         self.data = b""
         self._offer = offer
@@ -131,11 +131,11 @@ class Arrival(asyncio.Protocol):
 
     def _settle(self) -> None:
         if self._offer.settle:
-            self._offer.settle(self.connection, self._secured)
+            self._offer.settle(self._secured)
 
     def _go_on(self) -> None:
         self._settle()
-        self.transport.set_protocol(self.connection)
+        self.transport.set_protocol(cast("asyncio.Protocol", self.connection))
         self.connection.data_received(self.data)
 
     def eof_received(self) -> bool:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 if TYPE_CHECKING:
-    from services.gateway.connections.connection import Connection
+    from services.gateway.transport.socket_user import SocketUser
 
 log = structlog.get_logger()
 
@@ -24,7 +24,7 @@ _LOOKS = 4  # at whether the client reads, in the time that it has
 class Unread:
     """Of one connection, from when its socket takes no more until it does."""
 
-    def __init__(self, connection: Connection, transport: asyncio.WriteTransport, patience: float) -> None:
+    def __init__(self, connection: SocketUser, transport: asyncio.WriteTransport, patience: float) -> None:
         """`patience` in seconds, for a client that takes nothing."""
         self._connection = connection
         self._transport = transport

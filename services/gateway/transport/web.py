@@ -45,7 +45,7 @@ class Web:
             arrival.connection.closing = True
 
         carrier, data = arrival.transport, arrival.data
-        websocket = WebSocket(carrier, arrival.connection, self.origins, refused)
+        websocket = WebSocket(carrier, cast("asyncio.Protocol", arrival.connection), self.origins, refused)
         arrival.leave_to(websocket)
         carrier.set_protocol(cast("asyncio.Protocol", websocket))
         websocket.data_received(data)

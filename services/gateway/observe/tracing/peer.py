@@ -1,4 +1,4 @@
-"""Who is on the other side of a connection, as attributes."""
+"""Who is at the other end of a connection, as attributes."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from services.common.telemetry import conventions as c
 from services.common.telemetry.span import Attributes
 
 if TYPE_CHECKING:
-    from services.gateway.connections.connection import Connection
+    from services.gateway.observe.client import Client
 
 
-def peer_attributes(connection: Connection) -> Attributes:
+def peer_attributes(client: Client) -> Attributes:
     """Names, address and virtual host."""
     attributes: Attributes = {
-        c.VIRTUAL_HOST: connection.virtual_host,
-        c.CONNECTION: connection.name,
-        c.USER: connection.user,
+        c.VIRTUAL_HOST: client.virtual_host,
+        c.CONNECTION: client.name,
+        c.USER: client.user,
         c.PROTOCOL_NAME: "amqp",
     }
-    if connection.client:
-        attributes[c.CLIENT_ID] = connection.client
-    host, _, port = connection.peer.rpartition(":")
+    if client.client:
+        attributes[c.CLIENT_ID] = client.client
+    host, _, port = client.peer.rpartition(":")
     if host and port.isdigit():
         attributes[c.PEER_ADDRESS] = host
         attributes[c.PEER_PORT] = int(port)

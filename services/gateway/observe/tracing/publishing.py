@@ -25,7 +25,7 @@ from services.gateway.vocabulary import Kind, Publish
 from services.rpc import queue_pb2, router_pb2
 
 if TYPE_CHECKING:
-    from services.gateway.sessions.session import Session
+    from services.gateway.observe.client import Client
 
 _REASONS: dict[int, str] = {number: name.lower() for name, number in queue_pb2.Reason.items()}
 
@@ -146,21 +146,21 @@ class Publishing:
         receive = parent.child()
         return Asked(client_span(c.ROUTE, receive), receive, parent)
 
-    def refused(self, session: Session, request: Publish, asked: Asked, error: BrokerError) -> None:
+    def refused(self, client: Client, request: Publish, asked: Asked, error: BrokerError) -> None:
         """There is no such exchange, or nobody who could say: it goes nowhere and ends its session."""
-        of_kind, pick = _attributes(session, request.kinds[0], (), cached=False), Pick(0, asked.parent, PARENT)
+        of_kind, pick = _attributes(client, request.kinds[0], (), cached=False), Pick(0, asked.parent, PARENT)
         for span in (asked.span, _span(request, 0, pick, of_kind, asked.span.start_ns, asked)):
             span.fail(type(error).__name__)
             self._tracer.end(span)
 
-    def begin(self, session: Session, request: Publish, messages: Messages, asked: Asked | None) -> Reception | None:
+    def begin(self, client: Client, request: Publish, messages: Messages, asked: Asked | None) -> Reception | None:
         """The traced ones of messages that are about to be published; None when there are none."""
-        connection, reception = session.connection, Reception(self._tracer, self._queues, self._table, messages.targets)
-        publisher = Publisher(connection.virtual_host, (connection.client, connection.user, connection.name))
+        reception = Reception(self._tracer, self._queues, self._table, messages.targets)
+        publisher = Publisher(client.virtual_host, (client.client, client.user, client.name))
         start = asked.span.start_ns if asked else epoch_ns()
         for (kind, queue_ids), indexes in _alike(request, messages.targets).items():
             picks = self._sampler.pick(publisher, kind, pick(request.properties, indexes), queue_ids)
-            of_kind = _attributes(session, kind, queue_ids, cached=asked is None) if picks else {}
+            of_kind = _attributes(client, kind, queue_ids, cached=asked is None) if picks else {}
             for each in picks:
                 number = indexes[each.at]
                 span = _span(request, number, each, of_kind, start, None if number else asked)
@@ -182,14 +182,14 @@ def _alike(request: Publish, targets: Sequence[Targets]) -> dict[tuple[Kind, Tar
     return found
 
 
-def _attributes(session: Session, kind: Kind, queue_ids: Targets, *, cached: bool) -> Attributes:
+def _attributes(client: Client, kind: Kind, queue_ids: Targets, *, cached: bool) -> Attributes:
     return {
         **c.operation(c.RECEIVE, kind.facts.exchange, kind=c.RECEIVE),
         c.ROUTING_KEY: kind.facts.routing_key,
         c.QUEUES: len(queue_ids),
         c.ROUTE_CACHED: cached,
         c.DURABLE: kind.facts.persistent,
-        **peer_attributes(session.connection),
+        **peer_attributes(client),
     }
 
 

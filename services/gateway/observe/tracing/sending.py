@@ -19,7 +19,7 @@ from services.rpc import queue_pb2 as pb
 from services.rpc import router_pb2
 
 if TYPE_CHECKING:
-    from services.gateway.sessions.session import Session
+    from services.gateway.observe.client import Client
 
 OUTCOMES = {
     pb.ACCEPT: c.ACCEPTED,
@@ -67,14 +67,14 @@ class Sending:
         self.open.setdefault(traced.uid, {})[queue_id] = span
 
     def written(
-        self, session: Session, queue_id: int, uids: Sequence[int], first: int, *, tag: str, settled: bool
+        self, client: Client, queue_id: int, uids: Sequence[int], first: int, *, tag: str, settled: bool
     ) -> None:
         """Deliveries numbered from `first` go to the socket; `settled`: nothing more will be heard of them."""
         for index, uid in self._traced(uids):
             span = self.open[uid].get(queue_id)
             if span is None:
                 continue
-            span.attributes.update(peer_attributes(session.connection))
+            span.attributes.update(peer_attributes(client))
             span.attributes[c.DELIVERY_TAG] = first + index
             if tag:
                 span.attributes[c.CONSUMER] = tag
@@ -82,7 +82,7 @@ class Sending:
             if settled:
                 self.ended(queue_id, c.ACCEPTED, [uid])
 
-    def settled(self, session: Session, queue_id: int, outcome: pb.Outcome.ValueType, uids: Sequence[int]) -> None:
+    def settled(self, client: Client, queue_id: int, outcome: pb.Outcome.ValueType, uids: Sequence[int]) -> None:
         """The client's word, for one delivery or for many at once: then it is an operation of its own, with links."""
         spans = self.ended(queue_id, OUTCOMES[outcome], uids)
         if not spans or len(uids) < 2 or outcome not in _OPERATIONS:
@@ -93,7 +93,7 @@ class Sending:
         attributes = {
             **c.operation(word, name, kind=c.SETTLE),
             c.BATCH_COUNT: len(uids),
-            **peer_attributes(session.connection),
+            **peer_attributes(client),
         }
         links = [Link(span.context, {c.UID: span.attributes[c.UID]}) for span in spans]
         self._tracer.end(
