@@ -18,6 +18,8 @@ class Counter(enum.IntEnum):
     CONSUMER_READY = 5
     FINISHED = 6
     """Set by the producer when all it published is confirmed: PUBLISHED is final."""
+    OPENED = 7
+    """Connections, by one process."""
 
 
 Counters = memoryview

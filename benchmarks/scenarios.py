@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
+from benchmarks.connections import connections
 from benchmarks.first_pass import first_pass
+from benchmarks.idle import CONNECTIONS, idle
 from benchmarks.latency import latency
 from benchmarks.load import Load
 from benchmarks.round_trip import round_trip
@@ -89,6 +91,16 @@ SCENARIOS: dict[str, Scenario] = {
     "round-trip": Scenario(
         "one message at a time, idle",
         lambda context: round_trip(context.broker, context.address, context.seconds),
+    ),
+    "connections": Scenario(
+        "connections opened, used once, closed",
+        lambda context: connections(context.broker, context.address, context.seconds),
+        "more",
+    ),
+    "idle": Scenario(
+        f"{CONNECTIONS:,} idle connections with heartbeats",
+        lambda context: idle(context.broker, context.address, context.seconds),
+        needs_processes=True,
     ),
     "memory": Scenario(
         "a million messages waiting",

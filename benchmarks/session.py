@@ -10,6 +10,7 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
 
+from benchmarks.brokers.processes import allow_many_files
 from benchmarks.scenarios import RATE_FIGURE, RATE_SCENARIO, SCENARIOS, Context
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ class Session:
 
     def run(self, brokers: Sequence[Broker], scenarios: Sequence[str], rounds: int, console: Console) -> None:
         """Measures everything. Raises BenchmarkError at the first broker that fails."""
+        allow_many_files()
         if "latency" in scenarios and not self.rate:
             self.rate = self._rate_for_latency(brokers, console)
         for number in range(1, rounds + 1):

@@ -101,7 +101,8 @@ def refusal(data: bytes) -> str | None:
 class Connection:
     """An open connection with channel 1, blocking. Raises BenchmarkError when the broker refuses."""
 
-    def __init__(self, address: Address) -> None:
+    def __init__(self, address: Address, heartbeat: int = 0) -> None:
+        self._heartbeat = heartbeat
         self.socket = socket.create_connection((address.host, address.port), TIMEOUT_SECONDS)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._received = b""
@@ -168,13 +169,18 @@ class Connection:
     def close(self) -> None:
         self.socket.close()
 
+    def close_in_order(self) -> None:
+        """Says goodbye, and waits for the answer."""
+        self.call(10, 50, struct.pack(">HBHH", 200, 0, 0, 0), channel=0)
+        self.close()
+
     def _open(self, address: Address) -> None:
         self.socket.sendall(b"AMQP\0\0\x09\x01")
         self.expect(10, 10)
         login = b"\0" + address.user.encode() + b"\0" + address.password.encode()
         self.socket.sendall(method(0, 10, 11, NO_TABLE + short("PLAIN") + long(login) + short("en_US")))
         channel_max, frame_max, _ = struct.unpack(">HIH", self.expect(10, 30))
-        self.socket.sendall(method(0, 10, 31, struct.pack(">HIH", channel_max, frame_max, 0)))
+        self.socket.sendall(method(0, 10, 31, struct.pack(">HIH", channel_max, frame_max, self._heartbeat)))
         self.call(10, 40, short("/") + b"\0\0", channel=0)
         self.call(20, 10, b"\0")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import socket
 import subprocess
@@ -27,6 +28,12 @@ def free_port() -> int:
     with socket.create_server((LOOPBACK, 0)) as listener:
         port: int = listener.getsockname()[1]
     return port
+
+
+def allow_many_files() -> None:
+    """As many as this machine lets us, for us and for the brokers that are started from here on."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 class ProcessGroup:
