@@ -58,7 +58,7 @@ def _add_command(capture: typer.Typer, talk: Talk) -> None:
         ] = None,
         vhost: Pattern = None,
         seconds: Annotated[int, typer.Option("--seconds", help="For so long.")] = 600,
-        limit: Annotated[int, typer.Option(help="Bytes at most, in each gateway.")] = 16 << 20,
+        limit: Annotated[int, typer.Option(help="Bytes at most, in all gateways together.")] = 16 << 20,
         body: Annotated[int, typer.Option(help="Bytes of each body that are kept.")] = 4096,
     ) -> None:
         """Has messages kept that fit all of the patterns, until its time is over or its bytes are full.

@@ -74,7 +74,7 @@ class Service:
         self._tasks.start(report(self._tracer, "gateway", f"gateway-{origin}", self._store.put_records), "spans status")
         captured = self._store.watch_records([CAPTURE_KIND])
         self._tasks.start(self._broker.capture.follow(captured), name="follow capture rules")
-        self._tasks.start(self._broker.capture.report(f"gateway-{origin}", self._store.put_records), "cost of capture")
+        self._tasks.start(self._broker.capture.report(f"gateway-{origin}", self._store), "cost of capture")
         await self._topology.start()
         self._broker.publisher.start()
         self._listener = Listener(settings, self._broker, authenticator, Engines(settings), prefix)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from typing import Any
 
+import duckdb
 import pika
 import pytest
 
@@ -106,6 +107,40 @@ def test_what_a_queue_gives(hopline: Hopline, channel: Any, name: str) -> None:
     assert (fetched.stage, fetched.queue, fetched.consumer, fetched.text) == ("sent", name, "", None)
     assert (sent.stage, sent.queue, sent.consumer) == ("sent", name, tags[0])
     assert not hopline.payloads(f"{name}-4")
+
+
+def test_two_gateways_share_a_limit(hopline: Hopline, stack: Stack, channel: Any, name: str) -> None:
+    """A rule's limit is for all gateways together, whoever came first, and for one that comes after a killed one."""
+    channel.queue_declare(name)
+    limit = 20_000
+    assert hopline.run("capture", "add", name, "--key", name, "--limit", str(limit)).returncode == 0
+    _until_captured(channel, hopline, name, name)
+    for _ in range(2):
+        with stack.another_gateway() as address:  # which is killed then
+            parameters = pika.ConnectionParameters(address.host, address.port)
+            with closing(pika.BlockingConnection(parameters)) as other:
+                theirs = other.channel()
+                before = _seen(hopline, name)
+                for number in range(40):
+                    _publish((channel, theirs)[number % 2], name, f"{name}-{number}", bytes(300))
+                enough = before + 35
+                wait_until(lambda: _seen(hopline, name) > enough, SECONDS, "costs of both gateways")  # noqa: B023
+    cost = hopline.cost(name)
+    assert limit - 2 * 450 < cost["bytes"] <= limit
+    assert cost["left_out"] > 80 - limit // 430
+
+    def kept() -> int:
+        files = [str(path) for path in (stack.data / "ledger/payloads").rglob("*.parquet")]
+        count = "select count(*) from read_parquet($1) where rule = $2"
+        return duckdb.execute(count, [files, name]).fetchall()[0][0] if files else 0
+
+    wait_until(lambda: kept() == hopline.cost(name)["messages"], SECONDS, "what was captured, in files, and no more")
+
+
+def _seen(hopline: Hopline, name: str) -> int:
+    """Messages that gateways have dealt with for the rule."""
+    cost = hopline.cost(name)
+    return cost["messages"] + cost["left_out"]
 
 
 def test_bad_rules(hopline: Hopline) -> None:

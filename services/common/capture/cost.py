@@ -1,4 +1,9 @@
-"""What rules have captured, as each gateway says in transient records of kind `capture_cost`."""
+"""What rules have captured: each gateway keeps a record of kind `capture_taken` for each rule, whoever lives on.
+
+The room of a rule is everybody's. So a gateway claims bytes on record before it takes them, and reads the claims of the
+others after that: of two that want the last of it, at least the one that wrote later knows of both. A rule never has
+more than its limit; of what two want at once, some may be left to who comes next.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +11,9 @@ from collections.abc import Iterable
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from services.common.capture.rules import Rule
+from services.common.capture.rules import LONGEST_SECONDS, Rule
 
-RECORD_KIND = "capture_cost"
+RECORD_KIND = "capture_taken"
 
 
 class Cost(BaseModel):
@@ -29,17 +34,34 @@ class Cost(BaseModel):
 
 
 class Account(BaseModel):
-    """One gateway; the record's key is the instance, its value this as JSON. Rules are told apart by when made, too."""
+    """One gateway's, of one rule; the record's key is `key`, its value this as JSON."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
     instance: str
-    costs: dict[str, Cost]
+    rule: str
+    made_ms: int  # of the rule: one that replaces another of its name is another
+    cost: Cost = Cost()
+    claimed: int = 0  # bytes: those of `cost`, and what it may take besides
 
-    @staticmethod
-    def key_of(rule: Rule) -> str:
-        """Of a rule, in `costs`."""
-        return f"{rule.made_ms} {rule.name}"
+    @property
+    def key(self) -> str:
+        """Nobody else's, and of no other rule."""
+        return f"{self.made_ms} {self.instance} {self.rule}"
+
+    def is_of(self, rule: Rule) -> bool:
+        """Whether it is about that one."""
+        return (self.rule, self.made_ms) == (rule.name, rule.made_ms)
+
+    def is_over(self, now_ms: int) -> bool:
+        """Whether nobody can take anything for its rule any more."""
+        return now_ms >= self.made_ms + LONGEST_SECONDS * 1000
+
+
+def taken_by_others(rule: Rule, instance: str, accounts: Iterable[Account]) -> int:
+    """Bytes of a rule's limit that are not for `instance`: also of gateways that are gone."""
+    others = (account for account in accounts if account.instance != instance and account.is_of(rule))
+    return sum(max(account.claimed, account.cost.bytes) for account in others)
 
 
 class Captured(BaseModel):
@@ -62,5 +84,4 @@ def captured(rules: Iterable[Rule], accounts: Iterable[Account], now_ms: int) ->
 
 
 def _sum(rule: Rule, accounts: Iterable[Account]) -> Cost:
-    key = Account.key_of(rule)
-    return sum((account.costs.get(key, Cost()) for account in accounts), Cost())
+    return sum((account.cost for account in accounts if account.is_of(rule)), Cost())

@@ -37,7 +37,7 @@ class Terms(BaseModel):
     queue: _Pattern = None
     client: _Pattern = None
     seconds: Annotated[int, Field(ge=1, le=LONGEST_SECONDS, description="for so long")] = 600
-    limit: Annotated[int, Field(ge=1, le=MOST_BYTES, description="bytes at most, in each gateway")] = 16 << 20
+    limit: Annotated[int, Field(ge=1, le=MOST_BYTES, description="bytes at most, in all gateways")] = 16 << 20
     body: Annotated[int, Field(ge=0, le=MOST_BODY, description="bytes of each body that are kept")] = 4096
 
 

@@ -9,20 +9,17 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
-from dataclasses import dataclass
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import structlog
 
-from services.common.capture.cost import RECORD_KIND as COST_KIND
-from services.common.capture.cost import Account, Cost
 from services.common.capture.rules import Rule
 from services.common.clock import epoch_ms, epoch_ns
 from services.common.containment import contained
 from services.common.errors import BrokerError
 from services.common.ledger.captures import OFF, Captures
-from services.common.telemetry.status import Put
+from services.gateway.observe.capture_room import Claims, Store, Taking
 from services.gateway.rules import followed
 from services.rpc import ledger_pb2, store_pb2
 
@@ -36,30 +33,10 @@ log = structlog.get_logger()
 
 _BESIDE = 128  # bytes of a captured message beside properties and body, about
 _FACTS = attrgetter("facts")
-_AGAIN = 60.0  # seconds
-_EVERY = 2.0  # seconds between what is said of costs
+_EVERY = 2.0  # seconds in which it is told what was left out
+_PACE = 0.05  # seconds between claims
 
 _Message: TypeAlias = "tuple[int, Facts, bytes, bytes]"
-
-
-@dataclass(slots=True)
-class _Taking:
-    """A rule at work."""
-
-    rule: Rule
-    messages: int = 0
-    bytes: int = 0
-    left_out: int = 0
-
-    @property
-    def cost(self) -> Cost:
-        return Cost(messages=self.messages, bytes=self.bytes, left_out=self.left_out)
-
-    def has_room(self, size: int) -> bool:
-        return self.bytes + size <= self.rule.limit
-
-    def size_of(self, message: _Message) -> int:
-        return _BESIDE + len(message[2]) + min(len(message[3]), self.rule.body)
 
 
 class _Where(NamedTuple):
@@ -83,11 +60,12 @@ class Capture:
         self.on = False
         self._captures = captures
         self._now_ms = now_ms
-        self._of_publishes: list[_Taking] = []
-        self._of_deliveries: list[_Taking] = []
-        self._all: dict[str, _Taking] = {}
+        self._of_publishes: list[Taking] = []
+        self._of_deliveries: list[Taking] = []
+        self._all: dict[str, Taking] = {}
         self._ends = 0  # the first of those at work, Unix ms
         self._news = asyncio.Event()
+        self._wanted = asyncio.Event()
 
     # -------------------------------------------------------------- rules
 
@@ -98,9 +76,9 @@ class Capture:
 
     def set_rules(self, rules: Iterable[Rule]) -> None:
         """These and no others from now on; one that was there before goes on counting."""
-        keyed = {Account.key_of(rule): rule for rule in sorted(rules, key=lambda rule: rule.name)}
-        known = {key: taking for key, taking in self._all.items() if taking.rule == keyed.get(key)}
-        self._all = {key: known.get(key) or _Taking(rule) for key, rule in keyed.items()}
+        named = {rule.name: rule for rule in sorted(rules, key=lambda rule: rule.name)}
+        known = {name: taking for name, taking in self._all.items() if taking.rule == named.get(name)}
+        self._all = {name: known.get(name) or Taking(rule) for name, rule in named.items()}
         self._sort()
         self._news.set()
 
@@ -132,7 +110,7 @@ class Capture:
         where = _Where(ledger_pb2.SENT, client, place.queue, place.consumer)
         self._take(where, self._of_deliveries, zip(uids, *columns, strict=True))
 
-    def _take(self, where: _Where, those: list[_Taking], messages: Iterable[_Message]) -> None:
+    def _take(self, where: _Where, those: list[Taking], messages: Iterable[_Message]) -> None:
         try:
             now = self._now_ms()
             about = [each for each in those if now < each.rule.until_ms and each.rule.is_about(*where.who)]
@@ -143,8 +121,8 @@ class Capture:
         except Exception as fault:  # noqa: BLE001 - who looks on must not be in the way
             contained("capturing messages", fault, connection=where.client.name)
 
-    def _take_each(self, where: _Where, messages: Iterable[_Message], about: list[_Taking]) -> None:
-        matching: dict[tuple[str, str], list[_Taking]] = {}
+    def _take_each(self, where: _Where, messages: Iterable[_Message], about: list[Taking]) -> None:
+        matching: dict[tuple[str, str], list[Taking]] = {}
         for message in messages:
             address = message[1].exchange, message[1].routing_key
             fitting = matching.get(address)
@@ -153,43 +131,54 @@ class Capture:
             if fitting:
                 self._put(where, message, fitting)
 
-    def _put(self, where: _Where, message: _Message, fitting: list[_Taking]) -> None:
+    def _put(self, where: _Where, message: _Message, fitting: list[Taking]) -> None:
         self._news.set()
-        taking = next((each for each in fitting if each.has_room(each.size_of(message))), None)
-        if taking and self._captures.put(_told(where, message, taking.rule)):
-            taking.messages += 1
-            taking.bytes += taking.size_of(message)
+        sizes = ((each, _size(message, each.rule)) for each in fitting)
+        taking, size = next(((each, size) for each, size in sizes if each.has_room(size)), (None, 0))
+        if taking is None:
+            fitting[0].leave_out()
         else:
-            (taking or fitting[0]).left_out += 1
+            taking.want(_told(where, message, taking.rule), size)
+            self._wanted.set()
 
     # -------------------------------------------------------------- what it costs
 
-    async def report(self, instance: str, put: Put) -> None:
-        """Tells what each rule has cost, whenever that has changed, until it is cancelled."""
-        told = False
+    async def report(self, instance: str, store: Store) -> None:
+        """Claims what is taken, and tells what each rule has cost, until it is cancelled."""
+        claims = Claims(instance, store)
         while True:
             await self._changed()
-            if told or self._all:
-                told = await self._tell(instance, put) or told
-                await asyncio.sleep(_EVERY)
+            try:
+                await self._settle(claims)
+            except BrokerError as error:
+                log.debug("cost of capture not told", reason=error.text)
+                self._news.set()
+            except Exception as fault:  # noqa: BLE001 - of one message; those behind it go on
+                contained("capturing messages", fault)
+            if self._waits():
+                self._wanted.set()
+            await asyncio.sleep(_PACE)
+
+    async def _settle(self, claims: Claims) -> None:
+        if self._waits():
+            self._news.set()  # what it has cost is to be told when it is taken
+        await claims.settle(list(self._all.values()), self._now_ms(), self._captures.put)
 
     async def _changed(self) -> None:
-        """While there are rules, once a minute at least: a store that was started anew has forgotten what it heard."""
+        """Something waits, or there is something to tell, which has time."""
+        await self._news.wait()
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(_AGAIN if self._all else None):
-                await self._news.wait()
+            async with asyncio.timeout(_EVERY):
+                await self._wanted.wait()
         self._news.clear()
+        self._wanted.clear()
 
-    async def _tell(self, instance: str, put: Put) -> bool:
-        costs = {key: taking.cost for key, taking in self._all.items()}
-        value = Account(instance=instance, costs=costs).model_dump_json().encode()
-        try:
-            await put([store_pb2.Record(kind=COST_KIND, key=instance, value=value, transient=True)], [])
-        except BrokerError as error:
-            log.debug("cost of capture not told", reason=error.text)
-            self._news.set()
-            return False
-        return True
+    def _waits(self) -> bool:
+        return any(taking.waits for taking in self._all.values())
+
+
+def _size(message: _Message, rule: Rule) -> int:
+    return _BESIDE + len(message[2]) + min(len(message[3]), rule.body)
 
 
 def _told(where: _Where, message: _Message, rule: Rule) -> ledger_pb2.Captured:

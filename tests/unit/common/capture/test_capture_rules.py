@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from services.common.capture.cost import Account, Cost, captured
+from services.common.capture.cost import Account, Cost, captured, taken_by_others
 from services.common.capture.rules import LONGEST_SECONDS, MOST_BODY, MOST_BYTES, Rule, Terms
 from services.common.capture.text import text_of
 
@@ -61,15 +61,30 @@ def test_it_survives_the_store() -> None:
 
 def test_costs_of_all_gateways_are_one() -> None:
     """What gateways say of a rule is added up; what was said of one that it has replaced is not."""
-    rule, former = Rule(name="r", made_ms=2), Rule(name="r", made_ms=1)
+    rule = Rule(name="r", made_ms=2)
     cost = Cost(messages=1, bytes=10, left_out=2)
     accounts = [
-        Account(instance="gateway-1", costs={Account.key_of(rule): cost}),
-        Account(instance="gateway-2", costs={Account.key_of(rule): cost, Account.key_of(former): cost}),
+        Account(instance="gateway-1", rule="r", made_ms=2, cost=cost),
+        Account(instance="gateway-2", rule="r", made_ms=2, cost=cost),
+        Account(instance="gateway-2", rule="r", made_ms=1, cost=cost),
+        Account(instance="gateway-2", rule="s", made_ms=2, cost=cost),
     ]
+    assert len({account.key for account in accounts}) == len(accounts)
     [told] = captured([rule], accounts, rule.until_ms - 1)
     assert (told.cost, told.ended) == (Cost(messages=2, bytes=20, left_out=4), False)
     assert captured([rule], accounts, rule.until_ms)[0].ended
+
+
+def test_what_others_have() -> None:
+    """Of a rule's limit, what other gateways have taken or claimed is not there, of those that are gone too."""
+    rule = Rule(name="r", made_ms=2)
+    accounts = [
+        Account(instance="gateway-1", rule="r", made_ms=2, cost=Cost(bytes=7), claimed=9),
+        Account(instance="gateway-2", rule="r", made_ms=2, cost=Cost(bytes=100), claimed=10),
+        Account(instance="gateway-3", rule="r", made_ms=2, claimed=1000),
+        Account(instance="gateway-1", rule="r", made_ms=1, claimed=5),
+    ]
+    assert taken_by_others(rule, "gateway-3", accounts) == 109
 
 
 @pytest.mark.parametrize(

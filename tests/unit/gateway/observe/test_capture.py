@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+import random
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from services.common.capture.cost import Account, Cost
-from services.common.capture.rules import RECORD_KIND, Rule
+from services.common.capture.cost import RECORD_KIND as TAKEN_KIND
+from services.common.capture.cost import Account, Cost, captured
+from services.common.capture.rules import LONGEST_SECONDS, RECORD_KIND, Rule
+from services.common.errors import Unavailable
 from services.common.ledger.place import Place
 from services.common.message.facts import Attributes, Facts
 from services.gateway.observe import capture as module
 from services.gateway.observe.capture import Capture
+from services.gateway.observe.capture_room import Claims
 from services.gateway.vocabulary import Kind, Publish
 from services.rpc.ledger_pb2 import RECEIVED, SENT, Captured
 from services.rpc.store_pb2 import Record, Records
@@ -43,6 +47,39 @@ class Bus:
         return [each.uid for each in self.told]
 
 
+class Kept:
+    """Records of a store; it rests as often as `rest` does, before and after each call."""
+
+    def __init__(self, rest: Callable[[], Awaitable[None]] | None = None) -> None:
+        self.records: dict[str, Record] = {}
+        self.puts = 0
+        self._rest = rest
+
+    async def put_records(self, puts: Iterable[Record] = (), deletes: Iterable[Record] = ()) -> int:
+        await self._pause()
+        for record in puts:
+            self.puts += 1
+            self.records[record.key] = record
+        for record in deletes:
+            self.records.pop(record.key, None)
+        await self._pause()
+        return 1
+
+    async def list_records(self, _kinds: Iterable[str]) -> list[Record]:
+        await self._pause()
+        listed = list(self.records.values())
+        await self._pause()
+        return listed
+
+    @property
+    def accounts(self) -> list[Account]:
+        return [Account.model_validate_json(record.value) for record in self.records.values()]
+
+    async def _pause(self) -> None:
+        if self._rest:
+            await self._rest()
+
+
 @pytest.fixture
 def bus() -> Bus:
     return Bus()
@@ -57,12 +94,22 @@ def _publish(capture: Capture, *addresses: tuple[str, str], body: bytes = b"body
     request = Publish(1, kinds, [b"\0\0"] * len(kinds), [body] * len(kinds))
     if capture.on:
         capture.published(WHO, request, range(first, first + len(kinds)))
+        _settle(capture)
 
 
 def _send(capture: Capture, place: Place, uids: Sequence[int], body: bytes = b"body") -> None:
     facts = [_facts("ex", "key")] * len(uids)
     if capture.on:
         capture.sent(WHO, place, uids, (facts, [b"\0\0"] * len(uids), [body] * len(uids)))
+        _settle(capture)
+
+
+def _settle(capture: Capture, instance: str = "gateway-1", store: Kept | None = None) -> None:
+    """What waits is claimed, at once."""
+    takings = list(capture._all.values())
+    settling = Claims(instance, store or Kept()).settle(takings, 0, capture._captures.put)
+    with pytest.raises(StopIteration):
+        settling.send(None)
 
 
 def _capture(bus: Bus, *rules: Rule, now: list[int] | None = None) -> Capture:
@@ -159,11 +206,30 @@ def test_it_ends(bus: Bus) -> None:
 def test_a_fault_is_not_the_client_s(bus: Bus, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever goes wrong with capturing, messages go on."""
 
-    def fail(_: Captured) -> bool:
+    def fail(*_: object) -> bool:
         raise RuntimeError
 
-    monkeypatch.setattr(bus, "put", fail)
+    monkeypatch.setattr(Rule, "matches", fail)
     _publish(_capture(bus, _rule()), ("ex", "key"))
+
+
+async def test_a_fault_is_of_one_message(bus: Bus, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that come after one that cannot be told are captured."""
+    capture = Capture(bus, lambda: 0)
+    capture.set_rules([_rule()])
+    put = bus.put
+
+    def fail_once(_: Captured) -> bool:
+        monkeypatch.setattr(bus, "put", put)
+        raise RuntimeError
+
+    monkeypatch.setattr(bus, "put", fail_once)
+    reporting = asyncio.ensure_future(capture.report("gateway-1", Kept()))
+    request = Publish(1, [Kind(_facts("ex", "key"), Attributes())] * 2, [b"\0\0"] * 2, [b"body"] * 2)
+    capture.published(WHO, request, [1, 2])
+    await _until(lambda: bus.told)
+    reporting.cancel()
+    assert bus.uids == [2]
 
 
 def _costs(capture: Capture) -> dict[str, Cost]:
@@ -195,26 +261,118 @@ async def test_rules_come_and_go(bus: Bus) -> None:
     assert not capture.on
 
 
-async def test_what_it_costs_is_told(bus: Bus, monkeypatch: pytest.MonkeyPatch) -> None:
-    """When it changes, and again after a while, for a store that was started anew; never where there are no rules."""
-    monkeypatch.setattr(module, "_EVERY", 0.0)
-    monkeypatch.setattr(module, "_AGAIN", 0.01)
-    told: list[Record] = []
-
-    async def put(records: Sequence[Record], _deletes: Sequence[Record]) -> int:
-        told.extend(records)
-        return 1
-
-    capture = Capture(bus, lambda: 0)
-    reporting = asyncio.ensure_future(capture.report("gateway-1", put))
-    capture.set_rules([])
-    await asyncio.sleep(0.03)
-    assert not told
-    capture.set_rules([_rule()])
-    _publish(capture, ("ex", "key"))
+async def _until(done: Callable[[], object]) -> None:
     async with asyncio.timeout(5):
-        while len(told) < 3:
-            await asyncio.sleep(0.01)
+        while not done():
+            await asyncio.sleep(0.005)
+
+
+async def test_what_it_costs_is_told(bus: Bus, monkeypatch: pytest.MonkeyPatch) -> None:
+    """When it changes, for good; never where there are no rules, and a store that is away hears of it later."""
+    monkeypatch.setattr(module, "_EVERY", 0.0)
+    away = [True]
+
+    async def rest() -> None:
+        if away[0]:
+            raise Unavailable("the store is away")
+
+    store = Kept(rest)
+    capture = Capture(bus, lambda: 0)
+    reporting = asyncio.ensure_future(capture.report("gateway-1", store))
+    capture.set_rules([])
+    capture.set_rules([_rule(limit=300)])
+    request = Publish(1, [Kind(_facts("ex", "key"), Attributes())] * 3, [b"\0\0"] * 3, [b"body"] * 3)
+    capture.published(WHO, request, [1, 2, 3])
+    await asyncio.sleep(0.1)
+    assert not bus.told, "nothing is taken that is not claimed"
+    away[0] = False
+    await _until(lambda: store.accounts and store.accounts[0].cost.messages)
     reporting.cancel()
-    account = Account.model_validate_json(told[-1].value)
-    assert (told[-1].key, told[-1].transient, account.costs["0 r"].messages) == ("gateway-1", True, 1)
+    [record] = store.records.values()
+    assert (record.kind, record.key, record.transient) == (TAKEN_KIND, "0 gateway-1 r", False)
+    assert store.accounts[0].cost == Cost(messages=2, bytes=268, left_out=1)
+    assert bus.uids == [1, 2]
+
+
+async def test_nothing_is_told_without_rules(bus: Bus) -> None:
+    """Not even that there are none."""
+    store = Kept()
+    capture = Capture(bus, lambda: 0)
+    reporting = asyncio.ensure_future(capture.report("gateway-1", store))
+    capture.set_rules([])
+    await asyncio.sleep(0.05)
+    reporting.cancel()
+    assert store.puts == 0
+
+
+def test_the_limit_is_of_all_gateways(bus: Bus) -> None:
+    """What one has taken another has not, also when the first is gone: who starts anew does not begin anew."""
+    store, rule = Kept(), _rule(limit=500)
+    for instance, left_out in (("gateway-1", 0), ("gateway-2", 1), ("gateway-3", 2)):
+        capture = Capture(bus, lambda: 0)
+        capture.set_rules([rule])
+        request = Publish(1, [Kind(_facts("ex", "key"), Attributes())] * 2, [b"\0\0"] * 2, [b"body"] * 2)
+        capture.published(WHO, request, [1, 2])
+        _settle(capture, instance, store)
+        assert _costs(capture)["r"].left_out == left_out
+        _settle(capture, instance, store)
+    [told] = captured([rule], store.accounts, 0)
+    assert told.cost == Cost(messages=3, bytes=3 * 134, left_out=3)
+    assert len(bus.told) == 3
+
+
+@pytest.mark.parametrize("seed", range(40))
+async def test_gateways_at_once_keep_the_limit(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However their claims overtake each other, all gateways together never take more than a rule's limit, but most of
+    it, and know what that was.
+    """
+    monkeypatch.setattr(module, "_PACE", 0.0)
+    monkeypatch.setattr(module, "_EVERY", 0.0)
+    luck = random.Random(seed)
+
+    async def rest() -> None:
+        for _ in range(luck.randrange(4)):
+            await asyncio.sleep(0)
+
+    store, bus, rule = Kept(rest), Bus(), _rule(limit=5_000)
+    captures = [Capture(bus, lambda: 0) for _ in range(3)]
+    reporting = [asyncio.ensure_future(each.report(f"gateway-{n}", store)) for n, each in enumerate(captures)]
+    for capture in captures:
+        capture.set_rules([rule])
+    for number in range(80):
+        request = Publish(1, [Kind(_facts("ex", "key"), Attributes())], [b"\0\0"], [bytes(luck.randrange(200))])
+        luck.choice(captures).published(WHO, request, [number])
+        await rest()
+    await _until(lambda: sum(cost.messages + cost.left_out for cost in (each.cost for each in store.accounts)) == 80)
+    for each in reporting:
+        each.cancel()
+    taken = sum(128 + len(each.properties) + len(each.body) for each in bus.told)
+    assert rule.limit / 2 < taken <= rule.limit
+    [told] = captured([rule], store.accounts, 0)
+    assert (told.cost.messages, told.cost.bytes) == (len(bus.told), taken)
+
+
+def test_accounts_are_forgotten(bus: Bus) -> None:
+    """Of rules whose time is over long since, whoever's they were."""
+    store, day = Kept(), LONGEST_SECONDS * 1000
+    old = Account(instance="gateway-1", rule="r", made_ms=5)
+    store.records[old.key] = Record(kind=TAKEN_KIND, key=old.key, value=old.model_dump_json().encode())
+    for now, left in ((5 + day - 1, ["5 gateway-1 r", "9 gateway-2 r"]), (5 + day, ["9 gateway-2 r"])):
+        capture = Capture(bus, lambda: 0)
+        capture.set_rules([Rule(name="r", made_ms=9)])
+        request = Publish(1, [Kind(_facts("ex", "key"), Attributes())], [b"\0\0"], [b"body"])
+        capture.published(WHO, request, [1])
+        settling = Claims("gateway-2", store).settle(list(capture._all.values()), now, bus.put)
+        with pytest.raises(StopIteration):
+            settling.send(None)
+        assert sorted(store.records) == left
+
+
+def test_what_waits_is_bounded(bus: Bus) -> None:
+    """While the store is away no more waits than the bus takes at a time."""
+    capture = Capture(bus, lambda: 0)
+    capture.set_rules([_rule(limit=64 << 20, body=256 << 10)])
+    request = Publish(1, [Kind(_facts("ex", "key"), Attributes())], [b"\0\0"], [bytes(200_000)])
+    for number in range(30):
+        capture.published(WHO, request, [number])
+    assert _costs(capture)["r"].left_out == 30 - (4 << 20) // 200_130
