@@ -18,7 +18,7 @@ SECONDS = 5
 
 async def main() -> None:
     for address in sys.argv[1:]:
-        for what, attempt in (("gRPC", _grpc), ("NATS", _nats)):
+        for what, attempt in (("gRPC", _grpc), ("NATS", _nats), ("HTTP", _http)):
             with suppress(Exception):  # whatever it is that keeps a stranger out
                 async with asyncio.timeout(SECONDS):
                     sys.stdout.write(f"{address} {what} {await attempt(address)}\n")
@@ -47,6 +47,20 @@ async def _nats(address: str) -> str:
             return "refused"
         raise
     return "connected"
+
+
+async def _http(address: str) -> str:
+    """The status of whoever speaks HTTP, as statistics and profilers do; raises where nobody does."""
+    host, port = address.rsplit(":", 1)
+    reader, writer = await asyncio.open_connection(host, int(port))
+    try:
+        writer.write(f"GET / HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n".encode())
+        version, status, *_ = (await reader.readline()).split()
+    finally:
+        writer.close()
+    if not version.startswith(b"HTTP/"):
+        raise ValueError(version)
+    return f"answered {int(status)}"
 
 
 asyncio.run(main())
