@@ -159,21 +159,6 @@ async def test_messages_are_settled_when_its_owner_has_it(
     assert [bytes(body) for body in queues[0].batches[0].bodies] == [b"one", b"two"]
 
 
-async def test_owners_hear_for_which_term_messages_are(
-    queues: list[ScriptedQueue], table: PartitionTable, publisher: Publisher
-) -> None:
-    """With the first of them in each term and on each stream; what comes late is known by that."""
-    for epoch in (3, 3, 5):
-        assign(table, epoch, p0=queues[0])
-        publish(publisher, messages_of(b"x"), ticket := RecordingTicket())
-        await answered(ticket)
-    queues[0].break_streams()
-    publish(publisher, messages_of(b"y"), ticket := RecordingTicket())
-    await answered(ticket)
-    said = [[(term.partition, term.epoch) for term in batch.terms] for batch in queues[0].batches]
-    assert said == [[(0, 3)], [], [(0, 5)], [(0, 5)]]
-
-
 async def test_what_is_enough_does_not_wait_for_the_end_of_the_turn(
     queues: list[ScriptedQueue], table: PartitionTable, publisher: Publisher
 ) -> None:

@@ -35,7 +35,7 @@ class Process:
 
 @pytest.mark.parametrize(
     ("to_hold", "first", "asked"),
-    [(True, GIVEN, [1, 2]), (True, pb.QueueReply(), [1]), (False, GIVEN, [0])],
+    [(True, GIVEN, [1, 2]), (True, pb.QueueReply(), [1]), (False, GIVEN, [1])],
     ids=["a message to hold", "there was none", "a message that is settled"],
 )
 async def test_an_answer_of_a_former_owner(*, to_hold: bool, first: pb.QueueReply, asked: list[int]) -> None:
