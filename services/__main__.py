@@ -11,8 +11,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from services.cli import messages, quick, watching
+from services.cli.acl import acl
 from services.cli.asking import fail, read_settings, run
 from services.cli.capture import commands as capture_commands
+from services.cli.groups import groups
+from services.cli.permissions import permissions
 from services.cli.placing import partitions
 from services.cli.ports import commands as ports_commands
 from services.cli.storing import commands as store_commands
@@ -36,6 +39,9 @@ app = quick.Quick(
     help="Hopline, a message broker of five services.",
 )
 app.add_typer(users, name="users")
+app.add_typer(permissions, name="permissions")
+app.add_typer(groups, name="groups")
+app.add_typer(acl, name="acl")
 app.add_typer(partitions, name="partitions")
 app.add_typer(vhosts, name="vhosts")
 messages.add_to(app)

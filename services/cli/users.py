@@ -26,14 +26,23 @@ def add_user(
     tag: Annotated[list[str] | None, typer.Option(help="What the user may do beyond messaging; repeatable.")] = None,
     loopback_only: Annotated[bool, typer.Option("--loopback-only", help="May log in from this machine only.")] = False,
 ) -> None:
-    """Adds a user, or replaces one of that name; asks for the password when none is given."""
+    """Adds a user, or replaces one of that name; asks for the password when none is given.
+
+    A new user may do nothing until told: hopline permissions set.
+    """
     said = read_password(password, password_file)
     on_mgmt(lambda client: client.put_user(name, said, tag or (), loopback_only=loopback_only))
 
 
+@users.command("tags")
+def set_tags(name: str, tag: Annotated[list[str] | None, typer.Argument(help="None: it has none.")] = None) -> None:
+    """Gives a user these tags in place of those that it has: administrator, monitoring, policymaker, management."""
+    on_mgmt(lambda client: client.set_tags(name, tag or ()))
+
+
 @users.command("delete")
 def delete_user(name: str) -> None:
-    """Deletes a user; its open connections stay."""
+    """Deletes a user, and what it may do; its connections end."""
     on_mgmt(lambda client: client.delete_user(name))
 
 

@@ -219,6 +219,11 @@ class Settings(BaseSettings):
     unsecured_passwords: bool = Field(
         True, description="whether clients of other machines may say passwords without TLS: PLAIN, AMQPLAIN"
     )
+    access_control: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_texts), Field(min_length=1)] = Field(
+        ("acl", "permissions"),
+        description="who decides what users may do, parted by commas; the first that does not defer: `acl`, rules that"
+        " were loaded, `permissions`, RabbitMQ's, and `allow_all`",
+    )
     anonymous_user: str = Field("", description="who clients are that sign in with ANONYMOUS; empty: it is not offered")
     product: Annotated[str, Field(min_length=1, max_length=255)] = Field(
         "Hopline", description="what clients are told that they speak to; some test for RabbitMQ"

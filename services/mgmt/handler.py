@@ -1,9 +1,9 @@
 """The gRPC face of mgmt: translates, delegates, and gives errors their status."""
-# ruff: noqa: ARG002, N802 - the contract names the methods and what they are given
+# ruff: noqa: N802 - the contract names the methods
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from dataclasses import fields
 from typing import Any, TypeVar
 
@@ -13,6 +13,11 @@ from services.common.errors import BrokerError
 from services.common.grpc_errors import abort
 from services.common.question import Sought
 from services.common.scram import Keys
+from services.mgmt.access import wire
+from services.mgmt.access.grants import Grants
+from services.mgmt.access.guard import OPERATOR, Guard
+from services.mgmt.access.operations import RPCS
+from services.mgmt.access.tested import Tester
 from services.mgmt.lookup.lookup import LookUp
 from services.mgmt.users import Users
 from services.rpc import mgmt_pb2, mgmt_pb2_grpc
@@ -24,23 +29,36 @@ _T = TypeVar("_T")
 class Handler(mgmt_pb2_grpc.MgmtServicer):
     """hopline.mgmt.Mgmt."""
 
-    def __init__(self, users: Users, look_up: LookUp) -> None:
+    def __init__(self, users: Users, grants: Grants, tester: Tester, guard: Guard, look_up: LookUp) -> None:
         self._users = users
+        self._grants = grants
+        self._tester = tester
+        self._guard = guard
         self._look_up = look_up
 
     async def PutUser(self, request: mgmt_pb2.PutUserRequest, context: _Context) -> mgmt_pb2.PutUserReply:
-        put = self._users.put(request.name, request.password, request.tags, loopback_only=request.loopback_only)
-        await _told(put, context)
+        async def put() -> None:
+            await self._users.put(request.name, request.password, request.tags, loopback_only=request.loopback_only)
+
+        await self._do("PutUser", request, put, context)
         return mgmt_pb2.PutUserReply()
 
     async def DeleteUser(self, request: mgmt_pb2.DeleteUserRequest, context: _Context) -> mgmt_pb2.DeleteUserReply:
-        await _told(self._users.delete(request.name), context)
+        async def delete() -> None:
+            await self._users.delete(request.name)
+            await self._grants.forget_user(request.name)
+
+        await self._do("DeleteUser", request, delete, context)
         return mgmt_pb2.DeleteUserReply()
 
     async def ListUsers(self, request: mgmt_pb2.ListUsersRequest, context: _Context) -> mgmt_pb2.ListUsersReply:
-        users = await _told(self._users.all(), context)
+        users = await self._do("ListUsers", request, self._users.all, context)
         listed = (mgmt_pb2.User(name=user.name, tags=user.tags, loopback_only=user.loopback_only) for user in users)
         return mgmt_pb2.ListUsersReply(users=listed)
+
+    async def SetTags(self, request: mgmt_pb2.SetTagsRequest, context: _Context) -> mgmt_pb2.SetTagsReply:
+        await self._do("SetTags", request, lambda: self._users.set_tags(request.name, request.tags), context)
+        return mgmt_pb2.SetTagsReply()
 
     async def AddKeys(self, request: mgmt_pb2.AddKeysRequest, context: _Context) -> mgmt_pb2.AddKeysReply:
         keys = {
@@ -49,29 +67,52 @@ class Handler(mgmt_pb2_grpc.MgmtServicer):
             )
             for name, each in request.keys.items()
         }
-        await _told(self._users.add_keys(request.name, request.password_hash, keys), context)
+        add = self._users.add_keys
+        await self._do("AddKeys", request, lambda: add(request.name, request.password_hash, keys), context)
         return mgmt_pb2.AddKeysReply()
 
+    async def ChangeAccess(self, request: mgmt_pb2.AccessChange, context: _Context) -> mgmt_pb2.ChangeAccessReply:
+        await self._do("ChangeAccess", request, lambda: wire.change(self._grants, request), context)
+        return mgmt_pb2.ChangeAccessReply()
+
+    async def ListAccess(self, request: mgmt_pb2.ListAccessRequest, context: _Context) -> mgmt_pb2.Access:
+        return wire.told(await self._do("ListAccess", request, self._grants.all, context))
+
+    async def TestAccess(self, request: mgmt_pb2.TestAccessRequest, context: _Context) -> mgmt_pb2.TestAccessReply:
+        result = await self._do("TestAccess", request, lambda: self._tester.test(wire.question(request)), context)
+        return mgmt_pb2.TestAccessReply(**result.model_dump())
+
     async def Trace(self, request: mgmt_pb2.TraceRequest, context: _Context) -> mgmt_pb2.TraceReply:
-        wanted = self._look_up.trace(
-            request.id, request.journeys, everything=request.everything, payloads=request.payloads
-        )
-        trace = await _told(wanted, context)
-        return mgmt_pb2.TraceReply(trace=trace.model_dump_json().encode())
+        async def look_up() -> bytes:
+            options = {"everything": request.everything, "payloads": request.payloads}
+            return (await self._look_up.trace(request.id, request.journeys, **options)).model_dump_json().encode()
+
+        return mgmt_pb2.TraceReply(trace=await self._do("Trace", request, look_up, context))
 
     async def Search(self, request: mgmt_pb2.SearchRequest, context: _Context) -> mgmt_pb2.TraceReply:
-        sought = Sought(**{field.name: getattr(request, field.name) for field in fields(Sought)})
-        trace = await _told(self._look_up.search(sought, request.journeys), context)
-        return mgmt_pb2.TraceReply(trace=trace.model_dump_json().encode())
+        async def look_up() -> bytes:
+            sought = Sought(**{field.name: getattr(request, field.name) for field in fields(Sought)})
+            return (await self._look_up.search(sought, request.journeys)).model_dump_json().encode()
+
+        return mgmt_pb2.TraceReply(trace=await self._do("Search", request, look_up, context))
 
     async def Connections(self, request: mgmt_pb2.ConnectionsRequest, context: _Context) -> mgmt_pb2.ConnectionsReply:
-        found = await _told(self._look_up.connections(request.virtual_host, request.who), context)
+        look_up = self._look_up.connections
+        found = await self._do(
+            "Connections", request, lambda: look_up(request.virtual_host, request.who), context
+        )
         return mgmt_pb2.ConnectionsReply(connections=found)
 
-
-async def _told(work: Awaitable[_T], context: _Context) -> _T:
-    """The result of `work`; what goes wrong is told to the caller as a typed error."""
-    try:
-        return await work
-    except BrokerError as error:
-        await abort(context, error)
+    async def _do(
+        self,
+        method: str,
+        request: Any,  # noqa: ANN401 - each method's own
+        work: Callable[[], Awaitable[_T]],
+        context: _Context,
+    ) -> _T:
+        """The result of `work`, where it is allowed; what goes wrong is told to the caller as a typed error."""
+        try:
+            self._guard.check(OPERATOR, RPCS[method](request))
+            return await work()
+        except BrokerError as error:
+            await abort(context, error)

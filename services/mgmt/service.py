@@ -6,6 +6,9 @@ import uuid
 
 import structlog
 
+from services.common.access.records import VIRTUAL_HOST
+from services.common.clients.access import KINDS as ACCESS_KINDS
+from services.common.clients.access import Access
 from services.common.clients.capture import CaptureRules
 from services.common.clients.dry_run import DryRunOfAny
 from services.common.clients.partition_table import ROLE, PartitionTable
@@ -19,6 +22,9 @@ from services.common.grpc_server import Server
 from services.common.restored import RECORD_KIND as RESTORED_KIND
 from services.common.runtime import Tasks
 from services.common.watchers import RECORD_KIND as WATCHER_KIND
+from services.mgmt.access.grants import Grants
+from services.mgmt.access.guard import Guard
+from services.mgmt.access.tested import Tester
 from services.mgmt.first_user import FirstUser, first_user
 from services.mgmt.front import Application, Front
 from services.mgmt.handler import Handler
@@ -65,7 +71,9 @@ class Service:
             spans=[folder for folder in (settings.spans_folder, settings.spans_others) if folder],
             jaeger=Jaeger(settings.jaeger_url, settings.jaeger_address),
         )
-        add_MgmtServicer_to_server(Handler(users, self._look_up), self._server.grpc)
+        access = Access(settings.access_control)
+        grants, guard, tester = Grants(self._store), Guard(access), Tester(access, self._store)
+        add_MgmtServicer_to_server(Handler(users, grants, tester, guard, self._look_up), self._server.grpc)
         await self._server.listen()
         self._tasks.start(table.follow(self._store.watch_leases(ROLE)), name="follow leases")
         self._routers = Routers(self._store, NAME)
@@ -73,8 +81,10 @@ class Service:
         roll = self._roll_of(table)
         self._tasks.start(note.follow(self._store.watch_records([RESTORED_KIND])), name="follow restores")
         health = StackHealth(settings, table, roll, notes=self._notes, restored=lambda: note.text)
-        self._http.start(Front(health, lambda: self._application(users)))
-        await _seed(users, first, settings.address_of("store"))
+        self._tasks.start(access.follow(self._store.watch_records(ACCESS_KINDS)), name="follow access")
+        self._http.start(Front(health, lambda: self._application(users, guard, grants, tester)))
+        await _seed(users, grants, first, settings.address_of("store"))
+        self._tasks.start(grants.follow_virtual_hosts(self._store.watch_records([VIRTUAL_HOST])), name="follow vhosts")
         await self._server.ready()
         log.info("mgmt ready", http_port=self.http_port)
 
@@ -85,12 +95,13 @@ class Service:
         self._tasks.start(roll.follow_gateways(self._store.watch_records([WATCHER_KIND])), name="follow gateways")
         return roll
 
-    def _application(self, users: Users) -> Application:
+    def _application(self, users: Users, guard: Guard, grants: Grants, tester: Tester) -> Application:
         # Not before somebody asks for it: see Front.
         from services.mgmt.rest.application import application  # noqa: PLC0415
+        from services.mgmt.rest.basic import Doors  # noqa: PLC0415
 
         rules, ports = CaptureRules(self._store), Ports(self._store)
-        return application(users, self._look_up, DryRunOfAny(self._routers), rules, ports)
+        return application(Doors(users, guard), self._look_up, DryRunOfAny(self._routers), rules, ports, grants, tester)
 
     async def stop(self) -> None:
         """Ends what is under way, then leaves the store."""
@@ -112,9 +123,10 @@ class Service:
         return self._http.port
 
 
-async def _seed(users: Users, first: FirstUser, address: str) -> None:
+async def _seed(users: Users, grants: Grants, first: FirstUser, address: str) -> None:
     while True:
         try:
+            await grants.begin(first.name)
             return await users.seed(first)
         except Unavailable as error:
             log.warning(

@@ -49,6 +49,12 @@ class Users:
             raise SyntaxFault("a user needs a password")
         await self._put(User(name=name, password_hash="", tags=tuple(tags), loopback_only=loopback_only), password)
 
+    async def set_tags(self, name: str, tags: Iterable[str]) -> None:
+        """In place of those that the user has. Raises NotFound when there is none of that name."""
+        async with self._changing:
+            user = (await self._one(name)).model_copy(update={"tags": tuple(tags)})
+            await self._store.put_records([Record(kind=RECORD_KIND, key=name, value=user.to_json())])
+
     async def delete(self, name: str) -> None:
         """Raises NotFound when there is none of that name."""
         async with self._changing:

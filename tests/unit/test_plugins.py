@@ -9,6 +9,7 @@ from typing import Any, get_type_hints
 import pytest
 
 from services.common import plugins
+from services.common.access.control import AccessControl
 from services.common.errors import InternalError
 from services.common.message import MessageFormat
 from services.gateway.protocols.engine import Engine
@@ -22,6 +23,7 @@ from services.store.provider import Provider
 
 # What the kinds of each group are: what its entry points name, or what that makes when it is called.
 CONTRACTS: dict[str, type] = {
+    "access_control": AccessControl,
     "protocols": Engine,
     "message_formats": MessageFormat,
     "exchange_types": ExchangeType,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
+from typing import Any
 
 from services.common.clients.calls import Client, result
 from services.common.grpc_channel import connect
@@ -37,6 +38,22 @@ class MgmtClient(Client):
     async def delete_user(self, name: str) -> None:
         """Raises NotFound when there is none of that name."""
         await result(self._stub.DeleteUser(mgmt_pb2.DeleteUserRequest(name=name), timeout=_DEADLINE))
+
+    async def set_tags(self, name: str, tags: Iterable[str]) -> None:
+        """Raises NotFound when there is no such user."""
+        await result(self._stub.SetTags(mgmt_pb2.SetTagsRequest(name=name, tags=tags), timeout=_DEADLINE))
+
+    async def change_access(self, **what: Any) -> None:  # noqa: ANN401 - one field of the oneof
+        """Sets or removes one permission, group or set of rules. Raises NotFound, and SyntaxFault."""
+        await result(self._stub.ChangeAccess(mgmt_pb2.AccessChange(**what), timeout=_DEADLINE))
+
+    async def list_access(self) -> mgmt_pb2.Access:
+        """Permissions, groups and rules."""
+        return await result(self._stub.ListAccess(mgmt_pb2.ListAccessRequest(), timeout=_DEADLINE))
+
+    async def test_access(self, question: mgmt_pb2.TestAccessRequest) -> mgmt_pb2.TestAccessReply:
+        """Whether a user may, and which rule says so. Raises SyntaxFault for an action that there is not."""
+        return await result(self._stub.TestAccess(question, timeout=_DEADLINE))
 
     async def list_users(self) -> Sequence[mgmt_pb2.User]:
         """All users, by name."""

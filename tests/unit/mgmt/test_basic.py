@@ -8,8 +8,11 @@ from typing import Any
 import pytest
 from fastapi import HTTPException, Request
 
+from services.common.clients.access import Access
 from services.common.users import User, hash_password
-from services.mgmt.rest.basic import Basic
+from services.mgmt.access.guard import Guard
+from services.mgmt.access.operations import CONFIGURE
+from services.mgmt.rest.basic import Doors
 
 GUEST = User(name="guest", password_hash=hash_password("guest"), tags=("administrator",), loopback_only=True)
 
@@ -30,7 +33,9 @@ def asked_by(client: tuple[str, int] | None) -> Request:
 async def test_a_user_of_this_machine() -> None:
     """Comes in from there, and from nowhere else: not from where nobody can tell any more."""
     users: Any = OnlyGuest()
-    basic = Basic(users, ["administrator"])
+    access = Access(["permissions"])
+    access._known.set()
+    basic = Doors(users, Guard(access)).to(CONFIGURE)
     assert await basic(asked_by(("127.0.0.1", 1))) == GUEST
     for elsewhere in (("192.0.2.7", 1), None):
         with pytest.raises(HTTPException, match="can only connect from this machine"):

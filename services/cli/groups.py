@@ -1,0 +1,65 @@
+"""`hopline groups`: users that rules may name together."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from services.cli.asking import fail
+from services.cli.talking import on_mgmt
+
+# ruff: noqa: PLC0415 - as in services/__main__.py
+
+groups = typer.Typer(no_args_is_help=True, help="Groups of users, which rules may name (hopline acl).")
+
+
+@groups.command("set")
+def set_group(
+    name: str, member: Annotated[list[str] | None, typer.Option(help="A user; repeatable. Else nobody.")] = None
+) -> None:
+    """Adds a group, or replaces its members."""
+    _put(name, member or [])
+
+
+@groups.command("join")
+def join(name: str, user: str) -> None:
+    """Makes a user a member; the group is made where there is none."""
+    _put(name, [*(each for each in _members(name) or () if each != user), user])
+
+
+@groups.command("leave")
+def leave(name: str, user: str) -> None:
+    """Makes a user no member any more."""
+    members = _members(name)
+    if members is None or user not in members:
+        fail(f"user '{user}' is in no group '{name}'")
+    _put(name, [each for each in members if each != user])
+
+
+@groups.command("delete")
+def delete_group(name: str) -> None:
+    """Deletes a group; its members stay users."""
+    from services.rpc.mgmt_pb2 import GroupKey
+
+    on_mgmt(lambda client: client.change_access(delete_group=GroupKey(name=name)))
+
+
+@groups.command("list")
+def list_groups() -> None:
+    """Lists groups with their members."""
+    from services.common.printable import printable
+
+    for group in on_mgmt(lambda client: client.list_access()).groups:
+        typer.echo(f"{printable(group.name)}\t{printable(','.join(group.members))}")
+
+
+def _members(name: str) -> list[str] | None:
+    found = on_mgmt(lambda client: client.list_access()).groups
+    return next((list(group.members) for group in found if group.name == name), None)
+
+
+def _put(name: str, members: list[str]) -> None:
+    from services.rpc.mgmt_pb2 import Group
+
+    on_mgmt(lambda client: client.change_access(put_group=Group(name=name, members=members)))

@@ -1,0 +1,105 @@
+"""`hopline permissions`: what users may configure, write and read; and by which routing keys."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from services.cli.asking import fail
+from services.cli.talking import on_mgmt
+
+# ruff: noqa: PLC0415 - as in services/__main__.py
+
+permissions = typer.Typer(
+    no_args_is_help=True,
+    help="What users may do: RabbitMQ's permissions. A new user may do nothing; the first one everything.",
+)
+topics = typer.Typer(no_args_is_help=True, help="By which routing keys users may publish and bind; else by all.")
+permissions.add_typer(topics, name="topics")
+
+_Host = Annotated[str, typer.Option(metavar="NAME", help="Virtual host.")]
+_Everywhere = Annotated[
+    bool, typer.Option("--all-vhosts", help="In every virtual host in which the user has no other.")
+]
+_WHERE = "--vhost, or --all-vhosts: not both"
+
+
+@permissions.command("set")
+def set_permission(
+    user: str,
+    configure: Annotated[str, typer.Option(metavar="REGEX", help="Names to declare and delete; '': none.")] = "",
+    write: Annotated[str, typer.Option(metavar="REGEX", help="Names to publish to, and to bind to something.")] = "",
+    read: Annotated[str, typer.Option(metavar="REGEX", help="Names to consume from, purge, and bind from.")] = "",
+    vhost: _Host = "",
+    all_vhosts: _Everywhere = False,
+) -> None:
+    """Permits a user what has such names, in place of what was permitted before; '.*' is everything."""
+    from services.rpc.mgmt_pb2 import Permission
+
+    where = _where(vhost, all_vhosts=all_vhosts)
+    permission = Permission(user=user, configure=configure, write=write, read=read, virtual_host=where)
+    on_mgmt(lambda client: client.change_access(put_permission=permission))
+
+
+@permissions.command("clear")
+def clear_permission(user: str, vhost: _Host = "", all_vhosts: _Everywhere = False) -> None:
+    """Permits a user nothing any more there; who is connected stays connected."""
+    from services.rpc.mgmt_pb2 import PermissionKey
+
+    key = PermissionKey(user=user, virtual_host=_where(vhost, all_vhosts=all_vhosts))
+    on_mgmt(lambda client: client.change_access(clear_permission=key))
+
+
+@permissions.command("list")
+def list_permissions(
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on each line.")] = False,
+) -> None:
+    """Lists what is permitted to whom."""
+    from services.cli.access_shown import show_json, show_permissions
+    from services.cli.console import stdout_console
+
+    found = on_mgmt(lambda client: client.list_access()).permissions
+    (show_json if as_json else show_permissions)(found, stdout_console())
+
+
+@topics.command("set")
+def set_topic_permission(
+    user: str,
+    exchange: str,
+    write: Annotated[str, typer.Option(metavar="REGEX", help="Keys to publish with; '': none.")] = "",
+    read: Annotated[str, typer.Option(metavar="REGEX", help="Keys to bind with; '': none.")] = "",
+    vhost: _Host = "/",
+) -> None:
+    """Permits a user such keys of an exchange only. {username} and {vhost} stand for what they say."""
+    from services.rpc.mgmt_pb2 import TopicPermission
+
+    permission = TopicPermission(user=user, exchange=exchange, virtual_host=vhost, write=write, read=read)
+    on_mgmt(lambda client: client.change_access(put_topic_permission=permission))
+
+
+@topics.command("clear")
+def clear_topic_permission(user: str, exchange: str, vhost: _Host = "/") -> None:
+    """Permits a user every key of an exchange again."""
+    from services.rpc.mgmt_pb2 import TopicPermissionKey
+
+    key = TopicPermissionKey(user=user, exchange=exchange, virtual_host=vhost)
+    on_mgmt(lambda client: client.change_access(clear_topic_permission=key))
+
+
+@topics.command("list")
+def list_topic_permissions(
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on each line.")] = False,
+) -> None:
+    """Lists who may use which keys."""
+    from services.cli.access_shown import show_json, show_topic_permissions
+    from services.cli.console import stdout_console
+
+    found = on_mgmt(lambda client: client.list_access()).topic_permissions
+    (show_json if as_json else show_topic_permissions)(found, stdout_console())
+
+
+def _where(vhost: str, *, all_vhosts: bool) -> str | None:
+    if vhost and all_vhosts:
+        fail(_WHERE, status=2)
+    return None if all_vhosts else vhost or "/"

@@ -1,0 +1,64 @@
+"""From where somebody is connected: networks, and host names. Who comes from no address fits them all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+
+import regex
+
+from services.common.access.asked import Asked, Principal
+from services.common.access.expression import fits
+from services.common.errors import SyntaxFault
+
+_OCTETS = 4
+
+
+class NameUnknown(Exception):
+    """Nobody knows the name of the host that somebody comes from: no rule that asks for it can be followed."""
+
+
+def from_network(networks: frozenset[str]) -> Callable[[Principal, Asked], bool]:
+    """Each as `192.168.1.0/24`, `192.168.1.0/255.255.255.0`, `192.168.*` or one address. Raises SyntaxFault."""
+    known = [_network(each) for each in sorted(networks)]
+
+    def inside(principal: Principal, _: Asked) -> bool:
+        if not principal.host:
+            return True
+        address = ip_address(principal.host.partition("%")[0])
+        if isinstance(address, IPv6Address) and address.ipv4_mapped:
+            address = address.ipv4_mapped
+        return any(address in network for network in known)
+
+    return inside
+
+
+def _network(text: str) -> IPv4Network | IPv6Network:
+    try:
+        return ip_network(_without_star(text) if text.endswith("*") else text, strict=False)
+    except ValueError:
+        raise SyntaxFault(f"Not a network: {text}") from None
+
+
+def _without_star(text: str) -> str:
+    octets = [each for each in text.removesuffix("*").split(".") if each]
+    return f"{'.'.join((octets + ['0'] * _OCTETS)[:_OCTETS])}/{8 * len(octets)}"
+
+
+def from_hostname(names: frozenset[str]) -> Callable[[Principal, Asked], bool]:
+    """Regular expressions, each for a whole name; matching raises NameUnknown. Raises SyntaxFault."""
+    whole = [f"^(?:{each})$" for each in sorted(names)]
+    for each in whole:
+        try:
+            regex.compile(each)
+        except regex.error as error:
+            raise SyntaxFault(f"Not a regular expression: {each}: {error}") from None
+
+    def called(principal: Principal, _: Asked) -> bool:
+        if not principal.host:
+            return True
+        if not principal.host_name:
+            raise NameUnknown
+        return any(fits(each, principal.host_name) for each in whole)
+
+    return called

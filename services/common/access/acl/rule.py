@@ -1,0 +1,95 @@
+"""One rule of an ACL file: who may, or may not, do what to which objects."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from services.common.access.acl.predicates import Predicate, Values, predicate
+from services.common.access.action import Action, Kind, Property
+from services.common.access.asked import Asked, Principal
+
+ALL = "ALL"
+SUPPORTED: Mapping[Kind, frozenset[Action]] = {
+    Kind.VIRTUALHOSTNODE: frozenset({Action.CREATE, Action.DELETE, Action.UPDATE, Action.INVOKE}),
+    Kind.VIRTUALHOST: frozenset(
+        {Action.ACCESS, Action.CREATE, Action.DELETE, Action.UPDATE, Action.ACCESS_LOGS, Action.INVOKE}
+    ),
+    Kind.MANAGEMENT: frozenset({Action.ACCESS}),
+    Kind.QUEUE: frozenset({Action.CREATE, Action.DELETE, Action.PURGE, Action.CONSUME, Action.UPDATE, Action.INVOKE}),
+    Kind.EXCHANGE: frozenset(
+        {
+            Action.ACCESS,
+            Action.CREATE,
+            Action.DELETE,
+            Action.BIND,
+            Action.UNBIND,
+            Action.PUBLISH,
+            Action.UPDATE,
+            Action.INVOKE,
+        }
+    ),
+    Kind.METHOD: frozenset({Action.ACCESS, Action.UPDATE}),
+    Kind.USER: frozenset({Action.CREATE, Action.DELETE, Action.UPDATE, Action.INVOKE}),
+    Kind.GROUP: frozenset({Action.CREATE, Action.DELETE, Action.UPDATE, Action.INVOKE}),
+    Kind.BROKER: frozenset({Action.CONFIGURE, Action.ACCESS_LOGS, Action.SHUTDOWN, Action.INVOKE}),
+}
+"""What a rule about such objects may be about; about ALL, or of the operation ALL, it may be always."""
+
+
+class Outcome(Enum):
+    """What follows where a rule fits; LOG: and is in the log."""
+
+    ALLOW = "ALLOW"
+    ALLOW_LOG = "ALLOW-LOG"
+    DENY = "DENY"
+    DENY_LOG = "DENY-LOG"
+
+    @property
+    def allows(self) -> bool:
+        return self in {Outcome.ALLOW, Outcome.ALLOW_LOG}
+
+    @property
+    def logged(self) -> bool:
+        return self in {Outcome.ALLOW_LOG, Outcome.DENY_LOG}
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """`action` and `kind` None: all of them. `text`: as it is in the file, on one line."""
+
+    outcome: Outcome
+    identity: str
+    action: Action | None
+    kind: Kind | None
+    properties: Mapping[Property, Values]
+    text: str
+    by_key: bool = field(init=False)
+    _fits: tuple[Predicate, ...] = field(init=False, repr=False)
+    _fits_key: tuple[Predicate, ...] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Raises SyntaxFault for what a property cannot be."""
+        by_key = Property.ROUTING_KEY in self.properties
+        made = {wanted: predicate(wanted, values) for wanted, values in self.properties.items()}
+        object.__setattr__(self, "by_key", by_key)
+        object.__setattr__(self, "_fits_key", (made.pop(Property.ROUTING_KEY),) if by_key else ())
+        object.__setattr__(self, "_fits", tuple(made.values()))
+
+    def is_about(self, asked: Asked) -> bool:
+        """Whether it is about such an operation at all."""
+        return self.action in {None, asked.action} and self.kind in {None, asked.kind}
+
+    def is_for(self, principal: Principal) -> bool:
+        """By the name of the user, or of a group."""
+        identity = self.identity
+        return identity.upper() == ALL or identity == principal.name or identity in principal.groups
+
+    def fits(self, principal: Principal, asked: Asked) -> bool:
+        """Whether the object is as the rule wants it, whatever its routing key."""
+        return all(each(principal, asked) for each in self._fits)
+
+    def fits_key(self, principal: Principal, asked: Asked) -> bool:
+        """Whether the routing key is."""
+        return all(each(principal, asked) for each in self._fits_key)

@@ -1,0 +1,25 @@
+"""Everybody may do everything."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from services.common.access.asked import Asked, Principal
+from services.common.access.verdict import DEFERRED, Decision, Verdict
+
+if TYPE_CHECKING:
+    from services.common.access.rules import Rules
+
+_ALLOWED = Verdict(Decision.ALLOWED, "allow_all: everybody may do everything")
+
+
+class AllowAll:
+    """As AccessControl says."""
+
+    def at_virtual_host(self, principal: Principal, asked: Asked, rules: Rules) -> Verdict:  # noqa: ARG002 - as said
+        """Rules of a virtual host, of another control, come first."""
+        return DEFERRED
+
+    def at_broker(self, principal: Principal, asked: Asked, rules: Rules) -> Verdict:  # noqa: ARG002 - as said
+        """As its name says."""
+        return _ALLOWED

@@ -1,0 +1,67 @@
+"""Which of RabbitMQ's permissions an operation needs: a table, read beside its documentation (access control).
+
+https://www.rabbitmq.com/docs/access-control#authorisation
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import NamedTuple
+
+from services.common.access.action import Action, Kind
+from services.common.access.asked import DEFAULT_EXCHANGE, Asked
+
+CONFIGURE, WRITE, READ = "configure", "write", "read"
+
+
+class Need(NamedTuple):
+    """A permission on a name; `topic`: and on the routing key, where there is a topic permission."""
+
+    permission: str
+    kind: Kind
+    name: str
+    topic: bool = False
+
+
+def _itself(permission: str, *, topic: bool = False) -> Callable[[Asked], Iterator[Need]]:
+    def needs(asked: Asked) -> Iterator[Need]:
+        yield Need(permission, asked.kind, asked.name, topic)
+
+    return needs
+
+
+def _create(asked: Asked) -> Iterator[Need]:
+    """With a dead-letter or an alternate exchange, whoever declares reads here and writes there."""
+    yield Need(CONFIGURE, asked.kind, asked.name)
+    if asked.other:
+        yield Need(READ, asked.kind, asked.name)
+        yield Need(WRITE, *asked.other)
+
+
+def _bind(asked: Asked) -> Iterator[Need]:
+    if asked.other:
+        yield Need(WRITE, *asked.other)
+    yield Need(READ, asked.kind, asked.name, topic=True)
+
+
+_NEEDS: Mapping[tuple[Action, Kind], Callable[[Asked], Iterator[Need]]] = {
+    (Action.CREATE, Kind.EXCHANGE): _create,
+    (Action.DELETE, Kind.EXCHANGE): _itself(CONFIGURE),
+    (Action.BIND, Kind.EXCHANGE): _bind,
+    (Action.UNBIND, Kind.EXCHANGE): _bind,
+    (Action.PUBLISH, Kind.EXCHANGE): _itself(WRITE, topic=True),
+    (Action.CREATE, Kind.QUEUE): _create,
+    (Action.DELETE, Kind.QUEUE): _itself(CONFIGURE),
+    (Action.PURGE, Kind.QUEUE): _itself(READ),
+    (Action.CONSUME, Kind.QUEUE): _itself(READ),
+}
+
+
+def needs_of(asked: Asked) -> list[Need] | None:
+    """All of them, in the order in which RabbitMQ looks; None: it is no matter of permissions."""
+    needs = _NEEDS.get((asked.action, asked.kind))
+    return [_named(need) for need in needs(asked)] if needs else None
+
+
+def _named(need: Need) -> Need:
+    return need._replace(name=DEFAULT_EXCHANGE) if need.kind is Kind.EXCHANGE and not need.name else need

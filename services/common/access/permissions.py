@@ -1,0 +1,110 @@
+"""RabbitMQ's access control: permissions by user and virtual host, topic permissions, and tags beyond messaging."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from services.common.access.action import Action, Kind
+from services.common.access.asked import Asked, Principal
+from services.common.access.expression import expanded, fits
+from services.common.access.needs import CONFIGURE, READ, WRITE, Need, needs_of
+from services.common.access.tags import tags_for
+from services.common.access.verdict import DEFERRED, Decision, Verdict
+from services.common.access.words import need_refused, topic_refused
+
+if TYPE_CHECKING:
+    from services.common.access.records import Permission
+    from services.common.access.rules import Rules
+
+_NOT_BEGUN = Verdict(
+    Decision.ALLOWED, "there are no permissions yet: mgmt of this version gives users what they had, when it starts"
+)
+
+
+class Permissions:
+    """As AccessControl says."""
+
+    def at_virtual_host(self, principal: Principal, asked: Asked, rules: Rules) -> Verdict:  # noqa: ARG002 - as said
+        """It has none of its own: they are all on one list."""
+        return DEFERRED
+
+    def at_broker(self, principal: Principal, asked: Asked, rules: Rules) -> Verdict:
+        """By permissions, or where it is no matter of messages by tags."""
+        needs = needs_of(asked)
+        if needs is not None:
+            return self._by_permission(principal, asked, needs, rules)
+        if asked.action is Action.LOOK:
+            return _by_any(principal, asked, rules)
+        if asked.action is Action.ACCESS and asked.kind is Kind.VIRTUALHOST:
+            return _by_there_being_one(principal, asked, rules)
+        return _by_tags(principal, asked)
+
+    def _by_permission(self, principal: Principal, asked: Asked, needs: list[Need], rules: Rules) -> Verdict:
+        if not rules.begun:
+            return _NOT_BEGUN
+        permission = rules.permission(principal.name, asked.virtual_host)
+        for need in needs:
+            if permission is None or not fits(_expression(permission, need), need.name):
+                return Verdict(
+                    Decision.DENIED, _told(principal, asked, permission), need_refused(need, asked.virtual_host)
+                )
+        if topics := [need for need in needs if need.topic]:
+            return _by_topic(principal, asked, topics[0], rules, _told(principal, asked, permission))
+        return Verdict(Decision.ALLOWED, _told(principal, asked, permission))
+
+
+def _by_topic(principal: Principal, asked: Asked, need: Need, rules: Rules, otherwise: str) -> Verdict:
+    """Where there is none for that exchange, every key is allowed."""
+    topic = rules.topic_permission(principal.name, asked.virtual_host, asked.name)
+    if topic is None:
+        return Verdict(Decision.ALLOWED, otherwise)
+    text = expanded(getattr(topic, need.permission), {"username": principal.name, "vhost": asked.virtual_host})
+    rule = (
+        f"topic permission of user '{principal.name}' on exchange '{topic.exchange}' in vhost '{topic.virtual_host}': "
+        f"write '{topic.write}' read '{topic.read}'"
+    )
+    if fits(text, asked.routing_key):
+        return Verdict(Decision.ALLOWED, rule, by_key=True)
+    what = topic_refused(need, asked.virtual_host, asked.routing_key)
+    return Verdict(Decision.DENIED, rule, what, by_key=True)
+
+
+def _by_any(principal: Principal, asked: Asked, rules: Rules) -> Verdict:
+    """Who may do anything to it may know whether it is there."""
+    if not rules.begun:
+        return _NOT_BEGUN
+    permission = rules.permission(principal.name, asked.virtual_host)
+    needs = [Need(kind, asked.kind, asked.name) for kind in (READ, WRITE, CONFIGURE)]
+    if permission and any(fits(_expression(permission, need), need.name) for need in needs):
+        return Verdict(Decision.ALLOWED, _told(principal, asked, permission))
+    return Verdict(Decision.DENIED, _told(principal, asked, permission), need_refused(needs[-1], asked.virtual_host))
+
+
+def _by_there_being_one(principal: Principal, asked: Asked, rules: Rules) -> Verdict:
+    if not rules.begun:
+        return _NOT_BEGUN
+    permission = rules.permission(principal.name, asked.name)
+    decision = Decision.ALLOWED if permission else Decision.DENIED
+    return Verdict(decision, _told(principal, asked, permission))
+
+
+def _by_tags(principal: Principal, asked: Asked) -> Verdict:
+    wanted = tags_for(asked.action, asked.kind)
+    has = sorted(wanted & principal.tags)
+    if has:
+        return Verdict(Decision.ALLOWED, f"user '{principal.name}' has the tag {has[0]}")
+    return Verdict(Decision.DENIED, f"user '{principal.name}' has none of the tags {', '.join(sorted(wanted))}")
+
+
+def _expression(permission: Permission, need: Need) -> str:
+    text: str = getattr(permission, need.permission)
+    return text
+
+
+def _told(principal: Principal, asked: Asked, permission: Permission | None) -> str:
+    host = asked.virtual_host or asked.name
+    if permission is None:
+        return f"user '{principal.name}' has no permission in vhost '{host}'"
+    where = "every vhost" if permission.virtual_host is None else f"vhost '{permission.virtual_host}'"
+    its = f"configure '{permission.configure}' write '{permission.write}' read '{permission.read}'"
+    return f"permission of user '{principal.name}' in {where}: {its}"

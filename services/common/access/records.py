@@ -1,0 +1,124 @@
+"""What is set of access, as configuration records: mgmt writes them, gateways follow them.
+
+A permission is RabbitMQ's: for a user and a virtual host three regular expressions, of the names of what may be
+configured, written and read. One without a virtual host counts in every one where the user has no other.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Final, Self
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from services.common.access.expression import check_expression
+
+PERMISSION: Final = "permission"
+TOPIC_PERMISSION: Final = "topic_permission"
+GROUP: Final = "group"
+ACL: Final = "acl"
+BEGUN: Final = "access_begun"
+"""One record, from the moment from which users may do only what they are permitted to."""
+BEGUN_KEY: Final = "permissions"
+
+EVERYTHING: Final = ".*"
+VIRTUAL_HOST: Final = "virtual_host"
+"""Records of the router: a permission goes with its virtual host."""
+
+Expression = Annotated[
+    str,
+    Field(max_length=4096, description="a regular expression, found anywhere in a name; empty: nothing"),
+    AfterValidator(check_expression),
+]
+Name = Annotated[str, Field(min_length=1, max_length=255)]
+
+
+class _Kept(BaseModel):
+    """A record's value is `to_json()`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    def to_json(self) -> bytes:
+        """The record's value."""
+        return self.model_dump_json().encode()
+
+    @classmethod
+    def from_json(cls, value: bytes) -> Self:
+        """Raises ValidationError for what is none."""
+        return cls.model_validate_json(value)
+
+
+class Terms(_Kept):
+    """What may be configured (declared and deleted), written (published and bound to) and read."""
+
+    virtual_host: Annotated[
+        Name | None, Field(description="null: every virtual host in which the user has no other permission")
+    ] = None
+    configure: Expression = ""
+    write: Expression = ""
+    read: Expression = ""
+
+
+class Permission(Terms):
+    """Of one user."""
+
+    user: Name
+
+    @property
+    def key(self) -> str:
+        """Of its record."""
+        return permission_key(self.user, self.virtual_host)
+
+
+class TopicTerms(_Kept):
+    """Routing keys with which may be published to an exchange, and bound to it."""
+
+    virtual_host: Name = "/"
+    exchange: Annotated[str, Field(max_length=255)]
+    write: Expression = ""
+    read: Expression = ""
+
+
+class TopicPermission(TopicTerms):
+    """Of one user. `{username}` and `{vhost}` in an expression stand for the user's name and the virtual host."""
+
+    user: Name
+
+    @property
+    def key(self) -> str:
+        """Of its record."""
+        return topic_key(self.user, self.virtual_host, self.exchange)
+
+
+class Group(_Kept):
+    """Users that rules may name together."""
+
+    name: Name
+    members: tuple[Name, ...] = ()
+
+
+class AclText(_Kept):
+    """Rules of Broker-J's ACL files: of a virtual host, or of the broker (null)."""
+
+    virtual_host: Name | None = None
+    text: Annotated[str, Field(max_length=1 << 20)]
+
+    @property
+    def key(self) -> str:
+        """Of its record."""
+        return acl_key(self.virtual_host)
+
+
+def permission_key(user: str, virtual_host: str | None) -> str:
+    """Of the record of a permission."""
+    return json.dumps([user, virtual_host])
+
+
+def topic_key(user: str, virtual_host: str, exchange: str) -> str:
+    """Of the record of a topic permission."""
+    return json.dumps([user, virtual_host, exchange])
+
+
+def acl_key(virtual_host: str | None) -> str:
+    """Of the record of rules."""
+    return json.dumps(virtual_host)

@@ -1,0 +1,109 @@
+"""All that is set of access, as the records say: what decisions are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from services.common import users
+from services.common.access import records
+from services.common.access.acl.parse import parse
+from services.common.access.acl.rule_set import UNREADABLE, RuleSet
+from services.common.access.asked import Principal
+from services.common.access.records import AclText, Group, Permission, TopicPermission
+from services.common.errors import SyntaxFault
+from services.common.users import User
+from services.rpc.store_pb2 import Record
+
+KINDS = (users.RECORD_KIND, records.PERMISSION, records.TOPIC_PERMISSION, records.GROUP, records.ACL, records.BEGUN)
+
+
+@dataclass(slots=True)
+class Rules:
+    """`begun`: there are permissions; before, users that are from before there were any may do what they could."""
+
+    begun: bool = False
+    tags: dict[str, frozenset[str]] = field(default_factory=dict)  # by user
+    _permissions: dict[str, Permission] = field(default_factory=dict)  # by the keys of their records
+    _topics: dict[str, TopicPermission] = field(default_factory=dict)
+    _groups: dict[str, Group] = field(default_factory=dict)
+    _acls: dict[str, RuleSet] = field(default_factory=dict)
+
+    def apply(self, record: Record) -> None:
+        """Raises ValidationError where it cannot be read: then it permits nothing."""
+        appliers: Mapping[str, Callable[[Record], None]] = {
+            users.RECORD_KIND: self._user,
+            records.PERMISSION: self._permission,
+            records.TOPIC_PERMISSION: self._topic,
+            records.GROUP: self._group,
+            records.ACL: self._acl,
+            records.BEGUN: self._begun,
+        }
+        appliers[record.kind](record)
+
+    def permission(self, user: str, virtual_host: str) -> Permission | None:
+        """The one for the virtual host, else the one for all."""
+        own = self._permissions.get(records.permission_key(user, virtual_host))
+        return own or self._permissions.get(records.permission_key(user, None))
+
+    def topic_permission(self, user: str, virtual_host: str, exchange: str) -> TopicPermission | None:
+        """None: every key."""
+        if not self._topics:
+            return None
+        return self._topics.get(records.topic_key(user, virtual_host, exchange))
+
+    def acl(self, virtual_host: str | None) -> RuleSet | None:
+        """Rules of a virtual host, or of the broker."""
+        return self._acls.get(records.acl_key(virtual_host)) if self._acls else None
+
+    @property
+    def wants_names(self) -> bool:
+        """Whether a rule asks what a client's host is called."""
+        return any(each.wants_names for each in self._acls.values())
+
+    def principal(self, user: str, host: str = "", host_name: str = "") -> Principal:
+        """As rules see a user, with groups and tags on record; `host` is the address that they come from."""
+        groups = frozenset(group.name for group in self._groups.values() if user in group.members)
+        return Principal(user, groups, self.tags.get(user, frozenset()), host, host_name)
+
+    def _user(self, record: Record) -> None:
+        self.tags.pop(record.key, None)
+        if not record.deleted:
+            self.tags[record.key] = frozenset(User.from_json(record.value).tags)
+
+    def _permission(self, record: Record) -> None:
+        self._permissions.pop(record.key, None)
+        if not record.deleted:
+            self._permissions[record.key] = Permission.from_json(record.value)
+
+    def _topic(self, record: Record) -> None:
+        self._topics.pop(record.key, None)
+        if not record.deleted:
+            # Without it every key would be allowed.
+            self._topics[record.key] = _NO_KEY
+            self._topics[record.key] = TopicPermission.from_json(record.value)
+
+    def _group(self, record: Record) -> None:
+        self._groups.pop(record.key, None)
+        if not record.deleted:
+            self._groups[record.key] = Group.from_json(record.value)
+
+    def _acl(self, record: Record) -> None:
+        self._acls.pop(record.key, None)
+        if not record.deleted:
+            # Without its rules others would decide, and allow what they deny.
+            self._acls[record.key] = UNREADABLE
+            self._acls[record.key] = _read(record)
+
+    def _begun(self, record: Record) -> None:
+        self.begun = not record.deleted
+
+
+_NO_KEY = TopicPermission(user="?", exchange="?", write="(?!)", read="(?!)")
+
+
+def _read(record: Record) -> RuleSet:
+    try:
+        return parse(AclText.from_json(record.value).text)
+    except SyntaxFault as error:
+        raise ValueError(error.text) from None

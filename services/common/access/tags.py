@@ -1,0 +1,31 @@
+"""What tags are for: RabbitMQ's, for what is done beyond messaging.
+
+https://www.rabbitmq.com/docs/management#permissions
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from services.common.access.action import Action, Kind
+
+ADMINISTRATOR: Final = "administrator"
+MONITORING: Final = "monitoring"
+POLICYMAKER: Final = "policymaker"
+MANAGEMENT: Final = "management"
+KNOWN: Final = (ADMINISTRATOR, MONITORING, POLICYMAKER, MANAGEMENT)
+
+_ADMINISTRATORS: Final = frozenset({ADMINISTRATOR})
+_OBSERVERS: Final = frozenset({ADMINISTRATOR, MONITORING})
+_BEYOND_THAT: Final[Mapping[tuple[Action, Kind], frozenset[str]]] = {
+    # Ask mgmt anything at all.
+    (Action.ACCESS, Kind.MANAGEMENT): frozenset(KNOWN),
+    # See what passes through all virtual hosts.
+    (Action.ACCESS_LOGS, Kind.BROKER): _OBSERVERS,
+}
+
+
+def tags_for(action: Action, kind: Kind) -> frozenset[str]:
+    """One of them is enough."""
+    return _BEYOND_THAT.get((action, kind), _ADMINISTRATORS)

@@ -1,0 +1,37 @@
+"""The answer to a question."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import Enum
+
+
+class Decision(Enum):
+    """What somebody who is asked says; DEFERRED: ask the next."""
+
+    ALLOWED = "allowed"
+    DENIED = "denied"
+    DEFERRED = "deferred"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A decision, and for operators what it was made by."""
+
+    decision: Decision
+    rule: str = ""  # what decided, in one line
+    refused: str = ""  # what exactly is refused, where it is not the whole question
+    by_key: bool = False  # another routing key may be decided otherwise
+    logged: bool = False  # the rule wants it in the log
+
+    @property
+    def allowed(self) -> bool:
+        """Whether it may be done."""
+        return self.decision is Decision.ALLOWED
+
+    def perhaps_by_key(self, by_key: bool) -> Verdict:
+        """The same, where one that was asked before looked at the key."""
+        return replace(self, by_key=True) if by_key and not self.by_key else self
+
+
+DEFERRED = Verdict(Decision.DEFERRED)

@@ -1,0 +1,33 @@
+"""The one place in mgmt where it is asked whether somebody may: over HTTP a user, over gRPC whoever runs the stack."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from services.common.access.asked import Asked, Principal
+from services.common.access.words import refusal
+from services.common.clients.access import Access
+from services.common.errors import AccessRefused
+from services.common.users import User
+
+OPERATOR = Principal("operator", operator=True)
+"""Who calls by gRPC knows the stack's secret: the command line, and other services."""
+
+
+class Guard:
+    """Decides by what is set now."""
+
+    def __init__(self, access: Access) -> None:
+        self._access = access
+
+    async def user(self, user: User, host: str) -> Principal:
+        """As rules see somebody who has signed in, and comes from that address; returns when there are rules."""
+        await self._access.known()
+        return replace(self._access.rules.principal(user.name, host), tags=frozenset(user.tags))
+
+    def check(self, principal: Principal, *questions: Asked) -> None:
+        """Raises AccessRefused that names what was refused first."""
+        for asked in questions:
+            verdict = self._access.decide(principal, asked)
+            if not verdict.allowed:
+                raise AccessRefused(refusal(principal, asked, verdict))

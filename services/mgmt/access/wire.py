@@ -1,0 +1,80 @@
+"""Permissions, groups and rules as messages of `proto/mgmt.proto`, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, TypeVar
+
+from google.protobuf.message import Message
+from pydantic import BaseModel, ValidationError
+
+from services.common.access.records import AclText, Group, Permission, TopicPermission
+from services.common.errors import SyntaxFault
+from services.mgmt.access.grants import Granted, Grants
+from services.mgmt.access.tested import Question
+from services.rpc import mgmt_pb2
+
+_M = TypeVar("_M", bound=BaseModel)
+
+
+async def change(grants: Grants, request: mgmt_pb2.AccessChange) -> None:
+    """Carries out the one change that is set; raises SyntaxFault for what cannot be."""
+    if field := request.WhichOneof("change"):
+        await _CARRY_OUT[field](grants, getattr(request, field))
+
+
+def told(granted: Granted) -> mgmt_pb2.Access:
+    """All that is set."""
+    return mgmt_pb2.Access(
+        permissions=[mgmt_pb2.Permission(**each.model_dump()) for each in granted.permissions],
+        topic_permissions=[mgmt_pb2.TopicPermission(**each.model_dump()) for each in granted.topic_permissions],
+        groups=[mgmt_pb2.Group(**each.model_dump()) for each in granted.groups],
+        acls=[mgmt_pb2.Acl(**each.model_dump()) for each in granted.acls],
+    )
+
+
+def question(request: mgmt_pb2.TestAccessRequest) -> Question:
+    """Of a test."""
+    return Question(
+        request.user,
+        request.action,
+        request.kind,
+        request.name,
+        request.virtual_host,
+        dict(request.properties),
+        request.host,
+    )
+
+
+def _read(kind: type[_M], message: Message) -> _M:
+    """Raises SyntaxFault for what a field cannot be."""
+    optional = {field.name for field in message.DESCRIPTOR.fields if field.has_presence}
+    names = (field.name for field in message.DESCRIPTOR.fields)
+    said = {name: getattr(message, name) for name in names if name not in optional or message.HasField(name)}
+    try:
+        return kind.model_validate({name: _plain(value) for name, value in said.items()})
+    except ValidationError as error:
+        faults = (f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors())
+        raise SyntaxFault("; ".join(faults)) from None
+
+
+def _plain(value: Any) -> Any:  # noqa: ANN401 - a field's
+    return value if isinstance(value, str) else tuple(value)
+
+
+def _virtual_host(key: mgmt_pb2.PermissionKey | mgmt_pb2.AclKey) -> str | None:
+    return key.virtual_host if key.HasField("virtual_host") else None
+
+
+_CARRY_OUT: Mapping[str, Callable[[Grants, Any], Awaitable[None]]] = {
+    "put_permission": lambda grants, said: grants.put_permission(_read(Permission, said)),
+    "clear_permission": lambda grants, said: grants.clear_permission(said.user, _virtual_host(said)),
+    "put_topic_permission": lambda grants, said: grants.put_topic_permission(_read(TopicPermission, said)),
+    "clear_topic_permission": lambda grants, said: grants.clear_topic_permission(
+        said.user, said.virtual_host, said.exchange
+    ),
+    "put_group": lambda grants, said: grants.put_group(_read(Group, said)),
+    "delete_group": lambda grants, said: grants.delete_group(said.name),
+    "put_acl": lambda grants, said: grants.put_acl(_read(AclText, said)),
+    "remove_acl": lambda grants, said: grants.remove_acl(_virtual_host(said)),
+}

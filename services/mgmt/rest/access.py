@@ -1,0 +1,136 @@
+"""What users may do: permissions, groups, rules. Below /access: /api/permissions is of RabbitMQ's own interface."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request
+from fastapi import Path as InPath
+from pydantic import BaseModel, Field
+
+from services.common.access.action import Action
+from services.common.access.asked import Asked
+from services.common.access.records import AclText, Group, Name, Permission, Terms, TopicPermission, TopicTerms
+from services.common.errors import SyntaxFault
+from services.mgmt.access.grants import Granted, Grants
+from services.mgmt.access.operations import group
+from services.mgmt.access.tested import Question, Tested, Tester
+from services.mgmt.rest.failures import documented
+
+_User = Annotated[str, InPath(min_length=1, max_length=255, description="name of the user")]
+_Host = Annotated[str | None, Query(max_length=255, description="virtual host; none: the permission for all of them")]
+_Where = Annotated[str | None, Query(max_length=255, description="virtual host; none: the broker's")]
+
+
+class Members(BaseModel):
+    """Of a group."""
+
+    members: tuple[Name, ...] = Field((), description="names of users")
+
+
+class Text(BaseModel):
+    """Of rules."""
+
+    text: str = Field(max_length=1 << 20, description="in the grammar of Broker-J's ACL files")
+
+
+def of_group(request: Request) -> Asked:
+    """What a request does to which group."""
+    action = Action.DELETE if request.method == "DELETE" else Action.UPDATE
+    return group(action, request.path_params["name"])
+
+
+def access_routes(grants: Grants, tester: Tester) -> APIRouter:
+    """Below /access, but for changes of groups."""
+    router = APIRouter(prefix="/access", tags=["access"])
+
+    @router.get("", responses=documented(503), summary="What users may do")
+    async def everything() -> Granted:
+        """Permissions, topic permissions, groups, and rules."""
+        return await grants.all()
+
+    @router.get("/decision", responses=documented(400, 503), summary="May a user do this")
+    async def decision(
+        user: Annotated[str, Query(max_length=255)],
+        action: Annotated[str, Query(max_length=32, description="as in rules: PUBLISH")],
+        kind: Annotated[str, Query(max_length=32, description="as in rules: EXCHANGE")],
+        name: Annotated[str, Query(max_length=255)] = "",
+        vhost: Annotated[str, Query(max_length=255)] = "/",
+        host: Annotated[str, Query(max_length=64, description="the address from which")] = "",
+        property: Annotated[list[str], Query(description="name=value, repeatable")] = [],  # noqa: A002, B006 - FastAPI copies it
+    ) -> Tested:
+        """Whether, and which rule says so."""
+        return await tester.test(Question(user, action, kind, name, vhost, _pairs(property), host))
+
+    _permission_routes(router, grants)
+    _topic_routes(router, grants)
+    _rule_routes(router, grants)
+    return router
+
+
+def _permission_routes(router: APIRouter, grants: Grants) -> None:
+    @router.put("/permissions/{user}", responses=documented(400, 404, 503), summary="Permit a user")
+    async def put_permission(user: _User, terms: Terms) -> Permission:
+        """Sets what a user may do in a virtual host, or in all in which it has no permission of its own."""
+        permission = Permission(user=user, **terms.model_dump())
+        await grants.put_permission(permission)
+        return permission
+
+    @router.delete("/permissions/{user}", status_code=204, responses=documented(404, 503), summary="Permit no longer")
+    async def clear_permission(user: _User, vhost: _Host = None) -> None:
+        """Removes what is set for a virtual host, or for all of them."""
+        await grants.clear_permission(user, vhost)
+
+
+def _topic_routes(router: APIRouter, grants: Grants) -> None:
+    @router.put("/topic-permissions/{user}", responses=documented(400, 404, 503), summary="Permit keys")
+    async def put_topic_permission(user: _User, terms: TopicTerms) -> TopicPermission:
+        """Sets by which routing keys a user may publish to an exchange, and bind to it."""
+        permission = TopicPermission(user=user, **terms.model_dump())
+        await grants.put_topic_permission(permission)
+        return permission
+
+    @router.delete(
+        "/topic-permissions/{user}", status_code=204, responses=documented(404, 503), summary="Permit every key again"
+    )
+    async def clear_topic_permission(user: _User, exchange: str, vhost: str = "/") -> None:
+        """Removes what is set for an exchange."""
+        await grants.clear_topic_permission(user, vhost, exchange)
+
+
+def _rule_routes(router: APIRouter, grants: Grants) -> None:
+    @router.put("/acl", status_code=204, responses=documented(400, 404, 503), summary="Load rules")
+    async def put_acl(text: Text, vhost: _Where = None) -> None:
+        """In place of those that there are."""
+        await grants.put_acl(AclText(virtual_host=vhost, text=text.text))
+
+    @router.delete("/acl", status_code=204, responses=documented(404, 503), summary="Have no rules")
+    async def remove_acl(vhost: _Where = None) -> None:
+        """Others decide then."""
+        await grants.remove_acl(vhost)
+
+
+def group_changes(grants: Grants) -> APIRouter:
+    """Below /access/groups."""
+    router = APIRouter(prefix="/access/groups", tags=["access"])
+
+    @router.put("/{name}", responses=documented(400, 503), summary="Have a group")
+    async def put_group(name: Annotated[str, InPath(min_length=1, max_length=255)], members: Members) -> Group:
+        """Adds a group, or replaces its members."""
+        made = Group(name=name, members=members.members)
+        await grants.put_group(made)
+        return made
+
+    @router.delete("/{name}", status_code=204, responses=documented(404, 503), summary="Have it no longer")
+    async def delete_group(name: Annotated[str, InPath(max_length=255)]) -> None:
+        """Its members stay users."""
+        await grants.delete_group(name)
+
+    return router
+
+
+def _pairs(written: list[str]) -> dict[str, str]:
+    pairs = dict(each.partition("=")[::2] for each in written)
+    if "" in pairs or any("=" not in each for each in written):
+        raise SyntaxFault("a property is name=value")
+    return pairs
