@@ -91,6 +91,8 @@ def _tell_hopline(folder: Path, suite: Suite) -> None:
     environment = {**os.environ, "HOPLINE_DATA": str(folder / "data")}
     orders = [(["vhosts", "add", host], "") for host in suite.virtual_hosts]
     orders += [(["users", "add", name, "--password-file", "-"], word) for name, word in suite.users.items()]
+    everything = [part for what in ("configure", "write", "read") for part in (f"--{what}", ".*")]
+    orders += [(["permissions", "set", name, "--all-vhosts", *everything], "") for name in suite.users]
     for words, standard_input in orders:
         done = subprocess.run(
             [command, *words], env=environment, input=standard_input, text=True, check=False, capture_output=True

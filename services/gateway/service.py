@@ -7,6 +7,8 @@ import asyncio
 from services.common.bus.address import bus_address
 from services.common.bus.event_bus import EventBus
 from services.common.capture.rules import RECORD_KIND as CAPTURE_KIND
+from services.common.clients.access import KINDS as ACCESS_KINDS
+from services.common.clients.access import Access
 from services.common.clients.mgmt import MgmtClient
 from services.common.clients.partition_table import ROLE, PartitionTable
 from services.common.clients.store import StoreClient
@@ -24,6 +26,7 @@ from services.gateway.connections.engines import Engines
 from services.gateway.connections.listener import Listener
 from services.gateway.connections.ports import Ports
 from services.gateway.sessions.broker import Broker
+from services.gateway.sessions.permitted import Permits
 from services.gateway.sign_in.authentication import Authenticator
 from services.gateway.sign_in.known_users import KINDS
 from services.gateway.sign_in.older_users import OlderUsers
@@ -69,6 +72,8 @@ class Service:
         authenticator = Authenticator(self._older, settings.anonymous_user)
         self._tasks.start(table.follow(self._store.watch_leases(ROLE)), name="follow leases")
         self._tasks.start(authenticator.follow(self._store.watch_records(KINDS)), name="follow users")
+        access = Access(settings.access_control)
+        self._tasks.start(access.follow(self._store.watch_records(ACCESS_KINDS)), name="follow access")
         rules = self._store.watch_records([RULE_KIND])
         self._tasks.start(self._broker.sampler.follow(rules), name="follow tracing rules")
         self._tasks.start(report(self._tracer, "gateway", f"gateway-{origin}", self._store.put_records), "spans status")
@@ -77,9 +82,10 @@ class Service:
         self._tasks.start(self._broker.capture.report(f"gateway-{origin}", self._store), "cost of capture")
         await self._topology.start()
         self._broker.publisher.start()
-        self._listener = Listener(settings, self._broker, authenticator, Engines(settings), prefix)
+        self._listener = Listener(settings, self._broker, authenticator, Engines(settings), prefix, Permits(access))
         # Who came before the first user is known would be refused with the right password.
         await authenticator.until_some_user()
+        await access.known()
         await self._listener.start()
         self._ports = Ports(self._listener, f"gateway-{origin}", self._store.put_records)
         self._ports.start(self._store.watch_records([PORT_KIND]))

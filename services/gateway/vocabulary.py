@@ -102,6 +102,15 @@ class FindNode(Request):
     """→ succeed with the first of `candidates` that is there; NotFound when none is."""
 
     candidates: Sequence[tuple[str, Node]]
+    to_send: bool = False  # messages will go there; else they come from there
+
+
+@dataclass(slots=True)
+class Produce(Request):
+    """Messages of the link will go to an exchange, with that key, or each with its own (None). → succeed."""
+
+    exchange: str
+    routing_key: str | None
 
 
 @dataclass(slots=True)

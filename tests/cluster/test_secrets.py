@@ -144,6 +144,9 @@ def used(stack: Stack, tmp_path_factory: pytest.TempPathFactory) -> Used:
     used.hopline("users", "add", "by-file", "--password-file", str(file), "--tag", "monitoring")
     for password in ("changed", "by-input"):
         used.add("by-input", PASSWORDS[password])
+    everything = ("--configure", ".*", "--write", ".*", "--read", ".*")
+    for user in ("by-file", "by-input"):
+        used.hopline("permissions", "set", user, *everything)
     for user in ("first", "by-file", "by-input"):
         wait_until(lambda user=user: _comes_in(used, user), 20, "sign-in")
         used.ask(user, PASSWORDS[user])

@@ -12,6 +12,7 @@ from services.common.clients.leases import Leases
 from services.common.clients.store import StoreClient
 from services.common.grpc_server import Server
 from services.gateway.service import Service as GatewayService
+from services.mgmt.access.grants import Grants
 from services.mgmt.users import Users
 from services.queue.service import Service as QueueService
 from services.router.service import Service as RouterService
@@ -85,6 +86,7 @@ class BrokerHouse:
         for name in self._queue_names:
             await self._inner.start_queue(name)
         store = StoreClient(self._inner.settings.address_of("store"))
+        await Grants(store).begin("guest")
         await Users(store).seed()
         await store.close()
         for number, port in enumerate(self.ports, 1):

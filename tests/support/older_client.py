@@ -9,6 +9,8 @@ from tests.support.raw_amqp import method, short
 
 _LOGIN = b"\0guest\0guest"
 _PROPERTIES = bytes(4)
+OPENED = b"\x00\x0a\x00\x29"
+"""connection.open-ok."""
 
 
 class OlderClient:
@@ -26,16 +28,23 @@ class OlderClient:
         self.server_properties = b""
 
     async def __aenter__(self) -> Self:
-        self._reader, self._writer = await asyncio.open_connection("127.0.0.1", self._port)
-        self.server_properties = await self.asks(self._header)
-        start_ok = self._client_properties + short("PLAIN") + len(_LOGIN).to_bytes(4) + _LOGIN + short("en_US")
-        tune = await self.asks(method(10, 11, start_ok, channel=0))
-        opening = method(10, 31, tune[4:], channel=0) + method(10, 40, short("/") + b"\0\0", channel=0)
-        assert (await self.asks(opening))[:4] == b"\x00\x0a\x00\x29"
+        assert (await self.opens("/", _LOGIN))[:4] == OPENED
         assert (await self.asks(method(20, 10, b"\0")))[:4] == b"\x00\x14\x00\x0b"
         return self
 
     async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def opens(self, virtual_host: str, login: bytes) -> bytes:
+        """What is answered to connection.open, behind a sign-in that succeeds."""
+        self._reader, self._writer = await asyncio.open_connection("127.0.0.1", self._port)
+        self.server_properties = await self.asks(self._header)
+        start_ok = self._client_properties + short("PLAIN") + len(login).to_bytes(4) + login + short("en_US")
+        tune = await self.asks(method(10, 11, start_ok, channel=0))
+        opening = method(10, 31, tune[4:], channel=0) + method(10, 40, short(virtual_host) + b"\0\0", channel=0)
+        return await self.asks(opening)
+
+    async def close(self) -> None:
         self._writer.close()
         await self._writer.wait_closed()
 

@@ -17,6 +17,7 @@ from services.gateway.routing.routes import RouteCache
 from services.gateway.sessions.session import Session
 from services.gateway.sessions.transaction import OpenTransactions
 from services.rpc import router_pb2
+from tests.support.permitted import everything
 
 BAD = b"bad"
 """Properties that no format can read."""
@@ -87,6 +88,7 @@ class Client:
             transactions=SimpleNamespace(open=OpenTransactions(1 << 30)),
         )
         self.virtual_host, self.user, self.record = "/", "guest", NO_RECORD
+        self.permitted = everything()
         self.engine = self
         self.tasks = Tasks()
         self.lost = False

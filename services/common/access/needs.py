@@ -60,8 +60,9 @@ _NEEDS: Mapping[tuple[Action, Kind], Callable[[Asked], Iterator[Need]]] = {
 def needs_of(asked: Asked) -> list[Need] | None:
     """All of them, in the order in which RabbitMQ looks; None: it is no matter of permissions."""
     needs = _NEEDS.get((asked.action, asked.kind))
-    return [_named(need) for need in needs(asked)] if needs else None
+    return [named(need) for need in needs(asked)] if needs else None
 
 
-def _named(need: Need) -> Need:
+def named(need: Need) -> Need:
+    """As permissions call it."""
     return need._replace(name=DEFAULT_EXCHANGE) if need.kind is Kind.EXCHANGE and not need.name else need

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from services.common.access.action import Action, Kind
 from services.common.access.asked import Asked, Principal
 from services.common.access.expression import expanded, fits
-from services.common.access.needs import CONFIGURE, READ, WRITE, Need, needs_of
+from services.common.access.needs import CONFIGURE, READ, WRITE, Need, named, needs_of
 from services.common.access.tags import tags_for
 from services.common.access.verdict import DEFERRED, Decision, Verdict
 from services.common.access.words import need_refused, topic_refused
@@ -74,7 +74,7 @@ def _by_any(principal: Principal, asked: Asked, rules: Rules) -> Verdict:
     if not rules.begun:
         return _NOT_BEGUN
     permission = rules.permission(principal.name, asked.virtual_host)
-    needs = [Need(kind, asked.kind, asked.name) for kind in (READ, WRITE, CONFIGURE)]
+    needs = [named(Need(kind, asked.kind, asked.name)) for kind in (READ, WRITE, CONFIGURE)]
     if permission and any(fits(_expression(permission, need), need.name) for need in needs):
         return Verdict(Decision.ALLOWED, _told(principal, asked, permission))
     return Verdict(Decision.DENIED, _told(principal, asked, permission), need_refused(needs[-1], asked.virtual_host))

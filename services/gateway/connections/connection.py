@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Coroutine
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
 import structlog
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from services.gateway.protocols.engine import Engine
     from services.gateway.sessions.broker import Broker
     from services.gateway.sessions.consumer import Consumer
+    from services.gateway.sessions.permitted import Permitted
 
 log = structlog.get_logger()
 
@@ -54,6 +56,7 @@ class Connection(asyncio.Protocol):
         self.name = name  # unique in the cluster: the owner of exclusive queues
         self.user = self.virtual_host = ""
         self.peer = self.peer_host = ""
+        self.host_name = ""  # of its peer, where a rule asks for it
         self.certified = ""  # the name in its certificate, where TLS has verified one
         self.client = ""  # what the application calls itself, or its user
         self.record = NO_RECORD
@@ -293,9 +296,20 @@ class Connection(asyncio.Protocol):
 
     def _handle(self, request: v.Request) -> None:
         if OPERATIONS[type(request)].of_connection:
-            carry_out(self, request)
+            self._begin(request)
         elif session := self.sessions.get(request.session):
             session.handle(request)
+
+    def _begin(self, request: v.Request) -> None:
+        try:
+            carry_out(self, request)
+        except BrokerError as error:
+            self.fail(request, error)
+
+    @cached_property
+    def permitted(self) -> Permitted:
+        """What its user may do: who that is is known by the time that anybody asks."""
+        return self.listener.permits.of(self.user, self.peer_host, self.host_name)
 
     def carry_out(self, session: Session, request: v.Request) -> Coroutine[Any, Any, Any] | None:
         """Begins a request of a session, when it is its turn; see services/gateway/operations."""

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from services.gateway.connections.engines import Engines
     from services.gateway.protocols.engine import Engine
     from services.gateway.sessions.broker import Broker
+    from services.gateway.sessions.permitted import Permits
     from services.gateway.sign_in.authentication import Authenticator
     from services.gateway.transport.kind import Transport
 
@@ -47,12 +48,14 @@ class Listener:
         authenticator: Authenticator,
         engines: Engines,
         prefix: str,
+        permits: Permits,
     ) -> None:
         """`prefix` begins the name of every connection of this gateway. Raises CannotStart as transports do."""
         self.settings = settings
         self.broker = broker
         self.authenticator = authenticator
         self.engines = engines
+        self.permits = permits
         self.incoming = Incoming(min(available() // 8, settings.incoming_memory), settings.incoming_timeout)
         self.outgoing = Outgoing(min(available() // 16, settings.outgoing_memory))
         self.turns = Turns()

@@ -12,6 +12,7 @@ from services.common.errors import AccessRefused, BrokerError
 from services.common.login import TooManyFailures
 from services.gateway.observe.record import client_name
 from services.gateway.sasl import Challenge, Credentials, Proof, mechanism_named
+from services.gateway.sign_in.host_names import host_name
 
 if TYPE_CHECKING:
     from services.common.scram import Keys
@@ -98,6 +99,8 @@ class Login:
             connection.engine.challenge(answer.data)
         else:
             connection.user = await authenticator.check(answer, connection.peer_host)
+            if connection.listener.permits.access.rules.wants_names:
+                connection.host_name = await host_name(connection.peer_host)
             connection.client = client_name(request.client_properties, connection.user)
             connection.engine.authenticated(answer.final if isinstance(answer, Proof) else b"")
             self._mechanism = None

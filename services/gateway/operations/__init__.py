@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from services.gateway import vocabulary as v
-from services.gateway.operations import connections, consume, nodes, publish, settle, topology, transact
+from services.gateway.operations import connections, consume, needs, nodes, publish, settle, topology, transact
 from services.gateway.operations.connections import Client
+from services.gateway.operations.needs import Needs
 from services.gateway.sessions.session import Session
 
 Handler = Callable[[Any, Any], Coroutine[Any, Any, Any] | None]
@@ -23,9 +24,10 @@ Handler = Callable[[Any, Any], Coroutine[Any, Any, Any] | None]
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """A row of the table below. The action and the resource that a user needs are declared here, one row a request."""
+    """A row of the table below: what does it, and the action and the object that its user has to be allowed."""
 
     handler: Handler
+    needs: Needs
     of_connection: bool = False
     """Whether it is asked of the connection, not of one of its sessions, and answered by itself."""
 
@@ -39,38 +41,41 @@ async def _echo(_session: Session, _request: v.Echo) -> None:
 
 
 OPERATIONS: dict[type[v.Request], Operation] = {
-    v.Authenticate: Operation(connections.authenticate, of_connection=True),
-    v.UpdateSecret: Operation(connections.update_secret, of_connection=True),
-    v.Open: Operation(connections.open_connection, of_connection=True),
-    v.OpenSession: Operation(connections.open_session, of_connection=True),
-    v.Close: Operation(connections.close, of_connection=True),
-    v.CloseSession: Operation(_close_session),
-    v.Publish: Operation(publish.publish),
-    v.Settle: Operation(settle.settle),
-    v.Confirms: Operation(publish.confirms),
-    v.Consume: Operation(consume.consume),
-    v.Credit: Operation(consume.credit),
-    v.Cancel: Operation(consume.cancel),
-    v.Get: Operation(consume.get),
-    v.Limit: Operation(consume.limit),
-    v.Flow: Operation(consume.flow),
-    v.Echo: Operation(_echo),
-    v.Recover: Operation(settle.recover),
-    v.FindNode: Operation(nodes.find),
-    v.DeclareExchange: Operation(topology.declare_exchange),
-    v.DeleteExchange: Operation(topology.delete_exchange),
-    v.DeclareQueue: Operation(topology.declare_queue),
-    v.DeleteQueue: Operation(topology.delete_queue),
-    v.PurgeQueue: Operation(topology.purge_queue),
-    v.Bind: Operation(topology.bind),
-    v.Unbind: Operation(topology.unbind),
-    v.FindBinding: Operation(topology.find_binding),
-    v.SelectTransactions: Operation(transact.select),
-    v.Commit: Operation(transact.commit),
-    v.Rollback: Operation(transact.rollback),
+    v.Authenticate: Operation(connections.authenticate, needs.nothing, of_connection=True),
+    v.UpdateSecret: Operation(connections.update_secret, needs.nothing, of_connection=True),
+    v.Open: Operation(connections.open_connection, needs.open_virtual_host, of_connection=True),
+    v.OpenSession: Operation(connections.open_session, needs.nothing, of_connection=True),
+    v.Close: Operation(connections.close, needs.nothing, of_connection=True),
+    v.CloseSession: Operation(_close_session, needs.nothing),
+    v.Publish: Operation(publish.publish, needs.each_message),
+    v.Settle: Operation(settle.settle, needs.nothing),
+    v.Confirms: Operation(publish.confirms, needs.nothing),
+    v.Consume: Operation(consume.consume, needs.consume),
+    v.Credit: Operation(consume.credit, needs.nothing),
+    v.Cancel: Operation(consume.cancel, needs.nothing),
+    v.Get: Operation(consume.get, needs.get),
+    v.Limit: Operation(consume.limit, needs.nothing),
+    v.Flow: Operation(consume.flow, needs.nothing),
+    v.Echo: Operation(_echo, needs.nothing),
+    v.Recover: Operation(settle.recover, needs.nothing),
+    v.FindNode: Operation(nodes.find, needs.find_node),
+    v.Produce: Operation(nodes.produce, needs.produce),
+    v.DeclareExchange: Operation(topology.declare_exchange, needs.declare_exchange),
+    v.DeleteExchange: Operation(topology.delete_exchange, needs.delete_exchange),
+    v.DeclareQueue: Operation(topology.declare_queue, needs.declare_queue),
+    v.DeleteQueue: Operation(topology.delete_queue, needs.delete_queue),
+    v.PurgeQueue: Operation(topology.purge_queue, needs.purge_queue),
+    v.Bind: Operation(topology.bind, needs.bind),
+    v.Unbind: Operation(topology.unbind, needs.unbind),
+    v.FindBinding: Operation(topology.find_binding, needs.find_binding),
+    v.SelectTransactions: Operation(transact.select, needs.nothing),
+    v.Commit: Operation(transact.commit, needs.nothing),
+    v.Rollback: Operation(transact.rollback, needs.nothing),
 }
 
 
 def carry_out(asker: Session | Client, request: v.Request) -> Coroutine[Any, Any, Any] | None:
-    """Does what was asked. Whether the user may is to be asked here: nothing is done for a client but by this."""
-    return OPERATIONS[type(request)].handler(asker, request)
+    """Does what was asked, where the user may: nothing is done for a client but by this. Raises BrokerError."""
+    operation = OPERATIONS[type(request)]
+    operation.needs(asker, request)
+    return operation.handler(asker, request)

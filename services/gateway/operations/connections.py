@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from services.gateway import vocabulary as v
+from services.gateway.sessions.permitted import Permitted
 
 
 class SignIn(Protocol):
@@ -19,6 +20,8 @@ class Client(Protocol):
 
     @property
     def login(self) -> SignIn: ...
+    @property
+    def permitted(self) -> Permitted: ...
     def open(self, request: v.Open) -> None: ...
     def open_session(self, request: v.OpenSession) -> None: ...
     def closes(self, request: v.Close) -> None: ...

@@ -50,12 +50,22 @@ def _publish_checked(session: Session, request: v.Publish, kinds: Sequence[v.Kin
 
 def _fault(session: Session, kind: v.Kind) -> BrokerError | None:
     """Why such a message ends its session."""
+    if error := _refusal(session, kind.facts.exchange, kind.facts.routing_key):
+        return error
     user, claimed = session.connection.user, kind.attributes.user_id
     if claimed is not None and claimed != user:
         return PreconditionFailed(f"user_id property set to '{claimed}' but authenticated user was '{user}'")
     if kind.attributes.direct_reply and not session.reply_queue:
         return PreconditionFailed("fast reply consumer does not exist")
     return None
+
+
+def _refusal(session: Session, exchange: str, routing_key: str) -> BrokerError | None:
+    """Why the user may not publish that, as rules are now."""
+    permitted = session.permitted
+    if exchange in permitted.writable:
+        return None
+    return permitted.refusal_to_publish(session.connection.virtual_host, exchange, routing_key)
 
 
 def _past_faults(
@@ -121,6 +131,9 @@ async def _publish_each(session: Session, request: v.Publish) -> None:
                 more_keys, told = message_format.more_keys(part.properties[0])
             except BrokerError as error:
                 _fail(session, part, error)
+            refusals = (_refusal(session, kind.facts.exchange, key) for key in more_keys)
+            if refused := next(filter(None, refusals), None):
+                _fail(session, part, refused)
             part.kinds = [replace(kind, more_keys=more_keys)] * len(indexes)
             part.properties = [told] * len(indexes)
         if asking := _route(session, part):

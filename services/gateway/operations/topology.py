@@ -139,12 +139,13 @@ def _binding(session: Session, request: v.Bind | v.Unbind) -> router_pb2.Bind:
         source=request.source,
         destination=request.destination if request.to_exchange else named(session, request.destination),
         to_exchange=request.to_exchange,
-        routing_key=_routing_key(session, request),
+        routing_key=routing_key(session, request),
         arguments=arguments.dump(request.arguments),
     )
 
 
-def _routing_key(session: Session, request: v.Bind | v.Unbind) -> str:
+def routing_key(session: Session, request: v.Bind | v.Unbind) -> str:
+    """That of the binding which is meant."""
     # Section 1.7.2.3: without a name the last declared queue is meant; without a key too, its name is the key.
     if not request.to_exchange and not request.destination and not request.routing_key:
         return session.last_queue

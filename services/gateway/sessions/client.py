@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from services.gateway.observe.record import ClientRecord
     from services.gateway.sessions.broker import Broker
     from services.gateway.sessions.consumer import Consumer
+    from services.gateway.sessions.permitted import Permitted
     from services.gateway.sessions.session import Session
     from services.gateway.vocabulary import Answers, CloseSession, Request
 
@@ -38,6 +39,8 @@ class Client(Named, Protocol):
     def broker(self) -> Broker: ...
     @property
     def engine(self) -> Answers: ...
+    @property
+    def permitted(self) -> Permitted: ...
     @property
     def record(self) -> ClientRecord: ...
     @property

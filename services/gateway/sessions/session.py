@@ -24,6 +24,7 @@ from services.rpc.queue_pb2 import ABANDON, RESTORE
 if TYPE_CHECKING:
     from services.gateway.sessions.broker import Broker
     from services.gateway.sessions.client import Client
+    from services.gateway.sessions.permitted import Permitted
 
 _WAITING_BYTES = 1 << 20  # of requests behind one that takes its time; beyond, the connection is read no further
 _REQUEST_BYTES = 16 << 10  # that a request counts for: hundreds that wait gain nobody anything
@@ -75,6 +76,10 @@ class Session:
     @property
     def broker(self) -> Broker:
         return self.connection.broker
+
+    @property
+    def permitted(self) -> Permitted:
+        return self.connection.permitted
 
     # -------------------------------------------------------------- requests, one after the other
 

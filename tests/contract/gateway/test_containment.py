@@ -10,7 +10,7 @@ from structlog.testing import capture_logs
 
 from services.common.errors import BrokerError
 from services.gateway import vocabulary as v
-from services.gateway.operations import OPERATIONS, Operation
+from services.gateway.operations import OPERATIONS, Operation, needs
 from services.gateway.protocols.amqp_0_9.engine import AmqpEngine
 from services.rpc import queue_pb2 as pb
 from tests.support.amqp_client import AmqpClient
@@ -93,7 +93,7 @@ async def test_a_request_that_fails(broker: BrokerHouse, name: str, monkeypatch:
         raise ZeroDivisionError("at once")
 
     for handler in (later, at_once):
-        monkeypatch.setitem(OPERATIONS, v.PurgeQueue, Operation(handler))
+        monkeypatch.setitem(OPERATIONS, v.PurgeQueue, Operation(handler, needs.nothing))
         victim = await broker.connect()
         await victim.declare(name)
         with capture_logs() as told:

@@ -8,8 +8,10 @@ import pytest
 from pamqp import commands, frame
 from structlog.testing import capture_logs
 
+from services.common.access.records import Permission
 from services.common.attempts import OF_USER_THERE
 from services.common.clients.store import StoreClient
+from services.mgmt.access.grants import Grants
 from services.mgmt.users import Users
 from tests.support.amqp_playbook import HEADER, written
 from tests.support.broker_house import BrokerHouse
@@ -98,6 +100,7 @@ async def test_a_deleted_user_is_disconnected(broker: BrokerHouse) -> None:
     store = StoreClient(broker.address_of("store"))
     users = Users(store)
     await users.put("leaving", "secret", (), loopback_only=False)
+    await Grants(store).put_permission(Permission(user="leaving"))
     stays = await broker.connect()
     for gateway in broker.gateways:
         await until(lambda gateway=gateway: "leaving" in gateway._listener.authenticator._known.users)

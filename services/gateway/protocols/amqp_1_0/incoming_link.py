@@ -15,7 +15,7 @@ from services.gateway.protocols.amqp_1_0.link import Link, State
 from services.gateway.protocols.amqp_1_0.performatives import Attach, Flow, Transfer
 from services.gateway.protocols.amqp_1_0.serial import after
 from services.gateway.protocols.amqp_1_0.termini import Target
-from services.gateway.vocabulary import Kind, Node
+from services.gateway.vocabulary import Kind, Node, Produce
 
 if TYPE_CHECKING:
     from services.gateway.protocols.amqp_1_0.session import Session
@@ -54,13 +54,19 @@ class IncomingLink(Link):
         if attach.initial_delivery_count is None:
             raise InvalidField("a sender's attach says its initial-delivery-count")
         self._count = attach.initial_delivery_count
-        self._find(meanings(target.address), self._found)
+        self._find(meanings(target.address), self._found, to_send=True)
 
     def _found(self, meant: Meant) -> None:
         if meant.node is Node.QUEUE:
             self._key = meant.name
         else:
             self._exchange, self._key = meant.name, meant.key
+        produce = Produce(self.session.number, self._exchange, self._key, link=self.number)
+        self.session.ask_for(produce, lambda _: self._allowed(meant), self.refuse)
+
+    def _allowed(self, meant: Meant) -> None:
+        if self.state is State.FAILED:
+            return
         its = self._attach
         self._attached(
             snd_settle_mode=its.snd_settle_mode,

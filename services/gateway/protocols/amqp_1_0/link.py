@@ -53,10 +53,10 @@ class Link(ABC):
             Attach(self.name, self.handle, not its.role, rcv_settle_mode=its.rcv_settle_mode, **ends),
         )
 
-    def _find(self, meant: Sequence[Meant], found: Callable[[Meant], None]) -> None:
+    def _find(self, meant: Sequence[Meant], found: Callable[[Meant], None], *, to_send: bool = False) -> None:
         """Goes on with the first of them that is there."""
         by_node = {(each.name, each.node): each for each in meant}
-        find = FindNode(self.session.number, list(by_node), link=self.number)
+        find = FindNode(self.session.number, list(by_node), to_send, link=self.number)
 
         def there(node: tuple[str, Node]) -> None:
             if self.state is not State.FAILED:

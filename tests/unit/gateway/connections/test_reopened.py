@@ -13,7 +13,7 @@ from pamqp import commands, frame
 from services.common.errors import NotFound
 from services.gateway import vocabulary as v
 from services.gateway.connections.connection import Connection
-from services.gateway.operations import OPERATIONS, Operation
+from services.gateway.operations import OPERATIONS, Operation, needs
 from services.gateway.sessions.session import Session
 from tests.support.amqp_playbook import Playbook, written
 from tests.support.programs import until
@@ -32,7 +32,7 @@ class Client:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.declared = asyncio.Event()
-        declares = Operation(lambda *_: self.declared.wait())
+        declares = Operation(lambda *_: self.declared.wait(), needs.nothing)
         monkeypatch.setitem(OPERATIONS, v.DeclareQueue, declares)
         listener: Any = Listener()
         listener.broker = SimpleNamespace(sessions={}, flush_soon=Connection.flush)

@@ -1,0 +1,167 @@
+"""What each request needs to be allowed: its action, and the object that it names. The table is in `__init__.py`.
+
+Some ask for nothing: what comes of them was asked about before (a settlement, a commit), or is only the client's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from services.common.access import questions
+from services.common.access.action import Action, Kind, Property
+from services.common.access.asked import Asked, Other
+from services.common.access.questions import Properties
+from services.gateway import vocabulary as v
+from services.gateway.operations.topology import DIRECT_REPLY, routing_key
+
+if TYPE_CHECKING:
+    from services.gateway.operations.connections import Client
+    from services.gateway.sessions.session import Session
+
+Needs: TypeAlias = Callable[[Any, Any], None]
+"""Asks what a session, or a connection, wants to do by a request; raises AccessRefused, or NotAllowed."""
+
+
+def nothing(_asker: object, _request: v.Request) -> None:
+    """Anybody who is connected may."""
+
+
+def each_message(_asker: object, _request: v.Publish) -> None:
+    """Asked where it is looked at what is wrong with each: one that is refused does not hold up the others."""
+
+
+def open_virtual_host(client: Client, request: v.Open) -> None:
+    client.permitted.check(questions.open_virtual_host(request.virtual_host))
+
+
+# ------------------------------------------------------------------ exchanges
+
+
+def declare_exchange(session: Session, request: v.DeclareExchange) -> None:
+    if request.passive:
+        session.permitted.check(questions.look(Kind.EXCHANGE, _host(session), request.name))
+        return
+    alternate = _text(request.arguments.get("alternate-exchange"))
+    its: Properties = (*_life(request.durable, request.auto_delete), (Property.TYPE, request.type))
+    session.permitted.check(questions.create_exchange(_host(session), request.name, alternate, its))
+
+
+def delete_exchange(session: Session, request: v.DeleteExchange) -> None:
+    session.permitted.check(questions.delete_exchange(_host(session), request.name))
+
+
+def bind(session: Session, request: v.Bind) -> None:
+    _bind(Action.BIND, session, request)
+
+
+def unbind(session: Session, request: v.Unbind) -> None:
+    _bind(Action.UNBIND, session, request)
+
+
+def _bind(action: Action, session: Session, request: v.Bind | v.Unbind) -> None:
+    kind = Kind.EXCHANGE if request.to_exchange else Kind.QUEUE
+    destination = request.destination or ("" if request.to_exchange else session.last_queue)
+    its = () if request.to_exchange else _of(session, destination)
+    key = (Property.ROUTING_KEY, routing_key(session, request))
+    session.permitted.check(
+        questions.bind(action, _host(session), request.source, Other(kind, destination), (*its, key))
+    )
+
+
+def find_binding(session: Session, request: v.FindBinding) -> None:
+    session.permitted.check(questions.look(Kind.EXCHANGE, _host(session), request.exchange))
+    if request.queue is not None:
+        session.permitted.check(questions.look(Kind.QUEUE, _host(session), request.queue))
+
+
+# ------------------------------------------------------------------ queues
+
+
+def declare_queue(session: Session, request: v.DeclareQueue) -> None:
+    name = request.name or (session.last_queue if request.passive else "")
+    if request.passive:
+        if not name.startswith(DIRECT_REPLY):
+            session.permitted.check(questions.look(Kind.QUEUE, _host(session), name))
+        return
+    there = (_host(session), name) in session.broker.topology.by_name
+    dead_letters = None if there else _text(request.arguments.get("x-dead-letter-exchange"))
+    its = _queue(request.durable, request.exclusive, request.auto_delete)
+    session.permitted.check(questions.create_queue(_host(session), name, dead_letters, its))
+
+
+def delete_queue(session: Session, request: v.DeleteQueue) -> None:
+    _of_queue(Action.DELETE, session, request.name)
+
+
+def purge_queue(session: Session, request: v.PurgeQueue) -> None:
+    _of_queue(Action.PURGE, session, request.name)
+
+
+def consume(session: Session, request: v.Consume) -> None:
+    if request.queue != DIRECT_REPLY:  # the client's own, which nobody else can name
+        _of_queue(Action.CONSUME, session, request.queue)
+
+
+def get(session: Session, request: v.Get) -> None:
+    _of_queue(Action.CONSUME, session, request.queue)
+
+
+def _of_queue(action: Action, session: Session, name: str) -> None:
+    """Without a name, the session's last queue is meant; where there is none, nothing is done."""
+    if name := name or session.last_queue:
+        session.permitted.check(questions.of_queue(action, _host(session), name, _of(session, name)))
+
+
+# ------------------------------------------------------------------ links of AMQP 1.0
+
+
+def find_node(session: Session, request: v.FindNode) -> None:
+    """Who may do nothing to any of them is not told whether it is there."""
+    session.permitted.check_one_of([_look(session, *each, to_send=request.to_send) for each in request.candidates])
+
+
+def _look(session: Session, name: str, node: v.Node, *, to_send: bool) -> Asked:
+    if to_send and node is v.Node.QUEUE:
+        return questions.publish(_host(session), "", name)
+    return questions.look(Kind.QUEUE if node is v.Node.QUEUE else Kind.EXCHANGE, _host(session), name)
+
+
+def produce(session: Session, request: v.Produce) -> None:
+    asked = questions.publish(_host(session), request.exchange, request.routing_key or "")
+    if request.routing_key is None:
+        session.permitted.check_some_key(asked)
+    else:
+        session.permitted.check(asked)
+
+
+# ------------------------------------------------------------------ what objects are like
+
+
+def _host(session: Session) -> str:
+    return session.connection.virtual_host
+
+
+def _text(value: object) -> str | None:
+    """Of an argument; what is no text the router refuses."""
+    return value if isinstance(value, str) else None
+
+
+def _life(durable: bool, temporary: bool) -> Properties:
+    return (
+        (Property.DURABLE, durable),
+        (Property.AUTO_DELETE, temporary),
+        (Property.TEMPORARY, temporary),
+    )
+
+
+def _queue(durable: bool, exclusive: bool, auto_delete: bool) -> Properties:
+    return (*_life(durable, exclusive or auto_delete), (Property.EXCLUSIVE, exclusive))
+
+
+def _of(session: Session, name: str) -> Properties:
+    """Of a queue that is there."""
+    definition = session.broker.topology.by_name.get((_host(session), name))
+    if definition is None:
+        return ()
+    return _queue(definition.durable, bool(definition.exclusive_to), definition.auto_delete)

@@ -1,0 +1,130 @@
+"""What the user of one connection may do: asked when an operation begins, and remembered until rules change.
+
+A publish costs a look-up: of its exchange, or of exchange and routing key where rules go by that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from weakref import WeakSet
+
+import structlog
+
+from services.common.access import questions
+from services.common.access.action import Kind
+from services.common.access.asked import Asked, Principal
+from services.common.access.verdict import Verdict
+from services.common.access.words import refusal
+from services.common.clients.access import Access
+from services.common.errors import AccessRefused, BrokerError, NotAllowed
+
+log = structlog.get_logger()
+
+_MOST = 10_000  # decisions that are remembered of each kind; beyond, they are asked for again
+
+
+class Permits:
+    """Of all connections of a gateway."""
+
+    def __init__(self, access: Access) -> None:
+        self.access = access
+        self._given: WeakSet[Permitted] = WeakSet()
+        access.listeners.append(self._forget)
+
+    def of(self, user: str, host: str, host_name: str = "") -> Permitted:
+        """For a client that has signed in."""
+        permitted = Permitted(self.access, user, host, host_name)
+        self._given.add(permitted)
+        return permitted
+
+    def _forget(self) -> None:
+        for permitted in self._given:
+            permitted.forget()
+
+
+class Permitted:
+    """`writable`: exchanges to which anything may be published, whatever its key."""
+
+    def __init__(self, access: Access, user: str, host: str, host_name: str = "") -> None:
+        self._access = access
+        self._user = user
+        self._host = host
+        self._host_name = host_name
+        self.forget()
+
+    def forget(self) -> None:
+        """Rules have changed: everything is asked again."""
+        self.writable: set[str] = set()
+        # Why not, or None. No errors are kept: one that is raised again and again keeps every frame that it passed.
+        self._unwritable: dict[str, str] = {}
+        self._by_key: dict[tuple[str, str], str | None] = {}
+        self._known: dict[Asked, str | None] = {}
+        self._principal: Principal | None = None
+
+    # -------------------------------------------------------------- operations
+
+    def check(self, asked: Asked) -> None:
+        """Raises AccessRefused; NotAllowed, which ends the connection, where it is about the virtual host."""
+        if text := self._refusal(asked):
+            raise _error(asked, text)
+
+    def check_one_of(self, asked: Sequence[Asked]) -> None:
+        """One of them has to be allowed; else raises why the first is not."""
+        if all(map(self._refusal, asked)):
+            self.check(asked[0])
+
+    def check_some_key(self, asked: Asked) -> None:
+        """To publish with keys that are not known yet: raises where no key could be allowed."""
+        text = self._refusal(asked)
+        if text and not self._decide(asked).by_key:
+            raise _error(asked, text)
+
+    def _refusal(self, asked: Asked) -> str | None:
+        try:
+            return self._known[asked]
+        except KeyError:
+            if len(self._known) >= _MOST:
+                self._known.clear()
+            text = self._known[asked] = self._why_not(asked, self._decide(asked))
+            return text
+
+    # -------------------------------------------------------------- publishes
+
+    def refusal_to_publish(self, virtual_host: str, exchange: str, routing_key: str) -> BrokerError | None:
+        """Why such a message may not be published; `writable` says more often that it may."""
+        try:
+            text = self._unwritable.get(exchange) or self._by_key[exchange, routing_key]
+        except KeyError:
+            text = self._ask_to_publish(questions.publish(virtual_host, exchange, routing_key))
+        return AccessRefused(text) if text else None
+
+    def _ask_to_publish(self, asked: Asked) -> str | None:
+        verdict = self._decide(asked)
+        text = self._why_not(asked, verdict)
+        if len(self.writable) + len(self._unwritable) + len(self._by_key) >= _MOST:
+            self.forget()
+        if verdict.by_key:
+            self._by_key[asked.name, asked.routing_key] = text
+        elif text:
+            self._unwritable[asked.name] = text
+        else:
+            self.writable.add(asked.name)
+        return text
+
+    # -------------------------------------------------------------- decisions
+
+    def _decide(self, asked: Asked) -> Verdict:
+        self._principal = self._principal or self._access.rules.principal(self._user, self._host, self._host_name)
+        verdict = self._access.decide(self._principal, asked)
+        if verdict.logged:
+            about = {"action": asked.action.value, "kind": asked.kind.value, "name": asked.name}
+            decision = verdict.decision.value
+            log.info("a rule was followed", user=self._user, decision=decision, rule=verdict.rule, **about)
+        return verdict
+
+    def _why_not(self, asked: Asked, verdict: Verdict) -> str | None:
+        return None if verdict.allowed else refusal(Principal(self._user), asked, verdict)
+
+
+def _error(asked: Asked, text: str) -> BrokerError:
+    return (NotAllowed if asked.kind is Kind.VIRTUALHOST else AccessRefused)(text)

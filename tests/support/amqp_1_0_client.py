@@ -1,0 +1,91 @@
+"""An AMQP 1.0 client that does what tests say, performative by performative, over a real socket."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from services.common.message.amqp_1_0 import composite
+from services.common.message.amqp_1_0.composite import Composite
+from services.common.message.amqp_1_0.decode import decode_at
+from services.gateway.protocols.amqp_1_0 import frames, security
+from services.gateway.protocols.amqp_1_0.connection import AMQP_HEADER, SASL_HEADER
+from services.gateway.protocols.amqp_1_0.performatives import (
+    Attach,
+    Begin,
+    Close,
+    Detach,
+    Disposition,
+    Flow,
+    Open,
+    Transfer,
+)
+from tests.support.amqp_1_0_playbook import data, framed, receiving, sending
+
+_SECONDS = 10
+_WINDOW = 1 << 20
+
+
+class Client:
+    """One session, 0; a link is as its handle."""
+
+    async def open(self, port: int, user: str, password: str, virtual_host: str) -> Any:
+        """The broker's open, or its close where it refuses."""
+        self._reader, self._writer = await asyncio.open_connection("127.0.0.1", port)
+        self._handle = -1
+        self._deliveries = -1
+        init = security.Init("PLAIN", f"\0{user}\0{password}".encode())
+        self._writer.write(SASL_HEADER + framed(0, init, kind=frames.SASL))
+        await self._reader.readexactly(8)
+        await self.next(security.Outcome)
+        self._writer.write(AMQP_HEADER + framed(0, Open("client", f"vhost:{virtual_host}")))
+        await self._reader.readexactly(8)
+        self._writer.write(framed(0, Begin(None, 0, _WINDOW, _WINDOW)))
+        await self.next(Open)
+        return await self.next(Begin, Close)
+
+    async def next(self, *kinds: type[Composite]) -> Any:
+        """The next performative of these kinds."""
+        async with asyncio.timeout(_SECONDS):
+            while True:
+                head = await self._reader.readexactly(8)
+                size, offset, _, _ = frames.HEAD.unpack(head)
+                body = await self._reader.readexactly(size - 8)
+                performative = composite.of(decode_at(body[4 * offset - 8 :], 0)[0]) if body else None
+                if isinstance(performative, kinds):
+                    return performative
+
+    async def sends_to(self, address: str) -> str:
+        """Attaches; gives the condition for which it is refused, else nothing."""
+        self._handle += 1
+        self._writer.write(framed(0, sending(address, self._handle)))
+        return self._condition(await self.next(Flow, Detach))
+
+    async def receives_from(self, address: str | None, **source: Any) -> str:
+        """Attaches; gives the condition for which it is refused, else nothing."""
+        self._handle += 1
+        self._writer.write(framed(0, receiving(address, self._handle, source)))
+        attached = await self.next(Attach)
+        return "" if attached.source is not None else self._condition(await self.next(Detach))
+
+    async def sends(self, message: bytes = b"") -> Any:
+        """One message by the link that was attached last; gives its state."""
+        self._deliveries += 1
+        tag = str(self._deliveries).encode()
+        transfer = Transfer(self._handle, self._deliveries, tag, 0)
+        self._writer.write(framed(0, transfer, message or data()))
+        return (await self.next(Disposition)).state
+
+    async def close(self) -> None:
+        """Says goodbye."""
+        self._writer.write(framed(0, Close()))
+        await self.next(Close)
+        self._writer.close()
+        await self._writer.wait_closed()
+
+    def abort(self) -> None:
+        """Is gone."""
+        self._writer.transport.abort()
+
+    def _condition(self, came: Any) -> str:
+        return str(came.error.condition) if isinstance(came, Detach) else ""

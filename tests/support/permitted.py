@@ -1,0 +1,32 @@
+"""Who may do everything, and who may do what a test says."""
+
+from __future__ import annotations
+
+from services.common.access import records
+from services.common.access.records import AclText, Permission, TopicPermission
+from services.common.clients.access import Access
+from services.gateway.sessions.permitted import Permits, Permitted
+from services.rpc.store_pb2 import Record
+
+
+def everything() -> Permitted:
+    """Of somebody who may do all of it."""
+    return Permitted(Access(["allow_all"]), "guest", "")
+
+
+class Ruled:
+    """A user, and what is set for it: `permitted` hears of it as that of a connection does."""
+
+    def __init__(self, user: str = "guest", controls: tuple[str, ...] = ("acl", "permissions")) -> None:
+        self.access = Access(controls)
+        self.access.rules.begun = True
+        self._permits = Permits(self.access)
+        self.permitted = self._permits.of(user, "127.0.0.1")
+
+    def set(self, *kept: Permission | TopicPermission | AclText) -> None:
+        """From now on."""
+        kinds = {Permission: records.PERMISSION, TopicPermission: records.TOPIC_PERMISSION, AclText: records.ACL}
+        for each in kept:
+            self.access.rules.apply(Record(kind=kinds[type(each)], key=each.key, value=each.to_json()))
+        for listener in self.access.listeners:
+            listener()

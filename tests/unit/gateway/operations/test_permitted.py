@@ -1,0 +1,168 @@
+"""What a user may do, remembered for a connection."""
+
+from __future__ import annotations
+
+import pytest
+
+from services.common.access import questions as q
+from services.common.access.action import Action, Kind
+from services.common.access.asked import Asked
+from services.common.access.records import AclText, Permission, TopicPermission
+from services.common.clients.access import Access
+from services.common.errors import AccessRefused, NotAllowed
+from services.common.runtime import CannotStart
+from services.gateway import vocabulary as v
+from services.gateway.operations import OPERATIONS, needs
+from tests.support.permitted import Ruled
+
+EVERYTHING = Permission(user="guest", virtual_host="/", configure=".*", write=".*", read=".*")
+
+ASKS_NOTHING = {
+    v.Authenticate,  # nobody is anybody before
+    v.UpdateSecret,
+    v.OpenSession,
+    v.Close,
+    v.CloseSession,
+    v.Settle,  # what was delivered was allowed when its consumer began
+    v.Confirms,
+    v.Credit,
+    v.Cancel,
+    v.Limit,
+    v.Flow,
+    v.Echo,
+    v.Recover,
+    v.SelectTransactions,
+    v.Commit,  # what is in it was asked about when it came
+    v.Rollback,
+}
+
+
+def test_every_operation_declares_what_it_needs() -> None:
+    """A new request is either asked about, or on the list of those that need nothing, which is above."""
+    assert {kind for kind, operation in OPERATIONS.items() if operation.needs is needs.nothing} == ASKS_NOTHING
+    assert {kind for kind, each in OPERATIONS.items() if each.needs is needs.each_message} == {v.Publish}
+
+
+class Counted(Ruled):
+    """How often somebody decides."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.decided: list[Asked] = []
+        inner = self.access.decide
+
+        def decide(principal: object, asked: Asked) -> object:
+            self.decided.append(asked)
+            return inner(principal, asked)  # type: ignore[arg-type]
+
+        self.access.decide = decide  # type: ignore[method-assign, assignment]
+
+    def publishes(self, exchange: str, key: str) -> str:
+        """Why not; as `publish` asks."""
+        if exchange in self.permitted.writable:
+            return ""
+        error = self.permitted.refusal_to_publish("/", exchange, key)
+        return error.text if error else ""
+
+
+def test_a_publish_is_a_look_up() -> None:
+    """An exchange is decided about once, whatever the keys, allowed or not, until rules change."""
+    ruled = Counted()
+    ruled.set(EVERYTHING.model_copy(update={"write": "^x$"}))
+    for key in "abc" * 10:
+        assert ruled.publishes("x", key) == ""
+        assert ruled.publishes("y", key) == "write access to exchange 'y' in vhost '/' refused for user 'guest'"
+    assert len(ruled.decided) == 2
+    ruled.set(EVERYTHING.model_copy(update={"write": "^y$"}))
+    assert ruled.publishes("x", "a")
+    assert not ruled.publishes("y", "a")
+
+
+def test_keys_are_decided_about_where_they_count() -> None:
+    """Each once where a topic permission, or a rule, goes by them; other exchanges as before."""
+    ruled = Counted()
+    ruled.set(EVERYTHING, TopicPermission(user="guest", exchange="t", write="^eu"))
+    for _ in range(10):
+        assert not ruled.publishes("t", "eu.1")
+        assert ruled.publishes("t", "us.1")
+        assert not ruled.publishes("x", "us.1")
+    assert len(ruled.decided) == 3
+
+
+def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keys that never come back take no more than so much memory, and are decided about rightly all the same."""
+    monkeypatch.setattr("services.gateway.sessions.permitted._MOST", 20)
+    ruled = Counted()
+    ruled.set(EVERYTHING, TopicPermission(user="guest", exchange="t", write="^eu"))
+    for number in range(100):
+        assert not ruled.publishes("t", f"eu.{number}")
+        assert ruled.publishes("t", f"us.{number}")
+        assert not ruled.publishes(f"x{number}", "")
+        ruled.permitted.check(q.delete_exchange("/", f"x{number}"))
+        assert len(ruled.permitted._by_key) + len(ruled.permitted.writable) <= 20
+        assert len(ruled.permitted._known) <= 20
+
+
+def test_other_operations_are_remembered() -> None:
+    """The same question is decided about once, until rules change."""
+    ruled = Counted()
+    ruled.set(EVERYTHING.model_copy(update={"read": "^q$"}))
+    consume = q.of_queue(Action.CONSUME, "/", "other", ())
+    for _ in range(3):
+        ruled.permitted.check(q.of_queue(Action.CONSUME, "/", "q", ()))
+        with pytest.raises(AccessRefused, match="read access to queue 'other' in vhost '/' refused for user 'guest'"):
+            ruled.permitted.check(consume)
+    assert len(ruled.decided) == 2
+    ruled.set(EVERYTHING)
+    ruled.permitted.check(consume)
+
+
+def test_a_refusal_keeps_nothing() -> None:
+    """Each is an error of its own: one that is raised again and again would keep every frame that it passed."""
+    ruled = Ruled()
+    first, second = (ruled.permitted.refusal_to_publish("/", "x", "k") for _ in range(2))
+    assert first is not second
+    assert str(first) == str(second)
+
+
+def test_a_virtual_host() -> None:
+    """Whose refusal ends the connection."""
+    with pytest.raises(NotAllowed, match=r"^access to vhost '/' refused for user 'guest'$"):
+        Ruled().permitted.check(q.open_virtual_host("/"))
+
+
+def test_one_of_several() -> None:
+    """Is enough; else the first is what was refused."""
+    ruled = Ruled()
+    ruled.set(EVERYTHING.model_copy(update={"configure": "", "write": "", "read": "^b$"}))
+    a, b = (q.look(Kind.QUEUE, "/", name) for name in "ab")
+    ruled.permitted.check_one_of([a, b])
+    with pytest.raises(AccessRefused, match="queue 'a'"):
+        ruled.permitted.check_one_of([a])
+
+
+def test_some_key() -> None:
+    """A link whose messages have keys of their own begins where any key could be allowed, and only there."""
+    ruled = Ruled()
+    ruled.set(EVERYTHING.model_copy(update={"write": "^t$"}), TopicPermission(user="guest", exchange="t", write="^eu"))
+    ruled.permitted.check_some_key(q.publish("/", "t", ""))
+    with pytest.raises(AccessRefused, match="exchange 'x'"):
+        ruled.permitted.check_some_key(q.publish("/", "x", ""))
+
+
+def test_rules_that_want_it_are_in_the_log(capsys: pytest.CaptureFixture[str]) -> None:
+    """ALLOW-LOG and DENY-LOG, with who, what and by which rule; once, as long as it is remembered."""
+    ruled = Ruled()
+    ruled.set(EVERYTHING, AclText(text="CONFIG DEFAULTDEFER=TRUE\nACL DENY-LOG guest PURGE QUEUE"))
+    for _ in range(2):
+        with pytest.raises(AccessRefused):
+            ruled.permitted.check(q.of_queue(Action.PURGE, "/", "q", ()))
+    written = capsys.readouterr().out
+    assert written.count("a rule was followed") == 1
+    assert "DENY-LOG guest PURGE QUEUE" in written
+
+
+def test_an_access_control_that_is_not_installed() -> None:
+    """Is told of when a service starts, with those that there are."""
+    with pytest.raises(CannotStart, match="there is no lua; there are acl, allow_all, permissions"):
+        Access(["lua"])
