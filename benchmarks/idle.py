@@ -19,6 +19,7 @@ CONNECTIONS = 15_000
 PROCESSES = 3
 HEARTBEAT = 60  # seconds, which both brokers propose
 SETTLE_SECONDS = 3.0
+OPENING_SECONDS = 300.0
 PORTION = 50
 BEAT = b"\x08\0\0\0\0\0\0" + FRAME_END
 
@@ -34,7 +35,8 @@ def idle(broker: Broker, address: Address, seconds: float, connections: int = CO
     with workers() as generator:
         for each in counters:
             generator.start(_hold, address, connections // PROCESSES, each)
-        generator.wait_for(lambda: _opened(counters) == connections // PROCESSES * PROCESSES, "opening them")
+        expected = connections // PROCESSES * PROCESSES
+        generator.wait_for(lambda: _opened(counters) == expected, "opening them", OPENING_SECONDS)
         opened, took = _opened(counters), time.monotonic() - started
         generator.sleep(SETTLE_SECONDS)
         memory, used, since = proportional_memory(pids), cpu_seconds(pids), time.monotonic()

@@ -36,13 +36,13 @@ class Workers:
         process.start()
         self._processes.append(process)
 
-    def wait_for(self, condition: Callable[[], object], what: str) -> None:
+    def wait_for(self, condition: Callable[[], object], what: str, seconds: float = READY_SECONDS) -> None:
         """Returns when `condition()`; raises BenchmarkError when a process failed or it takes too long."""
-        deadline = time.monotonic() + READY_SECONDS
+        deadline = time.monotonic() + seconds
         while not condition():
             self.check()
             if time.monotonic() > deadline:
-                raise BenchmarkError(f"{what} did not happen in {READY_SECONDS:.0f} seconds")
+                raise BenchmarkError(f"{what} did not happen in {seconds:.0f} seconds")
             time.sleep(0.005)
 
     def sleep(self, seconds: float) -> None:

@@ -8,7 +8,6 @@ not take what is published, the socket is read no further.
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from collections.abc import Coroutine
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
@@ -49,18 +48,24 @@ _GETS = 4  # at a time: the answer of each may be as large as a message may be
 class Connection(asyncio.Protocol):
     """Made by the listener for each accepted socket."""
 
+    # What few ever set is not in every one: the 31st attribute of its own would cost a connection a kilobyte.
+    certified = ""  # the name in its certificate, where TLS has verified one
+    host_name = ""  # of its peer, where a rule asks for it
+    owns_queues = False
+    parting = False  # the client has said goodbye: it is sent no deliveries any more
+    closing = False  # its end is known, and in the log where it has to be
+    _broken = False  # by a fault of ours
+    _unread: Unread | None = None  # while it is not writable
+    _drained: asyncio.Event | None = None  # while somebody waits for that
+
     def __init__(self, listener: Listener, engine: Engine, name: str) -> None:
         self.listener = listener
         self.broker: Broker = listener.broker
         self.engine = engine
         self.name = name  # unique in the cluster: the owner of exclusive queues
-        self.user = self.virtual_host = ""
-        self.peer = self.peer_host = ""
-        self.host_name = ""  # of its peer, where a rule asks for it
-        self.certified = ""  # the name in its certificate, where TLS has verified one
+        self.user = self.virtual_host = self.peer = self.peer_host = ""
         self.client = ""  # what the application calls itself, or its user
         self.record = NO_RECORD
-        self.owns_queues = False
         self.sessions: dict[int, Session] = {}
         self.tasks = Tasks()
         self.gets = asyncio.Semaphore(_GETS)
@@ -69,17 +74,11 @@ class Connection(asyncio.Protocol):
         self.lost = False
         self._transport: asyncio.Transport | None = None
         self.login = Login(self)
-        self._unread: Unread | None = None  # while it is not writable
-        self._drained = asyncio.Event()
-        self._drained.set()
         self._holds: set[object] = set()  # why the socket is not read
-        self._turns: deque[Session] = deque()  # sessions that wait to write
+        self._turns: dict[Session, None] = {}  # sessions that wait to write
         self._hungry: dict[Consumer, None] = {}  # consumers that may be due credit
         self._to_confirm: dict[Session, None] = {}
-        self.closing = False  # its end is known, and in the log where it has to be
-        self._broken = False  # by a fault of ours
         self.blocked = Blocked(self)
-        self.parting = False  # the client has said goodbye: it is sent no deliveries any more
         self.last_read = self.last_write = 0.0
         self.timers: list[asyncio.TimerHandle] = []
         self._farewell = Farewell(self)
@@ -131,33 +130,34 @@ class Connection(asyncio.Protocol):
 
     def pause_writing(self) -> None:
         self.writable = False
-        self._drained.clear()
         if self._transport and not self.lost:
             self.listener.outgoing.paused(self._transport)
             self._unread = Unread(self, self._transport, self.listener.settings.unread_timeout)
 
     def resume_writing(self) -> None:
         self.writable = True
-        self._drained.set()
-        self._forget_unread()
+        self._waits_no_more()
         self.release(self)
         self.flush()
 
-    def _forget_unread(self) -> None:
-        unread, self._unread = self._unread, None
+    def _waits_no_more(self) -> None:
+        drained, self._drained, unread, self._unread = self._drained, None, self._unread, None
+        if drained:
+            drained.set()
         if unread:
             unread.stop()
 
     async def drained(self) -> None:
         """Returns when the peer takes what is written to it, or is gone."""
-        await self._drained.wait()
+        if not self.writable and not self.lost:
+            self._drained = self._drained or asyncio.Event()
+            await self._drained.wait()
 
     def connection_lost(self, failure: Exception | None) -> None:
         if not self.closing:
             self.login.went_away(str(failure or "end of stream"))
         self.lost = self.closing = True
-        self._drained.set()
-        self._forget_unread()
+        self._waits_no_more()
         self.listener.outgoing.forget(self._transport)
         for timer in self.timers:
             timer.cancel()
@@ -199,10 +199,10 @@ class Connection(asyncio.Protocol):
         if self.parting:
             return  # what waits for its turn goes back to the queues
         while self._turns and self.writable:
-            session = self._turns.popleft()
+            self._turns.pop(session := next(iter(self._turns)))
             session.has_turn = session.write_parked()
             if session.has_turn:
-                self._turns.append(session)
+                self._turns[session] = None
             self.write()
         if self._hungry and self.writable:
             for consumer in self._hungry:
@@ -229,7 +229,7 @@ class Connection(asyncio.Protocol):
         """A session keeps deliveries for when it is its turn."""
         if not session.has_turn:
             session.has_turn = True
-            self._turns.append(session)
+            self._turns[session] = None
         self.flush_soon()
 
     def wants_to_confirm(self, session: Session) -> None:
@@ -396,7 +396,7 @@ class Connection(asyncio.Protocol):
         """Everything has been said: ends the socket, once the client has had the time to read it, or end it."""
         if self._transport and not self.lost:
             self.lost = self.closing = True
-            self._drained.set()
+            self._waits_no_more()
             Draining(self._transport, self.connection_lost).begin(peer_first=peer_first)
 
     def cut_off(self) -> None:

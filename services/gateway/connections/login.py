@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from typing import TYPE_CHECKING
 from weakref import proxy
 
@@ -33,7 +32,7 @@ class Login:
         self._connection = proxy(connection)  # which has this one: a circle would stay when it is gone
         self._mechanism: Mechanism | None = None
         self._begun = False
-        self._updates: deque[v.UpdateSecret] = deque(maxlen=1)  # the last one, which is not compared yet
+        self._update: v.UpdateSecret | None = None  # the last one, which is not compared yet
         self._comparing = False
 
     def authenticate(self, request: v.Authenticate) -> None:
@@ -57,15 +56,16 @@ class Login:
         """
         connection = self._connection
         connection.engine.succeed(request)
-        self._updates.append(request)
+        self._update = request
         if not self._comparing:  # one at a time, and then the last: passwords are slow to verify, and so are lines
             self._comparing = True
             connection.tasks.start(self._compare(), name="compare a new secret")
 
     async def _compare(self) -> None:
         try:
-            while self._updates:
-                await self._is_right(self._updates.pop())
+            while update := self._update:
+                self._update = None
+                await self._is_right(update)
         finally:
             self._comparing = False
 

@@ -68,7 +68,7 @@ class Session:
         self.closed = False
         self.has_turn = False  # to write, among the sessions of the connection
         self._backlog = Backlog()
-        self._waiting: deque[Request] = deque()
+        self._waiting: deque[Request] | None = None  # since an empty one takes as much as all else here
         self._busy = False
         self._work: asyncio.Task[None] | None = None
         self.broker.sessions[self] = None
@@ -86,6 +86,7 @@ class Session:
     def handle(self, request: Request) -> None:
         """Carries out a request, now or when those before it are done."""
         if self._busy:
+            self._waiting = self._waiting or deque()
             self._waiting.append(request)
             self.connection.waiting += _weight(request)
             if self.connection.waiting > _WAITING_BYTES:
@@ -135,6 +136,7 @@ class Session:
             self.connection.waiting -= _weight(following)
             self._carry_out(following)
         if not self._busy:
+            self._waiting = None
             self.connection.release(self)
         self.connection.flush()
 
@@ -171,8 +173,9 @@ class Session:
         def stays(each: Request) -> bool:
             return isinstance(each, but) or link not in (0, each.link)
 
-        forgotten = [each for each in self._waiting if not stays(each)]
-        self._waiting = deque(filter(stays, self._waiting))
+        waiting = self._waiting or ()
+        forgotten = [each for each in waiting if not stays(each)]
+        self._waiting = deque(filter(stays, waiting)) if len(forgotten) < len(waiting) else None
         self.connection.waiting -= sum(map(_weight, forgotten))
 
     # -------------------------------------------------------------- deliveries

@@ -61,7 +61,7 @@ async def test_what_waits_is_bounded(house: BrokerHouse, monkeypatch: pytest.Mon
 
     def measured(session: Session, request: Request) -> None:
         handle(session, request)
-        waiting.append(sum(len(body) for each in session._waiting for body in getattr(each, "bodies", ())))
+        waiting.append(sum(len(body) for each in session._waiting or () for body in getattr(each, "bodies", ())))
 
     monkeypatch.setattr(Session, "handle", measured)
     client = await house.connect()
