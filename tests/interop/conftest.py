@@ -21,7 +21,12 @@ if TYPE_CHECKING:
     from pika.adapters.blocking_connection import BlockingChannel
 
 
-_TLS = {"HOPLINE_TLS_SELF_SIGNED": "true", "HOPLINE_AMQPS_PORT": str(free_port())}
+_PAGES = free_port()  # where the pages are from that may open a WebSocket
+_SETTINGS = {
+    "HOPLINE_TLS_SELF_SIGNED": "true",
+    "HOPLINE_AMQPS_PORT": str(free_port()),
+    "HOPLINE_WEBSOCKET_ORIGINS": f"http://localhost:{_PAGES}",
+}
 
 
 @pytest.fixture(scope="session")
@@ -30,14 +35,14 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerAddress]:
     if given := os.environ.get("HOPLINE_TEST_AMQP"):
         yield BrokerAddress.parse(given)
         return
-    with running_stack(tmp_path_factory.mktemp("hopline") / "data", _TLS) as stack:
+    with running_stack(tmp_path_factory.mktemp("hopline") / "data", _SETTINGS) as stack:
         yield stack.address
 
 
 @pytest.fixture(scope="session")
 def secure(broker: BrokerAddress) -> BrokerAddress:
     """The port for TLS alone."""
-    return replace(broker, port=int(_TLS["HOPLINE_AMQPS_PORT"]))
+    return replace(broker, port=int(_SETTINGS["HOPLINE_AMQPS_PORT"]))
 
 
 @pytest.fixture(scope="session")
@@ -45,6 +50,12 @@ def certificate(broker: BrokerAddress) -> Path:
     """What the stack signed itself, for clients to trust. Of Hopline's own stack alone."""
     [stack] = [each for each in Stack.running if each.address == broker]
     return stack.data / "tls" / "self-signed.pem"
+
+
+@pytest.fixture(scope="session")
+def page_port() -> int:
+    """Of the origin whose pages may open a WebSocket."""
+    return _PAGES
 
 
 @pytest.fixture
