@@ -89,9 +89,20 @@ async def _until_healthy(settings: Settings) -> None:
 
 
 async def _ready_line(settings: Settings) -> str:
-    amqp = f"amqp://{_at(settings.amqp_host, settings.amqp_port)}"
     http = f"http://{_at(settings.http_host, settings.http_port)}"
-    return f"Hopline is ready: AMQP at {amqp}, HTTP at {http}{await _credentials(settings)}"
+    return f"Hopline is ready: {amqp_addresses(settings)}, HTTP at {http}{await _credentials(settings)}"
+
+
+def amqp_addresses(settings: Settings) -> str:
+    """Where clients connect, by TCP, TLS and WebSocket, as far as these are on."""
+    secured = bool(settings.tls_certificate or settings.tls_self_signed)
+    plain, secure = (_at(settings.amqp_host, port) for port in (settings.amqp_port, settings.amqps_port))
+    told = [f"AMQP at amqp://{plain}"]
+    if secured:
+        told.append(f"over TLS at amqps://{secure}")
+    if settings.websocket_origins:
+        told.append(f"over WebSocket at ws://{plain}" + (f" and wss://{secure}" if secured else ""))
+    return ", ".join(told)
 
 
 async def _credentials(settings: Settings) -> str:

@@ -92,6 +92,7 @@ class ComposeStack:
     def _compose(self, *arguments: str, check: bool = True) -> str:
         settings = {
             "HOPLINE_AMQP_PORT": str(self.address.port),
+            "HOPLINE_AMQPS_PORT": str(free_port()),
             "HOPLINE_BALANCER_PORT": str(self.balanced.port),
             "HOPLINE_HTTP_PORT": str(self.http_port),
         }

@@ -51,8 +51,22 @@ def test_routers_scale() -> None:
 def test_ports_are_loopback_by_default() -> None:
     """Nothing is published to the network unless that was asked for: the default password is known to all."""
     ports = [port for said in SERVICES.values() for port in said.get("ports", ())]
-    assert len(ports) == 4
+    assert len(ports) == 5
     assert all(port.startswith("${HOPLINE_PUBLISH:-127.0.0.1}:") for port in ports)
+
+
+def test_tls() -> None:
+    """Certificates of the host are read only; what is made for trying out has a volume, with a folder in the image."""
+    for name in ("gateway", "gateway-2"):
+        said = SERVICES[name]
+        assert {"${HOPLINE_TLS_FOLDER:-tls}:/etc/hopline-tls:ro", "self-signed:/var/lib/hopline/tls"} <= set(
+            said["volumes"]
+        )
+        assert said["environment"]["HOPLINE_TLS_SELF_SIGNED"] == "${HOPLINE_TLS_SELF_SIGNED:-false}"
+    assert [port.rpartition(":")[2] for port in SERVICES["gateway"]["ports"]] == ["5672", "5671"]
+    dockerfile = (ROOT / "deploy/Dockerfile").read_text()
+    assert "-m 0700 /var/lib/hopline /var/lib/hopline/tls " in dockerfile  # else the volume would be root's
+    assert "HOPLINE_DATA=/var/lib/hopline " in dockerfile
 
 
 @pytest.mark.parametrize("service", ["spark-master", "spark-worker", "analyse"])

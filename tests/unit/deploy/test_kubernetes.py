@@ -92,7 +92,7 @@ def test_nats_is_as_composed() -> None:
 def test_nothing_secret_is_in_the_manifests(workload: dict[str, Any]) -> None:
     """What pods must not share with the world comes from a Secret that the operator makes: without it none starts."""
     assert not [each for _, each in MANIFESTS if each["kind"] == "Secret"]
-    secrets = [volume["secret"] for volume in _pod(workload)["volumes"] if "secret" in volume]
+    secrets = [each["secret"] for each in _pod(workload)["volumes"] if "secret" in each and each["name"] != "tls"]
     assert {secret["secretName"] for secret in secrets} == {"hopline"}
     assert not any(secret.get("optional") for secret in secrets)
     mounts = {mount["name"]: mount["mountPath"] for mount in _container(workload)["volumeMounts"]}
@@ -138,7 +138,7 @@ def test_only_our_pods_reach_grpc() -> None:
     ours = {"app.kubernetes.io/name": "hopline"}
     open_to_all = {port["port"] for rule in policy["ingress"] if "from" not in rule for port in rule["ports"]}
     assert policy["podSelector"]["matchLabels"] == ours
-    assert open_to_all == {5672, 8080}
+    assert open_to_all == {5671, 5672, 8080}
     assert all(
         one == {"podSelector": {"matchLabels": ours}} for rule in policy["ingress"] for one in rule.get("from", ())
     )
@@ -149,6 +149,20 @@ def test_settings_exist() -> None:
     [config] = SOURCES["config.yaml"]
     known = {f"HOPLINE_{field.upper()}" for field in Settings.model_fields}
     assert set(config["data"]).union(*map(_settings_of, WORKLOADS)) <= known
+
+
+def test_tls() -> None:
+    """Gateways start with or without a Secret of certificates; clients and the network policy know the port."""
+    [gateway] = [each for each in WORKLOADS if _component(each) == "gateway"]
+    [volume] = [each for each in _pod(gateway)["volumes"] if each["name"] == "tls"]
+    assert volume["secret"]["optional"]
+    [mount] = [each for each in _container(gateway)["volumeMounts"] if each["name"] == "tls"]
+    assert mount == {"name": "tls", "mountPath": "/etc/hopline-tls", "readOnly": True}
+    assert {"name": "amqps", "containerPort": 5671} in _container(gateway)["ports"]
+    [service] = [each for each in SOURCES["gateway.yaml"] if each["metadata"]["name"] == "hopline"]
+    assert {"name": "amqps", "port": 5671, "targetPort": "amqps"} in service["spec"]["ports"]
+    [policy] = SOURCES["network-policy.yaml"]
+    assert {"port": 5671} in policy["spec"]["ingress"][1]["ports"]
 
 
 @pytest.mark.parametrize("workload", WORKLOADS, ids=lambda each: each["metadata"]["name"])
