@@ -25,17 +25,22 @@ class CaptureRules:
         return rule
 
     async def remove(self, name: str) -> None:
-        """Raises NotFound when there is none of that name. What it has captured stays."""
-        if all(each.rule.name != name for each in await self.rules()):
+        """Raises NotFound when there is none of that name. What it has captured stays, what it has cost does not."""
+        found, accounts = await self._listed()
+        if all(rule.name != name for rule in found):
             raise NotFound(f"no capture rule '{name}'")
-        await self._store.put_records(deletes=[Record(kind=rules.RECORD_KIND, key=name)])
+        theirs = [Record(kind=cost.RECORD_KIND, key=each.key) for each in accounts if each.rule == name]
+        await self._store.put_records(deletes=[Record(kind=rules.RECORD_KIND, key=name), *theirs])
 
     async def rules(self) -> list[Captured]:
         """All of them, by name, with what they have cost."""
+        found, accounts = await self._listed()
+        return captured(found, accounts, epoch_ms())
+
+    async def _listed(self) -> tuple[list[Rule], list[Account]]:
         records = await self._store.list_records([rules.RECORD_KIND, cost.RECORD_KIND])
         found = [Rule.from_json(each.value) for each in records if each.kind == rules.RECORD_KIND]
-        accounts = [Account.model_validate_json(each.value) for each in records if each.kind == cost.RECORD_KIND]
-        return captured(found, accounts, epoch_ms())
+        return found, [Account.model_validate_json(each.value) for each in records if each.kind == cost.RECORD_KIND]
 
 
 class CaptureClient(CaptureRules, Client):

@@ -6,8 +6,12 @@ from typing import Any
 
 import pytest
 
+from services.common.capture.cost import RECORD_KIND, Account, Cost
+from services.common.capture.rules import Rule
 from services.common.clients.mgmt import MgmtClient
 from services.common.config import Settings
+from services.rpc.store_pb2 import Record
+from tests.support.fake_store import FakeStore
 from tests.support.ledger_files import LedgerFiles, uid
 from tests.support.rest import Get
 
@@ -39,6 +43,23 @@ async def test_rules_are_made_and_removed(get: Get) -> None:
     assert (await get(f"{_RULES}/orders", "guest:guest", "DELETE"))[0] == 204
     assert (await get(f"{_RULES}/orders", "guest:guest", "DELETE"))[0] == 404
     assert await _names(get) == []
+
+
+async def test_what_a_rule_has_cost_goes_with_it(get: Get, store: FakeStore) -> None:
+    """Costs that gateways have told are those of their rule: a removed one takes its own along, and no others."""
+    for name in ("orders", "others"):
+        await get(f"{_RULES}/{name}", "guest:guest", "PUT", {})
+    for each in (await get(_RULES))[1]:
+        rule = Rule.model_validate(each["rule"])
+        for instance in ("gateway-1", "gateway-2"):
+            told = Account(instance=instance, rule=rule.name, made_ms=rule.made_ms, cost=Cost(messages=2, bytes=9))
+            value = told.model_dump_json().encode()
+            store.records[RECORD_KIND, told.key] = Record(kind=RECORD_KIND, key=told.key, value=value)
+    assert [each["cost"]["messages"] for each in (await get(_RULES))[1]] == [4, 4]
+    await get(f"{_RULES}/orders", "guest:guest", "DELETE")
+    left = [key.rpartition(" ")[2] for kind, key in store.records if kind == RECORD_KIND]
+    assert left == ["others", "others"]
+    assert [each["cost"]["messages"] for each in (await get(_RULES))[1]] == [4]
 
 
 @pytest.mark.parametrize("terms", [{"seconds": 10**9}, {"limit": 1 << 40}, {"body": 1 << 30}, {"quee": "work"}, []])
