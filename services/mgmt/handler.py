@@ -98,9 +98,7 @@ class Handler(mgmt_pb2_grpc.MgmtServicer):
 
     async def Connections(self, request: mgmt_pb2.ConnectionsRequest, context: _Context) -> mgmt_pb2.ConnectionsReply:
         look_up = self._look_up.connections
-        found = await self._do(
-            "Connections", request, lambda: look_up(request.virtual_host, request.who), context
-        )
+        found = await self._do("Connections", request, lambda: look_up(request.virtual_host, request.who), context)
         return mgmt_pb2.ConnectionsReply(connections=found)
 
     async def _do(
