@@ -14,8 +14,8 @@ from services.common.clients.partition_table import ROLE, PartitionTable
 from services.common.clients.publisher import Publisher
 from services.common.clients.store import StoreClient
 from services.common.uid import UidSource
-from services.gateway.owners.holdings_report import Told
-from services.gateway.owners.used import Used
+from services.gateway.owners.holdings_report import HoldingsReport
+from services.gateway.owners.used_queues import UsedQueues
 from services.rpc import queue_pb2 as pb
 from tests.support.messages import messages
 
@@ -76,7 +76,7 @@ class Client:
             self._partition_of,
             self,
         )
-        self._told = Told(self.publisher, Used({}))
+        self._report = HoldingsReport(self.publisher, UsedQueues({}))
         for work in (table.follow(self._store.watch_leases(ROLE)), self._attach_for_ever(), self._settle_for_ever()):
             self._tasks.append(asyncio.create_task(work))
         self.publisher.start()
@@ -120,7 +120,7 @@ class Client:
                         )
                     )
             # Those of former owners that still talk hold nothing up but their own.
-            self._told.tell({self._partition_of(each.queue_id) for each in self._consumers.values() if not each.link})
+            self._report.tell({self._partition_of(each.queue_id) for each in self._consumers.values() if not each.link})
             await asyncio.sleep(RETRY_SECONDS)
 
     async def _settle_for_ever(self) -> None:
@@ -156,7 +156,7 @@ class Client:
 
     def link_up(self, link: QueueLink) -> None:
         """Consumers are attached by the clock."""
-        self._told.forget_link(link)
+        self._report.forget_link(link)
 
     def link_down(self, link: QueueLink) -> None:
         for consumer in self._consumers.values():

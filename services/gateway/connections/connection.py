@@ -41,7 +41,8 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-_MUCH = 200_000  # bytes of one read, after which others have their turn: the loop would read on, for megabytes
+_LARGE_READ = 200_000  # bytes, after which others have their turn: the loop would read on, for megabytes
+_TURN_OF_OTHERS = "the turn of others"  # a reason to hold
 _GETS = 4  # at a time: the answer of each may be as large as a message may be
 
 
@@ -105,9 +106,9 @@ class Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         self.last_read = self.loop.time()
         self.rest.read(self, data)
-        if len(data) >= _MUCH and not self.lost:
-            self.hold(_MUCH)
-            self.loop.call_soon(self.release, _MUCH)
+        if len(data) >= _LARGE_READ and not self.lost:
+            self.hold(_TURN_OF_OTHERS)
+            self.loop.call_soon(self.release, _TURN_OF_OTHERS)
 
     def carry_out_all(self, data: bytes) -> list[v.Request]:
         """Carries out what `data` asks for, or more of what came before; gives the requests that there were."""
@@ -331,7 +332,7 @@ class Connection(asyncio.Protocol):
         self.flush_soon()
 
     def tell(self, event: str, **more: object) -> None:
-        """A line of the log. Those of peers that have not signed in are few: everybody comes as far."""
+        """A line of the log. Those of peers that have not signed in are limited: any peer can cause them."""
         about = {"connection": self.name, "peer": self.peer, **more}
         if self.virtual_host:
             log.info(event, **about)

@@ -1,10 +1,10 @@
 """What has begun to come in and is not complete, of all connections: bounded, so that many who begin large messages and
 go on slowly, or not at all, do not take a gateway's memory. Peers that have not signed in have a budget of their own.
 
-Above the limit who has more than a little is read no further, and waits for room; small messages go on. The one that
-began first is always read, so that it can end. Room is for one read each, and who has none to give when it has room
-waits for another turn. When that makes no room, those that did not go on for too long are ended, also those that wait:
-what they have of the memory is what nobody else can have.
+Above the limit a connection that has more than a little is read no further, and waits for room; small messages go on.
+The connection that began first is always read, so that it can end. Room is given for one read at a time: a connection
+that does not use it waits for another turn. When that makes no room, connections that did not go on for too long are
+ended, also those that wait: others need the memory that they keep.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ class Incoming:
 
     @property
     def _little(self) -> int:
-        """What anybody may have: an equal share, and less while there are few, who may become many."""
+        """What each connection may have: an equal share, and less while there are few, which may become many."""
         return min(self.limit // max(len(self._parts), 1), _LITTLE)
 
     def _has_too_much(self, connection: Connection) -> bool:

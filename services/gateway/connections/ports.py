@@ -1,6 +1,6 @@
 """Ports of operators in one gateway: opened and closed as the records say, and told of where others can read it.
 
-A port that cannot be opened is tried again, as long as it is wanted: whoever has its address may leave.
+A port that cannot be opened is tried again, as long as it is wanted: the process that has its address may end.
 """
 
 from __future__ import annotations

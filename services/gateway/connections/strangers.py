@@ -1,5 +1,6 @@
-"""What peers have begun to send that have no virtual host yet: of a budget of their own, so that whoever reaches the
-port does not use up what clients have who have signed in.
+"""What peers without a virtual host have begun to send: it has a budget of its own.
+
+So a peer that can only reach the port takes nothing from clients that have signed in.
 
 Real handshakes leave nothing unfinished for longer than milliseconds. So when there is too much, those that began first
 are closed until there is not: nobody waits.

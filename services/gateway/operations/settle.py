@@ -9,7 +9,7 @@ from services.common.errors import PreconditionFailed
 from services.gateway import vocabulary as v
 from services.gateway.sessions.consumer import Consumer, GetHolder
 from services.gateway.sessions.session import Session
-from services.gateway.sessions.transaction import Settlement
+from services.gateway.sessions.transaction import PendingSettlement
 from services.rpc import queue_pb2
 
 OUTCOMES = {
@@ -93,4 +93,4 @@ def _collect(session: Session, numbers: Sequence[int], outcome: queue_pb2.Outcom
     assert session.transaction is not None
     for number in numbers:
         holder, uid = session.unsettled.pop(number)
-        session.transaction.settlements.append(Settlement(number, holder, uid, outcome))
+        session.transaction.settlements.append(PendingSettlement(number, holder, uid, outcome))

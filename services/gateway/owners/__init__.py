@@ -1,1 +1,1 @@
-"""Whoever owns queues, followed through changes: asked, and told what clients hold."""
+"""Owners of queues: followed as they change, asked, and told what clients hold."""

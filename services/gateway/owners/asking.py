@@ -1,4 +1,4 @@
-"""Questions to whoever owns a queue, through changes of owner."""
+"""Questions to the owner of a queue, asked again when the owner changes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from services.common.errors import Unavailable
 from services.rpc import queue_pb2 as pb
 
 if TYPE_CHECKING:
-    from services.gateway.owners.ownerless import Adrift
+    from services.gateway.owners.ownerless import OwnerlessQueues
 
 PATIENCE = 30.0  # seconds that a request waits for a queue's next owner
 AGAIN = 0.05
@@ -18,16 +18,16 @@ _NOT_NOW = frozenset({pb.NOT_OWNER, pb.UNAVAILABLE})
 
 
 class Asking:
-    """`adrift` knows the owners, and which of them have to hear first what clients hold."""
+    """`ownerless` knows the owners, and which of them have to hear first what clients hold."""
 
-    def __init__(self, adrift: Adrift) -> None:
-        self._adrift = adrift
+    def __init__(self, ownerless: OwnerlessQueues) -> None:
+        self._ownerless = ownerless
 
     async def ask(self, queue_id: int, *, to_hold: bool = False, **request: Any) -> pb.QueueReply:  # noqa: ANN401 - as QueueLink.request
         """The owner's answer; raises Unavailable when there is none for long.
 
-        A message that comes `to_hold`, until it is settled, is the present owner's. What a former one gave has gone to
-        the next with all else, and is given by that one, perhaps to others: nobody here may believe that he holds it.
+        With `to_hold` the answer has a message that is held until it is settled. One that a former owner has given is
+        not taken: the next owner has the message again, and may deliver it to another client.
         """
         loop = asyncio.get_running_loop()
         give_up = loop.time() + PATIENCE
@@ -38,12 +38,12 @@ class Asking:
         return reply
 
     async def _answer(self, queue_id: int, request: dict[str, Any], *, to_hold: bool) -> pb.QueueReply | None:
-        link, term = self._adrift.link_of(queue_id), self._adrift.term_of(queue_id)
+        link, term = self._ownerless.link_of(queue_id), self._ownerless.term_of(queue_id)
         if link is None:
-            return None if self._adrift.exists(queue_id) else pb.QueueReply(reason=pb.UNKNOWN_QUEUE)
+            return None if self._ownerless.exists(queue_id) else pb.QueueReply(reason=pb.UNKNOWN_QUEUE)
         try:
             reply = await link.request(term=term[1], **request)
         except Unavailable:
             return None
-        is_formers = to_hold and reply.HasField("message") and self._adrift.term_of(queue_id) != term
+        is_formers = to_hold and reply.HasField("message") and self._ownerless.term_of(queue_id) != term
         return None if is_formers or reply.reason in _NOT_NOW else reply

@@ -1,4 +1,4 @@
-"""Which new owners of partitions have been told everything that clients of this gateway hold."""
+"""Tells new owners of partitions that they have heard of everything that clients of this gateway hold."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from services.common.clients.publisher import Publisher
     from services.common.clients.queue_link import QueueLink
-    from services.gateway.owners.used import Used
+    from services.gateway.owners.used_queues import UsedQueues
 
 
-class Told:
-    """A new owner waits for that before it gives anything to others: what is held must not be delivered again."""
+class HoldingsReport:
+    """A new owner delivers nothing before every gateway has reported: what is held must not be delivered again."""
 
-    def __init__(self, publisher: Publisher, used: Used) -> None:
+    def __init__(self, publisher: Publisher, used: UsedQueues) -> None:
         self._publisher = publisher
         self._used = used
         self._epochs: dict[int, tuple[QueueLink, int]] = {}  # by partition
 
     def tell(self, untold: Container[int | None]) -> None:
-        """All has been said, but of the partitions in `untold`."""
+        """Reports to each owner that has had none, but for the partitions in `untold`: more is to be said of those."""
         for partition, epoch, link in self._publisher.owners():
             if partition not in untold and self._epochs.get(partition) != (link, epoch):
                 self._epochs[partition] = link, epoch

@@ -252,7 +252,7 @@ class RouteCache:
 class _Asking:
     """What is found out of one request; `routes` by address, `firsts` the first message of each.
 
-    What was known is taken before anybody is asked: meanwhile it may be forgotten, and the answer needs it still.
+    What was known is taken before the router is asked: meanwhile it may be forgotten, and the answer needs it still.
     `learned` is what was found out, alone: what is known besides is much more, and stays where it is.
     """
 

@@ -29,11 +29,11 @@ from services.gateway.observe.tracing.publishing import Publishing
 from services.gateway.observe.tracing.sampler import Sampler
 from services.gateway.observe.tracing.sending import OUTCOMES, Sending
 from services.gateway.owners.asking import AGAIN, PATIENCE, Asking
-from services.gateway.owners.ownerless import Adrift
+from services.gateway.owners.ownerless import OwnerlessQueues
 from services.gateway.routing.exclusive import ExclusiveQueues
 from services.gateway.routing.routes import RouteCache
 from services.gateway.sessions.backlog import Arrived
-from services.gateway.sessions.consumer import Consumer, State
+from services.gateway.sessions.consumer import Consumer, ConsumerState
 from services.gateway.sessions.transaction import Coordinator
 from services.gateway.sessions.unwritable import Unwritable
 from services.rpc import queue_pb2 as pb
@@ -85,14 +85,14 @@ class Broker:
         self._consumers: dict[int, Consumer] = {}
         self._windows = available() // 16
         self._handles = itertools.count(1)
-        self._adrift = Adrift(
+        self._ownerless = OwnerlessQueues(
             self.publisher, topology.queues, self.sessions, self.new_handle, self.attach_to, self._end
         )
-        self.asking = Asking(self._adrift)
-        self.transactions = Coordinator(self.publisher, store, self._adrift)
+        self.asking = Asking(self._ownerless)
+        self.transactions = Coordinator(self.publisher, store, self._ownerless)
         self._to_flush: dict[Client, None] = {}
         self.close_virtual_host: Callable[[str], None] = _nobody_is_connected
-        """Ends the connections to a virtual host that is no more; set by whoever knows them."""
+        """Ends the connections to a virtual host that is no more; set by the listener, which knows them."""
         topology.listeners.append(self)
 
     def _partition_of(self, queue_id: int) -> int | None:
@@ -112,7 +112,7 @@ class Broker:
         """Says what became of deliveries, now or when the queue has an owner again."""
         if self.sending.open:
             self.sending.ended(queue_id, OUTCOMES[outcome], uids)
-        self._adrift.settle(queue_id, outcome, uids)
+        self._ownerless.settle(queue_id, outcome, uids)
 
     # -------------------------------------------------------------- consumers
 
@@ -131,21 +131,21 @@ class Broker:
         self._consumers[consumer.handle] = consumer
 
     def remove(self, consumer: Consumer) -> None:
-        consumer.state = State.ENDED
+        consumer.state = ConsumerState.ENDED
         self._consumers.pop(consumer.handle, None)
-        self._adrift.discard(consumer)
+        self._ownerless.discard(consumer)
 
     async def attach(self, consumer: Consumer) -> None:
         """Attaches a new consumer; raises AccessRefused (exclusive use), NotFound, Unavailable."""
         loop = asyncio.get_running_loop()
         give_up = loop.time() + PATIENCE
         while loop.time() < give_up and consumer.handle in self._consumers:
-            link = self._adrift.link_of(consumer.queue_id)
+            link = self._ownerless.link_of(consumer.queue_id)
             if link:
                 consumer.answer = loop.create_future()
                 self.attach_to(consumer, link, [], again=False)
                 attached = await consumer.answer
-                if consumer.state is State.ENDED:
+                if consumer.state is ConsumerState.ENDED:
                     raise NotFound("the queue was deleted")
                 if attached.reason == pb.NONE:
                     return
@@ -164,7 +164,7 @@ class Broker:
 
     async def detach(self, consumer: Consumer) -> None:
         """Ends a consumer; returns when nothing more can come for it."""
-        if consumer.state is not State.ADRIFT and consumer.link and consumer.link.up:
+        if consumer.state is not ConsumerState.OWNERLESS and consumer.link and consumer.link.up:
             consumer.ended = asyncio.get_running_loop().create_future()
             consumer.link.detach(consumer.handle)
             await consumer.ended
@@ -172,9 +172,9 @@ class Broker:
 
     def abandon(self, consumer: Consumer) -> None:
         """Ends a consumer whose session is gone. It stays known until its queue says so: what comes is given back."""
-        if consumer.state is not State.ADRIFT and consumer.link and consumer.link.up:
+        if consumer.state is not ConsumerState.OWNERLESS and consumer.link and consumer.link.up:
             consumer.link.detach(consumer.handle)
-            consumer.state = State.ENDED
+            consumer.state = ConsumerState.ENDED
         else:
             self.remove(consumer)
 
@@ -205,7 +205,7 @@ class Broker:
         if frame.prepared or frame.completed:
             self._answered(link, frame)
         if frame.unsettled:
-            self._adrift.give_back(Settlement(each.queue_id, each.outcome, each.uids) for each in frame.unsettled)
+            self._ownerless.give_back(Settlement(each.queue_id, each.outcome, each.uids) for each in frame.unsettled)
         if frame.lost_partitions:
             self.moved(link, self._table.ended(frame.lost_partitions, frame.lost_terms))
         # What is safe was not lost in the same frame.
@@ -245,12 +245,12 @@ class Broker:
         consumer = self._consumers.get(attached.consumer)
         if consumer and consumer.link is not link:
             return  # it has asked the next owner since
-        self._adrift.answered(attached.consumer, agreed=attached.reason == pb.NONE)
+        self._ownerless.answered(attached.consumer, agreed=attached.reason == pb.NONE)
         if consumer is None:
             return
-        if attached.reason == pb.NONE and consumer.state is not State.ENDED:
-            consumer.state, consumer.age = State.ATTACHED, attached.age
-            self._adrift.used.add(consumer.queue_id)
+        if attached.reason == pb.NONE and consumer.state is not ConsumerState.ENDED:
+            consumer.state, consumer.age = ConsumerState.ATTACHED, attached.age
+            self._ownerless.used.add(consumer.queue_id)
         if consumer.answer and not consumer.answer.done():
             if attached.reason != pb.NONE:
                 consumer.link = None  # who asks for it asks again: what becomes of that link is none of its affair
@@ -260,7 +260,7 @@ class Broker:
         elif attached.reason in (pb.UNKNOWN_QUEUE, pb.OTHER):
             self._end(consumer)
         else:
-            self._drift(consumer)
+            self._lose_owner(consumer)
 
     def _activated(self, link: QueueLink, activated: pb.Activated) -> None:
         """The next owner of its queue has to know that."""
@@ -277,7 +277,7 @@ class Broker:
         consumer = self._consumers.get(handle)
         if consumer is None:
             return
-        if consumer.state is State.ENDED:
+        if consumer.state is ConsumerState.ENDED:
             self.remove(consumer)
         elif consumer.ended and not consumer.ended.done():
             consumer.ended.set_result(None)
@@ -288,13 +288,13 @@ class Broker:
             return
         if cancelled.reason == pb.NOT_OWNER:
             if consumer.link is link:
-                self._drift(consumer)
+                self._lose_owner(consumer)
         else:
             self._end(consumer)
 
     def _end(self, consumer: Consumer) -> None:
         """The queue is gone: its consumers are told."""
-        if consumer.state is State.ENDED:
+        if consumer.state is ConsumerState.ENDED:
             self.remove(consumer)
             return
         self.remove(consumer)
@@ -308,7 +308,7 @@ class Broker:
     # -------------------------------------------------------------- owners change
 
     def link_up(self, link: QueueLink) -> None:
-        self._adrift.link_up(link)
+        self._ownerless.link_up(link)
 
     def link_down(self, link: QueueLink) -> None:
         self.transactions.link_down(link)
@@ -320,33 +320,33 @@ class Broker:
         self._owner_gone(link, lambda queue_id: self._partition_of(queue_id) in partitions, but_settled=True)
 
     def assignment_changed(self) -> None:
-        self._adrift.look_soon()
+        self._ownerless.look_soon()
 
     def _owner_gone(self, link: QueueLink, is_lost: Callable[[int], bool], *, but_settled: bool = False) -> None:
         lost = [each for each in self._consumers.values() if each.link is link and is_lost(each.queue_id)]
-        drifting = [consumer for consumer in lost if not (but_settled and consumer.settled)]
-        for_each("taking a consumer from its former owner", drifting, self._drift)
-        self._adrift.link_down(link, is_lost)
-        self._adrift.give_back(link.take_unsettled(is_lost))
-        self._adrift.give_back(self.transactions.take_unsettled(link, is_lost))
+        concerned = [consumer for consumer in lost if not (but_settled and consumer.settled)]
+        for_each("taking a consumer from its former owner", concerned, self._lose_owner)
+        self._ownerless.link_down(link, is_lost)
+        self._ownerless.give_back(link.take_unsettled(is_lost))
+        self._ownerless.give_back(self.transactions.take_unsettled(link, is_lost))
 
-    def _drift(self, consumer: Consumer) -> None:
+    def _lose_owner(self, consumer: Consumer) -> None:
         # What was kept unsent is dropped: the client never saw it, and the next owner delivers it again.
         if not consumer.settled:
             consumer.session.take_parked(consumer)
         consumer.link = None
-        if consumer.state is State.ENDED:
+        if consumer.state is ConsumerState.ENDED:
             self.remove(consumer)
             return
         if consumer.ended and not consumer.ended.done():
-            self._adrift.holds(consumer)
+            self._ownerless.holds(consumer)
             consumer.ended.set_result(None)
             return
         if consumer.answer and not consumer.answer.done():
             consumer.answer.set_result(pb.Attached(reason=pb.NOT_OWNER))
             return
-        consumer.state = State.ADRIFT
-        self._adrift.add(consumer)
+        consumer.state = ConsumerState.OWNERLESS
+        self._ownerless.add(consumer)
 
     # -------------------------------------------------------------- the topology says
 
@@ -355,7 +355,7 @@ class Broker:
 
     def on_queue_deleted(self, definition: router_pb2.QueueDefinition) -> None:
         self.publisher.forget_routes()
-        self._adrift.used.forget(definition)
+        self._ownerless.used.forget(definition)
 
     def on_forget(self, what: router_pb2.Forget) -> None:
         self.routes.forget(what)

@@ -24,12 +24,12 @@ WINDOW_MESSAGES = 4000
 WINDOW_BYTES = 4 << 20
 
 
-class State(enum.Enum):
+class ConsumerState(enum.Enum):
     """Where a consumer stands with the owner of its queue."""
 
     ATTACHING = "asked, no answer yet"
     ATTACHED = "served"
-    ADRIFT = "the owner is gone; the next one will be asked"
+    OWNERLESS = "the owner is gone; the next one will be asked"
     ENDED = "cancelled"
 
 
@@ -65,7 +65,7 @@ class Consumer:
     by_credit: bool  # its client says how many it takes, message by message; else by prefetch
     window: int  # bytes that may be on the way
     place: Place  # of what is sent to it, for the ledger
-    state: State = State.ATTACHING
+    state: ConsumerState = ConsumerState.ATTACHING
     link: QueueLink | None = None
     answer: asyncio.Future[pb.Attached] | None = None
     ended: asyncio.Future[None] | None = None
@@ -82,9 +82,9 @@ class Consumer:
     def attach(self, link: QueueLink, term: int, held: list[int], *, again: bool) -> None:
         """Asks the owner of the queue in a term; with `again`, deliveries in `held` stay the consumer's.
 
-        Credit comes with it: once a client has its answer, an immediate message finds the consumer, whoever sends it.
+        Credit comes with it: once a client has its answer, an immediate message of any publisher finds the consumer.
         """
-        self.link, self.state = link, State.ATTACHING
+        self.link, self.state = link, ConsumerState.ATTACHING
         kept, kept_bytes = self.session.kept_for(self)
         self.capacity = self._capacity()
         # Of credit, what is held was taken already.
@@ -178,7 +178,7 @@ class Consumer:
 
         A drain is said again with all that may let it go on.
         """
-        if not self.started or self.state is not State.ATTACHED or self.link is None:
+        if not self.started or self.state is not ConsumerState.ATTACHED or self.link is None:
             return
         messages, drains = self._grantable(), self.drain is not None
         if messages <= 0 and self.due_room * 2 < self.window and not drains:

@@ -16,7 +16,7 @@ from services.common.message.weight import BESIDE, weight
 from services.common.telemetry.conventions import CONNECTION_LOST, SESSION_CLOSED
 from services.gateway.sessions.backlog import Arrived, Backlog
 from services.gateway.sessions.confirms import ConfirmTracker
-from services.gateway.sessions.consumer import Consumer, GetHolder, State
+from services.gateway.sessions.consumer import Consumer, ConsumerState, GetHolder
 from services.gateway.sessions.transaction import Transaction
 from services.gateway.vocabulary import CloseSession, Deliveries, OpenSession, Publish, Request, Returned
 from services.rpc.queue_pb2 import ABANDON, RESTORE
@@ -182,7 +182,7 @@ class Session:
 
     def deliver(self, consumer: Consumer, arrived: Arrived) -> None:
         """Writes deliveries, or keeps them while the socket or the client's flow holds them back."""
-        if self.closed or self.connection.parting or consumer.state is State.ENDED:
+        if self.closed or self.connection.parting or consumer.state is ConsumerState.ENDED:
             self._give_back(consumer, arrived)
         elif not consumer.started:
             self._backlog.hold(consumer, arrived)

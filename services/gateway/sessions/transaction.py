@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import structlog
 
 from services.common.clients.outbound import Attempt, Messages
-from services.common.clients.queue_link import Settlement as Kept
+from services.common.clients.queue_link import Settlement
 from services.common.errors import BrokerError, PreconditionFailed, Unavailable
 from services.common.memory import available
 from services.common.message.indexes import condensed
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from services.common.clients.store import StoreClient
     from services.gateway.observe.record import Published
     from services.gateway.observe.tracing.publishing import Reception
-    from services.gateway.owners.ownerless import Adrift
+    from services.gateway.owners.ownerless import OwnerlessQueues
     from services.gateway.sessions.consumer import Consumer, GetHolder
     from services.gateway.vocabulary import Publish
 
@@ -56,7 +56,7 @@ _Settles: TypeAlias = dict[tuple[int, pb.Outcome.ValueType], list[int]]
 
 
 @dataclass(slots=True)
-class Settlement:
+class PendingSettlement:
     """One settlement that waits for the commit."""
 
     number: int
@@ -103,7 +103,7 @@ class Transaction:
 
     open: OpenTransactions
     publications: list[Publication] = field(default_factory=list)
-    settlements: list[Settlement] = field(default_factory=list)
+    settlements: list[PendingSettlement] = field(default_factory=list)
     size: int = 0
 
     def add(self, publication: Publication) -> None:
@@ -183,10 +183,10 @@ class _Aborted(_OwnerChanged):
 class Coordinator:
     """Carries transactions out, one attempt after the other until one is decided."""
 
-    def __init__(self, publisher: Publisher, store: StoreClient, adrift: Adrift) -> None:
+    def __init__(self, publisher: Publisher, store: StoreClient, ownerless: OwnerlessQueues) -> None:
         self._publisher = publisher
         self._store = store
-        self._adrift = adrift
+        self._ownerless = ownerless
         self.open = OpenTransactions(available() // 8)
         self._waiting: dict[tuple[int, QueueLink], asyncio.Future[pb.Prepared]] = {}
         self._completing: dict[tuple[int, QueueLink], _Completing] = {}
@@ -215,10 +215,11 @@ class Coordinator:
             else:
                 return
 
-    async def _attempt(self, publications: list[Messages], settlements: list[Settlement]) -> None:
+    async def _attempt(self, publications: list[Messages], settlements: list[PendingSettlement]) -> None:
         identity = self._publisher.uids.take()[0]
         publishes, settles = self._publishes(publications), self._settles(settlements)
-        told = {queue_id: self._adrift.term_of(queue_id) for queue_id in {each.holder.queue_id for each in settlements}}
+        queue_ids = {each.holder.queue_id for each in settlements}
+        terms = {queue_id: self._ownerless.term_of(queue_id) for queue_id in queue_ids}
         links = self._send(publishes, settles, identity)
         streams = {link: link.streams for link in links}
         try:
@@ -233,23 +234,23 @@ class Coordinator:
                 self._keep(identity, link, its, streams[link])
         elif not await self._completed(identity, links, settles):
             # Who is still there has asked the store as well, and says it on a stream that is gone.
-            self._adrift.give_back(kept for its in settles.values() for kept in _kept(its))
-        self._adrift.settle_elsewhere(settlements, told)
+            self._ownerless.give_back(kept for its in settles.values() for kept in _kept(its))
+        self._ownerless.settle_elsewhere(settlements, terms)
 
     def _keep(self, identity: int, link: QueueLink, its: _Settles, stream: int) -> None:
         """What is settled is kept until that is safe: the next owner would not know it."""
         if link.up and link.streams == stream:
             self._settled[identity, link] = its
         else:
-            self._adrift.give_back(_kept(its))
+            self._ownerless.give_back(_kept(its))
 
-    def take_unsettled(self, link: QueueLink, is_lost: Callable[[int], bool]) -> list[Kept]:
+    def take_unsettled(self, link: QueueLink, is_lost: Callable[[int], bool]) -> list[Settlement]:
         """Takes out what was committed for queues that `is_lost` names, and is perhaps not safe."""
-        lost: list[Kept] = []
+        lost: list[Settlement] = []
         for (_, other), its in self._settled.items():
             for queue_id, outcome in list(its) if other is link else ():
                 if is_lost(queue_id):
-                    lost.append(Kept(queue_id, outcome, its.pop((queue_id, outcome))))
+                    lost.append(Settlement(queue_id, outcome, its.pop((queue_id, outcome))))
         self._settled = {key: its for key, its in self._settled.items() if its}
         return lost
 
@@ -274,13 +275,13 @@ class Coordinator:
                 by_link[link].append(attempt)
         return by_link
 
-    def _settles(self, settlements: Iterable[Settlement]) -> dict[QueueLink, _Settles]:
+    def _settles(self, settlements: Iterable[PendingSettlement]) -> dict[QueueLink, _Settles]:
         by_link: dict[QueueLink, _Settles] = {}
         for each in settlements:
             queue_id = each.holder.queue_id
-            link = self._adrift.link_of(queue_id)
+            link = self._ownerless.link_of(queue_id)
             if link is None:
-                if self._adrift.exists(queue_id):
+                if self._ownerless.exists(queue_id):
                     raise _OwnerChanged
                 continue
             by_link.setdefault(link, {}).setdefault((queue_id, each.outcome), []).append(each.uid)
@@ -381,8 +382,8 @@ class Coordinator:
                 answer.set_exception(_OwnerLost())
 
 
-def _kept(its: _Settles) -> list[Kept]:
-    return [Kept(queue_id, outcome, uids) for (queue_id, outcome), uids in its.items()]
+def _kept(its: _Settles) -> list[Settlement]:
+    return [Settlement(queue_id, outcome, uids) for (queue_id, outcome), uids in its.items()]
 
 
 def _check(answer: pb.Prepared) -> None:

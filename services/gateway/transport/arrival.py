@@ -124,7 +124,7 @@ class Arrival(asyncio.Protocol):
         self.connection.cut_off()
 
     def say(self, level: Callable[..., object], event: str, **more: str) -> None:
-        """A line of the log, of those that everybody can cause."""
+        """A line of the log. Any peer can cause it, so there are few of a kind."""
         self.connection.listener.few.say(level, event, peer=self.connection.peer, **more)
 
     # -------------------------------------------------------------- to the connection

@@ -1,7 +1,7 @@
 """Who is believed when it says where a client is: addresses, networks, and names of balancers (HOPLINE_PROXY_SOURCES).
 
 A name is looked up as connections come, once a second at most: a balancer in a container has another address whenever
-it is made anew. Until that is known its connections are as anybody's, so its header is refused as a wrong beginning.
+it is made anew. Until that is known it is taken for a client, so its header is refused as a wrong beginning.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Names that clients ask for (SNI) and that are no text: Python's ssl module cannot say them to who chooses.
 
 The handshake fails then, which the log says as of any other. But the module also has `sys.unraisablehook` told, which
-writes a traceback, and everybody who reaches the port can ask for such a name as often as they like.
+writes a traceback, and any peer that reaches the port can ask for such a name as often as it likes.
 """
 
 from __future__ import annotations

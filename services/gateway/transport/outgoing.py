@@ -1,8 +1,8 @@
 """How much a socket may be behind with what is written to it: a lot, while few are.
 
-Everybody may be a little behind. Who is, and takes more, may be as much behind as keeps a busy client at full speed,
-as long as there is room for that: a gateway has a budget for all of them. When it is used up, those who have caught up
-give theirs back. With the others, who do not read, it stays at what they have; everybody else gets little at a time.
+Each socket may be a little behind. One that is, and goes on, may be as much behind as keeps a busy client at full
+speed, as long as the gateway's budget for that lasts. When it is used up, sockets that have caught up give their part
+back. The others, whose clients do not read, keep theirs, and the remaining sockets get little at a time.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ MUCH: Final = 1 << 20  # bytes
 LITTLE: Final = 128 << 10  # bytes
 _AGAIN = 4  # one part in so many is left when a socket is written to again
 _CAUGHT_UP = 2 * LITTLE  # bytes below which who was much behind is so no more: one write may be above what is little
-_LOOKS = 8  # at those who may have caught up, when somebody else is behind
+_LOOKS = 8  # at those who may have caught up, when another socket is behind
 
 
 class Outgoing:
     """One for each gateway."""
 
     def __init__(self, limit: int) -> None:
-        """`limit` in bytes, beyond the little that everybody may be behind."""
+        """`limit` in bytes, beyond the little that each socket may be behind."""
         self._most = max(limit // MUCH, 1)
         self._behind: dict[asyncio.WriteTransport, None] = {}  # who may be much behind; looked at longest ago first
 

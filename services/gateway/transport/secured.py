@@ -41,7 +41,7 @@ def name_of_client(transport: asyncio.Transport, kind: str) -> str:
     shown = transport.get_extra_info("ssl_object").getpeercert(binary_form=True)
     if not shown:
         return ""
-    # What reads certificates takes memory, which is there already where somebody shows one.
+    # What reads certificates takes memory, which is there already where a client shows one.
     from services.gateway.transport.subject import name_in  # noqa: PLC0415
 
     return name_in(shown, kind)

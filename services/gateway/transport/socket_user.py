@@ -20,7 +20,7 @@ class Shared(Protocol):
     def tasks(self) -> Tasks: ...
     @property
     def few(self) -> FewLines:
-        """Of the log, which everybody can cause."""
+        """Lines of the log that any peer can cause."""
 
 
 class SocketUser(Protocol):

@@ -78,7 +78,7 @@ def _not_secured(arrival: Arrival, failure: Exception) -> None:
 def is_too_long(hello: bytes) -> bool | None:
     """Whether TLS begins with a message that no client needs; None while there is too little to tell.
 
-    OpenSSL takes one of 128 KiB, and keeps three times as much of it, of everybody who sends all of it but the end.
+    OpenSSL takes one of 128 KiB, and keeps three times as much, for each peer that sends all but the end of one.
     """
     if len(hello) < _RECORD:
         return None

@@ -37,7 +37,7 @@ class Web:
 
     def take(self, arrival: Arrival) -> None:
         """As Transport says."""
-        # Imported where somebody wants it: few do.
+        # Imported when the first client wants it: few do.
         from services.gateway.transport.websocket import WebSocket  # noqa: PLC0415
 
         def refused(reason: str) -> None:

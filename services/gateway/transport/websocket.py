@@ -34,7 +34,7 @@ class WebSocket(asyncio.Transport):
     """The transport of a protocol, and the protocol of what carries it.
 
     A page of the web may open one from any browser that has loaded it, and browsers say which: `origins` are those
-    that may. Who says none is no browser. `refused` is told why somebody is not served.
+    that may. A client that says none is no browser. `refused` is told why a client is not served.
     """
 
     def __init__(

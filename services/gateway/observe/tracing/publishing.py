@@ -109,7 +109,7 @@ class Reception:
 
 @dataclass(slots=True)
 class TracedTicket:
-    """Hears what became of messages before whoever waits for them does."""
+    """Hears what became of messages, and tells the ticket that waits for them."""
 
     reception: Reception
     ticket: Ticket | None

@@ -27,7 +27,7 @@ _PIECE = 64  # bytes of memory that some bytes take besides themselves: frames m
 BASIC_WITHOUT_WEIGHT = 60 << 16  # class id and weight, which must be zero
 
 
-class State(Enum):
+class ChannelState(Enum):
     """Of a channel number."""
 
     ABSENT = "absent"
@@ -83,7 +83,7 @@ class Channel:
 
     def __init__(self, number: int) -> None:
         self.number = number
-        self.state = State.OPENING
+        self.state = ChannelState.OPENING
         self.opened = False  # the broker has answered: what it says of the number is of this channel
         self.content: Content | None = None
         self.cancelled: list[str] = []  # tags of consumers whose end the client hears after delete-ok
@@ -91,4 +91,4 @@ class Channel:
     @property
     def takes_methods(self) -> bool:
         """Whether a method may come next that the broker will hear of."""
-        return self.content is None and self.state in (State.OPENING, State.OPEN)
+        return self.content is None and self.state in (ChannelState.OPENING, ChannelState.OPEN)

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from services.common.errors import BrokerError, CommandInvalid, NotAllowed, NotImplementedHere
 from services.gateway.protocols.amqp_0_9.answers import answer_to
-from services.gateway.protocols.amqp_0_9.channel import Channel, Content, State
+from services.gateway.protocols.amqp_0_9.channel import Channel, ChannelState, Content
 from services.gateway.protocols.amqp_0_9.foreign import native
 from services.gateway.protocols.amqp_0_9.method import Method
 from services.gateway.protocols.amqp_0_9.methods import basic, channel, queue
@@ -24,7 +24,7 @@ _CLASS_CONNECTION = 10
 # Requests that `succeed` never answers, and the method to blame when one fails.
 _UNANSWERED: Mapping[type[Request], int] = {Publish: basic.Publish.code, Settle: basic.Ack.code}
 
-_CLOSED_BY_US = (State.CROSSED, State.CLOSING)
+_CLOSED_BY_US = (ChannelState.CROSSED, ChannelState.CLOSING)
 
 _Handler = Callable[[Any, int, type[Any], bytes], None]  # of Channels, channel number, method, payload
 _Row = Mapping[type[Method] | None, _Handler | None]
@@ -55,7 +55,7 @@ class Channels:
         """A method frame on a channel other than 0."""
         its = self._channels.get(number)
         kind = self._peer.version.methods.get(code)
-        row = self._TABLE[its.state if its else State.ABSENT]
+        row = self._TABLE[its.state if its else ChannelState.ABSENT]
         handle = row[kind] if kind in row else row[Method]
         if handle is None:
             return
@@ -89,7 +89,7 @@ class Channels:
         its = self._channels.get(number)
         if its is None:
             raise ChannelFault(f"content on channel {number}, which is not open")
-        if its.content is None and its.state is not State.CLOSING:
+        if its.content is None and its.state is not ChannelState.CLOSING:
             raise UnexpectedFrame(f"content where none is expected on channel {number}")
         return its.content
 
@@ -120,7 +120,7 @@ class Channels:
 
     def _closed_by_peer(self, number: int, kind: type[Method], payload: bytes) -> None:
         its = self._channels[number]
-        its.state = State.ENDING
+        its.state = ChannelState.ENDING
         self._remember(CloseSession(number), self._peer.version.decode(kind, payload), its)
 
     def _closed_by_both(self, number: int, _kind: type[Method], _payload: bytes) -> None:
@@ -149,8 +149,8 @@ class Channels:
         its = asked.channel
         if isinstance(request, OpenSession):
             its.opened = True
-            its.state = State.OPEN if its.state is State.OPENING else its.state
-        elif isinstance(request, CloseSession) and its.state is State.ENDING:
+            its.state = ChannelState.OPEN if its.state is ChannelState.OPENING else its.state
+        elif isinstance(request, CloseSession) and its.state is ChannelState.ENDING:
             del self._channels[its.number]
         answer = answer_to(asked.method, result)
         if isinstance(result, Got) and answer:
@@ -173,7 +173,7 @@ class Channels:
             self._tell_cancelled(its, [tag])
 
     def _tell_cancelled(self, its: Channel, tags: list[str]) -> None:
-        if its.state is State.OPEN:
+        if its.state is ChannelState.OPEN:
             for tag in tags:
                 self._peer.send(its.number, basic.Cancel(tag, True))
 
@@ -188,22 +188,22 @@ class Channels:
     def is_open(self, number: int) -> bool:
         """Whether the peer may be sent something new on the channel."""
         its = self._channels.get(number)
-        return its is not None and its.state is State.OPEN
+        return its is not None and its.state is ChannelState.OPEN
 
     def is_heard(self, number: int) -> bool:
         """Whether the peer may be told what became of something that it sent."""
         its = self._channels.get(number)
-        return its is not None and its.opened and its.state in (State.OPEN, State.ENDING)
+        return its is not None and its.opened and its.state in (ChannelState.OPEN, ChannelState.ENDING)
 
     def fail(self, number: int, error: BrokerError, code: int) -> None:
         """Closes the channel with the error's reply code, if it is there to be closed."""
         its = self._channels.get(number)
         if its is None or its.state in _CLOSED_BY_US:
             return
-        ending = its.state is State.ENDING
+        ending = its.state is ChannelState.ENDING
         if its.content is not None:
             self._peer.incomplete -= its.content.weight
-        its.state, its.content = State.CROSSED if ending else State.CLOSING, None
+        its.state, its.content = ChannelState.CROSSED if ending else ChannelState.CLOSING, None
         self._forget_asked(its)
         reply_code = self._peer.version.reply_code(error)
         self._peer.send(number, channel.Close(reply_code, reply_text(error), code >> 16, code & 0xFFFF))
@@ -213,7 +213,7 @@ class Channels:
     def end(self) -> None:
         """The connection ends: every session does, and nothing is answered any more."""
         for its in self._channels.values():
-            if its.state in (State.OPENING, State.OPEN):
+            if its.state in (ChannelState.OPENING, ChannelState.OPEN):
                 self._peer.ask(CloseSession(its.number))
         self.forget()
 
@@ -255,13 +255,13 @@ class Channels:
         basic.Reject: _settle,
         Method: _ask,
     }
-    _TABLE: ClassVar[Mapping[State, _Row]] = {
-        State.ABSENT: {channel.Open: _open, Method: _not_open},
-        State.OPENING: _WHEN_OPEN,
-        State.OPEN: _WHEN_OPEN,
-        State.ENDING: {channel.Open: _already_open, Method: None},
-        State.CROSSED: {channel.Open: _open, channel.CloseOk: _close_acknowledged, Method: None},
-        State.CLOSING: {channel.Close: _closed_by_both, channel.CloseOk: _close_acknowledged, Method: None},
+    _TABLE: ClassVar[Mapping[ChannelState, _Row]] = {
+        ChannelState.ABSENT: {channel.Open: _open, Method: _not_open},
+        ChannelState.OPENING: _WHEN_OPEN,
+        ChannelState.OPEN: _WHEN_OPEN,
+        ChannelState.ENDING: {channel.Open: _already_open, Method: None},
+        ChannelState.CROSSED: {channel.Open: _open, channel.CloseOk: _close_acknowledged, Method: None},
+        ChannelState.CLOSING: {channel.Close: _closed_by_both, channel.CloseOk: _close_acknowledged, Method: None},
     }
 
 

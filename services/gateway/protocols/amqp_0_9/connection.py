@@ -46,7 +46,7 @@ _LOCALES = b"en_US"
 _Handler = Callable[[Any, Any], None]  # of Connection and a method
 
 
-class State(Enum):
+class ConnectionState(Enum):
     """Of a connection: what it waits for."""
 
     HEADER = "protocol header"
@@ -63,19 +63,19 @@ class State(Enum):
     CLOSED = "nothing"
 
 
-class Connection(Phases):
+class AmqpConnection(Phases):
     """The state of the connection itself. Raises BrokerError for what the peer may not do."""
 
-    WAITING = frozenset({State.AUTHENTICATING, State.OPENING})
-    CLOSING = State.CLOSING
-    SAID_ALL = frozenset({State.ENDING, State.CLOSED})
+    WAITING = frozenset({ConnectionState.AUTHENTICATING, ConnectionState.OPENING})
+    CLOSING = ConnectionState.CLOSING
+    SAID_ALL = frozenset({ConnectionState.ENDING, ConnectionState.CLOSED})
 
     def __init__(self, peer: Peer) -> None:
         self._peer = peer
         self._mechanism = ""
         self._reason = ""
         self._client_properties: Mapping[str, Any] = {}
-        self.state: State = State.HEADER
+        self.state: ConnectionState = ConnectionState.HEADER
 
     # -------------------------------------------------------------- from the peer
 
@@ -93,7 +93,7 @@ class Connection(Phases):
     def _start(self) -> None:
         version, mechanisms = self._peer.version, " ".join(self._peer.mechanisms).encode()
         self._peer.send(0, connection.Start(version.major, version.minor, self._properties(), mechanisms, _LOCALES))
-        self.state = State.START_OK
+        self.state = ConnectionState.START_OK
 
     def _properties(self) -> dict[str, Any]:
         ours = self._peer.limits
@@ -109,7 +109,7 @@ class Connection(Phases):
         """A method frame on channel 0."""
         kind = self._peer.version.methods.get(code)
         handle = self._TABLE.get((self.state, kind)) or self._ANY_STATE.get(kind)
-        if self.state is State.CLOSING and handle is None:
+        if self.state is ConnectionState.CLOSING and handle is None:
             return
         if kind is None:
             raise NotImplementedHere(f"unknown method {code >> 16}.{code & 0xFFFF}")
@@ -136,7 +136,7 @@ class Connection(Phases):
         self._tune()
 
     def _authenticate(self, response: bytes) -> None:
-        self.state = State.AUTHENTICATING
+        self.state = ConnectionState.AUTHENTICATING
         self._peer.ask(to_broker.Authenticate(0, self._mechanism, response, self._client_properties))
 
     def _tune_ok(self, method: connection.TuneOk) -> None:
@@ -154,31 +154,31 @@ class Connection(Phases):
         peer.frame_max = method.frame_max or ours.frame_max
         peer.channel_max = method.channel_max or ours.channel_max
         peer.heartbeat = method.heartbeat
-        self.state = State.OPEN
+        self.state = ConnectionState.OPEN
 
     def _open(self, method: connection.Open) -> None:
-        self.state, self._peer.virtual_host = State.OPENING, method.virtual_host
+        self.state, self._peer.virtual_host = ConnectionState.OPENING, method.virtual_host
         self._peer.ask(to_broker.Open(0, method.virtual_host))
 
     def _update_secret(self, method: connection.UpdateSecret) -> None:
         self._peer.ask(to_broker.UpdateSecret(0, method.new_secret, method.reason))
 
     def _close(self, _method: connection.Close) -> None:
-        self.state = State.ENDING
+        self.state = ConnectionState.ENDING
         self._peer.ask(to_broker.Close(0, self._reason))
 
     def _close_ok(self, _method: connection.CloseOk) -> None:
         self.end(self._reason)
 
     # (state, method) → what to do; anything that is in neither table is 503 (or ignored after our close).
-    _TABLE: ClassVar[Mapping[tuple[State, type[Method] | None], _Handler]] = {
-        (State.START_OK, connection.StartOk): _start_ok,
-        (State.SECURE_OK, connection.SecureOk): _secure_ok,
-        (State.LAST_SECURE_OK, connection.SecureOk): _last_secure_ok,
-        (State.TUNE_OK, connection.TuneOk): _tune_ok,
-        (State.OPEN, connection.Open): _open,
-        (State.RUNNING, connection.UpdateSecret): _update_secret,
-        (State.CLOSING, connection.CloseOk): _close_ok,
+    _TABLE: ClassVar[Mapping[tuple[ConnectionState, type[Method] | None], _Handler]] = {
+        (ConnectionState.START_OK, connection.StartOk): _start_ok,
+        (ConnectionState.SECURE_OK, connection.SecureOk): _secure_ok,
+        (ConnectionState.LAST_SECURE_OK, connection.SecureOk): _last_secure_ok,
+        (ConnectionState.TUNE_OK, connection.TuneOk): _tune_ok,
+        (ConnectionState.OPEN, connection.Open): _open,
+        (ConnectionState.RUNNING, connection.UpdateSecret): _update_secret,
+        (ConnectionState.CLOSING, connection.CloseOk): _close_ok,
     }
     _ANY_STATE: ClassVar[Mapping[type[Method] | None, _Handler]] = {connection.Close: _close}
 
@@ -186,32 +186,32 @@ class Connection(Phases):
 
     def challenge(self, data: bytes) -> None:
         """The mechanism asks for more."""
-        if self.state is State.AUTHENTICATING:
+        if self.state is ConnectionState.AUTHENTICATING:
             self._peer.send(0, connection.Secure(data))
-            self.state = State.SECURE_OK
+            self.state = ConnectionState.SECURE_OK
 
     def authenticated(self, final: bytes) -> None:
         """The peer is who it says. Tune has no place for the mechanism's last word: that is a challenge of its own."""
-        if self.state is State.AUTHENTICATING and final:
+        if self.state is ConnectionState.AUTHENTICATING and final:
             self._peer.send(0, connection.Secure(final))
-            self.state = State.LAST_SECURE_OK
-        elif self.state is State.AUTHENTICATING:
+            self.state = ConnectionState.LAST_SECURE_OK
+        elif self.state is ConnectionState.AUTHENTICATING:
             self._tune()
 
     def _tune(self) -> None:
         ours = self._peer.limits
         self._peer.send(0, connection.Tune(ours.channel_max, ours.frame_max, ours.heartbeat))
-        self.state = State.TUNE_OK
+        self.state = ConnectionState.TUNE_OK
 
     def opened(self) -> None:
         """The virtual host is there, and the peer may use it."""
-        if self.state is State.OPENING:
+        if self.state is ConnectionState.OPENING:
             self._peer.send(0, connection.OpenOk())
-            self.state = State.RUNNING
+            self.state = ConnectionState.RUNNING
 
     def secret_updated(self) -> None:
         """The broker knows the new secret."""
-        if self.state in (State.RUNNING, State.ENDING):
+        if self.state in (ConnectionState.RUNNING, ConnectionState.ENDING):
             self._peer.send(0, connection.UpdateSecretOk())
 
     def refuse(self, request: to_broker.Request, error: BrokerError) -> None:
@@ -227,7 +227,7 @@ class Connection(Phases):
 
     def blocked(self, reason: str | None) -> None:
         """Tells peers that understand it why nothing is read from them (None: no longer)."""
-        if self.state is State.RUNNING and "connection.blocked" in self._peer.capabilities:
+        if self.state is ConnectionState.RUNNING and "connection.blocked" in self._peer.capabilities:
             self._peer.send(0, connection.Unblocked() if reason is None else connection.Blocked(_short(reason)))
 
     # -------------------------------------------------------------- the end
@@ -235,27 +235,27 @@ class Connection(Phases):
     def fail(self, error: BrokerError, code: int) -> None:
         """Closes the connection with the error's reply code; at once when its bytes cannot be told apart any more."""
         told, self._reason = bool(self._reason), self._reason or reply_text(error)
-        if self.state is State.HEADER:
+        if self.state is ConnectionState.HEADER:
             self.end(self._reason)
-        elif not told and self.state is not State.CLOSED:
+        elif not told and self.state is not ConnectionState.CLOSED:
             self._peer.send(
                 0, connection.Close(self._peer.version.reply_code(error), reply_text(error), code >> 16, code & 0xFFFF)
             )
             # The peer's own close is still answered, and needs no other answer than ours.
-            self.state = State.ENDING if self.state is State.ENDING else State.CLOSING
+            self.state = ConnectionState.ENDING if self.state is ConnectionState.ENDING else ConnectionState.CLOSING
         if isinstance(error, FrameFault):
             self.end(self._reason)
 
     def closed(self) -> None:
         """All is done that the peer asked for before its close."""
-        if self.state is State.ENDING:
+        if self.state is ConnectionState.ENDING:
             self._peer.send(0, connection.CloseOk())
-            self.state = State.CLOSED
+            self.state = ConnectionState.CLOSED
 
     def end(self, reason: str) -> None:
         """Nothing more is to be said."""
-        if self.state is not State.CLOSED:
-            self.state = State.CLOSED
+        if self.state is not ConnectionState.CLOSED:
+            self.state = ConnectionState.CLOSED
             self._peer.ask(to_broker.Close(0, reason))
 
 

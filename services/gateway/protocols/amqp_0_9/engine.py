@@ -14,7 +14,7 @@ from typing import Any
 from services.common.errors import BrokerError, CommandInvalid, SyntaxFault
 from services.gateway.protocols.amqp_0_9 import frames, outgoing
 from services.gateway.protocols.amqp_0_9.channels import Channels
-from services.gateway.protocols.amqp_0_9.connection import Connection, State
+from services.gateway.protocols.amqp_0_9.connection import AmqpConnection, ConnectionState
 from services.gateway.protocols.amqp_0_9.methods import basic
 from services.gateway.protocols.amqp_0_9.peer import PORTION, Peer
 from services.gateway.protocols.amqp_0_9.reply_codes import (
@@ -42,7 +42,7 @@ class AmqpEngine(StreamEngine):
     def __init__(self, limits: Limits, mechanisms: Sequence[str]) -> None:
         """`mechanisms` are the SASL mechanisms that are offered, best first."""
         self._peer = Peer(VERSIONS[0], limits, mechanisms)
-        self._connection = Connection(self._peer)
+        self._connection = AmqpConnection(self._peer)
         self._channels = Channels(self._peer)
         self._code = 0  # of the method that is to blame when the frame at hand fails
         super().__init__(self._peer, self._connection, frames.BEAT)
@@ -61,9 +61,9 @@ class AmqpEngine(StreamEngine):
 
     def _parse(self, data: bytes) -> None:
         position, needed = 0, frames.HEAD.size
-        if self._connection.state is State.HEADER:
+        if self._connection.state is ConnectionState.HEADER:
             position = self._connection.header(data)
-        if position or self._connection.state is not State.HEADER:
+        if position or self._connection.state is not ConnectionState.HEADER:
             position, needed = self._parse_frames(data, position)
         self._keep(data[position:], needed)
 
@@ -93,7 +93,7 @@ class AmqpEngine(StreamEngine):
 
     def _hot(self, kind: int, size: int, data: bytes, position: int) -> int:
         """Where the hot ways of publishes and settlements stopped; `position` when they took nothing."""
-        if kind != frames.METHOD or size < _CODE.size or self._connection.state is not State.RUNNING:
+        if kind != frames.METHOD or size < _CODE.size or self._connection.state is not ConnectionState.RUNNING:
             return position
         (code,) = _CODE.unpack_from(data, position + frames.HEAD.size)
         if code == basic.Publish.code:
@@ -122,14 +122,14 @@ class AmqpEngine(StreamEngine):
             self._connection.method(self._code, payload)
             if not self._connection.reads:
                 self._channels.drop_contents()
-        elif self._connection.state is State.RUNNING:
+        elif self._connection.state is ConnectionState.RUNNING:
             self._channels.method(number, self._code, payload)
         elif not self._connection.is_over:
             raise CommandInvalid(f"a method on channel {number} before the connection is open")
 
     def _content(self, kind: int, number: int, payload: bytes) -> None:
         self._code = basic.Publish.code
-        if number == 0 or self._connection.state is not State.RUNNING:
+        if number == 0 or self._connection.state is not ConnectionState.RUNNING:
             raise ChannelFault(f"content on channel {number}, which is not open")
         if kind == frames.HEADER:
             self._channels.header(number, payload)

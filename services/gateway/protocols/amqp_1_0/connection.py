@@ -31,7 +31,7 @@ _USUAL_VIRTUAL_HOST: Final = "/"
 _Handler = Callable[[Any, Any], None]  # of Connection and a performative
 
 
-class State(Enum):
+class ConnectionState(Enum):
     """Of a connection: what it waits for."""
 
     HEADER = "protocol header"
@@ -48,23 +48,23 @@ class State(Enum):
     CLOSED = "nothing"
 
 
-_HEADERS = frozenset({State.HEADER, State.AMQP_HEADER})
-_SASL = frozenset({State.INIT, State.RESPONSE})
+_HEADERS = frozenset({ConnectionState.HEADER, ConnectionState.AMQP_HEADER})
+_SASL = frozenset({ConnectionState.INIT, ConnectionState.RESPONSE})
 
 
-class Connection(Phases):
+class Amqp10Connection(Phases):
     """The state of the connection itself. Raises BrokerError for what the peer may not do."""
 
-    WAITING = frozenset({State.AUTHENTICATING, State.ADMITTING, State.OPENING})
-    CLOSING = State.CLOSING
-    SAID_ALL = frozenset({State.ENDING, State.CLOSED})
+    WAITING = frozenset({ConnectionState.AUTHENTICATING, ConnectionState.ADMITTING, ConnectionState.OPENING})
+    CLOSING = ConnectionState.CLOSING
+    SAID_ALL = frozenset({ConnectionState.ENDING, ConnectionState.CLOSED})
 
     def __init__(self, peer: Peer) -> None:
         self._peer = peer
         self._mechanism = ""
         self._reason = ""
         self._opened = False  # we have said so
-        self.state: State = State.HEADER
+        self.state: ConnectionState = ConnectionState.HEADER
 
     @property
     def wants_header(self) -> bool:
@@ -79,13 +79,13 @@ class Connection(Phases):
     @property
     def speaks(self) -> bool:
         """Whether the peer may be told of its sessions."""
-        return self.state in (State.RUNNING, State.ENDING)
+        return self.state in (ConnectionState.RUNNING, ConnectionState.ENDING)
 
     # -------------------------------------------------------------- headers (2.2, 5.3.2)
 
     def header(self, opening: bytes) -> int:
         """How many of the bytes are the protocol header: 0 while it is not complete."""
-        expected = (AMQP_HEADER,) if self.state is State.AMQP_HEADER else (SASL_HEADER, AMQP_HEADER)
+        expected = (AMQP_HEADER,) if self.state is ConnectionState.AMQP_HEADER else (SASL_HEADER, AMQP_HEADER)
         given = opening[: len(AMQP_HEADER)]
         if not any(each.startswith(given) for each in expected):
             self._peer.out.append(expected[0])
@@ -99,10 +99,10 @@ class Connection(Phases):
         if header == SASL_HEADER:
             self._peer.out.append(SASL_HEADER)
             self._say(security.Mechanisms(tuple(self._peer.mechanisms)))
-            self.state = State.INIT
-        elif self.state is State.AMQP_HEADER:
+            self.state = ConnectionState.INIT
+        elif self.state is ConnectionState.AMQP_HEADER:
             self._peer.out.append(AMQP_HEADER)
-            self.state = State.OPEN
+            self.state = ConnectionState.OPEN
         else:
             self._admit()
 
@@ -113,7 +113,7 @@ class Connection(Phases):
             self._peer.out.append(SASL_HEADER)
             self.end("a client that does not sign in")
         else:
-            self.state = State.ADMITTING
+            self.state = ConnectionState.ADMITTING
             self._peer.ask(to_broker.Authenticate(0, name, b""))
 
     def _say(self, what: Composite) -> None:
@@ -124,7 +124,7 @@ class Connection(Phases):
     def performative(self, what: Composite) -> None:
         """One of the connection's own, in whatever state; what comes on a session when there is none is a fault."""
         handle = self._TABLE.get((self.state, type(what)))
-        if self.state is State.CLOSING and handle is None:
+        if self.state is ConnectionState.CLOSING and handle is None:
             return
         if handle is None:
             raise CommandInvalid(f"{what.symbol} while waiting for {self.state.value}")
@@ -140,7 +140,7 @@ class Connection(Phases):
         self._authenticate(response.response)
 
     def _authenticate(self, response: bytes) -> None:
-        self.state = State.AUTHENTICATING
+        self.state = ConnectionState.AUTHENTICATING
         self._peer.ask(to_broker.Authenticate(0, self._mechanism, response))
 
     def _open(self, its: Open) -> None:
@@ -154,47 +154,47 @@ class Connection(Phases):
         wanted = (peer.limits.heartbeat, (its.idle_time_out or 0) // 1000)
         peer.heartbeat = min((seconds for seconds in wanted if seconds), default=0)
         peer.virtual_host = _virtual_host(its.hostname)
-        self.state = State.OPENING
+        self.state = ConnectionState.OPENING
         peer.ask(to_broker.Open(0, peer.virtual_host, its.container_id))
 
     def _close(self, _close: Close) -> None:
-        self.state = State.ENDING
+        self.state = ConnectionState.ENDING
         self._peer.ask(to_broker.Close(0, self._reason))
 
     def _closed(self, _close: Close) -> None:
         self.end(self._reason)
 
     # (state, performative) → what to do; anything else is an illegal state (or ignored after ours).
-    _TABLE: ClassVar[Mapping[tuple[State, type[Composite]], _Handler]] = {
-        (State.INIT, security.Init): _init,
-        (State.RESPONSE, security.Response): _response,
-        (State.OPEN, Open): _open,
-        (State.RUNNING, Close): _close,
-        (State.CLOSING, Close): _closed,
+    _TABLE: ClassVar[Mapping[tuple[ConnectionState, type[Composite]], _Handler]] = {
+        (ConnectionState.INIT, security.Init): _init,
+        (ConnectionState.RESPONSE, security.Response): _response,
+        (ConnectionState.OPEN, Open): _open,
+        (ConnectionState.RUNNING, Close): _close,
+        (ConnectionState.CLOSING, Close): _closed,
     }
 
     # -------------------------------------------------------------- from the broker
 
     def challenge(self, data: bytes) -> None:
         """The mechanism asks for more."""
-        if self.state is State.AUTHENTICATING:
+        if self.state is ConnectionState.AUTHENTICATING:
             self._say(security.Challenge(data))
-            self.state = State.RESPONSE
+            self.state = ConnectionState.RESPONSE
 
     def authenticated(self, final: bytes) -> None:
         """The peer is who it says, or is let in as nobody."""
-        if self.state is State.AUTHENTICATING:
+        if self.state is ConnectionState.AUTHENTICATING:
             self._say(security.Outcome(security.OK, final or None))
-            self.state = State.AMQP_HEADER
-        elif self.state is State.ADMITTING:
+            self.state = ConnectionState.AMQP_HEADER
+        elif self.state is ConnectionState.ADMITTING:
             self._peer.out.append(AMQP_HEADER)
-            self.state = State.OPEN
+            self.state = ConnectionState.OPEN
 
     def opened(self) -> None:
         """The virtual host is there, and the peer may use it."""
-        if self.state is State.OPENING:
+        if self.state is ConnectionState.OPENING:
             self._say_open()
-            self.state = State.RUNNING
+            self.state = ConnectionState.RUNNING
 
     def _say_open(self) -> None:
         """Our idle-time-out is what was agreed: so one number says when we write and when the peer has to."""
@@ -219,9 +219,9 @@ class Connection(Phases):
 
     def refuse(self, error: BrokerError) -> None:
         """The broker's no to Authenticate or Open."""
-        if self.state is State.OPENING:
+        if self.state is ConnectionState.OPENING:
             self.fail(error)
-        elif self.state is State.ADMITTING:
+        elif self.state is ConnectionState.ADMITTING:
             self._peer.out.append(SASL_HEADER)
             self.end(error.text)
         else:
@@ -238,27 +238,27 @@ class Connection(Phases):
         told_before, self._reason = bool(self._reason), self._reason or error.text
         if self.state in _HEADERS:
             self.end(self._reason)
-        elif self.state in _SASL or self.state is State.AUTHENTICATING:
+        elif self.state in _SASL or self.state is ConnectionState.AUTHENTICATING:
             self._say(security.Outcome(security.AUTH if isinstance(error, AccessRefused) else security.SYS))
             self.end(self._reason)
-        elif not told_before and self.state is not State.CLOSED:
+        elif not told_before and self.state is not ConnectionState.CLOSED:
             self._say_open()
             self._peer.send(0, Close(told(error)))
-            self.state = State.ENDING if self.state is State.ENDING else State.CLOSING
+            self.state = ConnectionState.ENDING if self.state is ConnectionState.ENDING else ConnectionState.CLOSING
         if isinstance(error, FramingError):
             self.end(self._reason)
 
     def closed(self) -> None:
         """All is done that the peer asked for before its close."""
-        if self.state is State.ENDING:
+        if self.state is ConnectionState.ENDING:
             if not self._reason:
                 self._peer.send(0, Close())
-            self.state = State.CLOSED
+            self.state = ConnectionState.CLOSED
 
     def end(self, reason: str) -> None:
         """Nothing more is to be said."""
-        if self.state is not State.CLOSED:
-            self.state = State.CLOSED
+        if self.state is not ConnectionState.CLOSED:
+            self.state = ConnectionState.CLOSED
             self._peer.ask(to_broker.Close(0, reason))
 
 

@@ -30,7 +30,7 @@ _TEXTS = ("message-id", "user-id", "type", "reply-to", "correlation-id", "conten
 
 
 def delivered(facts: Facts, properties: bytes, body: bytes, *, again: bool) -> tuple[bytes, bytes]:
-    """`again`: somebody has had it before (section 3.2.1, first-acquirer and delivery-count)."""
+    """`again`: it was delivered before (section 3.2.1, first-acquirer and delivery-count)."""
     if facts.format != NAME:
         properties, body = _converted(facts, properties), _data(body)
     return (_again(properties) if again else properties), body

@@ -137,7 +137,7 @@ class Deliveries:
             self._go_on()
 
     def _known(self, first: int, last: int) -> list[int]:
-        """Places of these ids that are not settled; ids of long ago, or of none, are nobody's."""
+        """Places of these ids that are not settled; not of ids that are long settled, or were never given."""
         begin, end = self._place(first), self._place(last)
         if end - begin >= len(self._unsettled):
             return [place for place in self._unsettled if begin <= place <= end]

@@ -16,7 +16,7 @@ from services.common.message.amqp_1_0.decode import decode_at
 from services.common.message.amqp_1_0.values import Described
 from services.gateway.protocols.amqp_1_0 import frames
 from services.gateway.protocols.amqp_1_0.conditions import FramingError
-from services.gateway.protocols.amqp_1_0.connection import AMQP_HEADER, SASL_HEADER, Connection, State
+from services.gateway.protocols.amqp_1_0.connection import AMQP_HEADER, SASL_HEADER, Amqp10Connection, ConnectionState
 from services.gateway.protocols.amqp_1_0.peer import PORTION, Peer
 from services.gateway.protocols.amqp_1_0.performatives import Begin, Transfer
 from services.gateway.protocols.amqp_1_0.session import Session
@@ -37,7 +37,7 @@ class Amqp10Engine(StreamEngine):
     def __init__(self, limits: Limits, mechanisms: Sequence[str]) -> None:
         """`mechanisms` are the SASL mechanisms that are offered, best first."""
         self._peer = Peer(limits, mechanisms)
-        self._connection = Connection(self._peer)
+        self._connection = Amqp10Connection(self._peer)
         self._sessions: dict[int, Session] = {}  # by channel
         super().__init__(self._peer, self._connection, frames.BEAT)
 
@@ -80,7 +80,7 @@ class Amqp10Engine(StreamEngine):
 
     def _fault_of(self, size: int, offset: int, kind: int) -> BrokerError | None:
         """Why such a head is none (section 2.3.1)."""
-        largest = self._peer.limits.frame_max if self._connection.state is State.RUNNING else _BEFORE_OPEN
+        largest = self._peer.limits.frame_max if self._connection.state is ConnectionState.RUNNING else _BEFORE_OPEN
         if not frames.HEAD.size <= 4 * offset <= size <= max(largest, frames.MIN_MAX_FRAME_SIZE):
             return FramingError(f"no frame: {size} bytes, data behind {4 * offset}")
         if kind != self._connection.frame_type and not self._connection.is_over:
@@ -102,7 +102,7 @@ class Amqp10Engine(StreamEngine):
             connection.performative(what)
             if not connection.reads:
                 self._drop()
-        elif connection.state is State.RUNNING:
+        elif connection.state is ConnectionState.RUNNING:
             self._of_session(channel, what, payload)
         elif not connection.is_over:
             raise CommandInvalid(f"{what.symbol} before the connection is open")

@@ -11,7 +11,7 @@ from services.common.message.amqp_1_0.sections import split
 from services.common.message.facts import Attributes, facts_of
 from services.gateway.protocols.amqp_1_0.addresses import Meant, meanings
 from services.gateway.protocols.amqp_1_0.conditions import InvalidField, MessageSizeExceeded, TransferLimitExceeded
-from services.gateway.protocols.amqp_1_0.link import Link, State
+from services.gateway.protocols.amqp_1_0.link import Link, LinkState
 from services.gateway.protocols.amqp_1_0.performatives import Attach, Flow, Transfer
 from services.gateway.protocols.amqp_1_0.serial import after
 from services.gateway.protocols.amqp_1_0.termini import Target
@@ -74,10 +74,10 @@ class IncomingLink(Link):
             target=Target(its.target.address, capabilities=(meant.node.value,)) if its.target else None,
             max_message_size=self.session.limits.max_message_size,
         )
-        if self.state is State.DETACHING:
+        if self.state is LinkState.DETACHING:
             self.end()
         else:
-            self.state = State.ATTACHED
+            self.state = LinkState.ATTACHED
             self._grant()
 
     def _grant(self) -> None:
@@ -91,8 +91,8 @@ class IncomingLink(Link):
 
     def transfer(self, transfer: Transfer, payload: bytes) -> None:
         """A frame of a delivery; raises BrokerError for what ends the link."""
-        if self.state is not State.ATTACHED:
-            if self.state is State.ATTACHING:
+        if self.state is not LinkState.ATTACHED:
+            if self.state is LinkState.ATTACHING:
                 raise TransferLimitExceeded("a transfer before there was credit")
             return
         first = self._begun or self._first(transfer)
@@ -167,7 +167,7 @@ class IncomingLink(Link):
 
     def flow(self, flow: Flow) -> None:
         """As Link says: a sender may ask what it may send."""
-        if flow.echo and self.state is State.ATTACHED:
+        if flow.echo and self.state is LinkState.ATTACHED:
             self._say_flow()
 
     # -------------------------------------------------------------- the end
@@ -175,7 +175,7 @@ class IncomingLink(Link):
     def confirmed(self) -> None:
         """One more of its messages is safe, or refused."""
         self.unconfirmed -= 1
-        if not self.unconfirmed and self.state is State.DETACHING:
+        if not self.unconfirmed and self.state is LinkState.DETACHING:
             self._gone()
 
     def end(self) -> None:

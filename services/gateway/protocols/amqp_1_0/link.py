@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from services.gateway.protocols.amqp_1_0.session import Session
 
 
-class State(Enum):
+class LinkState(Enum):
     """Of a link."""
 
     ATTACHING = "the broker is asked for its node"
@@ -35,7 +35,7 @@ class Link(ABC):
         self.name = attach.name
         self.handle = attach.handle
         self.number = attach.handle + 1
-        self.state = State.ATTACHING
+        self.state = LinkState.ATTACHING
         self.rcv_settle_mode = attach.rcv_settle_mode
         self._attach = attach
         self._closed = False  # the peer's detach says so
@@ -59,14 +59,14 @@ class Link(ABC):
         find = FindNode(self.session.number, list(by_node), to_send, link=self.number)
 
         def there(node: tuple[str, Node]) -> None:
-            if self.state is not State.FAILED:
+            if self.state is not LinkState.FAILED:
                 found(by_node[node])
 
         self.session.ask_for(find, there, self.refuse)
 
     def refuse(self, error: BrokerError) -> None:
         """There is no such link, though its client may have ended it already."""
-        if self.state is State.DETACHING:
+        if self.state is LinkState.DETACHING:
             self._nowhere()
             self._gone(Detach(self.handle, True, told(error)))
         else:
@@ -80,24 +80,24 @@ class Link(ABC):
 
     def fail(self, error: BrokerError) -> None:
         """Ends it, and says why."""
-        if self.state is State.FAILED:
+        if self.state is LinkState.FAILED:
             return
-        if self.state is State.ATTACHING:
+        if self.state is LinkState.ATTACHING:
             self._nowhere()
         self.session.send(Detach(self.handle, True, told(error)))
-        self.state = State.FAILED
+        self.state = LinkState.FAILED
         self.give_up()
 
     def detach(self, detach: Detach) -> None:
         """The peer ends it, or has heard that we did."""
         self._closed = detach.closed
         match self.state:
-            case State.FAILED:
+            case LinkState.FAILED:
                 self.session.forget(self)
-            case State.ATTACHING:
-                self.state = State.DETACHING
-            case State.ATTACHED:
-                self.state = State.DETACHING
+            case LinkState.ATTACHING:
+                self.state = LinkState.DETACHING
+            case LinkState.ATTACHED:
+                self.state = LinkState.DETACHING
                 self.end()
 
     def _gone(self, detach: Detach | None = None) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from services.common.errors import NotImplementedHere
 from services.gateway.protocols.amqp_1_0.addresses import Meant, meanings
 from services.gateway.protocols.amqp_1_0.conditions import ResourceDeleted
-from services.gateway.protocols.amqp_1_0.link import Link, State
+from services.gateway.protocols.amqp_1_0.link import Link, LinkState
 from services.gateway.protocols.amqp_1_0.performatives import SETTLED, UNSETTLED, Attach, Flow
 from services.gateway.protocols.amqp_1_0.serial import after, distance
 from services.gateway.protocols.amqp_1_0.states import OUTCOMES, USUAL_OUTCOME
@@ -110,10 +110,10 @@ class OutgoingLink(Link):
             target=self._attach.target,
             initial_delivery_count=0,
         )
-        if self.state is State.DETACHING:
+        if self.state is LinkState.DETACHING:
             self.end()
         else:
-            self.state = State.ATTACHED
+            self.state = LinkState.ATTACHED
             self._ask_for_credit()
 
     # -------------------------------------------------------------- credit
@@ -129,9 +129,9 @@ class OutgoingLink(Link):
             left = flow.link_credit + distance(self._count, flow.delivery_count or 0)
             self._up_to = self.sent + max(left, 0)
             self._drains = flow.drain
-            if self.state is State.ATTACHED:
+            if self.state is LinkState.ATTACHED:
                 self._ask_for_credit()
-        if flow.echo and not flow.drain and self.state is State.ATTACHED:
+        if flow.echo and not flow.drain and self.state is LinkState.ATTACHED:
             self._say_flow()
 
     def _ask_for_credit(self) -> None:
@@ -149,7 +149,7 @@ class OutgoingLink(Link):
 
     def _use_up(self, up_to: int) -> None:
         """As a drain says (2.6.7), unless the peer has given another credit meanwhile."""
-        if self.state is State.ATTACHED and self._up_to == up_to:
+        if self.state is LinkState.ATTACHED and self._up_to == up_to:
             self._skipped += max(up_to - self.sent, 0)
             self._up_to = self._asked = self.sent
             self._say_flow()

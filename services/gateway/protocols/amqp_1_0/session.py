@@ -34,7 +34,7 @@ from services.gateway.vocabulary import CloseSession, Confirms, OpenSession, Req
 _Handler = Callable[[Any, Any, bytes], None]  # of Session, a performative and what stands behind it
 
 
-class State(Enum):
+class SessionState(Enum):
     """Of a session."""
 
     BEGINNING = "the broker has not opened it yet"
@@ -50,7 +50,7 @@ class Session:
         self.channel = channel
         self.number = channel + 1  # 0 is the connection itself
         self.peer = peer
-        self.state = State.BEGINNING
+        self.state = SessionState.BEGINNING
         self._forget = forget
         self._windows = Windows(begin)
         self._links: dict[int, Link] = {}  # by handle
@@ -84,16 +84,16 @@ class Session:
         self.ask_for(Confirms(self.number), lambda _: None, self.fail)
 
     def _begun(self) -> None:
-        if self.state is State.BEGINNING:
-            self.state = State.RUNNING
+        if self.state is SessionState.BEGINNING:
+            self.state = SessionState.RUNNING
         self.send(self._windows.begin(self.channel))
 
     def fail(self, error: BrokerError) -> None:
         """Ends it, and says why."""
-        if self.state is State.FAILED:
+        if self.state is SessionState.FAILED:
             return
         self.send(End(told(error)))
-        ended, self.state = self.state is State.ENDING, State.FAILED
+        ended, self.state = self.state is SessionState.ENDING, SessionState.FAILED
         self._close(lambda: None)
         if ended:
             self._forget(self)
@@ -103,7 +103,7 @@ class Session:
         self.ask_for(CloseSession(self.number), lambda _: done(), lambda _: done())
 
     def _ended(self) -> None:
-        if self.state is State.ENDING:
+        if self.state is SessionState.ENDING:
             self.send(End())
             self._forget(self)
 
@@ -117,11 +117,11 @@ class Session:
 
     def performative(self, what: Composite, payload: bytes) -> None:
         """A frame on its channel. Raises BrokerError for what reaches further than the session."""
-        if self.state is State.FAILED:
+        if self.state is SessionState.FAILED:
             if isinstance(what, End):
                 self._forget(self)
             return
-        if self.state is State.ENDING:
+        if self.state is SessionState.ENDING:
             return  # the peer has said that nothing more comes
         try:
             self._TABLE[type(what)](self, what, payload)
@@ -166,7 +166,7 @@ class Session:
             self.deliveries.disposed(disposition)
 
     def _end(self, _end: End, _payload: bytes) -> None:
-        self.state = State.ENDING
+        self.state = SessionState.ENDING
         self._close(self._ended)
 
     _TABLE: ClassVar[Mapping[type[Composite], _Handler]] = {
@@ -207,18 +207,18 @@ class Session:
     def deliver(self, what: to_broker.Deliveries) -> None:
         """For one of its links, which may have ended meanwhile: what comes then is released with the rest."""
         link = self._consumers.get(what.tag)
-        if link and self.state is State.RUNNING:
+        if link and self.state is SessionState.RUNNING:
             self.deliveries.send(link, what)
 
     def confirm(self, first: int, last: int, *, cumulative: bool, accepted: bool) -> None:
         """As Engine says."""
-        if self.state is not State.FAILED:
+        if self.state is not SessionState.FAILED:
             self.publications.confirm(first, last, cumulative=cumulative, accepted=accepted)
 
     def cancelled(self, tag: str) -> None:
         """The queue of a link is gone."""
         link = self._consumers.get(tag)
-        if link and self.state is State.RUNNING:
+        if link and self.state is SessionState.RUNNING:
             link.cancelled()
 
     def fail_link(self, number: int, error: BrokerError) -> None:

@@ -13,7 +13,7 @@ GIVEN = pb.QueueReply(message=pb.DeliveryBatch(uids=[5]))
 
 
 class Process:
-    """Owns a queue, as Adrift says; its answers come when another term has begun, but for the last one."""
+    """Owns a queue, as OwnerlessQueues says; its answers come when another term has begun, but for the last one."""
 
     def __init__(self, *answers: pb.QueueReply) -> None:
         self.answers = list(answers)

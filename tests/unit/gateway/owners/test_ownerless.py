@@ -9,53 +9,53 @@ from unittest.mock import Mock, call
 
 import pytest
 
-from services.gateway.owners.ownerless import Adrift
+from services.gateway.owners.ownerless import OwnerlessQueues
 from services.gateway.sessions.broker import Broker
-from services.gateway.sessions.consumer import Consumer, GetHolder, State
-from services.gateway.sessions.transaction import Settlement
+from services.gateway.sessions.consumer import Consumer, ConsumerState, GetHolder
+from services.gateway.sessions.transaction import PendingSettlement
 from services.rpc import queue_pb2 as pb
 
 QUEUE, EPOCH = 1, 7
 
 
-def adrift_of(link: object, *sessions: Any) -> Adrift:
+def ownerless_of(link: object, *sessions: Any) -> OwnerlessQueues:
     """One queue, whose owner is behind `link`."""
     owners = [(0, EPOCH, link)] if link else []
     publisher = SimpleNamespace(link_of=lambda _: link, epoch_of=lambda _: EPOCH, owners=lambda: iter(owners))
     queues = {QUEUE: SimpleNamespace(partition=0, auto_delete=False)}
-    return Adrift(cast("Any", publisher), cast("Any", queues), sessions, lambda: 1, Mock(), lambda _: None)
+    return OwnerlessQueues(cast("Any", publisher), cast("Any", queues), sessions, lambda: 1, Mock(), lambda _: None)
 
 
 @pytest.mark.parametrize(("outcome", "told"), [(pb.ACCEPT, True), (pb.REJECT, True), (pb.RELEASE, False)])
 async def test_what_was_committed_before_the_next_owner_was_asked(outcome: pb.Outcome.ValueType, *, told: bool) -> None:
     """It is told the next owner with what is held; what was given back is nobody's there anyway."""
-    adrift = adrift_of(None)
-    adrift.settle_elsewhere([Settlement(1, GetHolder(QUEUE), 5, outcome)], {QUEUE: (Mock(), EPOCH)})
-    assert (adrift._places[QUEUE].kept == [(outcome, [5])]) is told
+    ownerless = ownerless_of(None)
+    ownerless.settle_elsewhere([PendingSettlement(1, GetHolder(QUEUE), 5, outcome)], {QUEUE: (Mock(), EPOCH)})
+    assert (ownerless._ownerless[QUEUE].kept == [(outcome, [5])]) is told
 
 
 @pytest.mark.parametrize("told", [EPOCH - 1, EPOCH])
 async def test_what_was_committed_when_the_same_process_had_it_again(told: int) -> None:
     """A process that has lost a queue and has it again was told what is held: it hears what became of that."""
     link = Mock()
-    adrift = adrift_of(link)
-    adrift.settle_elsewhere([Settlement(1, GetHolder(QUEUE, link), 5, pb.RELEASE)], {QUEUE: (link, told)})
+    ownerless = ownerless_of(link)
+    ownerless.settle_elsewhere([PendingSettlement(1, GetHolder(QUEUE, link), 5, pb.RELEASE)], {QUEUE: (link, told)})
     assert link.settle.mock_calls == ([call(QUEUE, pb.RELEASE, [5], term=EPOCH)] if told != EPOCH else [])
 
 
 async def test_what_a_consumer_holds_that_is_cancelled_as_its_owner_goes() -> None:
     """The next owner is told of it before it hears that it was told all; the consumer is not attached again."""
     session, link = Mock(), Mock()
-    consumer = Consumer(7, session, "a", QUEUE, False, False, False, 0, 0, 1000, Mock(), State.ATTACHED, Mock())
+    consumer = Consumer(7, session, "a", QUEUE, False, False, False, 0, 0, 1000, Mock(), ConsumerState.ATTACHED, Mock())
     consumer.ended = asyncio.get_running_loop().create_future()
     session.holdings.side_effect = lambda: iter([(consumer, 5)])
     broker = cast("Any", Broker.__new__(Broker))
-    broker._adrift = adrift = adrift_of(link, session)
-    broker._drift(consumer)
+    broker._ownerless = ownerless = ownerless_of(link, session)
+    broker._lose_owner(consumer)
     assert consumer.ended.done()
-    adrift._look()
+    ownerless._look()
     (asked,), _ = link.attach.call_args
     assert (list(asked.held), asked.stray) == ([5], True)
-    adrift.answered(asked.consumer, agreed=True)
+    ownerless.answered(asked.consumer, agreed=True)
     assert [name for name, *_ in link.mock_calls] == ["attach", "told"]
-    assert not cast("Mock", adrift._attach).mock_calls
+    assert not cast("Mock", ownerless._attach).mock_calls

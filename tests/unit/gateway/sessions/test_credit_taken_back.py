@@ -9,7 +9,7 @@ import pytest
 
 from services.common.message.facts import Facts
 from services.gateway.sessions.backlog import Arrived
-from services.gateway.sessions.consumer import Consumer, State
+from services.gateway.sessions.consumer import Consumer, ConsumerState
 from services.gateway.sessions.session import Session
 from services.rpc.queue_pb2 import RESTORE
 
@@ -35,7 +35,7 @@ class House:
         self.session = Session(1, cast("Any", connection))
         self.consumer = Consumer(
             handle=1, session=self.session, tag="t", queue_id=1, settled=settled, exclusive=False, browse=False,
-            priority=0, limit=0, by_credit=True, window=1 << 20, place=cast("Any", None), state=State.ATTACHED,
+            priority=0, limit=0, by_credit=True, window=1 << 20, place=cast("Any", None), state=ConsumerState.ATTACHED,
             link=cast("Any", SimpleNamespace(credit=lambda *_, **__: None)), started=True,
         )  # fmt: skip
 

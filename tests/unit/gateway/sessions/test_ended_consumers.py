@@ -6,27 +6,27 @@ from typing import Any, cast
 from unittest.mock import Mock
 
 from services.gateway.sessions.broker import Broker
-from services.gateway.sessions.consumer import State
+from services.gateway.sessions.consumer import ConsumerState
 from services.rpc import queue_pb2 as pb
 
 
 def test_an_answer_that_comes_late() -> None:
     """A consumer that ended while it was being attached stays ended: its next owner is not asked for it."""
     link = object()
-    consumer = SimpleNamespace(state=State.ENDED, link=link, answer=None, grant=lambda: None)
+    consumer = SimpleNamespace(state=ConsumerState.ENDED, link=link, answer=None, grant=lambda: None)
     broker = cast("Any", Broker.__new__(Broker))
     broker._consumers = {7: consumer}
-    broker._adrift = SimpleNamespace(answered=lambda _handle, *, agreed: agreed)
+    broker._ownerless = SimpleNamespace(answered=lambda _handle, *, agreed: agreed)
     broker._attached(link, pb.Attached(consumer=7))
-    assert consumer.state is State.ENDED
+    assert consumer.state is ConsumerState.ENDED
 
 
 async def test_what_comes_while_a_consumer_waits_to_ask_again() -> None:
     """An owner that was lost before it answered is not the consumer's any more: what it still sends is not kept."""
-    consumer = SimpleNamespace(state=State.ATTACHING, link=object(), settled=True, ended=None)
+    consumer = SimpleNamespace(state=ConsumerState.ATTACHING, link=object(), settled=True, ended=None)
     consumer.answer = asyncio.get_running_loop().create_future()
     broker = cast("Any", Broker.__new__(Broker))
-    broker._drift(consumer)
+    broker._lose_owner(consumer)
     assert consumer.answer.result().reason == pb.NOT_OWNER
     assert consumer.link is None
 
@@ -34,12 +34,12 @@ async def test_what_comes_while_a_consumer_waits_to_ask_again() -> None:
 async def test_an_owner_that_refuses_and_is_lost() -> None:
     """Whoever has the consumer attached asks the next owner: it is not asked twice, which would make two of one."""
     link = object()
-    consumer = SimpleNamespace(state=State.ATTACHING, link=link, settled=True, ended=None)
+    consumer = SimpleNamespace(state=ConsumerState.ATTACHING, link=link, settled=True, ended=None)
     consumer.answer = asyncio.get_running_loop().create_future()
     broker = cast("Any", Broker.__new__(Broker))
     broker._consumers = {7: consumer}
-    broker._adrift = Mock()
+    broker._ownerless = Mock()
     broker._attached(link, pb.Attached(consumer=7, reason=pb.NOT_OWNER))
     broker._cancelled(link, pb.Cancelled(consumer=7, reason=pb.NOT_OWNER))
-    assert not broker._adrift.add.mock_calls
+    assert not broker._ownerless.add.mock_calls
     assert consumer.answer.result().reason == pb.NOT_OWNER

@@ -14,7 +14,7 @@ from pamqp import commands
 from services.common.clients.leases import Leases
 from services.common.errors import Unavailable
 from services.gateway.sessions import transaction as transactions
-from services.gateway.sessions.consumer import State
+from services.gateway.sessions.consumer import ConsumerState
 from services.queue import transactions as participants
 from services.rpc import store_pb2
 from tests.contract.gateway.test_settling import ready
@@ -229,7 +229,7 @@ async def test_what_was_given_back_while_owners_died(broker: BrokerHouse, doubt:
         await asyncio.gather(*(queue.stop() for queue in broker.queues.values()))
     await asyncio.gather(*(broker.start_queue(name) for name in list(broker.queues)))
     consumers = broker.gateways[0]._broker._consumers.values()
-    await until(lambda: all(consumer.state is State.ATTACHED for consumer in consumers))
+    await until(lambda: all(consumer.state is ConsumerState.ATTACHED for consumer in consumers))
     doubt.over = True
     await client.expect(Tx.CommitOk, seconds=30)
     assert await client.bodies(2) == [b"1", b"1"]

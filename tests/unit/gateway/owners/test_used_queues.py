@@ -6,8 +6,8 @@ from types import SimpleNamespace
 from typing import Any
 from unittest.mock import Mock, call
 
-from services.gateway.owners.holdings_report import Told
-from services.gateway.owners.used import Used
+from services.gateway.owners.holdings_report import HoldingsReport
+from services.gateway.owners.used_queues import UsedQueues
 
 
 def _queue(queue_id: int, *, auto_delete: bool = True) -> Any:
@@ -17,11 +17,11 @@ def _queue(queue_id: int, *, auto_delete: bool = True) -> Any:
 def test_each_new_owner_hears_of_them() -> None:
     """Until the queue is deleted, whether a consumer is there or not; of others there is nothing to hear."""
     queues = {1: _queue(1), 2: _queue(2), 3: _queue(3, auto_delete=False)}
-    used, link, epochs = Used(queues), Mock(), iter((4, 5))
+    used, link, epochs = UsedQueues(queues), Mock(), iter((4, 5))
     for queue_id in (1, 2, 3, 9):
         used.add(queue_id)
     publisher: Any = SimpleNamespace(owners=lambda: iter([(0, next(epochs), link)]))
-    told = Told(publisher, used)
+    told = HoldingsReport(publisher, used)
     told.tell(())
     assert link.told.mock_calls == [call(0, 4, [1, 2])]
     used.forget(queues[2])

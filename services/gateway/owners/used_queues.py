@@ -1,6 +1,7 @@
-"""Auto-delete queues that have had a consumer of this gateway: they go with their last one, whoever owns them then.
+"""Auto-delete queues that have had a consumer of this gateway: they go with their last one.
 
-It may end while nobody owns its queue, or its owner may go down before the queue is deleted: so each new owner is told.
+The last one may end while its queue has no owner, or the owner may go down before it has deleted the queue: so each new
+owner is told which queues these are.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     from services.rpc.router_pb2 import QueueDefinition
 
 
-class Used:
+class UsedQueues:
     """`queues` are all that there are."""
 
     def __init__(self, queues: Mapping[int, QueueDefinition]) -> None:
