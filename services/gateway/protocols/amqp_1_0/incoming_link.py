@@ -65,7 +65,7 @@ class IncomingLink(Link):
         self.session.ask_for(produce, lambda _: self._allowed(meant), self.refuse)
 
     def _allowed(self, meant: Meant) -> None:
-        if self.state is State.FAILED:
+        if self.state is LinkState.FAILED:
             return
         its = self._attach
         self._attached(
