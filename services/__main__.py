@@ -18,6 +18,7 @@ from services.cli.groups import groups
 from services.cli.permissions import permissions
 from services.cli.placing import partitions
 from services.cli.ports import commands as ports_commands
+from services.cli.providers import providers
 from services.cli.storing import commands as store_commands
 from services.cli.talking import on_capture, on_ports, on_tracing
 from services.cli.tracing import commands as tracing_commands
@@ -42,6 +43,7 @@ app.add_typer(users, name="users")
 app.add_typer(permissions, name="permissions")
 app.add_typer(groups, name="groups")
 app.add_typer(acl, name="acl")
+app.add_typer(providers, name="providers")
 app.add_typer(partitions, name="partitions")
 app.add_typer(vhosts, name="vhosts")
 messages.add_to(app)

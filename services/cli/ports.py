@@ -60,6 +60,9 @@ def _add_command(ports: typer.Typer, talk: Talk) -> None:
             list[str] | None,
             typer.Option(help="How clients may sign in, best first. Repeatable; else as HOPLINE_SASL_MECHANISMS."),
         ] = None,
+        provider: Annotated[
+            str, typer.Option(metavar="NAME", help="Who judges who signs in; else as HOPLINE_AUTHENTICATION_PROVIDER.")
+        ] = "",
         most: Annotated[int, typer.Option(metavar="N", help="Connections at once, in each gateway; 0: no limit.")] = 0,
         unsecured_passwords: Annotated[
             bool | None,
@@ -74,7 +77,9 @@ def _add_command(ports: typer.Typer, talk: Talk) -> None:
         from services.common.ports.port import Terms, read_address
 
         lists = {"transports": transport, "protocols": protocol, "mechanisms": mechanism}
-        given = {field: tuple(values) for field, values in lists.items() if values}
+        given: dict[str, Any] = {field: tuple(values) for field, values in lists.items() if values}
+        if provider:
+            given["authentication_provider"] = provider
         try:
             host, number = read_address(address)
             terms = Terms.model_validate(

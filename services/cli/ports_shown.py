@@ -41,6 +41,10 @@ def _terms(port: Port, *, of_settings: bool) -> tuple[str, ...]:
         port.address,
         " ".join(port.transports) or "all there is",
         " ".join(port.protocols),
-        f"{' '.join(port.mechanisms) or 'as settings say'}{_PASSWORDS[port.unsecured_passwords]}",
+        f"{' '.join(port.mechanisms) or 'as settings say'}{_at(port)}{_PASSWORDS[port.unsecured_passwords]}",
         str(port.most or "-"),
     )
+
+
+def _at(port: Port) -> str:
+    return f" at {port.authentication_provider}" if port.authentication_provider else ""

@@ -78,6 +78,9 @@ def _talk(
     settings = read_settings()
 
     async def talk() -> _Result:
+        from services.common.audit.acting import act_for_command_line
+
+        act_for_command_line()
         async with client_of(settings) as client:
             return await call(client)
 

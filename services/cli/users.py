@@ -14,24 +14,62 @@ from services.cli.talking import on_mgmt
 users = typer.Typer(no_args_is_help=True, help="Users of the running stack.")
 
 
+_Password = Annotated[
+    str | None, typer.Option(help="Seen by everyone who lists the processes of this machine: better in a file.")
+]
+_PasswordFile = Annotated[str | None, typer.Option(metavar="FILE", help="Holds the password; - is standard input.")]
+_Kind = Annotated[
+    str, typer.Option(help="How the password is kept: argon2; recoverable, for CRAM-MD5; or as --hashed says.")
+]
+_Hashed = Annotated[
+    bool, typer.Option("--hashed", help="What is given is a hash of that kind, as rabbitmq-sha256:BASE64.")
+]
+_Tags = Annotated[list[str] | None, typer.Option(help="What the user may do beyond messaging; repeatable.")]
+
+
 @users.command("add")
 def add_user(
     name: str,
-    password: Annotated[
-        str | None, typer.Option(help="Seen by everyone who lists the processes of this machine: better in a file.")
-    ] = None,
-    password_file: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Holds the password; - is standard input.")
-    ] = None,
-    tag: Annotated[list[str] | None, typer.Option(help="What the user may do beyond messaging; repeatable.")] = None,
+    password: _Password = None,
+    password_file: _PasswordFile = None,
+    tag: _Tags = None,
     loopback_only: Annotated[bool, typer.Option("--loopback-only", help="May log in from this machine only.")] = False,
+    kind: _Kind = "argon2",
+    hashed: _Hashed = False,
 ) -> None:
-    """Adds a user, or replaces one of that name; asks for the password when none is given.
+    """Adds a user, or replaces one of that name, whose connections end; asks for the password when none is given.
 
     A new user may do nothing until told: hopline permissions set.
     """
     said = read_password(password, password_file)
-    on_mgmt(lambda client: client.put_user(name, said, tag or (), loopback_only=loopback_only))
+    on_mgmt(
+        lambda client: client.put_user(name, said, tag or (), loopback_only=loopback_only, kind=kind, hashed=hashed)
+    )
+
+
+@users.command("change")
+def change_user(
+    name: str,
+    password: _Password = None,
+    password_file: _PasswordFile = None,
+    new_password: Annotated[bool, typer.Option("--new-password", help="Asks for a password.")] = False,
+    tag: _Tags = None,
+    no_tags: Annotated[bool, typer.Option("--no-tags", help="None, in place of those that there are.")] = False,
+    loopback_only: Annotated[
+        bool | None, typer.Option("--loopback-only/--from-anywhere", help="Where the user may log in from.")
+    ] = None,
+    kind: _Kind = "argon2",
+    hashed: _Hashed = False,
+) -> None:
+    """Changes what is given of a user, whose open connections end; the rest stays."""
+    asked = new_password or password is not None or password_file is not None
+    said = read_password(password, password_file) if asked else None
+    tags = () if no_tags else tag or None
+    on_mgmt(
+        lambda client: client.change_user(
+            name, password=said, tags=tags, loopback_only=loopback_only, kind=kind, hashed=hashed
+        )
+    )
 
 
 @users.command("tags")

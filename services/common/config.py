@@ -123,6 +123,13 @@ class Settings(BaseSettings):
     password: SecretStr = Field(SecretStr(""), description="of the first user")
     password_file: Path | None = Field(None, description="file with the first user's password, in place of `password`")
 
+    audit: bool = Field(True, description="whether sign-ins, refusals and changes are on record, in audit in data")
+    audit_folder: Annotated[Path | None, BeforeValidator(_path)] = Field(
+        None, description="where; empty: audit in data"
+    )
+    audit_bytes: Annotated[int, Field(ge=1 << 20)] = Field(256 << 20, description="bytes of that which are kept")
+    audit_days: Annotated[int, Field(ge=1)] = Field(90, description="days for which it is kept")
+
     store_provider: str = "sqlite"
     store_url: SecretStr = Field(
         SecretStr(""), description="of the database that is the store, postgresql://…; empty: as store_provider says"
@@ -225,6 +232,16 @@ class Settings(BaseSettings):
         " were loaded, `permissions`, RabbitMQ's, and `allow_all`",
     )
     anonymous_user: str = Field("", description="who clients are that sign in with ANONYMOUS; empty: it is not offered")
+    authentication_provider: Annotated[str, Field(min_length=1)] = Field(
+        "internal", description="who judges who signs in, at ports that name no other: internal are the users on record"
+    )
+    http_authentication_provider: str = Field("", description="the same for HTTP; empty: authentication_provider")
+    authentication_providers_file: Annotated[Path | None, BeforeValidator(_path)] = Field(
+        None, description="TOML file of providers, a table for each, beside those that hopline providers adds"
+    )
+    secrets_key_file: Annotated[Path | None, BeforeValidator(_path)] = Field(
+        None, description="file of the keys that secrets at rest are encrypted under; empty: keys/secrets in data"
+    )
     product: Annotated[str, Field(min_length=1, max_length=255)] = Field(
         "Hopline", description="what clients are told that they speak to; some test for RabbitMQ"
     )
@@ -240,6 +257,14 @@ class Settings(BaseSettings):
     @property
     def spans_folder(self) -> Path:
         return self.spans or self.data / "spans"
+
+    @property
+    def audit_path(self) -> Path:
+        return self.audit_folder or self.data / "audit"
+
+    @property
+    def secrets_key_path(self) -> Path:
+        return self.secrets_key_file or self.data / "keys" / "secrets"
 
     @property
     def router_names(self) -> list[str]:

@@ -56,8 +56,8 @@ _LONGEST_TEXT = 2000  # bytes: gRPC gives a status and all that goes with it 8 K
 async def abort(context: grpc.aio.ServicerContext[object, object], error: BrokerError) -> NoReturn:
     """Ends an RPC with `error`, for `from_rpc` at the other end."""
     text = error.text.encode(errors="replace")[:_LONGEST_TEXT].decode(errors="ignore")
-    status = next(_STATUSES[kind] for kind in type(error).__mro__ if kind in _STATUSES)
-    await context.abort(status, text, trailing_metadata=((KIND_KEY, type(error).__name__),))
+    kind = next(kind for kind in type(error).__mro__ if kind in _STATUSES)  # of one that a service has for itself, too
+    await context.abort(_STATUSES[kind], text, trailing_metadata=((KIND_KEY, kind.__name__),))
     raise AssertionError("abort returns never")
 
 

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, ConfigDict
 
-from services.common.users import User
+if TYPE_CHECKING:
+    from services.common.users import User
 
 RECORD_KIND = "scram"
 DISGUISE_KIND = "scram_disguise"  # one record: random bytes, of which come the salts of users that there are not

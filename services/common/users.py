@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from functools import cache
 
-from argon2 import PasswordHasher
-from argon2.exceptions import InvalidHashError, VerificationError
 from pydantic import BaseModel, ConfigDict
 
-RECORD_KIND = "user"
+from services.common import credentials
+from services.common.credentials import Whose
+from services.common.credentials.argon2 import KIND as ARGON2
+from services.common.sealing import Sealing
 
-# RFC 9106 with OWASP's smallest memory: about 30 ms, and hundreds of logins at a time still fit in memory.
-_HASHER = PasswordHasher(time_cost=3, memory_cost=19_456, parallelism=1)
+RECORD_KIND = "user"
 
 
 class User(BaseModel):
@@ -21,8 +21,16 @@ class User(BaseModel):
 
     name: str
     password_hash: str
+    """What is kept of the password, which may be something else than a hash: services/common/credentials."""
     tags: tuple[str, ...] = ()
     loopback_only: bool = False
+    revision: str = ""
+    """Another one with each change by an operator; the same where only the hash of the password is a newer one."""
+
+    @property
+    def standing(self) -> tuple[object, ...]:
+        """What the user's connections rest on: they end when it changes."""
+        return self.revision or self.password_hash, self.tags, self.loopback_only
 
     def to_json(self) -> bytes:
         """The record's value."""
@@ -36,19 +44,20 @@ class User(BaseModel):
 
 def hash_password(password: str) -> str:
     """An argon2id hash with its salt and parameters. Takes tens of milliseconds: call it in a thread."""
-    return _HASHER.hash(password)
+    return ARGON2.make(password, Whose(""))
 
 
-def verify_password(user: User | None, password: str) -> bool:
-    """Whether `password` is `user`'s; as slow for no user as for a wrong password. Call it in a thread."""
-    known = user.password_hash if user else _hash_of_nobody()
-    try:
-        _HASHER.verify(known, password)
-    except (VerificationError, InvalidHashError):
+def verify_password(user: User | None, password: str, sealing: Sealing | None = None) -> bool:
+    """Whether `password` is `user`'s; as slow for no user as for a wrong password. Call it in a thread.
+
+    Raises CannotOpen where what is kept is encrypted, and cannot be read.
+    """
+    if user is None:
+        credentials.fits(_hash_of_nobody(), password, Whose(""))
         return False
-    return user is not None
+    return credentials.fits(user.password_hash, password, Whose(user.name, sealing))
 
 
 @cache
 def _hash_of_nobody() -> str:
-    return _HASHER.hash("")
+    return hash_password("")

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 
+from services.common.audit.audit import Audit
+from services.common.authentication.authenticator import Authenticator
+from services.common.authentication.known_users import KINDS
 from services.common.bus.address import bus_address
 from services.common.bus.event_bus import EventBus
 from services.common.capture.rules import RECORD_KIND as CAPTURE_KIND
@@ -27,8 +30,6 @@ from services.gateway.connections.listener import Listener
 from services.gateway.connections.ports import Ports
 from services.gateway.sessions.broker import Broker
 from services.gateway.sessions.permitted import Permits
-from services.gateway.sign_in.authentication import Authenticator
-from services.gateway.sign_in.known_users import KINDS
 from services.gateway.sign_in.older_users import OlderUsers
 
 _LAST_WRITES = 2.0  # seconds
@@ -51,6 +52,8 @@ class Service:
         prefix = f"{origin}."
         self._bus = EventBus(bus_address(settings), "gateway", f"gateway-{origin}", origin)
         self._bus.start()
+        self._audit = Audit(settings, "gateway", f"gateway-{origin}", self._bus.publish)
+        self._audit.start()
         self._ledger = Ledger(settings, "gateway", f"gateway-{origin}")
         self._ledger.start()
         self._tracer = Tracer.from_environment(settings, "gateway", f"gateway-{origin}")
@@ -69,7 +72,7 @@ class Service:
             self._ledger.captures,
         )
         self._older = OlderUsers(settings.sasl_mechanisms, lambda: MgmtClient(settings.address_of("mgmt")))
-        authenticator = Authenticator(self._older, settings.anonymous_user)
+        self._authenticator = authenticator = Authenticator(settings, self._older, self._audit)
         self._tasks.start(table.follow(self._store.watch_leases(ROLE)), name="follow leases")
         self._tasks.start(authenticator.follow(self._store.watch_records(KINDS)), name="follow users")
         access = Access(settings.access_control)
@@ -95,8 +98,10 @@ class Service:
         """Says farewell to clients, then leaves the other services."""
         await self._ports.stop()
         await self._listener.stop()
+        await self._authenticator.stop()
         await self._older.stop()
         await self._broker.exclusive.stop()
+        await self._audit.stop()
         await self._bus.stop()
         # Clients that closed without waiting for confirms have published all the same.
         await self._broker.publisher.drained(_LAST_WRITES)

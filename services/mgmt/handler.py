@@ -8,8 +8,11 @@ from dataclasses import fields
 from typing import Any, TypeVar
 
 import grpc.aio
+from pydantic import ValidationError
 
-from services.common.errors import BrokerError
+from services.common.audit.acting import act_for_caller
+from services.common.authentication.described import Described
+from services.common.errors import BrokerError, SyntaxFault
 from services.common.grpc_errors import abort
 from services.common.question import Sought
 from services.common.scram import Keys
@@ -19,7 +22,8 @@ from services.mgmt.access.guard import OPERATOR, Guard
 from services.mgmt.access.operations import RPCS
 from services.mgmt.access.tested import Tester
 from services.mgmt.lookup.lookup import LookUp
-from services.mgmt.users import Users
+from services.mgmt.providers import Providers
+from services.mgmt.users import KEPT_USUALLY, Kept, Users
 from services.rpc import mgmt_pb2, mgmt_pb2_grpc
 
 _Context = grpc.aio.ServicerContext[Any, Any]
@@ -29,8 +33,11 @@ _T = TypeVar("_T")
 class Handler(mgmt_pb2_grpc.MgmtServicer):
     """hopline.mgmt.Mgmt."""
 
-    def __init__(self, users: Users, grants: Grants, tester: Tester, guard: Guard, look_up: LookUp) -> None:
+    def __init__(
+        self, users: Users, providers: Providers, grants: Grants, tester: Tester, guard: Guard, look_up: LookUp
+    ) -> None:
         self._users = users
+        self._providers = providers
         self._grants = grants
         self._tester = tester
         self._guard = guard
@@ -38,10 +45,24 @@ class Handler(mgmt_pb2_grpc.MgmtServicer):
 
     async def PutUser(self, request: mgmt_pb2.PutUserRequest, context: _Context) -> mgmt_pb2.PutUserReply:
         async def put() -> None:
-            await self._users.put(request.name, request.password, request.tags, loopback_only=request.loopback_only)
+            kept, only = _kept(request), request.loopback_only
+            await self._users.put(request.name, request.password, request.tags, loopback_only=only, kept=kept)
 
         await self._do("PutUser", request, put, context)
         return mgmt_pb2.PutUserReply()
+
+    async def ChangeUser(self, request: mgmt_pb2.ChangeUserRequest, context: _Context) -> mgmt_pb2.ChangeUserReply:
+        async def change() -> None:
+            await self._users.change(
+                request.name,
+                password=request.password if request.HasField("password") else None,
+                kept=_kept(request),
+                tags=request.tags.tags if request.HasField("tags") else None,
+                loopback_only=request.loopback_only if request.HasField("loopback_only") else None,
+            )
+
+        await self._do("ChangeUser", request, change, context)
+        return mgmt_pb2.ChangeUserReply()
 
     async def DeleteUser(self, request: mgmt_pb2.DeleteUserRequest, context: _Context) -> mgmt_pb2.DeleteUserReply:
         async def delete() -> None:
@@ -67,8 +88,11 @@ class Handler(mgmt_pb2_grpc.MgmtServicer):
             )
             for name, each in request.keys.items()
         }
-        add = self._users.add_keys
-        await self._do("AddKeys", request, lambda: add(request.name, request.password_hash, keys), context)
+
+        async def add() -> None:
+            await self._users.add_keys(request.name, request.password_hash, keys, request.renewed_hash)
+
+        await self._do("AddKeys", request, add, context)
         return mgmt_pb2.AddKeysReply()
 
     async def ChangeAccess(self, request: mgmt_pb2.AccessChange, context: _Context) -> mgmt_pb2.ChangeAccessReply:
@@ -81,6 +105,35 @@ class Handler(mgmt_pb2_grpc.MgmtServicer):
     async def TestAccess(self, request: mgmt_pb2.TestAccessRequest, context: _Context) -> mgmt_pb2.TestAccessReply:
         result = await self._do("TestAccess", request, lambda: self._tester.test(wire.question(request)), context)
         return mgmt_pb2.TestAccessReply(**result.model_dump())
+
+    async def PutProvider(self, request: mgmt_pb2.PutProviderRequest, context: _Context) -> mgmt_pb2.PutProviderReply:
+        await self._do("PutProvider", request, lambda: self._put_provider(request), context)
+        return mgmt_pb2.PutProviderReply()
+
+    async def _put_provider(self, request: mgmt_pb2.PutProviderRequest) -> None:
+        try:
+            described = Described.from_json(request.described)
+        except ValidationError as error:
+            raise SyntaxFault("a provider has a type and options") from error
+        await self._providers.put(request.name, described)
+
+    async def RemoveProvider(
+        self, request: mgmt_pb2.RemoveProviderRequest, context: _Context
+    ) -> mgmt_pb2.RemoveProviderReply:
+        await self._do("RemoveProvider", request, lambda: self._providers.remove(request.name), context)
+        return mgmt_pb2.RemoveProviderReply()
+
+    async def ListProviders(
+        self, request: mgmt_pb2.ListProvidersRequest, context: _Context
+    ) -> mgmt_pb2.ListProvidersReply:
+        of_records = await self._do("ListProviders", request, self._providers.of_records, context)
+        listed = [
+            *(mgmt_pb2.Provider(name=name, described=each.to_json(), of_settings=True)
+              for name, each in sorted(self._providers.of_file.items())),
+            *(mgmt_pb2.Provider(name=name, described=each.masked().to_json())
+              for name, each in sorted(of_records.items())),
+        ]  # fmt: skip
+        return mgmt_pb2.ListProvidersReply(providers=listed)
 
     async def Trace(self, request: mgmt_pb2.TraceRequest, context: _Context) -> mgmt_pb2.TraceReply:
         async def look_up() -> bytes:
@@ -108,9 +161,14 @@ class Handler(mgmt_pb2_grpc.MgmtServicer):
         work: Callable[[], Awaitable[_T]],
         context: _Context,
     ) -> _T:
-        """The result of `work`, where it is allowed; what goes wrong is told to the caller as a typed error."""
+        """The result of `work`, where it is allowed, for whom the caller names; what goes wrong is a typed error."""
+        act_for_caller(context.invocation_metadata())
         try:
             self._guard.check(OPERATOR, RPCS[method](request))
             return await work()
         except BrokerError as error:
             await abort(context, error)
+
+
+def _kept(request: mgmt_pb2.PutUserRequest | mgmt_pb2.ChangeUserRequest) -> Kept:
+    return Kept(request.kind or KEPT_USUALLY.kind, request.hashed)

@@ -7,6 +7,9 @@ import uuid
 import structlog
 
 from services.common.access.records import VIRTUAL_HOST
+from services.common.audit.acting import act_for
+from services.common.audit.audit import Audit
+from services.common.authentication.authenticator import Authenticator
 from services.common.clients.access import KINDS as ACCESS_KINDS
 from services.common.clients.access import Access
 from services.common.clients.capture import CaptureRules
@@ -32,6 +35,7 @@ from services.mgmt.http import HttpServer
 from services.mgmt.ledger.filer import Filer
 from services.mgmt.lookup.jaeger import Jaeger
 from services.mgmt.lookup.lookup import LookUp
+from services.mgmt.providers import Providers
 from services.mgmt.restored import RestoredNote
 from services.mgmt.roll import Roll
 from services.mgmt.spans_note import spans_note
@@ -55,12 +59,17 @@ class Service:
         """Returns when there are users; health is told from the beginning. Raises CannotStart for a port in use."""
         settings = self._settings
         first = first_user(settings)
+        instance = f"mgmt-{uuid.uuid4().hex[:12]}"
+        self._audit = Audit(settings, "mgmt", instance)
+        self._audit.start()
+        self._authenticator = Authenticator(settings, audit=self._audit)
         table = PartitionTable()
         self._http = HttpServer(settings.http_host, settings.http_port)
         self._server = Server(settings.address_of("mgmt"), [NAME])
         self._store = StoreClient(settings.address_of("store"))
-        users = Users(self._store, settings.sasl_mechanisms)
-        self._filer = Filer(settings, self._store, f"mgmt-{uuid.uuid4().hex[:12]}")
+        users = Users(self._store, settings.sasl_mechanisms, self._authenticator.sealing)
+        self._providers = Providers(self._store, settings)
+        self._filer = Filer(settings, self._store, instance)
         self._filer.start()
         note = RestoredNote()
         self._look_up = LookUp(
@@ -73,7 +82,8 @@ class Service:
         )
         access = Access(settings.access_control)
         grants, guard, tester = Grants(self._store), Guard(access), Tester(access, self._store)
-        add_MgmtServicer_to_server(Handler(users, grants, tester, guard, self._look_up), self._server.grpc)
+        handler = Handler(users, self._providers, grants, tester, guard, self._look_up)
+        add_MgmtServicer_to_server(handler, self._server.grpc)
         await self._server.listen()
         self._tasks.start(table.follow(self._store.watch_leases(ROLE)), name="follow leases")
         self._routers = Routers(self._store, NAME)
@@ -82,7 +92,7 @@ class Service:
         self._tasks.start(note.follow(self._store.watch_records([RESTORED_KIND])), name="follow restores")
         health = StackHealth(settings, table, roll, notes=self._notes, restored=lambda: note.text)
         self._tasks.start(access.follow(self._store.watch_records(ACCESS_KINDS)), name="follow access")
-        self._http.start(Front(health, lambda: self._application(users, guard, grants, tester)))
+        self._http.start(Front(health, lambda: self._application(guard, grants, tester)))
         await _seed(users, grants, first, settings.address_of("store"))
         self._tasks.start(grants.follow_virtual_hosts(self._store.watch_records([VIRTUAL_HOST])), name="follow vhosts")
         await self._server.ready()
@@ -95,13 +105,16 @@ class Service:
         self._tasks.start(roll.follow_gateways(self._store.watch_records([WATCHER_KIND])), name="follow gateways")
         return roll
 
-    def _application(self, users: Users, guard: Guard, grants: Grants, tester: Tester) -> Application:
+    def _application(self, guard: Guard, grants: Grants, tester: Tester) -> Application:
         # Not before somebody asks for it: see Front.
         from services.mgmt.rest.application import application  # noqa: PLC0415
         from services.mgmt.rest.basic import Doors  # noqa: PLC0415
+        from services.mgmt.rest.sign_in import SignIn  # noqa: PLC0415
 
+        sign_in = SignIn(self._authenticator, self._store)
         rules, ports = CaptureRules(self._store), Ports(self._store)
-        return application(Doors(users, guard), self._look_up, DryRunOfAny(self._routers), rules, ports, grants, tester)
+        doors, routes = Doors(sign_in, guard), DryRunOfAny(self._routers)
+        return application(doors, self._look_up, routes, rules, ports, grants, tester, self._providers)
 
     async def stop(self) -> None:
         """Ends what is under way, then leaves the store."""
@@ -111,6 +124,8 @@ class Service:
         await self._routers.stop()
         await self._look_up.stop()
         await self._filer.stop()
+        await self._authenticator.stop()
+        await self._audit.stop()
         await self._store.close()
 
     def _notes(self) -> dict[str, str]:
@@ -126,6 +141,7 @@ class Service:
 async def _seed(users: Users, grants: Grants, first: FirstUser, address: str) -> None:
     while True:
         try:
+            act_for("mgmt, at the first start")
             await grants.begin(first.name)
             return await users.seed(first)
         except Unavailable as error:

@@ -5,13 +5,17 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import partial
 
 import structlog
 
 from services.common import scram
 from services.common.clients.store import StoreClient
+from services.common.credentials import Whose, kind_named
 from services.common.errors import NotFound, PreconditionFailed, SyntaxFault
-from services.common.users import RECORD_KIND, User, hash_password
+from services.common.sealing import Sealing
+from services.common.users import RECORD_KIND, User
 from services.mgmt.first_user import GUEST, FirstUser
 from services.rpc.store_pb2 import Record
 
@@ -22,12 +26,26 @@ _DISGUISE = "secret"
 _DISGUISE_BYTES = 32
 
 
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """How a password is kept: a plug-in of `credential_kinds`; `hashed` where what is given is that already."""
+
+    kind: str = "argon2"
+    hashed: bool = False
+
+
+KEPT_USUALLY = Kept()
+
+
 class Users:
     """User records in the store; every call raises Unavailable when the store is away for too long."""
 
-    def __init__(self, store: StoreClient, mechanisms: Iterable[str] = scram.MECHANISMS) -> None:
-        """Passwords get keys for those of `mechanisms` that are SCRAM."""
+    def __init__(
+        self, store: StoreClient, mechanisms: Iterable[str] = scram.MECHANISMS, sealing: Sealing | None = None
+    ) -> None:
+        """Passwords get keys for those of `mechanisms` that are SCRAM; `sealing` is for those kept recoverably."""
         self._store = store
+        self._sealing = sealing
         self._mechanisms = frozenset(mechanisms)
         self._changing = asyncio.Lock()
 
@@ -41,13 +59,37 @@ class Users:
             await self._put(user, first.password)
             log.info("first user made", name=first.name, loopback_only=first.loopback_only)
 
-    async def put(self, name: str, password: str, tags: Iterable[str], *, loopback_only: bool) -> None:
+    async def put(
+        self, name: str, password: str, tags: Iterable[str], *, loopback_only: bool, kept: Kept = KEPT_USUALLY
+    ) -> None:
         """Creates or replaces a user; raises SyntaxFault for a name or password that no client could send."""
         if not 0 < len(name.encode()) <= _LONGEST_NAME:
             raise SyntaxFault(f"a user's name has 1 to {_LONGEST_NAME} bytes")
-        if not password:
-            raise SyntaxFault("a user needs a password")
-        await self._put(User(name=name, password_hash="", tags=tuple(tags), loopback_only=loopback_only), password)
+        _check_password(password, kept)
+        user = User(name=name, password_hash="", tags=tuple(tags), loopback_only=loopback_only)
+        await self._put(user, password, kept)
+
+    async def change(
+        self,
+        name: str,
+        *,
+        password: str | None = None,
+        kept: Kept = KEPT_USUALLY,
+        tags: Iterable[str] | None = None,
+        loopback_only: bool | None = None,
+    ) -> None:
+        """What is not None; the rest stays. Raises NotFound, SyntaxFault as `put`."""
+        user = await self._one(name)
+        changes = {"tags": None if tags is None else tuple(tags), "loopback_only": loopback_only}
+        user = user.model_copy(update={field: value for field, value in changes.items() if value is not None})
+        if password is not None:
+            _check_password(password, kept)
+            await self._put(user, password, kept)
+            return
+        async with self._changing:
+            if (await self._one(name)).password_hash != user.password_hash:
+                raise PreconditionFailed(f"user '{name}' was changed at the same time; try again")
+            await self._store.put_records([_record_of(user)])
 
     async def set_tags(self, name: str, tags: Iterable[str]) -> None:
         """In place of those that the user has. Raises NotFound when there is none of that name."""
@@ -62,16 +104,27 @@ class Users:
             deletes = [Record(kind=kind, key=name) for kind in (RECORD_KIND, scram.RECORD_KIND)]
             await self._store.put_records(deletes=deletes)
 
-    async def add_keys(self, name: str, password_hash: str, keys: Mapping[str, scram.Keys]) -> None:
-        """For those mechanisms of which the user has none. Raises NotFound, and PreconditionFailed for another hash."""
+    async def add_keys(
+        self, name: str, password_hash: str, keys: Mapping[str, scram.Keys], renewed_hash: str = ""
+    ) -> None:
+        """For those mechanisms of which the user has none, and a newer hash of the password, if any.
+
+        Raises NotFound, and PreconditionFailed for another hash.
+        """
         async with self._changing:
             user = await self._one(name)
             if user.password_hash != password_hash:
                 raise PreconditionFailed(f"user '{name}' has another password by now")
             there = await self._keys_of(user)
-            if keys.keys() - there.keys():
-                together = scram.KeysOfUser(password_hash=password_hash, keys={**keys, **there})
-                await self._store.put_records([Record(kind=scram.RECORD_KIND, key=name, value=together.to_json())])
+            puts = []
+            if renewed_hash:
+                user = user.model_copy(update={"password_hash": renewed_hash})
+                puts.append(_record_of(user))
+            if renewed_hash or keys.keys() - there.keys():
+                together = scram.KeysOfUser(password_hash=user.password_hash, keys={**keys, **there})
+                puts.append(Record(kind=scram.RECORD_KIND, key=name, value=together.to_json()))
+            if puts:
+                await self._store.put_records(puts)
 
     async def all(self) -> list[User]:
         """Every user, by name."""
@@ -89,17 +142,31 @@ class Users:
         found = next((record for record in records if record.key == user.name), None)
         return scram.KeysOfUser.from_json(found.value).of(user) if found else {}
 
-    async def _put(self, user: User, password: str) -> None:
-        puts = await asyncio.to_thread(_records, user, password, self._mechanisms)
+    async def _put(self, user: User, password: str, kept: Kept = KEPT_USUALLY) -> None:
+        make = partial(_records, user, password, kept, self._mechanisms, self._sealing)
+        puts = await asyncio.to_thread(make)
         async with self._changing:
             await self._store.put_records(puts)
 
 
-def _records(user: User, password: str, mechanisms: Iterable[str]) -> list[Record]:
+def _check_password(password: str, kept: Kept) -> None:
+    if not password:
+        raise SyntaxFault("a user needs a password")
+    kind = kind_named(kept.kind)
+    if kept.hashed:
+        if not password.startswith(kind.begins):
+            raise SyntaxFault(f"what is kept of the password begins with {' or '.join(kind.begins)}")
+        kind.check(password)
+
+
+def _records(user: User, password: str, kept: Kept, mechanisms: Iterable[str], sealing: Sealing | None) -> list[Record]:
     """The user with that password, and the keys that go with it. Slow on purpose."""
-    user = user.model_copy(update={"password_hash": hash_password(password)})
-    keys = scram.KeysOfUser(password_hash=user.password_hash, keys=scram.make_keys(password, mechanisms))
-    return [
-        Record(kind=RECORD_KIND, key=user.name, value=user.to_json()),
-        Record(kind=scram.RECORD_KIND, key=user.name, value=keys.to_json()),
-    ]
+    what = password if kept.hashed else kind_named(kept.kind).make(password, Whose(user.name, sealing))
+    user = user.model_copy(update={"password_hash": what, "revision": secrets.token_hex(8)})
+    made = {} if kept.hashed else scram.make_keys(password, mechanisms)
+    keys = scram.KeysOfUser(password_hash=user.password_hash, keys=made)
+    return [_record_of(user), Record(kind=scram.RECORD_KIND, key=user.name, value=keys.to_json())]
+
+
+def _record_of(user: User) -> Record:
+    return Record(kind=RECORD_KIND, key=user.name, value=user.to_json())

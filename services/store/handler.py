@@ -15,6 +15,7 @@ from services.common.errors import BrokerError, CommandInvalid, InternalError, R
 from services.common.grpc_errors import abort
 from services.rpc import store_pb2 as pb
 from services.rpc.store_pb2_grpc import StoreServicer
+from services.store.audit import ChangeAudit
 from services.store.backup.stream import backup
 from services.store.engine import Engine
 from services.store.journal import Stream
@@ -30,8 +31,9 @@ _PATIENCE = 60.0  # seconds for whoever takes a backup to take the next piece
 class Handler(StoreServicer):
     """One method for each RPC of proto/store.proto."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, audit: ChangeAudit | None = None) -> None:
         self._engine = engine
+        self._audit = audit
 
     async def AllocateOrigin(self, request: pb.AllocateOriginRequest, context: Context) -> pb.Origin:
         origin = await _answer(context, self._engine.origins.allocate())
@@ -46,7 +48,11 @@ class Handler(StoreServicer):
             yield table
 
     async def PutRecords(self, request: pb.PutRecordsRequest, context: Context) -> pb.PutRecordsReply:
-        return pb.PutRecordsReply(version=await _answer(context, self._engine.records.put(request)))
+        changes = self._audit.changes(request) if self._audit else []
+        version = await _answer(context, self._engine.records.put(request))
+        if self._audit:
+            self._audit.tell(changes)
+        return pb.PutRecordsReply(version=version)
 
     async def ListRecords(self, request: pb.ListRecordsRequest, context: Context) -> AsyncIterator[pb.Records]:
         for records in self._engine.records.snapshot(request.kinds):

@@ -54,6 +54,11 @@ class Records:
         self._committer.submit(change)
         return await shielded(change.version)
 
+    def value_of(self, kind: str, key: str) -> bytes | None:
+        """Of one that there is."""
+        found = self._records.get((kind, key))
+        return None if found is None or found.deleted else found.value
+
     def snapshot(self, kinds: Sequence[str]) -> Iterator[RecordsMessage]:
         """All records of `kinds` (all kinds when there are none), in messages of bounded length."""
         wanted = set(kinds)

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import structlog
 
 from services.common import clock
+from services.common.audit.audit import Audit
 from services.common.bus.address import bus_address
 from services.common.bus.event_bus import EventBus
 from services.common.config import Settings
@@ -20,6 +21,7 @@ from services.common.telemetry.status import report
 from services.common.telemetry.tracer import Tracer
 from services.rpc.store_pb2 import PutRecordsRequest, Record
 from services.rpc.store_pb2_grpc import add_StoreServicer_to_server
+from services.store.audit import ChangeAudit
 from services.store.choice import choose
 from services.store.commit_spans import CommitSpans
 from services.store.engine import Engine
@@ -51,6 +53,7 @@ class Service:
         provider = provider or chosen.make(settings.data)
         self._instance = f"store-{uuid.uuid4().hex[:12]}"
         self._bus = EventBus(bus_address(settings), "store", self._instance)
+        self._audit = Audit(settings, "store", self._instance, self._bus.publish)
         self._tracer = Tracer.from_environment(settings, "store", self._instance)
         self._engine = Engine(
             provider,
@@ -72,10 +75,13 @@ class Service:
         except BaseException:
             self._folder.release()
             raise
-        add_StoreServicer_to_server(Handler(self._engine), self._server.grpc)
+        add_StoreServicer_to_server(
+            Handler(self._engine, ChangeAudit(self._engine.records, self._audit)), self._server.grpc
+        )
         await self._server.listen()
         self._engine.leases.listening()
         self._bus.start()
+        self._audit.start()
         self._tasks.start(report(self._tracer, "store", self._instance, self._put_records), "spans status")
         await self._server.ready()
         self._tell_restored()
@@ -87,6 +93,7 @@ class Service:
         await self._server.stop(grace=0.2)
         await self._tasks.stop()
         await self._engine.stop()
+        await self._audit.stop()
         await self._bus.stop()
         await asyncio.to_thread(self._tracer.stop)
         self._folder.release()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import os
 import socket
 import subprocess
@@ -21,12 +22,14 @@ import pytest
 from pika.exceptions import AMQPError
 
 from services.common import secret
-from services.common.attempts import OF_USER_THERE
+from services.common.authentication.attempts import OF_USER_THERE
 from services.rpc import store_pb2
 from services.rpc.store_pb2_grpc import StoreStub
 from tests.support.amqp_playbook import HEADER
 from tests.support.filed_ledger import FiledLedger
-from tests.support.interop_pika import connected, fetch
+from tests.support.interop_address import BrokerAddress
+from tests.support.interop_pika import connect, connected, fetch
+from tests.support.issuer import running_issuer
 from tests.support.raw_amqp import EMPTY, method, short
 from tests.support.secrecy import forms, in_files, in_processes, in_text
 from tests.support.stack import HOST, Stack, free_port, running_stack, wait_until
@@ -35,15 +38,36 @@ HOPLINE = Path(sys.executable).with_name("hopline")
 _RUN = uuid.uuid4().hex
 PASSWORDS = {
     who: f"{who}-keeps-this-{_RUN}"
-    for who in ("first", "by-file", "by-input", "changed", "wrong", "stranger", "malformed", "renewed")
+    for who in (
+        "first",
+        "by-file",
+        "by-input",
+        "changed",
+        "wrong",
+        "stranger",
+        "malformed",
+        "renewed",
+        "recoverable",
+        "directory",
+        "listed",
+    )
 }
 SECRETS = {**{who: forms(who, password) for who, password in PASSWORDS.items()}, "stack": [], "nats": []}
 # What `hopline up` was started with; mgmt, which makes the first user, is told where nobody else looks.
 PROCESSES = {("first", "hopline up", "environ")}
 # NATS reads from a file of its own what it wants to hear.
 FILES = {("stack", "run/secret"), ("nats", "nats/auth.conf")}
+# Of what is encrypted there is a key, in a place apart from the store's database.
+KEYS = "keys/secrets"
 # What the log says of all that was tried.
-EVENTS = ("login was refused", "too many wrong passwords", "new secret is wrong", "a call was refused")
+AUDITED = ("signed in", "refused", "changed")
+EVENTS = (
+    "a directory does not answer",
+    "login was refused",
+    "too many wrong passwords",
+    "new secret is wrong",
+    "a call was refused",
+)
 
 
 @pytest.fixture(scope="module")
@@ -60,6 +84,7 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
         "HOPLINE_LOG_LEVEL": "debug",
         "HOPLINE_LOG_FORMAT": "json",
         "HOPLINE_LEDGER_SECONDS": "1",
+        "HOPLINE_SASL_MECHANISMS": "PLAIN AMQPLAIN SCRAM-SHA-256 CRAM-MD5",
     }
     with running_stack(folder / "data", environment) as started:
         stacks = secret.read_or_make(started.data / "run" / "secret")
@@ -116,9 +141,17 @@ class Used:
             with failure:
                 self.said += failure.read().decode() + str(failure.headers)
 
-    def stumble(self, mechanism: str, response: bytes) -> None:
-        """A client whose response is not as its mechanism wants it."""
-        address = self.stack.address
+    def provide(self, name: str, kind: str, options: str) -> BrokerAddress:
+        """A provider, and a port for it; gives the address."""
+        self.hopline("providers", "add", name, kind, "--options-file", "-", given=options)
+        address = replace(self.stack.address, port=free_port())
+        self.hopline("ports", "add", name, "--address", f"{HOST}:{address.port}", "--provider", name)
+        wait_until(lambda: _listens(address), 20, f"port {name}")
+        return address
+
+    def stumble(self, mechanism: str, response: bytes, at: BrokerAddress | None = None) -> None:
+        """A client whose response is not as its mechanism wants it, or wrong."""
+        address = at or self.stack.address
         with socket.create_connection((address.host, address.port), 10) as made:
             arguments = (EMPTY, short(mechanism), len(response).to_bytes(4, "big"), response, short("en_US"))
             made.sendall(HEADER + method(10, 11, *arguments, channel=0))
@@ -155,12 +188,60 @@ def used(stack: Stack, tmp_path_factory: pytest.TempPathFactory) -> Used:
             used.stumble("PLAIN", f"\0{user}\0{PASSWORDS['wrong']}".encode())
     for mechanism in ("PLAIN", "AMQPLAIN"):
         used.stumble(mechanism, PASSWORDS["malformed"].encode())
+    used.add("recoverable", PASSWORDS["recoverable"], "--kind", "recoverable")
+    _use_providers(used, file)
     used.call(stack.command_environment()["HOPLINE_STORE_ADDRESS"], PASSWORDS["stranger"])
-    for command in ("users list", "health", "partitions --json", "tracing --json"):
+    for command in (
+        "users list",
+        "providers list",
+        "providers list --json",
+        "ports list",
+        "health",
+        "partitions --json",
+        "tracing --json",
+    ):
         used.hopline(*command.split())
     wait_until(lambda: FiledLedger(stack.data).rows("stages"), 30, "filed rows")
     used.hopline("trace", "one", "--json")
     return used
+
+
+def _use_providers(used: Used, file: Path) -> None:
+    """Of a file, of a directory that is away, and of an issuer: rightly, and wrongly."""
+    file.write_text(f"listed:{PASSWORDS['listed']}\n")
+    at_file = used.provide("listed", "file", f'path = "{file}"\nformat = "plain"\n')
+    directory = 'url = "ldaps://127.0.0.1:9"\nsearch_base = "dc=x"\nbind_dn = "cn=x"\n'
+    secret_too = f'{directory}bind_password = "{PASSWORDS["directory"]}"\n'
+    at_directory = used.provide("directory", "ldap", secret_too)
+    with running_issuer() as issuer:
+        at_issuer = used.provide("issuer", "oauth2", f'issuer = "{issuer.url}"\naudience = ["hopline"]\n')
+        token, bad = issuer.token(), issuer.token(aud="another")
+        SECRETS["token"], SECRETS["bad token"] = forms("alice", token), forms("alice", bad)
+        with connected(replace(at_issuer, user="alice", password=token)) as connection:
+            connection.update_secret(token, "it is time")
+        used.stumble("XOAUTH2", f"user=alice\1auth=Bearer {bad}\1\1".encode(), at_issuer)
+        used.stumble("XOAUTH2", f"auth=Bearer {token}".encode(), at_issuer)
+    with connected(replace(at_file, user="listed", password=PASSWORDS["listed"])):
+        pass
+    for at in (at_file, at_directory):
+        used.stumble("PLAIN", f"\0listed\0{PASSWORDS['wrong']}".encode(), at)
+    wait_until(lambda: _comes_in_as(used, "recoverable"), 20, "sign-in")
+
+
+def _comes_in_as(used: Used, user: str) -> bool:
+    try:
+        connect(replace(used.stack.address, user=user, password=PASSWORDS[user])).close()
+    except AMQPError:
+        return False
+    return True
+
+
+def _listens(address: BrokerAddress) -> bool:
+    try:
+        socket.create_connection((address.host, address.port), 1).close()
+    except OSError:
+        return False
+    return True
 
 
 def _comes_in(used: Used, user: str) -> bool:
@@ -180,6 +261,30 @@ def test_files(used: Used) -> None:
     assert in_files(SECRETS, used.stack.data) == FILES
     hashed = in_files({"a hash": [b"$argon2id$"]}, used.stack.data)
     assert {path.partition("-")[0] for _, path in hashed} == {"hopline.db"}
+    key = (used.stack.data / KEYS).read_bytes().strip()
+    assert in_files({"key": [key]}, used.stack.data) == {("key", KEYS)}
+
+
+def test_the_audit_log(used: Used) -> None:
+    """Has all that was tried, by each provider, and what was changed, by whom; `test_files` looks for secrets in it."""
+    files = used.stack.data.glob("audit/*/*.jsonl")
+    lines = [json.loads(line) for path in files for line in path.read_text().splitlines()]
+    assert {line["event"] for line in lines} == set(AUDITED)
+    came = {(line["event"], line["provider"]) for line in lines if "provider" in line}
+    assert came == {
+        ("signed in", "internal"), ("refused", "internal"), ("signed in", "listed"), ("refused", "listed"),
+        ("refused", "directory"), ("signed in", "issuer"), ("refused", "issuer"),
+    }  # fmt: skip
+    changed = {(line["what"], line["name"], line["change"]) for line in lines if line["event"] == "changed"}
+    assert changed >= {
+        ("user", "by-input", "put"),
+        ("authentication_provider", "issuer", "put"),
+        ("port", "issuer", "put"),
+    }
+    whose = {
+        line.get("by", "").partition(" at ")[2].partition(" of ")[0] for line in lines if line.get("what") == "port"
+    }
+    assert whose == {"the command line"}
 
 
 def test_what_is_said(used: Used) -> None:

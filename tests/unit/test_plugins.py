@@ -10,6 +10,8 @@ import pytest
 
 from services.common import plugins
 from services.common.access.control import AccessControl
+from services.common.authentication.provider import Provider
+from services.common.credentials import CredentialKind
 from services.common.errors import InternalError
 from services.common.message import MessageFormat
 from services.gateway.protocols.engine import Engine
@@ -19,7 +21,7 @@ from services.queue.overflow import OverflowPolicy
 from services.queue.queue_type import Queue
 from services.queue.share import Placement
 from services.router.exchanges.exchange_type import ExchangeType
-from services.store.provider import Provider
+from services.store.provider import Provider as Store
 
 # What the kinds of each group are: what its entry points name, or what that makes when it is called.
 CONTRACTS: dict[str, type] = {
@@ -30,9 +32,11 @@ CONTRACTS: dict[str, type] = {
     "queue_types": Queue,
     "overflow_policies": OverflowPolicy,
     "placements": Placement,
-    "store_providers": Provider,
+    "store_providers": Store,
     "sasl_mechanisms": Mechanism,
     "transports": Transport,
+    "authentication_providers": Provider,
+    "credential_kinds": CredentialKind,
 }
 INSTALLED = [point for group in CONTRACTS for point in entry_points(group=f"hopline.{group}")]
 

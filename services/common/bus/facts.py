@@ -169,6 +169,25 @@ class LeaseLost(_Lease):
     kind: Literal["lease.lost"] = "lease.lost"
 
 
+# ------------------------------------------------------------------ the audit log, told by gateways and the store
+
+
+class Audited(_Facts):
+    """A line of the audit log: who signed in, was refused, changed what. Nothing secret is in it."""
+
+    kind: Literal["audit.recorded"] = "audit.recorded"
+    event: Literal["signed in", "refused", "changed"]
+    user: str
+    provider: str
+    mechanism: str
+    peer: str
+    reason: str
+    by: str
+    what: str
+    name: str
+    change: str
+
+
 # ------------------------------------------------------------------ the bus itself, told by everyone
 
 
@@ -199,6 +218,7 @@ Facts = Annotated[
     | LeaseAcquired
     | LeaseReleased
     | LeaseLost
+    | Audited
     | Gap,
     Field(discriminator="kind"),
 ]

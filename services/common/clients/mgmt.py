@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from services.common.audit.acting import fields
 from services.common.clients.calls import Client, result
 from services.common.grpc_channel import connect
 from services.common.question import Sought
@@ -29,15 +30,45 @@ class MgmtClient(Client):
         await self._channel.close()
 
     async def put_user(
-        self, name: str, password: str, tags: Iterable[str] = (), *, loopback_only: bool = False
+        self,
+        name: str,
+        password: str,
+        tags: Iterable[str] = (),
+        *,
+        loopback_only: bool = False,
+        kind: str = "",
+        hashed: bool = False,
     ) -> None:
-        """Creates the user, or replaces all that is known of it."""
-        request = mgmt_pb2.PutUserRequest(name=name, password=password, tags=tags, loopback_only=loopback_only)
-        await result(self._stub.PutUser(request, timeout=_DEADLINE))
+        """Creates the user, or replaces all that is known of it; `kind` and `hashed` as in services/mgmt/users.py."""
+        request = mgmt_pb2.PutUserRequest(
+            name=name, password=password, tags=tags, loopback_only=loopback_only, kind=kind, hashed=hashed
+        )
+        await result(self._stub.PutUser(request, timeout=_DEADLINE, metadata=fields()))
+
+    async def change_user(
+        self,
+        name: str,
+        *,
+        password: str | None = None,
+        kind: str = "",
+        hashed: bool = False,
+        tags: Iterable[str] | None = None,
+        loopback_only: bool | None = None,
+    ) -> None:
+        """What is not None. Raises NotFound when there is none of that name."""
+        request = mgmt_pb2.ChangeUserRequest(
+            name=name,
+            password=password,
+            kind=kind,
+            hashed=hashed,
+            tags=None if tags is None else mgmt_pb2.Tags(tags=tags),
+            loopback_only=loopback_only,
+        )
+        await result(self._stub.ChangeUser(request, timeout=_DEADLINE, metadata=fields()))
 
     async def delete_user(self, name: str) -> None:
         """Raises NotFound when there is none of that name."""
-        await result(self._stub.DeleteUser(mgmt_pb2.DeleteUserRequest(name=name), timeout=_DEADLINE))
+        await result(self._stub.DeleteUser(mgmt_pb2.DeleteUserRequest(name=name), timeout=_DEADLINE, metadata=fields()))
 
     async def set_tags(self, name: str, tags: Iterable[str]) -> None:
         """Raises NotFound when there is no such user."""
@@ -60,11 +91,30 @@ class MgmtClient(Client):
         reply = await result(self._stub.ListUsers(mgmt_pb2.ListUsersRequest(), timeout=_DEADLINE))
         return reply.users
 
-    async def add_keys(self, name: str, password_hash: str, keys: Mapping[str, Keys]) -> None:
-        """For a user that has none. Raises NotFound, and PreconditionFailed when it has another password by now."""
+    async def put_provider(self, name: str, described: bytes) -> None:
+        """Adds an authentication provider, or replaces it: JSON, as services/common/authentication/described.py."""
+        request = mgmt_pb2.PutProviderRequest(name=name, described=described)
+        await result(self._stub.PutProvider(request, timeout=_DEADLINE, metadata=fields()))
+
+    async def remove_provider(self, name: str) -> None:
+        """Raises NotFound when there is none of that name."""
+        await result(
+            self._stub.RemoveProvider(mgmt_pb2.RemoveProviderRequest(name=name), timeout=_DEADLINE, metadata=fields())
+        )
+
+    async def list_providers(self) -> Sequence[mgmt_pb2.Provider]:
+        """All of them: those of the settings' file, then those on record, each by name."""
+        reply = await result(self._stub.ListProviders(mgmt_pb2.ListProvidersRequest(), timeout=_DEADLINE))
+        return reply.providers
+
+    async def add_keys(self, name: str, password_hash: str, keys: Mapping[str, Keys], renewed_hash: str = "") -> None:
+        """For a user that has none, and a newer hash of its password, if any.
+
+        Raises NotFound, and PreconditionFailed when it has another password by now.
+        """
         added = {mechanism: mgmt_pb2.ScramKeys(**each.model_dump()) for mechanism, each in keys.items()}
-        request = mgmt_pb2.AddKeysRequest(name=name, password_hash=password_hash, keys=added)
-        await result(self._stub.AddKeys(request, timeout=_DEADLINE))
+        request = mgmt_pb2.AddKeysRequest(name=name, password_hash=password_hash, keys=added, renewed_hash=renewed_hash)
+        await result(self._stub.AddKeys(request, timeout=_DEADLINE, metadata=fields()))
 
     async def trace(self, asked: str, journeys: int, *, everything: bool = False, payloads: bool = False) -> Trace:
         """The ways of the newest messages that have the id; none where nothing is on record."""

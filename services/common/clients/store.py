@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import structlog
 
+from services.common.audit.acting import acting
 from services.common.clients.calls import result
 from services.common.clients.peer import Peer
 from services.common.clients.renewals import Renewals
@@ -83,7 +84,7 @@ class StoreClient:
         self, puts: Iterable[pb.Record] = (), deletes: Iterable[pb.Record] = (), fence: pb.Fence | None = None
     ) -> int:
         """Puts and deletes (kind and key) in one commit; gives the version when durable. Raises Fenced."""
-        request = pb.PutRecordsRequest(puts=puts, deletes=deletes, fence=fence)
+        request = pb.PutRecordsRequest(puts=puts, deletes=deletes, fence=fence, actor=acting())
         reply = await self._peer.result(
             lambda stub, left: stub.PutRecords(request, wait_for_ready=True, timeout=left), _PATIENCE
         )

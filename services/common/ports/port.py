@@ -59,6 +59,9 @@ class Terms(BaseModel):
         _Names, Field(min_length=1, description="what is spoken there, told by first bytes; the first answers all else")
     ] = ("amqp-0-9", "amqp-1-0")
     mechanisms: Annotated[_Names, Field(description="of those that are offered, best first; empty: all of them")] = ()
+    authentication_provider: Annotated[
+        str, Field(max_length=255, description="who judges who signs in there; empty: as the settings say")
+    ] = ""
     most: Annotated[int, Field(ge=0, description="connections at once, in each gateway; 0: as the gateway says")] = 0
     unsecured_passwords: Annotated[
         bool | None,

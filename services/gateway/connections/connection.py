@@ -155,8 +155,7 @@ class Connection(asyncio.Protocol):
             await self._drained.wait()
 
     def connection_lost(self, failure: Exception | None) -> None:
-        if not self.closing:
-            self.login.went_away(str(failure or "end of stream"))
+        self.login.end(str(failure or "end of stream"))
         self.lost = self.closing = True
         self._waits_no_more()
         self.listener.outgoing.forget(self._transport)
@@ -310,7 +309,7 @@ class Connection(asyncio.Protocol):
     @cached_property
     def permitted(self) -> Permitted:
         """What its user may do: who that is is known by the time that anybody asks."""
-        return self.listener.permits.of(self.user, self.peer_host, self.host_name)
+        return self.listener.permits.of(self.user, self.peer_host, self.host_name, self.login.principal)
 
     def carry_out(self, session: Session, request: v.Request) -> Coroutine[Any, Any, Any] | None:
         """Begins a request of a session, when it is its turn; see services/gateway/operations."""

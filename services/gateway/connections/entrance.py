@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import structlog
 
 from services.common import plugins
-from services.common.errors import NotAllowed, PreconditionFailed
-from services.common.ports.port import PLAIN
+from services.common.errors import NotAllowed, PreconditionFailed, Unavailable
+from services.common.ports.port import OF_SETTINGS, PLAIN
 from services.gateway.connections.engines import speak
-from services.gateway.sasl import usable
+from services.gateway.sasl import judged_by, usable
 from services.gateway.transport.address import written
 from services.gateway.transport.arrival import Arrival, Offer
 from services.gateway.transport.balancers import address_of
@@ -40,14 +40,38 @@ class Entrance:
         self._servers: list[asyncio.Server] = []
         self._inside: set[Connection] = set()
         self._full = False  # and the log has said so
+        self.port = port
         self.serve(port)
 
     def serve(self, port: Port) -> None:
-        """From now on, on the sockets that there are. Raises PreconditionFailed where it wants what is not there."""
+        """From now on, on the sockets that there are.
+
+        Raises PreconditionFailed where it wants what is not there, Unavailable without its authentication provider.
+        """
         _protocols(port)
         self._transports = _transports(port, self._listener.transports)
-        self.mechanisms = _mechanisms(port, self._listener.engines.mechanisms)
         self.port = port
+        if port.name not in OF_SETTINGS:  # those are open in any case: who signs in is told what is missing
+            self._listener.authenticator.provider(self.provider)
+        _check_mechanisms(port, self._judged)
+
+    @property
+    def provider(self) -> str:
+        """The name of the one that judges who signs in here."""
+        return self.port.authentication_provider or self._listener.settings.authentication_provider
+
+    @property
+    def mechanisms(self) -> tuple[str, ...]:
+        """What is offered, best first: providers come and go."""
+        return self.port.mechanisms or self._judged
+
+    @property
+    def _judged(self) -> tuple[str, ...]:
+        offered = self._listener.engines.mechanisms
+        try:
+            return judged_by(self._listener.authenticator.provider(self.provider), offered)
+        except Unavailable:
+            return offered
 
     async def open(self) -> None:
         """Listens; raises OSError where it cannot."""
@@ -139,8 +163,7 @@ def _transports(port: Port, installed: dict[str, Transport]) -> list[Transport]:
     return list(kinds.values())
 
 
-def _mechanisms(port: Port, offered: tuple[str, ...]) -> tuple[str, ...]:
+def _check_mechanisms(port: Port, offered: tuple[str, ...]) -> None:
     if unknown := [name for name in port.mechanisms if name not in offered]:
         there = ", ".join(offered)
         raise PreconditionFailed(f"{', '.join(unknown)} is not offered (HOPLINE_SASL_MECHANISMS): there are {there}")
-    return port.mechanisms or offered

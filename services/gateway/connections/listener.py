@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 import structlog
@@ -25,12 +25,12 @@ from services.gateway.transport.balancers import Balancers
 from services.gateway.transport.outgoing import Outgoing
 
 if TYPE_CHECKING:
+    from services.common.authentication.authenticator import Authenticator
     from services.common.config import Settings
     from services.gateway.connections.engines import Engines
     from services.gateway.protocols.engine import Engine
     from services.gateway.sessions.broker import Broker
     from services.gateway.sessions.permitted import Permits
-    from services.gateway.sign_in.authentication import Authenticator
     from services.gateway.transport.kind import Transport
 
 log = structlog.get_logger()
@@ -73,6 +73,7 @@ class Listener:
         self._empty = asyncio.Event()
         broker.close_virtual_host = self._close_virtual_host
         authenticator.close_user = self._close_user
+        authenticator.close_provider = self._close_provider
 
     async def start(self) -> None:
         """Listens at the ports of the settings; raises OSError when one is taken."""
@@ -105,6 +106,7 @@ class Listener:
     def admit(self, entrance: Entrance, engine: Engine) -> Connection:
         """A socket was accepted."""
         connection = Connection(self, engine, f"{self._prefix}{next(self._numbers)}")
+        connection.login.port, connection.login.provider = entrance.port.name, entrance.provider
         self._connections[connection] = entrance
         return connection
 
@@ -126,7 +128,13 @@ class Listener:
         concerned = [connection for connection in self._connections if connection.virtual_host == name]
         for_each("ending a connection", concerned, lambda each: each.shut_down(f"vhost '{name}' is deleted"))
 
-    def _close_user(self, name: str) -> None:
-        concerned = [connection for connection in self._connections if connection.user == name]
-        log.info("user is deleted", user=name, connections=len(concerned))
-        for_each("ending a connection", concerned, lambda each: each.shut_down(f"user '{name}' is deleted"))
+    def _close_user(self, provider: str, name: str, reason: str) -> None:
+        self._close(reason, lambda each: each.user == name and each.login.principal.provider == provider)
+
+    def _close_provider(self, name: str, reason: str) -> None:
+        self._close(reason, lambda each: name in (each.login.provider, each.login.principal.provider))
+
+    def _close(self, reason: str, concerns: Callable[[Connection], bool]) -> None:
+        concerned = [connection for connection in self._connections if concerns(connection)]
+        log.info("connections end", reason=reason, connections=len(concerned))
+        for_each("ending a connection", concerned, lambda each: each.shut_down(reason))

@@ -7,21 +7,27 @@ from weakref import proxy
 
 import structlog
 
-from services.common.errors import AccessRefused, BrokerError
-from services.common.login import TooManyFailures
+from services.common.authentication.claims import Credentials, Proof
+from services.common.authentication.principal import NOBODY, Principal
+from services.common.authentication.refusal import TooManyFailures
+from services.common.authentication.visit import Visit
+from services.common.errors import AccessRefused, BrokerError, NotAllowed
+from services.gateway.connections.expiry import Expiry
 from services.gateway.observe.record import client_name
-from services.gateway.sasl import Challenge, Credentials, Proof, mechanism_named
+from services.gateway.sasl import Challenge, mechanism_named
 from services.gateway.sign_in.host_names import host_name
 
 if TYPE_CHECKING:
+    from services.common.authentication.authenticator import Authenticator
+    from services.common.authentication.claims import Claim
     from services.common.scram import Keys
     from services.gateway import vocabulary as v
     from services.gateway.connections.connection import Connection
     from services.gateway.sasl import Mechanism
-    from services.gateway.sign_in.authentication import Authenticator
 
 log = structlog.get_logger()
 
+_UPDATE = "update-secret"  # in place of a mechanism
 _DO = "give the client its user's password, or set it: hopline users add"
 
 
@@ -30,6 +36,10 @@ class Login:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = proxy(connection)  # which has this one: a circle would stay when it is gone
+        self.principal: Principal = NOBODY
+        self.port = ""  # by which it came; the listener says it
+        self.provider = ""  # by which clients of the port sign in; the listener says it
+        self._expiry = Expiry(connection)
         self._mechanism: Mechanism | None = None
         self._begun = False
         self._update: v.UpdateSecret | None = None  # the last one, which is not compared yet
@@ -41,7 +51,13 @@ class Login:
         self._connection.hold(self)
         self._connection.tasks.start(self._answer(request), name="log in")
 
-    def went_away(self, reason: str) -> None:
+    def end(self, reason: str) -> None:
+        """The connection is gone; the log says why, where it was not known before."""
+        self._expiry.cancel()
+        if not self._connection.closing:
+            self._went_away(reason)
+
+    def _went_away(self, reason: str) -> None:
         """Logs that the client did, and why. One that never began to log in is a probe: they come every second."""
         connection, event = self._connection, "client went away"
         if self._begun:
@@ -50,16 +66,50 @@ class Login:
             log.debug(event, connection=connection.name, peer=connection.peer, reason=reason)
 
     def update(self, request: v.UpdateSecret) -> None:
-        """Answers at once, as RabbitMQ does where secrets are passwords: a login does not end when they change.
+        """Answers at once, as RabbitMQ does where secrets are passwords: a login does not end when they are said.
 
-        One that is wrong would be found at the next login only, so it is compared, and the log says it today.
+        One that is wrong would be found at the next login only, so it is compared, and the log says it today. Of what
+        expires, such as tokens, the connection rests on the new one from then on: so it has to be good.
         """
         connection = self._connection
+        if self.principal.expires is not None:
+            connection.tasks.start(self._renew(request), name="renew what was signed in with")
+            return
         connection.engine.succeed(request)
         self._update = request
         if not self._comparing:  # one at a time, and then the last: passwords are slow to verify, and so are lines
             self._comparing = True
             connection.tasks.start(self._compare(), name="compare a new secret")
+
+    async def _renew(self, request: v.UpdateSecret) -> None:
+        connection, said = self._connection, request.secret.decode(errors="replace")
+        try:
+            renewed = await self._judged(Credentials(connection.user, said), _UPDATE)
+            if renewed.name != self.principal.name:
+                raise AccessRefused("it is somebody else's")
+        except BrokerError as error:
+            connection.tell("request refused", request="UpdateSecret", error=error.text)
+            connection.engine.close(NotAllowed("the new secret was refused"))
+            connection.take_pending()
+        else:
+            self._signed_in(renewed)
+            connection.engine.succeed(request)
+            log.info("client has a new secret", connection=connection.name, user=connection.user, reason=request.reason)
+        connection.flush()
+
+    def _signed_in(self, principal: Principal) -> None:
+        self.principal = principal
+        self._connection.user = principal.name
+        self._expiry.set(principal)
+
+    async def _judged(self, claim: Claim, mechanism: str) -> Principal:
+        connection = self._connection
+        authenticator: Authenticator = connection.listener.authenticator
+        return await authenticator.sign_in(self.provider, claim, connection.peer_host, self._visit(mechanism))
+
+    def _visit(self, mechanism: str) -> Visit:
+        connection = self._connection
+        return Visit(connection.peer, connection.peer_host, self.port, mechanism, connection.name)
 
     async def _compare(self) -> None:
         try:
@@ -74,8 +124,8 @@ class Login:
         log.info("client has a new secret", connection=connection.name, user=connection.user, reason=update.reason)
         credentials = Credentials(connection.user, update.secret.decode(errors="replace"))
         try:
-            await connection.listener.authenticator.check(credentials, connection.peer_host)
-        except AccessRefused:
+            await self._judged(credentials, _UPDATE)
+        except BrokerError:
             concerns = {"connection": connection.name, "peer": connection.peer, "user": connection.user}
             log.warning("a client's new secret is wrong: its next login will be refused", **concerns, do=_DO)
 
@@ -92,13 +142,13 @@ class Login:
 
     async def _check(self, request: v.Authenticate) -> None:
         connection, authenticator = self._connection, self._connection.listener.authenticator
-        directory = _Directory(authenticator, connection.peer_host, connection.certified)
+        directory = _Directory(authenticator, self.provider, connection.peer_host, connection.certified)
         self._mechanism = self._mechanism or mechanism_named(request.mechanism, directory)
-        answer = self._mechanism.respond(request.response)
+        answer = self._answer_of(self._mechanism, request)
         if isinstance(answer, Challenge):
             connection.engine.challenge(answer.data)
         else:
-            connection.user = await authenticator.check(answer, connection.peer_host)
+            self._signed_in(await self._judged(answer, request.mechanism))
             if connection.listener.permits.access.rules.wants_names:
                 connection.host_name = await host_name(connection.peer_host)
             connection.client = client_name(request.client_properties, connection.user)
@@ -106,14 +156,23 @@ class Login:
             self._mechanism = None
         connection.take_pending()
 
+    def _answer_of(self, mechanism: Mechanism, request: v.Authenticate) -> Claim | Challenge:
+        try:
+            return mechanism.respond(request.response)
+        except BrokerError as error:
+            authenticator: Authenticator = self._connection.listener.authenticator
+            authenticator.refused(self.provider, "", self._visit(request.mechanism), error)
+            raise
+
 
 class _Directory:
     """As sasl.Directory says; for who is at one address."""
 
-    def __init__(self, authenticator: Authenticator, peer: str, certified: str) -> None:
+    def __init__(self, authenticator: Authenticator, provider: str, peer: str, certified: str) -> None:
         self.certified = certified
         self._authenticator = authenticator
+        self._provider = provider
         self._peer = peer
 
     def keys_of(self, user: str, mechanism: str) -> Keys:
-        return self._authenticator.keys_of(user, mechanism, self._peer)
+        return self._authenticator.keys_of(self._provider, user, mechanism, self._peer)

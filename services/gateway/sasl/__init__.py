@@ -1,7 +1,7 @@
 """SASL mechanisms (RFC 4422), plug-ins of group `sasl_mechanisms`: what a client sent becomes a claim to be judged.
 
 A mechanism reads and writes messages, and nothing more: who is a user, who comes from where and how often somebody has
-failed is known to the gateway (`authentication.py`), which judges the claim.
+failed is known to its authentication provider and its guard (`services/common/authentication`), which judge the claim.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
 from services.common import plugins
+from services.common.authentication.claims import Claim
+from services.common.authentication.provider import Provider
 from services.common.runtime import CannotStart
 from services.common.scram import Keys
 
@@ -24,42 +26,6 @@ class Challenge:
     """The client has to say more."""
 
     data: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class Credentials:
-    """A name and the password that shall prove it."""
-
-    user: str
-    password: str
-
-
-@dataclass(frozen=True, slots=True)
-class Proof:
-    """A name, and whether what the client said proves it, as far as `keys` are still the user's."""
-
-    user: str
-    mechanism: str
-    keys: Keys
-    fits: bool
-    final: bytes  # what the client is told with the good news: that the broker knows it too
-
-
-@dataclass(frozen=True, slots=True)
-class Anonymous:
-    """Somebody who does not say who it is; `trace` is what it says instead."""
-
-    trace: str
-
-
-@dataclass(frozen=True, slots=True)
-class Certified:
-    """The name in the client's certificate, which TLS has verified; "" where it showed none."""
-
-    user: str
-
-
-Claim = Credentials | Proof | Anonymous | Certified
 
 
 class Directory(Protocol):
@@ -109,6 +75,12 @@ def offered(wanted: Sequence[str], anonymous_user: str = "", *, certificates: bo
     for name in names:
         plugins.load("sasl_mechanisms", name)  # now: to import one takes as long as messages should not have to wait
     return names
+
+
+def judged_by(provider: Provider, names: Sequence[str]) -> tuple[str, ...]:
+    """Those of `names` whose claims the provider judges, and those that it brings."""
+    judged = [name for name in names if name in provider.mechanisms]
+    return (*judged, *(name for name in provider.brings if name not in judged))
 
 
 def usable(names: tuple[str, ...], *, private: bool, certified: bool) -> tuple[str, ...]:

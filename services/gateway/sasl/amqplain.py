@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from services.common.authentication.claims import Credentials
 from services.common.errors import SyntaxFault
 from services.common.message import field_table
-from services.gateway.sasl import Credentials, Mechanism
+from services.gateway.sasl import Mechanism
 
 
 class AmqPlain(Mechanism):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from services.common.authentication.claims import Anonymous as Somebody
 from services.common.errors import SyntaxFault
-from services.gateway.sasl import Anonymous as Somebody
 from services.gateway.sasl import Mechanism
 
 _LONGEST = 255  # characters

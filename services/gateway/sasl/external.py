@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from services.common.authentication.claims import Certified
 from services.common.errors import SyntaxFault
-from services.gateway.sasl import Certified, Mechanism
+from services.gateway.sasl import Mechanism
 
 
 class External(Mechanism):

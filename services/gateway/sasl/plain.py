@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from services.common.authentication.claims import Credentials
 from services.common.errors import SyntaxFault
-from services.gateway.sasl import Credentials, Mechanism
+from services.gateway.sasl import Mechanism
 
 
 class Plain(Mechanism):

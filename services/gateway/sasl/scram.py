@@ -11,8 +11,9 @@ from typing import Any, ClassVar
 from scramp import ScramException, ScramMechanism
 from scramp.utils import ServerError
 
+from services.common.authentication.claims import Proof
 from services.common.errors import BrokerError, SyntaxFault
-from services.gateway.sasl import Challenge, Directory, Mechanism, Proof
+from services.gateway.sasl import Challenge, Directory, Mechanism
 
 _LONGEST = 512  # bytes of a message: others wait while a longer name is prepared (RFC 4013)
 

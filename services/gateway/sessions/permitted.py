@@ -6,6 +6,7 @@ A publish costs a look-up: of its exchange, or of exchange and routing key where
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from weakref import WeakSet
 
 import structlog
@@ -15,6 +16,7 @@ from services.common.access.action import Kind
 from services.common.access.asked import Asked, Principal
 from services.common.access.verdict import Verdict
 from services.common.access.words import refusal
+from services.common.authentication.principal import Principal as SignedIn
 from services.common.clients.access import Access
 from services.common.errors import AccessRefused, BrokerError, NotAllowed
 
@@ -31,9 +33,9 @@ class Permits:
         self._given: WeakSet[Permitted] = WeakSet()
         access.listeners.append(self._forget)
 
-    def of(self, user: str, host: str, host_name: str = "") -> Permitted:
-        """For a client that has signed in."""
-        permitted = Permitted(self.access, user, host, host_name)
+    def of(self, user: str, host: str, host_name: str = "", signed_in: SignedIn | None = None) -> Permitted:
+        """For a client that has signed in, with the groups and tags that its provider knows."""
+        permitted = Permitted(self.access, user, host, host_name, signed_in)
         self._given.add(permitted)
         return permitted
 
@@ -45,8 +47,11 @@ class Permits:
 class Permitted:
     """`writable`: exchanges to which anything may be published, whatever its key."""
 
-    def __init__(self, access: Access, user: str, host: str, host_name: str = "") -> None:
+    def __init__(
+        self, access: Access, user: str, host: str, host_name: str = "", signed_in: SignedIn | None = None
+    ) -> None:
         self._access = access
+        self._signed_in = signed_in
         self._user = user
         self._host = host
         self._host_name = host_name
@@ -114,13 +119,20 @@ class Permitted:
     # -------------------------------------------------------------- decisions
 
     def _decide(self, asked: Asked) -> Verdict:
-        self._principal = self._principal or self._access.rules.principal(self._user, self._host, self._host_name)
+        self._principal = self._principal or self._known_as()
         verdict = self._access.decide(self._principal, asked)
         if verdict.logged:
             about = {"action": asked.action.value, "kind": asked.kind.value, "name": asked.name}
             decision = verdict.decision.value
             log.info("a rule was followed", user=self._user, decision=decision, rule=verdict.rule, **about)
         return verdict
+
+    def _known_as(self) -> Principal:
+        principal, signed_in = self._access.rules.principal(self._user, self._host, self._host_name), self._signed_in
+        if signed_in is None:
+            return principal
+        # Tags are its provider's: somebody of that name who is on record here may be another one.
+        return replace(principal, groups=principal.groups | signed_in.groups, tags=signed_in.tags)
 
     def _why_not(self, asked: Asked, verdict: Verdict) -> str | None:
         return None if verdict.allowed else refusal(Principal(self._user), asked, verdict)

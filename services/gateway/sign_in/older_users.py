@@ -1,4 +1,5 @@
-"""Keys for users whose password was set before there were any: made when they say it, and kept by mgmt.
+"""Keys for users whose password was set before there were any, and a hash of today for those who have an older kind:
+made when they say the password, and kept by mgmt.
 
 Logins wait for none of that. While mgmt is away no keys are made, and a later login tries again.
 """
@@ -10,12 +11,14 @@ from collections.abc import Callable, Collection, Iterable
 
 import structlog
 
+from services.common.audit.acting import act_for
 from services.common.clients.mgmt import MgmtClient
 from services.common.clock import monotonic
+from services.common.credentials import kind_of
 from services.common.errors import BrokerError, NotFound, PreconditionFailed
 from services.common.runtime import Tasks
 from services.common.scram import MECHANISMS, make_keys
-from services.common.users import User
+from services.common.users import User, hash_password
 
 log = structlog.get_logger()
 
@@ -40,7 +43,7 @@ class OlderUsers:
     def said_password(self, user: User, password: str, has: Collection[str]) -> None:
         """A user has signed in so, and has keys for some mechanisms."""
         missing = self._mechanisms.difference(has)
-        if missing and self._is_due(user):
+        if (missing or _is_older(user)) and self._is_due(user):
             self._waiting += 1
             self._tasks.start(self._make(user, password, missing), name=f"make keys for {user.name}")
 
@@ -67,15 +70,22 @@ class OlderUsers:
             self._waiting -= 1
 
     async def _make_now(self, user: User, password: str, missing: Collection[str]) -> None:
-        keys = await asyncio.to_thread(make_keys, password, missing)
-        if not keys:
+        act_for("a gateway, with newer credentials of the same password")
+        keys = await asyncio.to_thread(make_keys, password, missing) if missing else {}
+        renewed = await asyncio.to_thread(hash_password, password) if _is_older(user) else ""
+        if not keys and not renewed:
             return  # SCRAM cannot say this password
         try:
             async with self._connect() as mgmt:
-                await mgmt.add_keys(user.name, user.password_hash, keys)
+                await mgmt.add_keys(user.name, user.password_hash, keys, renewed)
         except BrokerError as error:
             if not isinstance(error, NotFound | PreconditionFailed):  # which the user is to blame for, who changed
                 self._not_before = monotonic() + _AGAIN
             log.info("a user has no keys for SCRAM yet", user=user.name, reason=error.text)
         else:
-            log.info("a user has keys for SCRAM now", user=user.name, mechanisms=sorted(keys))
+            log.info("a user has newer credentials now", user=user.name, mechanisms=sorted(keys), hash=bool(renewed))
+
+
+def _is_older(user: User) -> bool:
+    kind = kind_of(user.password_hash)
+    return kind is not None and not kind.lasting

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from services.common.access.asked import Asked, Principal
 from services.common.access.words import refusal
+from services.common.authentication.principal import Principal as SignedIn
 from services.common.clients.access import Access
 from services.common.errors import AccessRefused
-from services.common.users import User
 
 OPERATOR = Principal("operator", operator=True)
 """Who calls by gRPC knows the stack's secret: the command line, and other services."""
@@ -20,10 +20,11 @@ class Guard:
     def __init__(self, access: Access) -> None:
         self._access = access
 
-    async def user(self, user: User, host: str) -> Principal:
+    async def user(self, user: SignedIn, host: str) -> Principal:
         """As rules see somebody who has signed in, and comes from that address; returns when there are rules."""
         await self._access.known()
-        return replace(self._access.rules.principal(user.name, host), tags=frozenset(user.tags))
+        principal = self._access.rules.principal(user.name, host)
+        return replace(principal, tags=user.tags, groups=principal.groups | user.groups)
 
     def check(self, principal: Principal, *questions: Asked) -> None:
         """Raises AccessRefused that names what was refused first."""

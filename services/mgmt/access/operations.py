@@ -52,10 +52,14 @@ CHANGES: Mapping[str, Question] = {
 
 RPCS: Mapping[str, Question] = {
     "PutUser": _user(Action.CREATE),
+    "ChangeUser": _user(Action.UPDATE),
     "DeleteUser": _user(Action.DELETE),
     "ListUsers": _always(ASK_MGMT),
     "AddKeys": _user(Action.UPDATE),
     "SetTags": _user(Action.UPDATE),
+    "PutProvider": _always(CONFIGURE),
+    "RemoveProvider": _always(CONFIGURE),
+    "ListProviders": _always(CONFIGURE),
     "ChangeAccess": _change,
     "ListAccess": _always(CONFIGURE),
     "TestAccess": _always(CONFIGURE),

@@ -15,11 +15,13 @@ from services.mgmt.access.grants import Grants
 from services.mgmt.access.operations import CONFIGURE, OBSERVE
 from services.mgmt.access.tested import Tester
 from services.mgmt.lookup.lookup import LookUp
+from services.mgmt.providers import Providers
 from services.mgmt.rest.access import access_routes, group_changes, of_group
 from services.mgmt.rest.basic import Doors
 from services.mgmt.rest.capture import capture_routes
 from services.mgmt.rest.failures import answer_failures, documented
 from services.mgmt.rest.ports import port_changes, port_routes
+from services.mgmt.rest.providers import provider_routes
 from services.mgmt.rest.route import dry_run_routes
 from services.mgmt.rest.trace import trace_routes
 
@@ -32,6 +34,7 @@ def application(
     ports: Ports,
     grants: Grants,
     tester: Tester,
+    providers: Providers,
 ) -> FastAPI:
     """For those who come in by the `doors`: each route has its own."""
     app = FastAPI(title="Hopline", version=version("hopline"), docs_url=None, redoc_url=None)
@@ -39,6 +42,7 @@ def application(
     routers: Iterable[tuple[Asked | Callable[[Request], Asked], Iterable[APIRouter]]] = (
         (OBSERVE, (trace_routes(look_up), dry_run_routes(dry_runs), port_routes(ports))),
         (CONFIGURE, (capture_routes(look_up, rules), port_changes(ports), access_routes(grants, tester))),
+        (CONFIGURE, (provider_routes(providers),)),
         (of_group, (group_changes(grants),)),
     )
     for asked, theirs in routers:

@@ -1,4 +1,4 @@
-"""Who asks over HTTP: basic authentication (RFC 7617) against the users on record."""
+"""Who asks over HTTP: by basic authentication (RFC 7617) or a bearer token (RFC 6750), judged by a provider."""
 
 from __future__ import annotations
 
@@ -7,16 +7,18 @@ import binascii
 from collections.abc import Callable
 
 from fastapi import HTTPException, Request
-from fastapi.security import HTTPBasic, HTTPBasicCredentials
+from fastapi.security import HTTPBasic
 from fastapi.security.utils import get_authorization_scheme_param
 
 from services.common.access.asked import Asked
+from services.common.authentication.claims import Credentials, Token
+from services.common.authentication.principal import Principal
+from services.common.authentication.visit import Visit
 from services.common.errors import AccessRefused
-from services.common.login import Login
-from services.common.users import User
+from services.common.ports.port import host_and_port
 from services.mgmt.access.guard import Guard
 from services.mgmt.access.operations import ASK_MGMT
-from services.mgmt.users import Users
+from services.mgmt.rest.sign_in import SignIn
 
 _GONE = "gone"  # the address of a peer that reset its socket before it was accepted: none, least of all this machine's
 
@@ -24,10 +26,9 @@ _GONE = "gone"  # the address of a peer that reset its socket before it was acce
 class Doors:
     """Who may come in, for what."""
 
-    def __init__(self, users: Users, guard: Guard) -> None:
-        self.users = users
+    def __init__(self, sign_in: SignIn, guard: Guard) -> None:
+        self.sign_in = sign_in
         self.guard = guard
-        self.login = Login()
 
     def to(self, asked: Asked | Callable[[Request], Asked]) -> Basic:
         """A dependency of routes that do that, to what the request names."""
@@ -42,30 +43,35 @@ class Basic(HTTPBasic):
 
     def __init__(self, doors: Doors, asked: Callable[[Request], Asked]) -> None:
         super().__init__(scheme_name="user", realm="Hopline")
-        self._users = doors.users
+        self._sign_in = doors.sign_in
         self._guard = doors.guard
-        self._login = doors.login
         self._asked = asked
 
-    async def __call__(self, request: Request) -> User:  # type: ignore[override]  # the user, not what was typed
-        given = self._read(request)
+    async def __call__(self, request: Request) -> Principal:  # type: ignore[override]  # who it is, not what was typed
+        claim = self._read(request)
         peer = request.client.host if request.client else _GONE
         try:
-            self._login.expect(given.username, peer)
-            known = {user.name: user for user in await self._users.all()}
-            user = await self._login.check(known, given.username, given.password, peer)
+            principal = await self._sign_in(claim, peer, _visit(request, claim, peer))
         except AccessRefused as error:
             raise HTTPException(401, error.text, self.make_authenticate_headers()) from None
-        self._guard.check(await self._guard.user(user, peer), ASK_MGMT, self._asked(request))
-        return user
+        self._guard.check(await self._guard.user(principal, peer), ASK_MGMT, self._asked(request))
+        return principal
 
-    def _read(self, request: Request) -> HTTPBasicCredentials:
+    def _read(self, request: Request) -> Credentials | Token:
         # FastAPI's own reads ASCII only.
         scheme, encoded = get_authorization_scheme_param(request.headers.get("Authorization"))
+        if scheme.lower() == "bearer" and encoded:
+            return Token("", encoded)
         try:
             name, colon, password = base64.b64decode(encoded, validate=True).decode().partition(":")
         except (binascii.Error, UnicodeDecodeError):
             colon = ""
         if scheme.lower() != "basic" or not colon:
             raise HTTPException(401, "who asks? user name and password are wanted", self.make_authenticate_headers())
-        return HTTPBasicCredentials(username=name, password=password)
+        return Credentials(name, password)
+
+
+def _visit(request: Request, claim: Credentials | Token, peer: str) -> Visit:
+    port = request.client.port if request.client else 0
+    mechanism = "Bearer" if isinstance(claim, Token) else "Basic"
+    return Visit(host_and_port(peer, port), peer, "http", mechanism, seldom=True)

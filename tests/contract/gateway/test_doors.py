@@ -9,7 +9,7 @@ from pamqp import commands, frame
 from structlog.testing import capture_logs
 
 from services.common.access.records import Permission
-from services.common.attempts import OF_USER_THERE
+from services.common.authentication.attempts import OF_USER_THERE
 from services.common.clients.store import StoreClient
 from services.mgmt.access.grants import Grants
 from services.mgmt.users import Users
@@ -103,7 +103,7 @@ async def test_a_deleted_user_is_disconnected(broker: BrokerHouse) -> None:
     await Grants(store).put_permission(Permission(user="leaving"))
     stays = await broker.connect()
     for gateway in broker.gateways:
-        await until(lambda gateway=gateway: "leaving" in gateway._listener.authenticator._known.users)
+        await until(lambda gateway=gateway: "leaving" in gateway._listener.authenticator.known.users)
     clients = [await broker.connect(number, user="leaving", password="secret") for number in range(2)]
     await users.delete("leaving")
     for client in clients:

@@ -26,8 +26,8 @@ def listener(broker: BrokerHouse, authority: Authority, monkeypatch: pytest.Monk
     shown = authority.sign("broker", ["localhost"])
     certificates = Certificates(Files((shown,), authorities=authority.path, clients="wanted"))
     monkeypatch.setattr(listener.transports["tls"], "certificates", certificates)
-    entrance = listener.entrances["amqp"]
-    monkeypatch.setattr(entrance, "mechanisms", (*entrance.mechanisms, "EXTERNAL"))
+    engines = listener.engines
+    monkeypatch.setattr(engines, "mechanisms", (*engines.mechanisms, "EXTERNAL"))
     return listener
 
 

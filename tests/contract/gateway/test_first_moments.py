@@ -12,10 +12,10 @@ import pytest
 import pytest_asyncio
 from structlog.testing import capture_logs
 
+from services.common.authentication import authenticator as authentication
+from services.common.authentication.claims import Credentials
 from services.common.clients.store import StoreClient
 from services.common.errors import AccessRefused
-from services.gateway.sasl import Credentials
-from services.gateway.sign_in import authentication
 from services.mgmt.users import Users
 from tests.support.broker_house import BrokerHouse, free_port
 from tests.support.programs import until
@@ -93,7 +93,7 @@ async def test_who_is_gone_before_it_was_accepted(house: BrokerHouse) -> None:
     protocol.connection_made(transport)
     [connection] = listener._connections
     with pytest.raises(AccessRefused):
-        await listener.authenticator.check(Credentials("guest", "guest"), connection.peer_host)
+        await listener.authenticator.sign_in("internal", Credentials("guest", "guest"), connection.peer_host)
     assert transport.aborted
     protocol.connection_lost(None)
     assert not listener._connections

@@ -12,7 +12,7 @@ from pamqp import commands
 from structlog.testing import capture_logs
 
 from services.common import scram
-from services.common.attempts import OF_USER_THERE
+from services.common.authentication.attempts import OF_USER_THERE
 from services.common.clients.store import StoreClient
 from services.mgmt.service import Service as MgmtService
 from services.mgmt.users import Users
@@ -120,7 +120,7 @@ async def _known(broker: BrokerHouse, users: Users, name: str, password: str) ->
     """A new user, whom the first gateway has heard of."""
     await users.put(name, password, [], loopback_only=False)
     authenticator = broker.gateways[0]._listener.authenticator
-    await until(lambda: authenticator._known.keys_of(name, "SCRAM-SHA-256"))
+    await until(lambda: authenticator.known.keys_of(name, "SCRAM-SHA-256"))
 
 
 async def test_sha_1_where_the_operator_allows_it(tmp_path: Path) -> None:
@@ -171,7 +171,7 @@ async def test_a_user_from_before(tmp_path: Path) -> None:
         async with _mgmt(house):
             async with SaslClient(port) as client:
                 assert isinstance(await client.begin("PLAIN", b"\0guest\0guest"), Connection.Tune)
-            await until(lambda: house.gateways[0]._listener.authenticator._known.keys_of("guest", "SCRAM-SHA-256"))
+            await until(lambda: house.gateways[0]._listener.authenticator.known.keys_of("guest", "SCRAM-SHA-256"))
         for mechanism in _SCRAM:
             async with SaslClient(port) as client:
                 assert isinstance(await client.scram(mechanism, "guest", "guest"), Connection.Tune)
@@ -182,7 +182,7 @@ async def _forget_keys(house: BrokerHouse, user: str) -> None:
     store = StoreClient(house.address_of("store"))
     await store.put_records(deletes=[Record(kind=scram.RECORD_KIND, key=user)])
     await store.close()
-    await until(lambda: not house.gateways[0]._listener.authenticator._known.keys_of(user, "SCRAM-SHA-256"))
+    await until(lambda: not house.gateways[0]._listener.authenticator.known.keys_of(user, "SCRAM-SHA-256"))
 
 
 @asynccontextmanager

@@ -55,6 +55,7 @@ def settings(shape: Shape, folder: Path) -> Settings:
         queue_memory=shape.queue_memory,
         heartbeat=shape.heartbeat,
         ledger_seconds=2.0,
+        audit=False,
         sasl_mechanisms=("PLAIN",),
     )
 

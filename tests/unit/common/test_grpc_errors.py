@@ -10,9 +10,9 @@ import grpc.aio
 import pytest
 
 from services.common import errors
+from services.common.authentication.refusal import TooManyFailures
 from services.common.errors import BrokerError, InternalError, ResourceError, Unavailable, WrongPeer
 from services.common.grpc_errors import abort, from_rpc
-from services.common.login import TooManyFailures
 
 KINDS = [
     kind

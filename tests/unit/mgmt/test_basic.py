@@ -13,15 +13,10 @@ from services.common.users import User, hash_password
 from services.mgmt.access.guard import Guard
 from services.mgmt.access.operations import CONFIGURE
 from services.mgmt.rest.basic import Doors
+from services.mgmt.rest.sign_in import SignIn
+from tests.support.signing_in import Records, authenticator_of, user_record
 
 GUEST = User(name="guest", password_hash=hash_password("guest"), tags=("administrator",), loopback_only=True)
-
-
-class OnlyGuest:
-    """In place of the users on record."""
-
-    async def all(self) -> list[User]:
-        return [GUEST]
 
 
 def asked_by(client: tuple[str, int] | None) -> Request:
@@ -32,11 +27,11 @@ def asked_by(client: tuple[str, int] | None) -> Request:
 
 async def test_a_user_of_this_machine() -> None:
     """Comes in from there, and from nowhere else: not from where nobody can tell any more."""
-    users: Any = OnlyGuest()
+    store: Any = Records(user_record(GUEST))
     access = Access(["permissions"])
     access._known.set()
-    basic = Doors(users, Guard(access)).to(CONFIGURE)
-    assert await basic(asked_by(("127.0.0.1", 1))) == GUEST
+    basic = Doors(SignIn(authenticator_of(), store), Guard(access)).to(CONFIGURE)
+    assert (await basic(asked_by(("127.0.0.1", 1)))).name == "guest"
     for elsewhere in (("192.0.2.7", 1), None):
         with pytest.raises(HTTPException, match="can only connect from this machine"):
             await basic(asked_by(elsewhere))

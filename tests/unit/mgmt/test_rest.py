@@ -5,7 +5,7 @@ from urllib.parse import quote
 
 import pytest
 
-from services.common.attempts import OF_USER_THERE
+from services.common.authentication.attempts import OF_USER_THERE
 from services.common.clients.mgmt import MgmtClient
 from services.common.config import Settings
 from services.common.errors import SyntaxFault

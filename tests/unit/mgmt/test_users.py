@@ -8,8 +8,11 @@ from services.common import scram
 from services.common.clients.mgmt import MgmtClient
 from services.common.clients.store import StoreClient
 from services.common.config import Settings
+from services.common.credentials import Whose
+from services.common.credentials.rabbitmq import SHA256 as RABBITMQ
 from services.common.errors import NotFound, PreconditionFailed, SyntaxFault
-from services.common.users import User, verify_password
+from services.common.sealing import Sealing
+from services.common.users import User, hash_password, verify_password
 from services.mgmt.users import Users
 from tests.support.fake_store import FakeStore
 
@@ -131,3 +134,54 @@ async def test_unusable(client: MgmtClient, name: str, password: str) -> None:
     """A name or password that no client could log in with is refused."""
     with pytest.raises(SyntaxFault):
         await client.put_user(name, password)
+
+
+async def test_a_change_changes_what_is_said(client: MgmtClient, store: FakeStore) -> None:
+    """A password, tags, or where from; the rest stays. The password counts from then on, and so do its keys."""
+    await client.put_user("alice", "old", ["monitoring"])
+    first = _stored(store, "alice")
+    await client.change_user("alice", loopback_only=True)
+    await client.change_user("alice", tags=["administrator"])
+    second = _stored(store, "alice")
+    assert (second.tags, second.loopback_only) == (("administrator",), True)
+    assert (second.password_hash, second.revision) == (first.password_hash, first.revision)
+    await client.change_user("alice", password="new")
+    third = _stored(store, "alice")
+    assert (third.tags, third.loopback_only) == (("administrator",), True)
+    assert verify_password(third, "new")
+    assert third.revision != second.revision
+    assert _keys(store, "alice").of(third)
+    await client.change_user("alice", tags=[])
+    assert _stored(store, "alice").tags == ()
+    with pytest.raises(NotFound, match="bob"):
+        await client.change_user("bob", tags=[])
+    with pytest.raises(SyntaxFault):
+        await client.change_user("alice", password="")
+
+
+async def test_a_hash_of_rabbitmqs(client: MgmtClient, store: FakeStore) -> None:
+    """Is taken as it is; with its password said, a newer hash takes its place, and connections have nothing to fear."""
+    kept = RABBITMQ.make("secret", Whose("alice"))
+    await client.put_user("alice", kept, kind="rabbitmq-sha256", hashed=True)
+    older = _stored(store, "alice")
+    assert older.password_hash == kept
+    assert verify_password(older, "secret")
+    await client.add_keys("alice", kept, {"SCRAM-SHA-1": _some_keys()}, hash_password("secret"))
+    newer = _stored(store, "alice")
+    assert newer.password_hash.startswith("$argon2")
+    assert newer.standing == older.standing
+    assert set(_keys(store, "alice").of(newer)) == {"SCRAM-SHA-1"}
+    for wrong in ("rabbitmq-sha256:AAAA", "secret", "$argon2id$x"):
+        with pytest.raises(SyntaxFault):
+            await client.put_user("bob", wrong, kind="rabbitmq-sha256", hashed=True)
+    with pytest.raises(SyntaxFault, match="no kind of credentials"):
+        await client.put_user("bob", "secret", kind="rot13")
+
+
+async def test_a_password_that_is_kept_recoverably(client: MgmtClient, store: FakeStore, settings: Settings) -> None:
+    """Is encrypted in the store, and fits where the key is."""
+    await client.put_user("alice", "a secret of hers", kind="recoverable")
+    alice = _stored(store, "alice")
+    assert all(b"a secret of hers" not in record.value for record in store.records.values())
+    assert verify_password(alice, "a secret of hers", Sealing.of(settings))
+    assert not verify_password(alice, "another", Sealing.of(settings))

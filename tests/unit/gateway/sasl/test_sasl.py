@@ -2,12 +2,13 @@ from __future__ import annotations
 
 import pytest
 
+from services.common.authentication.claims import Anonymous as Somebody
+from services.common.authentication.claims import Credentials
 from services.common.errors import SyntaxFault
 from services.common.message import field_table
 from services.common.runtime import CannotStart
 from services.common.scram import Keys
-from services.gateway.sasl import Anonymous as Somebody
-from services.gateway.sasl import Credentials, offered, usable
+from services.gateway.sasl import offered, usable
 from services.gateway.sasl.amqplain import AmqPlain
 from services.gateway.sasl.anonymous import Anonymous
 from services.gateway.sasl.plain import Plain

@@ -12,11 +12,12 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from scramp import ScramClient, ScramException, ScramMechanism
 
+from services.common.authentication.claims import Proof
+from services.common.authentication.disguise import keys_of_nobody
+from services.common.authentication.refusal import TooManyFailures
 from services.common.errors import SyntaxFault
-from services.common.login import TooManyFailures
 from services.common.scram import MECHANISMS, Keys, make_keys
-from services.gateway.sasl import Challenge, Mechanism, Proof, mechanism_named
-from services.gateway.sasl.disguise import keys_of_nobody
+from services.gateway.sasl import Challenge, Mechanism, mechanism_named
 from services.gateway.sasl.scram import Scram, ScramSha1, ScramSha256
 
 ALICE = make_keys("secret", MECHANISMS)

@@ -8,9 +8,11 @@ from typing import Any, Self
 
 import pytest
 
+from services.common.credentials import Whose
+from services.common.credentials.rabbitmq import SHA256 as RABBITMQ
 from services.common.errors import PreconditionFailed, Unavailable
 from services.common.scram import Keys
-from services.common.users import User
+from services.common.users import User, verify_password
 from services.gateway.sign_in import older_users as module
 from services.gateway.sign_in.older_users import OlderUsers
 
@@ -23,6 +25,7 @@ class Mgmt:
 
     def __init__(self) -> None:
         self.kept: list[tuple[str, str, list[str]]] = []
+        self.renewed: list[str] = []
         self.failure: Exception | None = None
         self.asked = asyncio.Event()
         self.answers = asyncio.Event()
@@ -36,12 +39,13 @@ class Mgmt:
     async def __aexit__(self, *_: object) -> None:
         self.connected -= 1
 
-    async def add_keys(self, name: str, password_hash: str, keys: Mapping[str, Keys]) -> None:
+    async def add_keys(self, name: str, password_hash: str, keys: Mapping[str, Keys], renewed_hash: str = "") -> None:
         self.asked.set()
         await self.answers.wait()
         if self.failure:
             raise self.failure
         self.kept.append((name, password_hash, sorted(keys)))
+        self.renewed.append(renewed_hash)
 
 
 class Gateway:
@@ -157,3 +161,16 @@ async def test_a_gateway_that_stops_does_not_wait(gateway: Gateway) -> None:
     await gateway.mgmt.asked.wait()
     await asyncio.wait_for(gateway.older.stop(), 10)
     assert gateway.mgmt.connected == 0
+
+
+@pytest.mark.parametrize("has", [OFFERED[1:], []])
+async def test_an_older_hash_is_renewed(gateway: Gateway, has: list[str]) -> None:
+    """It costs nothing to guess at; with a newer one go keys for what is missing."""
+    kept = RABBITMQ.make("secret", Whose("alice"))
+    older = User(name="alice", password_hash=kept)
+    gateway.older.said_password(older, "secret", has)
+    await gateway.settled()
+    assert gateway.mgmt.kept == [("alice", kept, [] if has else sorted(OFFERED[1:]))]
+    [renewed] = gateway.mgmt.renewed
+    assert renewed.startswith("$argon2id$")
+    assert verify_password(User(name="alice", password_hash=renewed), "secret")

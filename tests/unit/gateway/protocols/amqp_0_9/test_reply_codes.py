@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from services.common import errors
-from services.common.login import TooManyFailures
+from services.common.authentication.refusal import TooManyFailures
 from services.gateway.protocols.amqp_0_9.reply_codes import ends_connection, reply_code, reply_text
 from services.gateway.sessions.transaction import InDoubt
 

@@ -1,4 +1,4 @@
-"""Users and their keys as the records say: what a gateway knows of them."""
+"""Users, their keys, and providers as the records say: what a process knows of them."""
 
 from __future__ import annotations
 
@@ -7,18 +7,15 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from functools import partial
 
-from services.common import scram, users
+from services.common import credentials, scram, users
+from services.common.authentication import described
+from services.common.authentication.described import Described
+from services.common.authentication.disguise import keys_of_nobody
 from services.common.scram import Keys, KeysOfUser
 from services.common.users import User
-from services.gateway.sasl.disguise import keys_of_nobody
 from services.rpc.store_pb2 import Record
 
-KINDS = (users.RECORD_KIND, scram.RECORD_KIND, scram.DISGUISE_KIND)
-
-
-def is_deleted_user(record: Record) -> bool:
-    """Whether it says that a user is no more."""
-    return record.deleted and record.kind == users.RECORD_KIND
+KINDS = (users.RECORD_KIND, scram.RECORD_KIND, scram.DISGUISE_KIND, described.RECORD_KIND)
 
 
 @dataclass(slots=True)
@@ -27,6 +24,7 @@ class KnownUsers:
 
     secret: bytes = field(default_factory=partial(secrets.token_bytes, 32))  # of the disguise, until there is a record
     users: dict[str, User] = field(default_factory=dict)
+    providers: dict[str, Described] = field(default_factory=dict)
     _keys: dict[str, KeysOfUser] = field(default_factory=dict)
 
     def apply(self, record: Record) -> None:
@@ -37,6 +35,10 @@ class KnownUsers:
             self._keys.pop(record.key, None)
             if not record.deleted:
                 self._keys[record.key] = KeysOfUser.from_json(record.value)
+        elif record.kind == described.RECORD_KIND:
+            self.providers.pop(record.key, None)
+            if not record.deleted:
+                self.providers[record.key] = Described.from_json(record.value)
         elif record.deleted:
             self.users.pop(record.key, None)
         else:
@@ -45,7 +47,11 @@ class KnownUsers:
     def keys_of(self, user: str, mechanism: str) -> Keys | None:
         """None for who is no user, or has none for the password as it is."""
         known, keys = self.users.get(user), self._keys.get(user)
-        return keys.of(known).get(mechanism) if known and keys else None
+        if known is None:
+            return None
+        beside = keys.of(known).get(mechanism) if keys else None
+        kind = None if beside else credentials.kind_of(known.password_hash)
+        return kind.keys_of(known.password_hash, mechanism) if kind else beside
 
     def mechanisms_of(self, user: User) -> Collection[str]:
         """Those for which the user has keys, for that password."""

@@ -1,26 +1,23 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Collection
+from collections.abc import Collection
 from typing import Any
 
 import pytest
 import structlog
 
 from services.common import scram
-from services.common.attempts import OF_ADDRESS, OF_USER_THERE
+from services.common.authentication.attempts import OF_ADDRESS, OF_USER_THERE
+from services.common.authentication.authenticator import Authenticator
+from services.common.authentication.claims import Anonymous, Credentials, Proof
+from services.common.authentication.kinds import internal
+from services.common.authentication.refusal import Refused, TooManyFailures
 from services.common.errors import AccessRefused
-from services.common.login import TooManyFailures
 from services.common.scram import Keys, KeysOfUser, make_keys
-from services.common.users import RECORD_KIND, User, hash_password
-from services.gateway.sasl import Anonymous, Credentials, Proof
-from services.gateway.sign_in.authentication import Authenticator
+from services.common.users import User, hash_password
 from services.rpc import store_pb2
-
-
-def record(user: User, *, deleted: bool = False) -> store_pb2.Record:
-    return store_pb2.Record(kind=RECORD_KIND, key=user.name, value=user.to_json(), deleted=deleted)
-
+from tests.support.signing_in import INTERNAL, authenticator_of, user_record, watch
 
 GUEST = User(name="guest", password_hash=hash_password("guest"), loopback_only=True)
 HERE = "127.0.0.1"
@@ -34,79 +31,97 @@ KEYS = make_keys("secret", [SCRAM])
 @pytest.fixture
 async def authenticator() -> Authenticator:
     """Knows guest, who may come from this machine only, and alice."""
-    authenticator = Authenticator()
+    authenticator = authenticator_of()
     await authenticator.follow(
-        watch(store_pb2.Records(snapshot=True, last=True, records=[record(GUEST), record(ALICE)]))
+        watch(store_pb2.Records(snapshot=True, last=True, records=[user_record(GUEST), user_record(ALICE)]))
     )
     return authenticator
-
-
-async def watch(*batches: store_pb2.Records) -> AsyncIterator[store_pb2.Records]:
-    for batch in batches:
-        yield batch
 
 
 async def test_the_right_password_gives_the_name(authenticator: Authenticator) -> None:
     """A user is let in from anywhere, a second time too."""
     for _ in range(2):
-        assert await authenticator.check(Credentials("alice", "secret"), "192.0.2.7") == "alice"
+        assert (await authenticator.sign_in(INTERNAL, Credentials("alice", "secret"), "192.0.2.7")).name == "alice"
 
 
 @pytest.mark.parametrize(("user", "password"), [("alice", "wrong"), ("alice", ""), ("nobody", "secret")])
 async def test_wrong_credentials_are_refused_in_one_way(authenticator: Authenticator, user: str, password: str) -> None:
     """Whether the user or the password is wrong, the text is the same."""
     with pytest.raises(AccessRefused, match="check user name and password"):
-        await authenticator.check(Credentials(user, password), "127.0.0.1")
+        await authenticator.sign_in(INTERNAL, Credentials(user, password), "127.0.0.1")
 
 
 @pytest.mark.parametrize("peer", ["127.0.0.1", "127.1.2.3", "::1", ""])
 async def test_guest_comes_in_from_this_machine(authenticator: Authenticator, peer: str) -> None:
     """A loopback-only user may come over loopback, or over a unix socket."""
-    assert await authenticator.check(Credentials("guest", "guest"), peer) == "guest"
+    assert (await authenticator.sign_in(INTERNAL, Credentials("guest", "guest"), peer)).name == "guest"
 
 
 @pytest.mark.parametrize("peer", ["192.0.2.7", "10.0.0.1", "2001:db8::1", "not an address"])
 async def test_guest_stays_outside_of_other_machines(authenticator: Authenticator, peer: str) -> None:
     """A loopback-only user is refused from every other address."""
     with pytest.raises(AccessRefused, match="only connect from this machine"):
-        await authenticator.check(Credentials("guest", "guest"), peer)
+        await authenticator.sign_in(INTERNAL, Credentials("guest", "guest"), peer)
 
 
 async def test_changes_of_users_count_at_once(authenticator: Authenticator) -> None:
     """A password that was changed, or a user that was deleted, is refused though it was let in before."""
-    await authenticator.check(Credentials("alice", "secret"), "127.0.0.1")
+    await authenticator.sign_in(INTERNAL, Credentials("alice", "secret"), "127.0.0.1")
     changed = ALICE.model_copy(update={"password_hash": await asyncio.to_thread(hash_password, "new")})
-    await authenticator.follow(watch(store_pb2.Records(records=[record(changed)])))
+    await authenticator.follow(watch(store_pb2.Records(records=[user_record(changed)])))
     with pytest.raises(AccessRefused):
-        await authenticator.check(Credentials("alice", "secret"), "127.0.0.1")
-    assert await authenticator.check(Credentials("alice", "new"), "127.0.0.1") == "alice"
-    await authenticator.follow(watch(store_pb2.Records(records=[record(changed, deleted=True)])))
+        await authenticator.sign_in(INTERNAL, Credentials("alice", "secret"), "127.0.0.1")
+    assert (await authenticator.sign_in(INTERNAL, Credentials("alice", "new"), "127.0.0.1")).name == "alice"
+    await authenticator.follow(watch(store_pb2.Records(records=[user_record(changed, deleted=True)])))
     with pytest.raises(AccessRefused):
-        await authenticator.check(Credentials("alice", "new"), "127.0.0.1")
+        await authenticator.sign_in(INTERNAL, Credentials("alice", "new"), "127.0.0.1")
 
 
 async def test_who_was_deleted_is_told_of(authenticator: Authenticator) -> None:
     """Also when it was while the store was away: a new whole says who is left. A changed password ends nothing."""
     gone: list[str] = []
-    authenticator.close_user = gone.append
-    await authenticator.follow(watch(store_pb2.Records(records=[record(ALICE), record(GUEST, deleted=True)])))
+    authenticator.close_user = lambda _provider, name, _reason: gone.append(name)
+    await authenticator.follow(watch(store_pb2.Records(records=[user_record(ALICE), user_record(GUEST, deleted=True)])))
     assert gone == ["guest"]
     unknown = User(name="nobody", password_hash="")
-    await authenticator.follow(watch(store_pb2.Records(records=[record(unknown, deleted=True)])))
+    await authenticator.follow(watch(store_pb2.Records(records=[user_record(unknown, deleted=True)])))
     assert gone == ["guest"]
-    parts = [store_pb2.Records(snapshot=True, records=[record(GUEST)]), store_pb2.Records(snapshot=True, last=True)]
+    parts = [
+        store_pb2.Records(snapshot=True, records=[user_record(GUEST)]),
+        store_pb2.Records(snapshot=True, last=True),
+    ]
     await authenticator.follow(watch(*parts))
     assert gone == ["guest", "alice"]
+
+
+@pytest.mark.parametrize(
+    ("change", "ends"),
+    [
+        ({"password_hash": "a newer hash"}, False),
+        ({"revision": "2"}, True),
+        ({"tags": ("monitoring",)}, True),
+        ({"loopback_only": True}, True),
+    ],
+)
+async def test_who_was_changed_is_told_of(authenticator: Authenticator, change: dict[str, Any], ends: bool) -> None:
+    """What connections rest on: a newer hash of the same password is not."""
+    gone: list[tuple[str, str, str]] = []
+    authenticator.close_user = lambda *about: gone.append(about)
+    first = ALICE.model_copy(update={"revision": "1"})
+    await authenticator.follow(watch(store_pb2.Records(records=[user_record(first)])))
+    gone.clear()
+    await authenticator.follow(watch(store_pb2.Records(records=[user_record(first.model_copy(update=change))])))
+    assert gone == ([("internal", "alice", "user 'alice' was changed")] if ends else [])
 
 
 @pytest.mark.parametrize(("user", "peer"), [("alice", "192.0.2.7"), ("guest", HERE)])
 async def test_who_says_no_name_is_the_configured_user(user: str, peer: str) -> None:
     """Whoever that is, where it may come from."""
-    authenticator = Authenticator(anonymous_user=user)
+    authenticator = authenticator_of(anonymous_user=user)
     await authenticator.follow(
-        watch(store_pb2.Records(snapshot=True, last=True, records=[record(GUEST), record(ALICE)]))
+        watch(store_pb2.Records(snapshot=True, last=True, records=[user_record(GUEST), user_record(ALICE)]))
     )
-    assert await authenticator.check(Anonymous("somebody"), peer) == user
+    assert (await authenticator.sign_in(INTERNAL, Anonymous("somebody"), peer)).name == user
 
 
 @pytest.mark.parametrize(
@@ -115,26 +130,27 @@ async def test_who_says_no_name_is_the_configured_user(user: str, peer: str) -> 
 )
 async def test_who_says_no_name_may_be_refused(user: str, text: str) -> None:
     """Where there is no such user, or it is one for this machine only."""
-    authenticator = Authenticator(anonymous_user=user)
+    authenticator = authenticator_of(anonymous_user=user)
     await authenticator.follow(
-        watch(store_pb2.Records(snapshot=True, last=True, records=[record(GUEST), record(ALICE)]))
+        watch(store_pb2.Records(snapshot=True, last=True, records=[user_record(GUEST), user_record(ALICE)]))
     )
     with structlog.testing.capture_logs() as logged, pytest.raises(AccessRefused, match=text):
-        await authenticator.check(Anonymous(""), "192.0.2.7")
-    assert [line["user"] for line in logged] == ([] if user == "guest" else [user])
+        await authenticator.sign_in(INTERNAL, Anonymous(""), "192.0.2.7")
+    warned = [line["user"] for line in logged if line["log_level"] == "warning"]
+    assert warned == ([] if user == "guest" else [user])
 
 
 async def test_who_says_no_name_has_not_proved_itself() -> None:
     """Where too many guesses came from, only who has come in with a password before may still try one."""
-    authenticator = Authenticator(anonymous_user="alice")
-    await authenticator.follow(watch(store_pb2.Records(snapshot=True, last=True, records=[record(ALICE)])))
-    await authenticator.check(Anonymous(""), HERE)
+    authenticator = authenticator_of(anonymous_user="alice")
+    await authenticator.follow(watch(store_pb2.Records(snapshot=True, last=True, records=[user_record(ALICE)])))
+    await authenticator.sign_in(INTERNAL, Anonymous(""), HERE)
     for number in range(OF_ADDRESS.burst):
         with pytest.raises(AccessRefused):
-            await authenticator.check(Proof(str(number), SCRAM, KEYS[SCRAM], False, b""), HERE)
+            await authenticator.sign_in(INTERNAL, Proof(str(number), SCRAM, KEYS[SCRAM], False, b""), HERE)
     with pytest.raises(TooManyFailures):
-        await authenticator.check(Credentials("alice", "secret"), HERE)
-    assert await authenticator.check(Anonymous(""), HERE) == "alice"
+        await authenticator.sign_in(INTERNAL, Credentials("alice", "secret"), HERE)
+    assert (await authenticator.sign_in(INTERNAL, Anonymous(""), HERE)).name == "alice"
 
 
 # -------------------------------------------------------------- proofs, of SCRAM
@@ -159,23 +175,23 @@ async def knowing(authenticator: Authenticator) -> Authenticator:
 
 def proof(knowing: Authenticator, user: str, peer: str, *, fits: bool = True) -> Proof:
     """As a mechanism makes it of the client's messages."""
-    return Proof(user, SCRAM, knowing.keys_of(user, SCRAM, peer), fits, b"v=")
+    return Proof(user, SCRAM, knowing.keys_of(INTERNAL, user, SCRAM, peer), fits, b"v=")
 
 
 async def test_who_proves_it_comes_in(knowing: Authenticator) -> None:
     """With keys that are the user's; without, nobody does, whatever a mechanism makes of a disguise."""
-    assert knowing.keys_of("alice", SCRAM, HERE) == KEYS[SCRAM]
-    assert await knowing.check(proof(knowing, "alice", HERE), HERE) == "alice"
+    assert knowing.keys_of(INTERNAL, "alice", SCRAM, HERE) == KEYS[SCRAM]
+    assert (await knowing.sign_in(INTERNAL, proof(knowing, "alice", HERE), HERE)).name == "alice"
     for claim in (proof(knowing, "alice", HERE, fits=False), proof(knowing, "nobody", HERE)):
         with pytest.raises(AccessRefused, match="check user name and password"):
-            await knowing.check(claim, HERE)
+            await knowing.sign_in(INTERNAL, claim, HERE)
 
 
 async def test_a_proof_does_not_bring_guest_in_from_elsewhere(knowing: Authenticator) -> None:
     """A loopback-only user is told, as with its password."""
-    assert await knowing.check(proof(knowing, "guest", HERE), HERE) == "guest"
+    assert (await knowing.sign_in(INTERNAL, proof(knowing, "guest", HERE), HERE)).name == "guest"
     with pytest.raises(AccessRefused, match="only connect from this machine"):
-        await knowing.check(proof(knowing, "guest", "192.0.2.7"), "192.0.2.7")
+        await knowing.sign_in(INTERNAL, proof(knowing, "guest", "192.0.2.7"), "192.0.2.7")
 
 
 @pytest.mark.parametrize("user", ["alice", "nobody"])
@@ -183,13 +199,13 @@ async def test_wrong_proofs_are_soon_not_looked_at(knowing: Authenticator, user:
     """They count as wrong passwords do, for who is no user as well: then nobody is even told a salt."""
     for _ in range(OF_USER_THERE.burst):
         with pytest.raises(AccessRefused) as refused:
-            await knowing.check(proof(knowing, user, HERE, fits=False), HERE)
+            await knowing.sign_in(INTERNAL, proof(knowing, user, HERE, fits=False), HERE)
         assert not isinstance(refused.value, TooManyFailures)
     with pytest.raises(TooManyFailures):
-        knowing.keys_of(user, SCRAM, HERE)
+        knowing.keys_of(INTERNAL, user, SCRAM, HERE)
     with pytest.raises(TooManyFailures):
-        await knowing.check(Credentials(user, "secret"), HERE)
-    assert knowing.keys_of("guest", SCRAM, HERE)
+        await knowing.sign_in(INTERNAL, Credentials(user, "secret"), HERE)
+    assert knowing.keys_of(INTERNAL, "guest", SCRAM, HERE)
 
 
 async def test_proofs_that_were_begun_before_count_too(knowing: Authenticator) -> None:
@@ -199,9 +215,9 @@ async def test_proofs_that_were_begun_before_count_too(knowing: Authenticator) -
     answers = []
     for claim in [*begun, right]:
         with pytest.raises(AccessRefused) as refused:
-            await knowing.check(claim, HERE)
+            await knowing.sign_in(INTERNAL, claim, HERE)
         answers.append(type(refused.value))
-    assert answers.count(AccessRefused) == OF_USER_THERE.burst
+    assert answers.count(Refused) == OF_USER_THERE.burst
     assert answers[-1] is TooManyFailures
 
 
@@ -211,39 +227,39 @@ async def test_who_changes_in_the_middle_stays_outside(knowing: Authenticator, c
     claim = proof(knowing, "alice", HERE)
     changed = ALICE.model_copy(update={"password_hash": "another"})
     records = {
-        "deleted": [record(ALICE, deleted=True), keys_record(ALICE, KEYS, deleted=True)],
-        "password": [record(changed)],
-        "made anew": [record(changed), keys_record(changed, make_keys("secret", [SCRAM]))],
+        "deleted": [user_record(ALICE, deleted=True), keys_record(ALICE, KEYS, deleted=True)],
+        "password": [user_record(changed)],
+        "made anew": [user_record(changed), keys_record(changed, make_keys("secret", [SCRAM]))],
     }
     await knowing.follow(watch(store_pb2.Records(records=records[change])))
     with pytest.raises(AccessRefused):
-        await knowing.check(claim, HERE)
+        await knowing.sign_in(INTERNAL, claim, HERE)
 
 
 async def test_keys_of_a_former_password_are_none(knowing: Authenticator) -> None:
     """They may be written at the same time as a new password, and stay without effect."""
     changed = ALICE.model_copy(update={"password_hash": "another"})
-    await knowing.follow(watch(store_pb2.Records(records=[record(changed), keys_record(ALICE, KEYS)])))
-    assert knowing.keys_of("alice", SCRAM, HERE) != KEYS[SCRAM]
+    await knowing.follow(watch(store_pb2.Records(records=[user_record(changed), keys_record(ALICE, KEYS)])))
+    assert knowing.keys_of(INTERNAL, "alice", SCRAM, HERE) != KEYS[SCRAM]
     with structlog.testing.capture_logs() as logged, pytest.raises(AccessRefused):
-        await knowing.check(proof(knowing, "alice", HERE), HERE)
+        await knowing.sign_in(INTERNAL, proof(knowing, "alice", HERE), HERE)
     assert [(line["user"], line["mechanism"]) for line in logged] == [("alice", SCRAM)]
 
 
 async def test_the_disguise_is_the_stacks(knowing: Authenticator) -> None:
     """Every gateway tells the same salt of a name that is nobody's, also after the store was away."""
-    salt = knowing.keys_of("nobody", SCRAM, HERE).salt
-    other = Authenticator()
+    salt = knowing.keys_of(INTERNAL, "nobody", SCRAM, HERE).salt
+    other = authenticator_of()
     await other.follow(watch(store_pb2.Records(snapshot=True, last=True, records=[disguise_record(b"x" * 32)])))
-    assert other.keys_of("nobody", SCRAM, HERE).salt == salt
+    assert other.keys_of(INTERNAL, "nobody", SCRAM, HERE).salt == salt
     snapshot = [store_pb2.Records(snapshot=True), store_pb2.Records(snapshot=True, last=True)]
     await other.follow(watch(*snapshot, *snapshot))
-    assert other.keys_of("nobody", SCRAM, HERE).salt == salt
+    assert other.keys_of(INTERNAL, "nobody", SCRAM, HERE).salt == salt
 
 
 async def test_an_older_users_name_looks_as_nobodys(authenticator: Authenticator) -> None:
     """Who has no keys yet has a disguise, the same each time."""
-    first, second = (authenticator.keys_of("alice", SCRAM, HERE) for _ in range(2))
+    first, second = (authenticator.keys_of(INTERNAL, "alice", SCRAM, HERE) for _ in range(2))
     assert first == second
 
 
@@ -261,26 +277,31 @@ class Told:
 async def test_passwords_that_fit_are_passed_on() -> None:
     """With what the user has keys for, so that the others can be made; those that do not fit are not."""
     told: Any = Told()
-    authenticator = Authenticator(told)
-    records = [record(GUEST), record(ALICE), keys_record(ALICE, KEYS)]
+    authenticator = authenticator_of(told)
+    records = [user_record(GUEST), user_record(ALICE), keys_record(ALICE, KEYS)]
     await authenticator.follow(watch(store_pb2.Records(snapshot=True, last=True, records=records)))
     for claim in (Credentials("alice", "secret"), Credentials("guest", "guest"), proof(authenticator, "alice", HERE)):
-        await authenticator.check(claim, HERE)
+        await authenticator.sign_in(INTERNAL, claim, HERE)
     for claim in (Credentials("alice", "wrong"), Credentials("nobody", "secret")):
         with pytest.raises(AccessRefused):
-            await authenticator.check(claim, HERE)
+            await authenticator.sign_in(INTERNAL, claim, HERE)
     assert told.said == [("alice", "secret", [SCRAM]), ("guest", "guest", [])]
 
 
-async def test_who_is_deleted_while_the_password_is_checked_stays_outside(
-    authenticator: Authenticator, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("change", ["deleted", "changed"])
+async def test_who_changes_while_the_password_is_checked_stays_outside(
+    authenticator: Authenticator, monkeypatch: pytest.MonkeyPatch, change: str
 ) -> None:
     """Nobody knows of that connection yet, so nobody would end it."""
+    changed = user_record(ALICE.model_copy(update={"revision": "2"}))
+    records = {"deleted": [], "changed": [changed]}[change]
+    told = store_pb2.Records(snapshot=True, last=True, records=records)
+    loop = asyncio.get_running_loop()
 
-    async def check(*_: object) -> User:
-        await authenticator.follow(watch(store_pb2.Records(snapshot=True, last=True)))
-        return ALICE
+    def verify(*_: object) -> bool:
+        asyncio.run_coroutine_threadsafe(authenticator.follow(watch(told)), loop).result(10)
+        return True
 
-    monkeypatch.setattr(authenticator._login, "check", check)
+    monkeypatch.setattr(internal, "verify_password", verify)
     with pytest.raises(AccessRefused):
-        await authenticator.check(Credentials("alice", "secret"), "127.0.0.1")
+        await authenticator.sign_in(INTERNAL, Credentials("alice", "secret"), "127.0.0.1")

@@ -8,32 +8,39 @@ from collections.abc import Callable
 import pytest
 import structlog
 
-from services.common import login as module
-from services.common.attempts import OF_ADDRESS, OF_USER_THERE
+from services.common.authentication.attempts import OF_ADDRESS, OF_USER_THERE
+from services.common.authentication.claims import Credentials
+from services.common.authentication.guard import Guard
+from services.common.authentication.kinds import internal as module
+from services.common.authentication.kinds.internal import Internal
+from services.common.authentication.provider import Options
+from services.common.authentication.refusal import TooManyFailures
 from services.common.errors import AccessRefused
-from services.common.login import Login, TooManyFailures
 from services.common.users import User
+from tests.support.signing_in import authenticator_of
 
 EVIL, HOME, WORK = "192.0.2.66", "198.51.100.1", "198.51.100.2"
 USERS = {name: User(name=name, password_hash=f"hash of {name}") for name in ("alice", "bob", "carol")}
 
 
 class Door:
-    """A `Login`, its clock, and whose passwords were hashed."""
+    """A `Guard`, its clock, and whose passwords were hashed."""
 
     def __init__(self) -> None:
         self.now = 1000.0
         self.hashed: list[str] = []
-        self.login = Login(lambda: self.now)
+        self.guard = Guard(lambda: self.now)
+        self.provider = Internal("internal", Options(), authenticator_of())
+        self.provider.house.known.users |= USERS
 
-    def verify(self, user: User | None, password: str) -> bool:
+    def verify(self, user: User | None, password: str, *_: object) -> bool:
         self.hashed.append(user.name if user else "")
         return user is not None and password == f"{user.name}'s"
 
     async def knock(self, name: str, password: str, address: str) -> str:
         """ "in", "refused", or "not tried"."""
         try:
-            await self.login.check(USERS, name, password, address)
+            await self.guard.judge(self.provider, Credentials(name, password), address)
         except TooManyFailures:
             return "not tried"
         except AccessRefused:
@@ -120,7 +127,7 @@ async def test_addresses_take_turns(door: Door, monkeypatch: pytest.MonkeyPatch)
     """A thousand that wait at one address do not make one at another wait for all of them."""
     order: list[str] = []
 
-    async def hash_slowly(_verify: object, user: User | None, password: str) -> bool:
+    async def hash_slowly(_verify: object, user: User | None, password: str, *_: object) -> bool:
         await asyncio.sleep(0)
         order.append(password)
         return door.verify(user, password)
@@ -139,7 +146,7 @@ async def test_a_crowd_of_addresses_does_not_keep_out_a_new_one(door: Door, monk
     """Where hundreds of addresses try passwords, one that has not is before them: half of the slots are its own."""
     order: list[str] = []
 
-    async def hash_slowly(_verify: object, user: User | None, password: str) -> bool:
+    async def hash_slowly(_verify: object, user: User | None, password: str, *_: object) -> bool:
         await asyncio.sleep(0)
         order.append(password)
         return door.verify(user, password)
@@ -150,7 +157,7 @@ async def test_a_crowd_of_addresses_does_not_keep_out_a_new_one(door: Door, monk
     monkeypatch.setattr(module.asyncio, "to_thread", hash_slowly)
     crowd = [asyncio.create_task(door.knock("nobody", "wrong", address)) for address in evil]
     await asyncio.sleep(0)
-    assert door.login._slots._free == 1
+    assert door.provider.slots._free == 1
     users = [asyncio.create_task(door.knock(name, f"{name}'s", HOME)) for name in USERS]
     assert await asyncio.gather(*users) == ["in"] * 3
     assert order.index("carol's") < 10

@@ -1,0 +1,44 @@
+"""A line of the audit log."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from typing import Final
+
+SIGNED_IN: Final = "signed in"
+REFUSED: Final = "refused"
+CHANGED: Final = "changed"
+MISSED: Final = "missed"
+
+_LONGEST = 512  # characters of what somebody says of himself
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What happened; empty fields are left out. Nothing in it is secret."""
+
+    event: str
+    user: str = ""  # who it is, or says that it is
+    provider: str = ""
+    mechanism: str = ""
+    peer: str = ""  # address and port
+    through: str = ""  # the port by which it came, or "http"
+    connection: str = ""
+    reason: str = ""
+    by: str = ""  # who has asked for a change, and from where
+    what: str = ""  # that was changed: the kind of a record …
+    name: str = ""  # … and its name
+    change: str = ""  # put, deleted
+    fields: tuple[str, ...] = ()  # of the record, that are not as they were
+    count: int = 1  # times; those that are alike and come at once are one line
+
+    def line(self, time: str, service: str, instance: str) -> bytes:
+        """As JSON."""
+        said = {
+            name: value[:_LONGEST] if isinstance(value, str) else value
+            for name, value in asdict(self).items()
+            if value and (name != "count" or value != 1)
+        }
+        whole = {"time": time, "service": service, "instance": instance, **said}
+        return json.dumps(whole, ensure_ascii=True).encode() + b"\n"

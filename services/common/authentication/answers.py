@@ -1,0 +1,64 @@
+"""Who was let in with which password lately: so many, for so long, and no password itself.
+
+What is kept is a digest under a key of this process's own, which is nowhere else.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+
+from services.common.authentication.principal import Principal
+from services.common.clock import epoch_ms, monotonic
+
+_KEY = secrets.token_bytes(32)
+
+
+def digest_of(secret: str) -> bytes:
+    """What stands for a password, or a token, in this process."""
+    return hashlib.blake2b(secret.encode(errors="surrogatepass"), key=_KEY).digest()
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    digest: bytes
+    principal: Principal
+    until: float | None
+
+
+class Answers:
+    """Of one provider. The key is what an answer rests on: it is forgotten with that."""
+
+    def __init__(self, most: int, seconds: float | None, clock: Callable[[], float] = monotonic) -> None:
+        """`seconds` for which one is good; None where its key is all that it rests on."""
+        self._most = most
+        self._seconds = seconds
+        self._clock = clock
+        self._answers: OrderedDict[Hashable, _Answer] = OrderedDict()
+
+    def find(self, key: Hashable, digest: bytes) -> Principal | None:
+        """Who that is, where it is known."""
+        answer = self._answers.get(key)
+        if answer is None or not secrets.compare_digest(answer.digest, digest):
+            return None
+        if answer.until is not None and self._clock() >= answer.until:
+            del self._answers[key]
+            return None
+        expires = answer.principal.expires
+        return answer.principal if expires is None or expires * 1000 > epoch_ms() else None
+
+    def remember(self, key: Hashable, digest: bytes, principal: Principal) -> None:
+        """The last one for each key; beyond `most`, the one that was remembered first is forgotten."""
+        if not self._most:
+            return
+        until = None if self._seconds is None else self._clock() + self._seconds
+        self._answers.pop(key, None)
+        self._answers[key] = _Answer(digest, principal, until)
+        if len(self._answers) > self._most:
+            self._answers.popitem(last=False)
+
+    def __len__(self) -> int:
+        return len(self._answers)

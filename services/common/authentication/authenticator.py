@@ -1,0 +1,191 @@
+"""Judges what clients claim, by the provider of the port where they came; a gateway keeps its own copy of what is on
+record, so logins need no other service but those that a provider asks.
+
+Who is deleted or changed is disconnected, as soon as the store has told: at once in general.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Protocol
+
+import structlog
+
+from services.common import users
+from services.common.authentication.claims import Claim, Credentials
+from services.common.authentication.described import INTERNAL, read_file
+from services.common.authentication.guard import Guard
+from services.common.authentication.known_users import KnownUsers
+from services.common.authentication.providers import Providers
+from services.common.authentication.refusal import TooManyFailures, reason_of
+from services.common.authentication.visit import NO_VISIT, Visit
+from services.common.containment import for_each
+from services.common.errors import BrokerError
+from services.common.runtime import Tasks
+from services.common.sealing import Sealing
+from services.rpc import store_pb2
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from services.common.audit.audit import Audit
+    from services.common.audit.entry import Entry
+    from services.common.authentication.principal import Principal
+    from services.common.authentication.provider import Provider
+    from services.common.config import Settings
+    from services.common.scram import Keys
+    from services.common.users import User
+
+_DO = "set it again: hopline users add, or hopline providers add"
+_FIRST_WORD = 5.0  # seconds without a user, until that is said …
+_AGAIN = 60.0  # … and said again
+
+log = structlog.get_logger()
+
+
+class Older(Protocol):
+    """Keeps newer credentials for who has older ones."""
+
+    def said_password(self, user: User, password: str, has: Collection[str]) -> None:
+        """A user on record has signed in so, and has keys for some mechanisms."""
+
+
+class Authenticator:
+    """Of one process: the house of its providers."""
+
+    def __init__(self, settings: Settings, older: Older | None = None, audit: Audit | None = None) -> None:
+        """`older` makes keys for who has none yet; without, nobody does. Raises CannotStart as `read_file`."""
+        self.settings = settings
+        self._audit = audit
+        self.sealing = Sealing.of(settings)
+        self.known = KnownUsers()
+        self._older = older
+        self._providers = Providers(self, read_file(settings.authentication_providers_file))
+        self._guard = Guard()
+        self._tasks = Tasks()
+        self._some = asyncio.Event()  # some user is known
+        self.close_user: Callable[[str, str, str], None] = _nobody_is_connected
+        """Ends the connections of a provider's user, with a reason; set by whoever knows them."""
+        self.close_provider: Callable[[str, str], None] = _nobody_is_connected
+        """Ends the connections that came in by a provider."""
+
+    # -------------------------------------------------------------- what is on record
+
+    async def follow(self, records: AsyncIterator[store_pb2.Records]) -> None:
+        """Applies a watch of the records of `known_users.KINDS`; ends with it."""
+        snapshot = KnownUsers(self.known.secret)
+        async for batch in records:
+            if not batch.snapshot:
+                self._change(batch.records)
+                continue
+            _apply(snapshot, batch.records)
+            if batch.last:
+                self._take(snapshot)
+                snapshot = KnownUsers(self.known.secret)
+
+    def read(self, records: Iterable[store_pb2.Record]) -> None:
+        """All records of `known_users.KINDS`, in place of what was known."""
+        known = KnownUsers(self.known.secret)
+        _apply(known, records)
+        self._take(known)
+
+    def _change(self, records: Sequence[store_pb2.Record]) -> None:
+        named = {record.key for record in records if record.kind == users.RECORD_KIND}
+        former = {name: user for name in named if (user := self.known.users.get(name))}
+        _apply(self.known, records)
+        self._end_what_changed(former)
+
+    def _take(self, known: KnownUsers) -> None:
+        former, self.known = self.known, known
+        self._end_what_changed(former.users)
+
+    def _end_what_changed(self, former: Mapping[str, User]) -> None:
+        """Of these users, and of the providers that are not as they were."""
+        for name, user in sorted(former.items()):
+            now = self.known.users.get(name)
+            if now is None or now.standing != user.standing:
+                self.end_user(INTERNAL, name, "is deleted" if now is None else "was changed")
+        for name, provider in self._providers.take(self.known.providers).items():
+            self._tasks.start(provider.close(), name=f"close provider {name}")
+            self._end_provider(name, "was changed" if name in self.known.providers else "is removed")
+        if self.known.users:
+            self._some.set()
+
+    def end_user(self, provider: str, name: str, what: str) -> None:
+        """A provider's user is no more, or not as it was."""
+        reason = f"user '{name}' {what}"
+        for_each("ending a user's connections", (name,), lambda each: self.close_user(provider, each, reason))
+
+    def _end_provider(self, name: str, what: str) -> None:
+        reason = f"authentication provider '{name}' {what}"
+        for_each("ending a provider's connections", (name,), lambda each: self.close_provider(each, reason))
+
+    async def until_some_user(self) -> None:
+        """Returns when somebody could log in; says what is missing while nobody can."""
+        patience = _FIRST_WORD
+        while not self._some.is_set():
+            try:
+                await asyncio.wait_for(self._some.wait(), patience)
+            except TimeoutError:
+                patience = _AGAIN
+                log.warning(
+                    "there is no user yet, so AMQP is not listened for",
+                    do="see that mgmt runs and reaches the store: it makes the first user",
+                )
+
+    async def stop(self) -> None:
+        """Asks no provider any more."""
+        for closing in self._providers.closing():
+            await closing
+        await self._tasks.stop()
+
+    # -------------------------------------------------------------- who signs in
+
+    def provider(self, name: str) -> Provider:
+        """Raises Unavailable where there is none of that name."""
+        return self._providers.get(name)
+
+    def expect(self, name: str, peer: str) -> None:
+        """As `Guard.expect`."""
+        self._guard.expect(name, peer)
+
+    def keys_of(self, provider: str, user: str, mechanism: str, peer: str) -> Keys:
+        """As `sasl.Directory` says, to who is at `peer`."""
+        self._guard.expect(user, peer)
+        disguise = self.known.keys_of_nobody(user, mechanism)  # made for everybody: it takes as long
+        return self.provider(provider).keys_of(user, mechanism) or disguise
+
+    async def sign_in(self, provider: str, claim: Claim, peer: str, visit: Visit = NO_VISIT) -> Principal:
+        """Who that is; raises AccessRefused, and Unavailable, as `Guard.judge`. Either is on record."""
+        try:
+            principal = await self._guard.judge(self.provider(provider), claim, peer)
+        except BrokerError as error:
+            self.refused(provider, claim.user, visit, error)
+            raise
+        self._tell(visit.signed_in(principal.name, principal.provider), seldom=visit.seldom)
+        if self._older and isinstance(claim, Credentials) and principal.provider == INTERNAL:
+            user = self.known.users.get(principal.name)
+            if user:
+                self._older.said_password(user, claim.password, self.known.mechanisms_of(user))
+        return principal
+
+    def refused(self, provider: str, user: str, visit: Visit, error: BrokerError) -> None:
+        """Puts on record that somebody did not come in; `user` is what was said, if anything."""
+        unseen = isinstance(error, TooManyFailures)
+        make = visit.refused_unseen if unseen else visit.refused
+        self._tell(make(user, provider, reason_of(error)), seldom=unseen)
+
+    def _tell(self, entry: Entry, *, seldom: bool) -> None:
+        if self._audit and seldom:
+            self._audit.count(entry)
+        elif self._audit:
+            self._audit.tell(entry)
+
+
+def _apply(known: KnownUsers, records: Iterable[store_pb2.Record]) -> None:
+    for_each("reading a record of users or providers", records, known.apply, do=_DO)
+
+
+def _nobody_is_connected(*_: str) -> None:
+    """Before there is a listener."""

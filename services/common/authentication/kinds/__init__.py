@@ -1,0 +1,1 @@
+"""Kinds of authentication providers, plug-ins of group `hopline.authentication_providers`."""

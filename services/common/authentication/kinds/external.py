@@ -1,0 +1,28 @@
+"""Whom a client's certificate names, which TLS has verified: EXTERNAL. Who that is need not be on record."""
+
+from __future__ import annotations
+
+from typing import Annotated, cast
+
+from pydantic import Field
+
+from services.common.authentication.claims import Certified, Claim
+from services.common.authentication.principal import Principal
+from services.common.authentication.provider import Options, Provider
+from services.common.authentication.refusal import Refused
+
+
+class ExternalOptions(Options):
+    groups: Annotated[tuple[str, ...], Field(description="that all of them are in")] = ()
+
+
+class External(Provider):
+    options_type = ExternalOptions
+    mechanisms = frozenset({"EXTERNAL"})
+    brings = ("EXTERNAL",)
+
+    async def verify(self, claim: Claim) -> Principal:
+        if not isinstance(claim, Certified) or not claim.user:
+            raise Refused("a certificate that names its client is wanted")
+        groups = frozenset(cast("ExternalOptions", self.options).groups)
+        return Principal(claim.user, self.name, groups, self.tags_of(groups))

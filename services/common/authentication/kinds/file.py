@@ -1,0 +1,119 @@
+"""Users of a file, a line each: NAME:PASSWORD, or what is kept of one. It is read again when it changes.
+
+Who is no longer in it, or has another line, loses the connections that rest on it, a moment later.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Hashable, Mapping
+from pathlib import Path
+from typing import Annotated, Literal, cast
+
+import structlog
+from pydantic import Field
+
+from services.common.authentication.claims import PASSWORDS, Claim, Credentials, Digest
+from services.common.authentication.fair_slots import FairSlots
+from services.common.authentication.kinds import file_lines
+from services.common.authentication.principal import Principal
+from services.common.authentication.provider import House, Options, Provider
+from services.common.authentication.refusal import Refused
+from services.common.errors import Unavailable
+from services.common.few_lines import FewLines
+from services.common.runtime import Tasks
+
+log = structlog.get_logger()
+
+_LOOK = 1.0  # seconds between looks at the file
+_HASHES, _DOUBTFUL_HASHES = 2, 1  # at a time
+_DO = "see that the file is there, and that each of its lines is NAME:PASSWORD"
+
+
+class FileOptions(Options):
+    path: Annotated[str, Field(min_length=1, description="of the file of users")]
+    format: Annotated[
+        Literal["plain", "base64-md5", "hashes"],
+        Field(
+            description="of a line's second half: the password; its MD5 in base64; or a hash, as htpasswd -B makes it"
+        ),
+    ] = "hashes"
+    groups_path: Annotated[str, Field(description="of a file of groups, NAME.users=USER,USER a line; empty: none")] = ""
+
+
+class File(Provider):
+    options_type = FileOptions
+
+    def __init__(self, name: str, options: Options, house: House) -> None:
+        super().__init__(name, options, house)
+        self._options = cast("FileOptions", options)
+        self.mechanisms = PASSWORDS | file_lines.DIGESTS[self._options.format]
+        self.slots = FairSlots(_HASHES, _DOUBTFUL_HASHES)
+        self._hashing = asyncio.Semaphore(_HASHES)
+        self._stamp: Hashable = None
+        self._users: Mapping[str, str] = {}
+        self._groups: Mapping[str, frozenset[str]] = {}
+        self._few = FewLines()
+        self._tasks = Tasks()
+        self._look()
+        self._tasks.start(self._look_again(), name=f"look at the users of {name}")
+
+    async def verify(self, claim: Claim) -> Principal:
+        self._look()
+        if self._stamp is None:
+            raise Unavailable(f"authentication provider '{self.name}' has no file that can be read")
+        kept = self._users.get(claim.user)
+        if isinstance(claim, Digest):
+            fits = file_lines.fits_digest(self._options.format, kept, claim)
+        elif isinstance(claim, Credentials):
+            async with self._hashing:
+                fits = await asyncio.to_thread(file_lines.fits, self._options.format, kept, claim.password)
+        else:
+            raise Refused("a name and a password are wanted")
+        if not fits or self._users.get(claim.user) != kept:
+            raise Refused("no such user, or another password")
+        groups = self._groups.get(claim.user, frozenset())
+        return Principal(claim.user, self.name, groups, self.tags_of(groups))
+
+    def basis_of(self, claim: Claim) -> Hashable:
+        return claim.user, self._users.get(claim.user), self._groups.get(claim.user)
+
+    async def _look_again(self) -> None:
+        while True:
+            await asyncio.sleep(_LOOK)
+            self._look()
+
+    def _look(self) -> None:
+        """Reads what has changed; the files are small, and of this machine."""
+        options = self._options
+        paths = [Path(path) for path in (options.path, options.groups_path) if path]
+        try:
+            stamp = tuple(_stamp_of(path) for path in paths)
+            if stamp == self._stamp:
+                return
+            users = file_lines.read_users(paths[0])
+            groups = file_lines.read_groups(paths[1]) if options.groups_path else {}
+        except (OSError, ValueError) as error:
+            self._few.say(log.error, "a file of users cannot be read", provider=self.name, reason=str(error), do=_DO)
+            self._stamp, users, groups = None, {}, {}
+        else:
+            self._stamp = stamp
+        self._change(users, groups)
+
+    def _change(self, users: Mapping[str, str], groups: Mapping[str, frozenset[str]]) -> None:
+        former, of_groups = self._users, self._groups
+        self._users, self._groups = users, groups
+        end: Callable[[str, str, str], None] = self.house.end_user
+        for name in former:
+            if name not in users:
+                end(self.name, name, "is deleted")
+            elif (former[name], of_groups.get(name)) != (users[name], groups.get(name)):
+                end(self.name, name, "was changed")
+
+    async def close(self) -> None:
+        await self._tasks.stop()
+
+
+def _stamp_of(path: Path) -> Hashable:
+    found = path.stat()
+    return found.st_mtime_ns, found.st_size, found.st_ino

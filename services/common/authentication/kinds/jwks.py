@@ -1,0 +1,127 @@
+"""The public keys of an issuer (JWKS, RFC 7517): asked for when they are needed, and when one is named that is new.
+
+While the issuer does not answer, the keys are good as long as they would have been: not longer, since one may have been
+withdrawn.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import ssl
+import urllib.request
+from collections.abc import Mapping
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import jwt
+import structlog
+
+from services.common.clock import monotonic
+from services.common.errors import Unavailable
+
+if TYPE_CHECKING:
+    from services.common.authentication.asking import Asking
+    from services.common.authentication.kinds.oauth2 import OAuth2Options
+
+log = structlog.get_logger()
+
+_LARGEST = 1 << 20  # bytes of an answer
+_AGAIN = 5.0  # seconds after which a key that is not known is asked for once more: names of keys cost nothing
+
+
+class IssuersKeys:
+    """Of one issuer."""
+
+    def __init__(self, provider: str, options: OAuth2Options, asking: Asking) -> None:
+        self.version = 0  # grows when there are others
+        self._provider = provider
+        self._options = options
+        self._asking = asking
+        self._said: list[Any] = []
+        self._keys: dict[str, jwt.PyJWK] = {}
+        self._asked = float("-inf")
+        self._one = asyncio.Lock()
+
+    async def find(self, name: str) -> jwt.PyJWK | None:
+        """The key of that name; without a name, the only one. Raises Unavailable where the issuer does not answer."""
+        if self._is_old(self._options.keys_seconds):
+            await self._ask(self._options.keys_seconds)
+        if self._named(name) is None and self._is_old(_AGAIN):
+            await self._ask(_AGAIN)
+        return self._named(name)
+
+    def _is_old(self, seconds: float) -> bool:
+        return monotonic() - self._asked >= seconds
+
+    def _named(self, name: str) -> jwt.PyJWK | None:
+        if name or len(self._keys) != 1:
+            return self._keys.get(name)
+        [only] = self._keys.values()
+        return only
+
+    async def _ask(self, seconds: float) -> None:
+        """Those that are as old as that; many who need them wait for one answer."""
+        async with self._one:
+            if not self._is_old(seconds):
+                return
+            try:
+                keys = await self._asking.ask(partial(_keys_at, self._options))
+            except (OSError, ValueError, TypeError, AttributeError) as error:
+                text = f"authentication provider '{self._provider}' does not answer: {type(error).__name__}"
+                log.warning("an issuer's keys cannot be read", provider=self._provider, reason=str(error))
+                raise Unavailable(text) from None
+            self._asked = monotonic()
+            self.version += keys != self._said
+            self._said, self._keys = keys, _read_keys(keys)
+
+
+def is_trusted(url: str, *, insecure: bool) -> bool:
+    """Whether nobody else can have changed on the way what comes from there: who changes keys lets himself in."""
+    parts = urlsplit(url)
+    local = parts.hostname in {"localhost", "127.0.0.1", "::1"}
+    return bool(parts.hostname) and (parts.scheme == "https" or (parts.scheme == "http" and (local or insecure)))
+
+
+def _keys_at(options: OAuth2Options) -> list[Any]:
+    at = options.keys_at
+    if not options.jwks_url:
+        said = _read(at, options)
+        if said.get("issuer") != options.issuer:
+            raise ValueError(f"at {at} there is another issuer")
+        at = str(said.get("jwks_uri", ""))
+    return list(_read(at, options).get("keys", []))
+
+
+def _read_keys(said: list[Any]) -> dict[str, jwt.PyJWK]:
+    """Those for signatures, of kinds that are known here."""
+    keys = {}
+    for each in said:
+        if each.get("use", "sig") == "sig" and each.get("kty") in {"RSA", "EC", "OKP"}:
+            with suppress(jwt.PyJWTError):
+                keys[str(each.get("kid", ""))] = jwt.PyJWK(each)
+    return keys
+
+
+def _read(url: str, options: OAuth2Options) -> Mapping[str, Any]:
+    if not is_trusted(url, insecure=options.insecure):
+        raise ValueError(f"{url!r} is no URL with https://")
+    context = ssl.create_default_context(cafile=options.authorities or None)
+    opener = urllib.request.build_opener(urllib.request.HTTPSHandler(context=context), _NoRedirects)
+    with opener.open(url, timeout=options.timeout) as answer:
+        data = answer.read(_LARGEST + 1)
+    if len(data) > _LARGEST:
+        raise ValueError("its answer is too large")
+    said: Any = json.loads(data)
+    if not isinstance(said, dict):
+        raise ValueError("its answer is no JSON object")  # noqa: TRY004 - what was read is wrong, not how it is called
+    return said
+
+
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    """To wherever: only the options say where keys are."""
+
+    def redirect_request(self, *_: object) -> None:
+        return None

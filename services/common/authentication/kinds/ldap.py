@@ -1,0 +1,102 @@
+"""Users of an LDAP directory: whoever can bind as them has their password. Groups come from it too.
+
+Either a user's distinguished name is written by a template (`user_dn`), or it is searched for (`search_base`), as
+`bind_dn` or anonymously; there has to be exactly one of that name.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, Self, cast
+
+import structlog
+from pydantic import Field, SecretStr, field_validator, model_validator
+
+from services.common.authentication.asking import Asking
+from services.common.authentication.claims import PASSWORDS, Claim, Credentials
+from services.common.authentication.kinds.ldap_directory import Away, Directory, Found
+from services.common.authentication.principal import Principal
+from services.common.authentication.provider import House, Options, Provider
+from services.common.authentication.refusal import Refused
+from services.common.errors import Unavailable
+from services.common.few_lines import FewLines
+
+log = structlog.get_logger()
+
+_THREADS = 8
+_USER = "{user}"
+_DN = "{dn}"
+
+
+class LdapOptions(Options):
+    url: Annotated[str, Field(pattern=r"^ldaps?://[^/\s]+/?$", description="ldap://host:389, or ldaps://host:636")]
+    start_tls: Annotated[bool, Field(description="whether ldap:// goes on with TLS")] = False
+    unencrypted: Annotated[bool, Field(description="whether passwords may go there without TLS")] = False
+    authorities: Annotated[
+        str, Field(description="PEM file of those who sign its certificate; empty: the system's")
+    ] = ""
+    user_dn: Annotated[
+        str, Field(description="of a user, as uid={user},ou=people,dc=example,dc=org; empty: it is searched for")
+    ] = ""
+    search_base: Annotated[str, Field(description="below which users are searched for")] = ""
+    search_filter: Annotated[str, Field(description="that the entry of a user fits")] = "(uid={user})"
+    bind_dn: Annotated[str, Field(description="who searches; empty: anybody may")] = ""
+    bind_password: Annotated[SecretStr, Field(description="of who searches")] = SecretStr("")
+    bind_password_file: Annotated[str, Field(description="file with it, in place of bind_password")] = ""
+    group_base: Annotated[
+        str, Field(description="below which a user's groups are searched for; empty: they are not")
+    ] = ""
+    group_filter: Annotated[str, Field(description="that a group of the user fits, by its {dn} or name {user}")] = (
+        "(|(member={dn})(uniqueMember={dn})(memberUid={user}))"
+    )
+    group_attribute: Annotated[str, Field(description="of a group, that is its name")] = "cn"
+    member_of: Annotated[str, Field(description="attribute of a user that names groups, such as memberOf")] = ""
+    name: Annotated[
+        Literal["said", "dn"], Field(description="a user's name: as it is said, or its distinguished name")
+    ] = "said"
+    timeout: Annotated[float, Field(gt=0, le=60, description="seconds for an answer")] = 5.0
+
+    @field_validator("user_dn", "search_filter")
+    @classmethod
+    def _has_user(cls, value: str) -> str:
+        if value and _USER not in value:
+            raise ValueError(f"{_USER} is wanted, where the name goes")
+        return value
+
+    @model_validator(mode="after")
+    def _finds_users(self) -> Self:
+        if bool(self.user_dn) == bool(self.search_base):
+            raise ValueError("either user_dn or search_base is wanted")
+        if not (self.unencrypted or self.start_tls or self.url.startswith("ldaps:")):
+            raise ValueError("ldaps://, start_tls, or unencrypted = true is wanted: passwords go there")
+        return self
+
+
+class Ldap(Provider):
+    options_type = LdapOptions
+    mechanisms = PASSWORDS
+
+    def __init__(self, name: str, options: Options, house: House) -> None:
+        super().__init__(name, options, house)
+        self._options = cast("LdapOptions", options)
+        self._directory = Directory(self._options)
+        self._few = FewLines()
+        self._asking = Asking(name, _THREADS, self._options.timeout)
+
+    async def verify(self, claim: Claim) -> Principal:
+        if not isinstance(claim, Credentials) or not claim.user or not claim.password:
+            raise Refused("a name and a password are wanted")  # a directory lets in who says none: as nobody
+        try:
+            found = await self._asking.ask(lambda: self._directory.find(claim.user, claim.password))
+        except Away as error:
+            self._few.say(log.warning, "a directory does not answer", provider=self.name, reason=str(error))
+            raise Unavailable(f"authentication provider '{self.name}' does not answer") from None
+        if found is None:
+            raise Refused("the directory does not know such a user, or another password")
+        return self._principal(claim.user, found)
+
+    def _principal(self, user: str, found: Found) -> Principal:
+        name = found.dn if self._options.name == "dn" else user
+        return Principal(name, self.name, found.groups, self.tags_of(found.groups))
+
+    async def close(self) -> None:
+        self._asking.close()

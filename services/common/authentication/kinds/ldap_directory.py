@@ -1,0 +1,170 @@
+"""Talking to an LDAP directory, blocking: one connection for each question. ldap3 does the talking."""
+
+from __future__ import annotations
+
+import ssl
+import warnings
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from math import ceil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+with warnings.catch_warnings():  # of pyasn1, which has renamed what ldap3 uses
+    warnings.simplefilter("ignore")
+    import ldap3
+    from ldap3.core.exceptions import LDAPException, LDAPInvalidCredentialsResult
+    from ldap3.utils.conv import escape_filter_chars
+    from ldap3.utils.dn import escape_rdn
+
+if TYPE_CHECKING:
+    from services.common.authentication.kinds.ldap import LdapOptions
+
+_TWO = 2  # of a name: more need not be known
+
+
+class Away(Exception):
+    """It does not answer, or not as it should."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A user, whose password fits."""
+
+    dn: str
+    groups: frozenset[str]
+
+
+class Directory:
+    """As the options say."""
+
+    def __init__(self, options: LdapOptions) -> None:
+        self._options = options
+        self._tls = _Tls(ssl.create_default_context(cafile=options.authorities or None))
+
+    def find(self, user: str, password: str) -> Found | None:
+        """None where there is none, or it has another password. Raises Away."""
+        if "\0" in user:  # of which no escape makes a letter of a name
+            return None
+        try:
+            dn = self._options.user_dn and self._options.user_dn.replace("{user}", escape_rdn(user))
+            dn = dn or self._search_user(user)
+            return self._signed_in(dn, user, password) if dn else None
+        except LDAPInvalidCredentialsResult:
+            return None
+        except (LDAPException, OSError, ValueError) as error:
+            raise Away(_told(error)) from error
+
+    def _search_user(self, user: str) -> str:
+        """The one of that name; "" where there is none, or there are several."""
+        options = self._options
+        connection = self._searching()
+        try:
+            wanted = options.search_filter.replace("{user}", escape_filter_chars(user))
+            connection.search(options.search_base, wanted, attributes=ldap3.NO_ATTRIBUTES, size_limit=_TWO)
+            found = _entries(connection)
+        finally:
+            _leave(connection)
+        return str(found[0]["dn"]) if len(found) == 1 else ""
+
+    def _signed_in(self, dn: str, user: str, password: str) -> Found:
+        connection = self._bound(dn, password)
+        try:
+            own = self._named_by(connection, dn)
+            if not self._options.bind_dn:
+                return Found(dn, own | self._groups(connection, dn, user))
+        finally:
+            _leave(connection)
+        searching = self._searching()
+        try:
+            return Found(dn, own | self._groups(searching, dn, user))
+        finally:
+            _leave(searching)
+
+    def _named_by(self, connection: ldap3.Connection, dn: str) -> frozenset[str]:
+        attribute = self._options.member_of
+        if not attribute:
+            return frozenset()
+        connection.search(dn, "(objectClass=*)", ldap3.BASE, attributes=[attribute])
+        return frozenset(value for entry in _entries(connection) for value in _values(entry, attribute))
+
+    def _groups(self, connection: ldap3.Connection, dn: str, user: str) -> frozenset[str]:
+        options = self._options
+        if not options.group_base:
+            return frozenset()
+        wanted = options.group_filter.replace("{dn}", escape_filter_chars(dn))
+        wanted = wanted.replace("{user}", escape_filter_chars(user))
+        connection.search(options.group_base, wanted, attributes=[options.group_attribute])
+        return frozenset(value for entry in _entries(connection) for value in _values(entry, options.group_attribute))
+
+    def _searching(self) -> ldap3.Connection:
+        options = self._options
+        password = options.bind_password.get_secret_value()
+        if options.bind_password_file:
+            password = Path(options.bind_password_file).read_text().rstrip("\r\n")
+        try:
+            return self._bound(options.bind_dn, password)
+        except LDAPInvalidCredentialsResult:
+            raise Away("bind_dn is refused: bind_password is wrong") from None
+
+    def _bound(self, dn: str, password: str) -> ldap3.Connection:
+        options = self._options
+        # A new one each time: it would remember that an address did not answer, for a while.
+        server = ldap3.Server(
+            options.url.rstrip("/"), connect_timeout=options.timeout, get_info=ldap3.NONE, tls=self._tls
+        )
+        connection = ldap3.Connection(
+            server,
+            dn or None,
+            password or None,
+            authentication=ldap3.SIMPLE if dn else ldap3.ANONYMOUS,
+            receive_timeout=ceil(options.timeout),  # seconds, as the system wants them
+            auto_referrals=False,  # whoever is named there would hear the password
+            raise_exceptions=True,
+            read_only=True,
+        )
+        try:
+            connection.open()
+            if options.start_tls:
+                connection.start_tls()
+            connection.bind()
+        except BaseException:
+            _leave(connection)
+            raise
+        return connection
+
+
+class _Tls(ldap3.Tls):  # type: ignore[misc]  # the library has no types
+    """By Python's own rules, in place of ldap3's: names of hosts are compared by OpenSSL."""
+
+    def __init__(self, context: ssl.SSLContext) -> None:
+        super().__init__(validate=ssl.CERT_REQUIRED)
+        self._context = context
+
+    def wrap_socket(self, connection: ldap3.Connection, do_handshake: bool = False) -> None:
+        host = connection.server.host.strip("[]")
+        connection.socket = self._context.wrap_socket(
+            connection.socket, server_hostname=host, do_handshake_on_connect=do_handshake
+        )
+
+
+def _leave(connection: ldap3.Connection) -> None:
+    with suppress(LDAPException, OSError):
+        connection.unbind()
+    if connection.socket:  # which it leaves open where it could not connect
+        connection.socket.close()
+
+
+def _entries(connection: ldap3.Connection) -> list[Mapping[str, Any]]:
+    return [entry for entry in connection.response or () if entry.get("type") == "searchResEntry"]
+
+
+def _values(entry: Mapping[str, Any], attribute: str) -> list[str]:
+    found = entry["attributes"].get(attribute, [])
+    return [str(value) for value in (found if isinstance(found, list) else [found])]
+
+
+def _told(error: Exception) -> str:
+    """Without what was said to it."""
+    return f"{type(error).__name__}: {error}"

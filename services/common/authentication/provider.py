@@ -1,0 +1,93 @@
+"""An authentication provider: judges claims. Kinds are plug-ins of group `hopline.authentication_providers`."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Mapping
+from typing import TYPE_CHECKING, Annotated, ClassVar, Protocol
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from services.common.authentication.answers import Answers
+from services.common.authentication.fair_slots import FairSlots
+
+if TYPE_CHECKING:
+    from services.common.authentication.claims import Claim
+    from services.common.authentication.known_users import KnownUsers
+    from services.common.authentication.principal import Principal
+    from services.common.config import Settings
+    from services.common.scram import Keys
+    from services.common.sealing import Sealing
+
+# Claims that are judged at a time, and of these at most for addresses from which a login failed lately: most of them
+# wait for somebody else, who has a limit of his own.
+_ASKED, _DOUBTFUL_ASKED = 64, 32
+
+
+class Options(BaseModel):
+    """What every kind may be told; each has more of its own."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    tags: Annotated[
+        Mapping[str, tuple[str, ...]],
+        Field(description="tag → groups whose members have it: who is in one of them may use HTTP, for example"),
+    ] = {}
+    cache_seconds: Annotated[
+        float, Field(ge=0, le=86_400, description="for which who was let in is not asked for again; 0: always is")
+    ] = 60.0
+    cache_size: Annotated[int, Field(ge=0, le=100_000, description="of those at most")] = 1000
+
+
+class House(Protocol):
+    """What providers are made in."""
+
+    settings: Settings
+    sealing: Sealing
+
+    @property
+    def known(self) -> KnownUsers:
+        """The users on record, as they are now."""
+
+    def provider(self, name: str) -> Provider:
+        """Raises Unavailable where there is none of that name."""
+
+    def end_user(self, provider: str, name: str, what: str) -> None:
+        """A provider's user is no more, or not as it was: what rests on that ends."""
+
+
+class Provider(ABC):
+    """One that is configured; a new one takes its place when its options change."""
+
+    options_type: ClassVar[type[Options]] = Options
+    mechanisms: frozenset[str] = frozenset()
+    """Those whose claims it judges."""
+    brings: tuple[str, ...] = ()
+    """Those of them that are offered though nobody asks for them: it would be of no use otherwise."""
+
+    def __init__(self, name: str, options: Options, house: House) -> None:
+        self.name = name
+        self.options = options
+        self.house = house
+        self.slots = FairSlots(_ASKED, _DOUBTFUL_ASKED)
+        seconds = options.cache_seconds
+        self.answers = Answers(options.cache_size if seconds else 0, seconds)
+
+    @abstractmethod
+    async def verify(self, claim: Claim) -> Principal:
+        """Who that is. Raises Refused, and Unavailable where nobody can tell: that is no reason to let somebody in."""
+
+    def basis_of(self, claim: Claim) -> Hashable:
+        """What an answer to the claim rests on, for `answers`."""
+        return claim.user
+
+    def keys_of(self, user: str, mechanism: str) -> Keys | None:  # noqa: ARG002 - most have none
+        """Of SCRAM; None for who has none."""
+        return None
+
+    def tags_of(self, groups: frozenset[str]) -> frozenset[str]:
+        """As the options say."""
+        return frozenset(tag for tag, wanted in self.options.tags.items() if not groups.isdisjoint(wanted))
+
+    async def close(self) -> None:  # noqa: B027 - most have nothing to end
+        """It is asked no more."""

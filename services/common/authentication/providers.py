@@ -1,0 +1,76 @@
+"""The providers that there are: of operators' records, of the settings' file, and those that need no options."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Mapping
+from contextlib import suppress
+
+import structlog
+
+from services.common import plugins
+from services.common.authentication.described import GROUP, Described, kind_of, options_of
+from services.common.authentication.provider import House, Provider
+from services.common.errors import BrokerError, SyntaxFault, Unavailable
+from services.common.few_lines import FewLines
+
+log = structlog.get_logger()
+
+_DO = "see hopline providers list, and set it again: hopline providers add"
+
+
+class Providers:
+    """Made when they are asked for first, and made anew when they change."""
+
+    def __init__(self, house: House, of_file: Mapping[str, Described]) -> None:
+        self._house = house
+        self._of_file = of_file
+        self._of_records: Mapping[str, Described] = {}
+        self._made: dict[str, tuple[Described, Provider]] = {}
+        self._few = FewLines()
+
+    def take(self, of_records: Mapping[str, Described]) -> dict[str, Provider]:
+        """From now on these; gives those that were made and are not as they were."""
+        self._of_records = dict(of_records)
+        changed = {
+            name: provider for name, (described, provider) in self._made.items() if self._described(name) != described
+        }
+        for name in changed:
+            del self._made[name]
+        return changed
+
+    def get(self, name: str) -> Provider:
+        """Raises Unavailable where there is none, or it cannot be made: nobody comes in by it."""
+        described = self._described(name)
+        if described is None:
+            raise self._unusable(name, "there is none of that name")
+        made = self._made.get(name)
+        if made is None or made[0] != described:
+            made = self._made[name] = described, self._make(name, described)
+        return made[1]
+
+    def closing(self) -> list[Awaitable[None]]:
+        """All are asked no more."""
+        made, self._made = self._made, {}
+        return [provider.close() for _, provider in made.values()]
+
+    def _described(self, name: str) -> Described | None:
+        found = self._of_file.get(name) or self._of_records.get(name)
+        if found is None and name in plugins.names(GROUP):
+            found = Described(type=name)
+            with suppress(SyntaxFault):
+                options_of(found)
+                return found
+            return None  # one that needs options
+        return found
+
+    def _make(self, name: str, described: Described) -> Provider:
+        try:
+            opened = described.opened(name, self._house.sealing)
+            return kind_of(opened)(name, options_of(opened), self._house)
+        except BrokerError as error:
+            raise self._unusable(name, error.text) from None
+
+    def _unusable(self, name: str, reason: str) -> Unavailable:
+        event = "an authentication provider cannot be used: nobody comes in by it"
+        self._few.say(log.error, event, provider=name, reason=reason, do=_DO)
+        return Unavailable(f"authentication provider '{name}' cannot be used")

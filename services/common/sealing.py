@@ -1,0 +1,98 @@
+"""Secrets at rest: encrypted (AES-256-GCM) under a key that is in a file of its own, apart from what it encrypts.
+
+What is sealed is bound to its place: it cannot be read as another one's. The file has a key on each line, in base64:
+the first one seals, all of them open, so that a new one can be put before the others.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import os
+import secrets
+import tempfile
+from pathlib import Path
+
+from services.common.config import Settings
+from services.common.errors import InternalError
+
+_KEY_BYTES = 32
+_NONCE_BYTES = 12
+_VERSION = "1:"
+
+
+class CannotOpen(InternalError):
+    """A secret that is sealed cannot be read here: the key is not there, or another one."""
+
+
+class Sealing:
+    """With the keys of one file, which is read when it is needed first."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self._keys: list[bytes] = []
+
+    @classmethod
+    def of(cls, settings: Settings) -> Sealing:
+        """With those of the settings."""
+        return cls(settings.secrets_key_path)
+
+    def seal(self, secret: str, place: str) -> str:
+        """For `open` with the same place. Makes the key where there is none; raises CannotOpen where it cannot."""
+        from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # noqa: PLC0415 - few processes seal
+
+        if not self._keys:
+            self._keys = self._read(make=True)
+        nonce = secrets.token_bytes(_NONCE_BYTES)
+        sealed = AESGCM(self._keys[0]).encrypt(nonce, secret.encode(), place.encode())
+        return _VERSION + base64.b64encode(nonce + sealed).decode()
+
+    def open(self, sealed: str, place: str) -> str:
+        """What was sealed. Raises CannotOpen."""
+        from cryptography.exceptions import InvalidTag  # noqa: PLC0415 - as above
+        from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # noqa: PLC0415
+
+        data = _decoded(sealed)
+        if not self._keys:
+            self._keys = self._read(make=False)
+        for key in self._keys:
+            try:
+                return AESGCM(key).decrypt(data[:_NONCE_BYTES], data[_NONCE_BYTES:], place.encode()).decode()
+            except InvalidTag:
+                continue
+        self._keys = []  # the file may have the right one by now
+        raise CannotOpen(f"a secret of {place} was encrypted under another key than those in {self._file}")
+
+    def _read(self, *, make: bool) -> list[bytes]:
+        try:
+            if make and not self._file.exists():
+                _make(self._file)
+            keys = [base64.b64decode(line, validate=True) for line in self._file.read_text().split()]
+        except (OSError, UnicodeDecodeError, binascii.Error) as error:
+            raise CannotOpen(f"HOPLINE_SECRETS_KEY_FILE={self._file}: {error}") from error
+        if not keys or any(len(key) != _KEY_BYTES for key in keys):
+            raise CannotOpen(f"HOPLINE_SECRETS_KEY_FILE={self._file}: a key has {_KEY_BYTES} bytes, in base64")
+        return keys
+
+
+def _decoded(sealed: str) -> bytes:
+    try:
+        data = base64.b64decode(sealed.removeprefix(_VERSION), validate=True)
+    except binascii.Error:
+        data = b""
+    if not sealed.startswith(_VERSION) or len(data) <= _NONCE_BYTES:
+        raise CannotOpen("what should be encrypted is not")
+    return data
+
+
+def _make(path: Path) -> None:
+    """Whole, or not at all: of several processes that start at once, one makes it, and the others read that one."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile("w", dir=path.parent, prefix=".key-") as file:  # of mode 0600
+        file.write(f"{base64.b64encode(secrets.token_bytes(_KEY_BYTES)).decode()}\n")
+        file.flush()
+        os.fsync(file.fileno())
+        try:
+            os.link(file.name, path)
+        except FileExistsError:
+            return

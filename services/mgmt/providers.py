@@ -1,0 +1,67 @@
+"""Authentication providers on record: mgmt is the only writer, the store keeps them, gateways follow them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+
+from services.common.authentication.described import (
+    INTERNAL,
+    RECORD_KIND,
+    Described,
+    options_of,
+    read_file,
+    secrets_of,
+)
+from services.common.clients.store import StoreClient
+from services.common.config import Settings
+from services.common.errors import AccessRefused, NotFound, SyntaxFault
+from services.common.sealing import Sealing
+from services.rpc.store_pb2 import Record
+
+_LONGEST_NAME = 255  # characters
+
+
+class Providers:
+    """Every call raises Unavailable when the store is away for too long."""
+
+    def __init__(self, store: StoreClient, settings: Settings) -> None:
+        """Raises CannotStart as `read_file`."""
+        self._store = store
+        self._sealing = Sealing.of(settings)
+        self._of_file = read_file(settings.authentication_providers_file)
+        self._changing = asyncio.Lock()
+
+    async def put(self, name: str, described: Described) -> None:
+        """Adds a provider, or replaces the one of that name. Raises SyntaxFault with what is wrong with it."""
+        self._check_name(name)
+        secrets_of(described.type)
+        async with self._changing:
+            former = (await self.of_records()).get(name)
+            closed = Described(type=described.type, options=described.options).closed(name, self._sealing, former)
+            options_of(closed.opened(name, self._sealing))
+            await self._store.put_records([Record(kind=RECORD_KIND, key=name, value=closed.to_json())])
+
+    async def remove(self, name: str) -> None:
+        """Raises NotFound where there is none on record; who came in by it is disconnected."""
+        self._check_name(name)
+        async with self._changing:
+            if name not in await self.of_records():
+                raise NotFound(f"no authentication provider '{name}'")
+            await self._store.put_records(deletes=[Record(kind=RECORD_KIND, key=name)])
+
+    async def of_records(self) -> Mapping[str, Described]:
+        """By name; what is secret is sealed."""
+        records = await self._store.list_records([RECORD_KIND])
+        return {record.key: Described.from_json(record.value) for record in records}
+
+    @property
+    def of_file(self) -> Mapping[str, Described]:
+        """Those of the settings' file; what is secret is masked."""
+        return {name: each.without(secrets_of(each.type)) for name, each in self._of_file.items()}
+
+    def _check_name(self, name: str) -> None:
+        if name == INTERNAL or name in self._of_file:
+            raise AccessRefused(f"authentication provider '{name}' is of the settings, and changes with them only")
+        if not 0 < len(name) <= _LONGEST_NAME or not name.isprintable() or "/" in name or " " in name:
+            raise SyntaxFault("a provider's name has printable characters, no blank and no /")

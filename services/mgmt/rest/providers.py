@@ -1,0 +1,62 @@
+"""Authentication providers: for administrators. What is secret is masked on the way out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from fastapi import APIRouter
+from fastapi import Path as InPath
+from pydantic import BaseModel, ConfigDict, Field
+
+from services.common.authentication.described import Described
+from services.mgmt.providers import Providers
+from services.mgmt.rest.failures import documented
+
+_Name = Annotated[str, InPath(min_length=1, max_length=255, description="of the provider")]
+
+
+class Told(BaseModel):
+    """A provider as it is told: its kind, and what that kind wants to know."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    type: Annotated[str, Field(min_length=1, max_length=64, description="a plug-in of authentication_providers")]
+    options: Annotated[Mapping[str, Any], Field(description="one that is masked stays as it is")] = {}
+
+
+class Listed(Told):
+    """A provider."""
+
+    name: str
+    of_settings: Annotated[bool, Field(description="of HOPLINE_AUTHENTICATION_PROVIDERS_FILE: it cannot be changed")]
+
+
+def provider_routes(providers: Providers) -> APIRouter:
+    """Below /authentication-providers."""
+    router = APIRouter(prefix="/authentication-providers", tags=["authentication"])
+
+    @router.get("", responses=documented(503), summary="Who judges who signs in")
+    async def list_providers() -> list[Listed]:
+        """Those of the settings, then those on record."""
+        of_records = {name: each.masked() for name, each in (await providers.of_records()).items()}
+        return [*_listed(providers.of_file, of_settings=True), *_listed(of_records, of_settings=False)]
+
+    @router.put("/{name}", status_code=204, responses=documented(400, 403, 503), summary="Add a provider")
+    async def put_provider(name: _Name, told: Told) -> None:
+        """Adds a provider, or replaces the one of that name: who came in by it is disconnected."""
+        await providers.put(name, Described(type=told.type, options=told.options))
+
+    @router.delete("/{name}", status_code=204, responses=documented(403, 404, 503), summary="Remove a provider")
+    async def remove_provider(name: _Name) -> None:
+        """Removes a provider: who came in by it is disconnected."""
+        await providers.remove(name)
+
+    return router
+
+
+def _listed(found: Mapping[str, Described], *, of_settings: bool) -> list[Listed]:
+    return [
+        Listed(name=name, type=each.type, options=each.options, of_settings=of_settings)
+        for name, each in sorted(found.items())
+    ]

@@ -1,0 +1,37 @@
+"""Signing in over HTTP: at each request, by what is on record at that moment."""
+
+from __future__ import annotations
+
+from services.common.audit.acting import act_for
+from services.common.authentication.authenticator import Authenticator
+from services.common.authentication.claims import Claim
+from services.common.authentication.known_users import KINDS
+from services.common.authentication.principal import Principal
+from services.common.authentication.visit import Visit
+from services.common.clients.store import StoreClient
+from services.common.errors import BrokerError
+
+
+class SignIn:
+    """At the provider that the settings name for HTTP."""
+
+    def __init__(self, authenticator: Authenticator, store: StoreClient) -> None:
+        self._authenticator = authenticator
+        self._store = store
+        settings = authenticator.settings
+        self._provider = settings.http_authentication_provider or settings.authentication_provider
+
+    async def __call__(self, claim: Claim, peer: str, visit: Visit) -> Principal:
+        """Who that is; raises AccessRefused, and Unavailable, as `Authenticator.sign_in`.
+
+        What the request changes is done for that user.
+        """
+        try:
+            self._authenticator.expect(claim.user, peer)  # before anything is asked for
+        except BrokerError as error:
+            self._authenticator.refused(self._provider, claim.user, visit, error)
+            raise
+        self._authenticator.read(await self._store.list_records(KINDS))
+        principal = await self._authenticator.sign_in(self._provider, claim, peer, visit)
+        act_for(f"{principal.name} ({principal.provider}) from {peer}, over HTTP")
+        return principal

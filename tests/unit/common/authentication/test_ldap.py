@@ -1,0 +1,210 @@
+"""Users of a directory, which is a real slapd."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import threading
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+import structlog
+
+from services.common.authentication.authenticator import Authenticator
+from services.common.authentication.claims import Anonymous, Credentials, Token
+from services.common.authentication.described import Described, options_of
+from services.common.clock import monotonic
+from services.common.errors import AccessRefused, SyntaxFault, Unavailable
+from services.common.users import User, hash_password
+from services.rpc import store_pb2
+from tests.support.certificates import Authority
+from tests.support.signing_in import INTERNAL, provider_records, providing, user_record, watch
+from tests.support.slapd import ADMIN, ADMIN_PASSWORD, SUFFIX, Slapd, running_slapd
+
+HERE = "127.0.0.1"
+PEOPLE, GROUPS = f"ou=people,{SUFFIX}", f"ou=groups,{SUFFIX}"
+BIND = {"user_dn": f"uid={{user}},{PEOPLE}"}
+SEARCH = {"search_base": PEOPLE, "bind_dn": ADMIN, "bind_password": ADMIN_PASSWORD}
+
+
+@pytest.fixture(scope="module")
+def slapd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Slapd]:
+    with running_slapd(tmp_path_factory.mktemp("slapd"), Authority(tmp_path_factory.mktemp("tls"))) as running:
+        yield running
+
+
+@asynccontextmanager
+async def at(slapd: Slapd, **options: Any) -> AsyncIterator[Authenticator]:
+    """A provider `staff` of that directory, over TLS unless the options say otherwise."""
+    told = {"type": "ldap", "url": slapd.tls_url, "authorities": str(slapd.authorities), **options}
+    async with providing(staff=told) as authenticator:
+        yield authenticator
+
+
+@pytest.mark.parametrize("how", [BIND, SEARCH, {"search_base": PEOPLE}])
+async def test_who_has_the_password_comes_in(slapd: Slapd, how: dict[str, Any]) -> None:
+    """Bound by a template, or found by whom the options name, or by anybody; wrong passwords and names are refused."""
+    async with at(slapd, **how) as authenticator:
+        principal = await authenticator.sign_in("staff", Credentials("alice", "alice's"), HERE)
+        assert (principal.name, principal.provider) == ("alice", "staff")
+        for name, password in (("alice", "bob's"), ("alice", ""), ("nobody", "alice's"), ("", ""), ("", "alice's")):
+            with pytest.raises(AccessRefused, match="check user name and password"):
+                await authenticator.sign_in("staff", Credentials(name, password), HERE)
+
+
+async def test_what_is_no_password_is_refused(slapd: Slapd) -> None:
+    """Who says no name is nobody, though directories bind such as nobody; a token is none either."""
+    async with at(slapd, **BIND) as authenticator:
+        for claim in (Anonymous("alice"), Token("alice", "alice's")):
+            with pytest.raises(AccessRefused):
+                await authenticator.sign_in("staff", claim, HERE)
+
+
+@pytest.mark.parametrize("how", [BIND, SEARCH])
+@pytest.mark.parametrize("name", ["*", "al*", "alice)(uid=*", "alice,ou=people", f"alice,{PEOPLE}", "ali\0ce", "\\"])
+async def test_names_are_no_filters(slapd: Slapd, how: dict[str, Any], name: str) -> None:
+    """What means something in a filter, or a distinguished name, is a letter of a name."""
+    async with at(slapd, **how) as authenticator:
+        with pytest.raises(AccessRefused):
+            await authenticator.sign_in("staff", Credentials(name, "alice's"), HERE)
+
+
+@pytest.mark.parametrize("how", [BIND, SEARCH])
+async def test_odd_names_are_found(slapd: Slapd, how: dict[str, Any]) -> None:
+    """A user may have such a name."""
+    async with at(slapd, **how) as authenticator:
+        assert (await authenticator.sign_in("staff", Credentials("o,dd", "odd's"), HERE)).name == "o,dd"
+
+
+async def test_two_of_one_name_are_nobody(slapd: Slapd) -> None:
+    """Whose password would it be?"""
+    async with at(slapd, **SEARCH) as authenticator:
+        with pytest.raises(AccessRefused):
+            await authenticator.sign_in("staff", Credentials("twin", "twin's"), HERE)
+
+
+@pytest.mark.parametrize("how", [BIND, SEARCH])
+async def test_groups(slapd: Slapd, how: dict[str, Any]) -> None:
+    """Those that name the user, and those that the user's entry names; members of some have tags."""
+    options = {"group_base": GROUPS, "member_of": "employeeType", "tags": {"administrator": ("operators",)}}
+    async with at(slapd, **how, **options) as authenticator:
+        alice = await authenticator.sign_in("staff", Credentials("alice", "alice's"), HERE)
+        bob = await authenticator.sign_in("staff", Credentials("bob", "bob's"), HERE)
+    assert (alice.groups, alice.tags) == ({"operators", "staff", "clerk"}, {"administrator"})
+    assert (bob.groups, bob.tags) == ({"staff"}, frozenset())
+
+
+async def test_the_name_may_be_the_distinguished_one(slapd: Slapd) -> None:
+    """Where the options say so."""
+    async with at(slapd, **SEARCH, name="dn") as authenticator:
+        principal = await authenticator.sign_in("staff", Credentials("alice", "alice's"), HERE)
+    assert principal.name == f"uid=alice,{PEOPLE}"
+
+
+async def test_start_tls(slapd: Slapd) -> None:
+    """What begins as plain LDAP goes on with TLS."""
+    async with at(slapd, **BIND, url=slapd.url, start_tls=True) as authenticator:
+        assert (await authenticator.sign_in("staff", Credentials("alice", "alice's"), HERE)).name == "alice"
+
+
+@pytest.mark.parametrize("start_tls", [True, False])
+async def test_a_certificate_of_somebody_else_is_an_error(slapd: Slapd, tmp_path: Any, start_tls: bool) -> None:
+    """Passwords are said to nobody else."""
+    others = Authority(tmp_path, "Others").path
+    url = slapd.url if start_tls else slapd.tls_url
+    async with at(slapd, **BIND, url=url, start_tls=start_tls, authorities=str(others)) as authenticator:
+        with pytest.raises(Unavailable, match="'staff' does not answer"):
+            await authenticator.sign_in("staff", Credentials("alice", "alice's"), HERE)
+
+
+async def test_who_searches_has_another_password(slapd: Slapd) -> None:
+    """That is an error, and nobody's wrong password."""
+    async with at(slapd, **{**SEARCH, "bind_password": "wrong"}) as authenticator:
+        with structlog.testing.capture_logs() as logged, pytest.raises(Unavailable, match="does not answer"):
+            await authenticator.sign_in("staff", Credentials("alice", "alice's"), HERE)
+    [line] = logged
+    assert "bind_dn is refused" in line["reason"]
+
+
+@pytest.mark.parametrize(
+    ("options", "wrong"),
+    [
+        ({}, "either user_dn or search_base"),
+        ({**BIND, **SEARCH}, "either user_dn or search_base"),
+        ({"user_dn": PEOPLE}, "{user} is wanted"),
+        ({**BIND, "url": "ldap://localhost"}, "ldaps://, start_tls, or unencrypted"),
+        ({**BIND, "url": "http://localhost"}, "url"),
+        ({**BIND, "timeout": 0}, "timeout"),
+    ],
+)
+def test_options_that_make_no_sense(options: dict[str, Any], wrong: str) -> None:
+    """Are named."""
+    with pytest.raises(SyntaxFault, match=wrong):
+        options_of(Described(type="ldap", options={"url": "ldaps://localhost", **options}))
+
+
+@pytest.fixture
+def silent() -> Iterator[str]:
+    """The URL of somebody who takes connections, and says nothing."""
+    with socket.create_server((HERE, 0)) as server:
+        yield f"ldap://{HERE}:{server.getsockname()[1]}"
+
+
+async def test_one_that_does_not_answer_is_an_error(slapd: Slapd, silent: str) -> None:
+    """After its timeout, nobody comes in; others do meanwhile, however many wait, and the event loop goes on."""
+    alice = user_record(User(name="alice", password_hash=hash_password("on record")))
+    async with at(slapd, **BIND, url=silent, unencrypted=True, timeout=0.5) as authenticator:
+        await authenticator.follow(watch(store_pb2.Records(records=[alice])))
+        begun = monotonic()
+        crowd = [
+            asyncio.create_task(authenticator.sign_in("staff", Credentials(f"user {number}", "alice's"), HERE))
+            for number in range(30)
+        ]
+        await asyncio.sleep(0.05)
+        on_record = await authenticator.sign_in(INTERNAL, Credentials("alice", "on record"), HERE)
+        assert (on_record.provider, monotonic() - begun < 0.45) == (INTERNAL, True)
+        answers = await asyncio.gather(*crowd, return_exceptions=True)
+        assert {type(answer) for answer in answers} == {Unavailable}
+        assert monotonic() - begun < 1.5
+        assert threading.active_count() < 20
+
+
+async def test_one_that_does_not_answer_counts_against_nobody(slapd: Slapd, silent: str) -> None:
+    """As soon as it answers, users come in who tried meanwhile."""
+    unanswered = {"url": silent, "unencrypted": True, "timeout": 0.05}
+    async with at(slapd, **BIND, **unanswered) as authenticator:
+        for _ in range(30):
+            with pytest.raises(Unavailable):
+                await authenticator.sign_in("staff", Credentials("alice", "alice's"), HERE)
+        told = {"type": "ldap", "url": slapd.tls_url, "authorities": str(slapd.authorities), **BIND}
+        await authenticator.follow(watch(store_pb2.Records(records=provider_records(staff=told))))
+        assert (await authenticator.sign_in("staff", Credentials("alice", "alice's"), HERE)).name == "alice"
+
+
+async def test_wrong_passwords_are_soon_not_asked_for(slapd: Slapd) -> None:
+    """The guard is before every provider."""
+    async with at(slapd, **BIND) as authenticator:
+        for _ in range(15):
+            with pytest.raises(AccessRefused):
+                await authenticator.sign_in("staff", Credentials("alice", "wrong"), HERE)
+        with pytest.raises(AccessRefused, match="too many"):
+            await authenticator.sign_in("staff", Credentials("alice", "alice's"), HERE)
+        assert (await authenticator.sign_in("staff", Credentials("alice", "alice's"), "192.0.2.7")).name == "alice"
+
+
+async def test_what_was_answered_is_remembered(tmp_path: Any) -> None:
+    """For as long as the options say: the directory may be away then. Another password is not in the answer."""
+    with running_slapd(tmp_path, Authority(tmp_path)) as slapd:
+        async with at(slapd, **BIND, cache_seconds=0.5) as authenticator:
+            await authenticator.sign_in("staff", Credentials("alice", "alice's"), HERE)
+            slapd.stop()
+            assert (await authenticator.sign_in("staff", Credentials("alice", "alice's"), HERE)).name == "alice"
+            with pytest.raises(Unavailable):
+                await authenticator.sign_in("staff", Credentials("alice", "another"), HERE)
+            await asyncio.sleep(0.6)
+            with pytest.raises(Unavailable):
+                await authenticator.sign_in("staff", Credentials("alice", "alice's"), HERE)
+            slapd.start()
+            assert (await authenticator.sign_in("staff", Credentials("alice", "alice's"), HERE)).name == "alice"
