@@ -12,6 +12,9 @@ import regex
 
 _PATIENCE = 0.05  # seconds: a name has 255 bytes at most
 _REMEMBERED = 4096
+_REPEATED = regex.compile(r"[*+{?]")
+_FEW = 2  # repetitions one after the other: at worst, the cube of a name's length
+_GROUP_REPEATED = regex.compile(r"\)[*+{?]")
 
 
 def check_expression(text: str) -> str:
@@ -28,7 +31,8 @@ def fits(text: str, name: str) -> bool:
     if not text:
         return not name
     try:
-        return _compiled(text).search(name, timeout=_PATIENCE) is not None
+        compiled, patience = _compiled(text)
+        return compiled.search(name, timeout=patience) is not None
     except (TimeoutError, regex.error):
         return False
 
@@ -36,10 +40,13 @@ def fits(text: str, name: str) -> bool:
 def expanded(text: str, values: Mapping[str, str]) -> str:
     """With `{name}` in the place of each of the values, taken literally."""
     for name, value in values.items():
-        text = text.replace(f"{{{name}}}", regex.escape(value))
+        if f"{{{name}}}" in text:
+            text = text.replace(f"{{{name}}}", regex.escape(value))
     return text
 
 
 @lru_cache(_REMEMBERED)
-def _compiled(text: str) -> regex.Pattern[str]:
-    return regex.compile(text)
+def _compiled(text: str) -> tuple[regex.Pattern[str], float | None]:
+    """With how long it may take: to look at a clock takes longer than most expressions do, which cannot take long."""
+    simple = len(_REPEATED.findall(text)) <= _FEW and not _GROUP_REPEATED.search(text)
+    return regex.compile(text), None if simple else _PATIENCE

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
 import structlog
@@ -26,7 +25,7 @@ from services.gateway.connections.opening import open_connection
 from services.gateway.connections.rest import Rest
 from services.gateway.observe.events import closed
 from services.gateway.observe.record import NO_RECORD
-from services.gateway.operations import OPERATIONS, carry_out
+from services.gateway.operations import OPERATIONS, carry_out, carry_out_of_connection
 from services.gateway.sessions.session import Session, open_session
 from services.gateway.transport.address import GONE, peer_of
 from services.gateway.transport.draining import Draining
@@ -65,6 +64,7 @@ class Connection(asyncio.Protocol):
         self.engine = engine
         self.name = name  # unique in the cluster: the owner of exclusive queues
         self.user = self.virtual_host = self.peer = self.peer_host = ""
+        self.permitted: Permitted  # what its user may do, from when it has signed in
         self.client = ""  # what the application calls itself, or its user
         self.record = NO_RECORD
         self.sessions: dict[int, Session] = {}
@@ -296,20 +296,9 @@ class Connection(asyncio.Protocol):
 
     def _handle(self, request: v.Request) -> None:
         if OPERATIONS[type(request)].of_connection:
-            self._begin(request)
+            carry_out_of_connection(self, request)
         elif session := self.sessions.get(request.session):
             session.handle(request)
-
-    def _begin(self, request: v.Request) -> None:
-        try:
-            carry_out(self, request)
-        except BrokerError as error:
-            self.fail(request, error)
-
-    @cached_property
-    def permitted(self) -> Permitted:
-        """What its user may do: who that is is known by the time that anybody asks."""
-        return self.listener.permits.of(self.user, self.peer_host, self.host_name, self.login.principal)
 
     def carry_out(self, session: Session, request: v.Request) -> Coroutine[Any, Any, Any] | None:
         """Begins a request of a session, when it is its turn; see services/gateway/operations."""

@@ -93,6 +93,7 @@ class Login:
             connection.take_pending()
         else:
             self._signed_in(renewed)
+            connection.permitted.renew(renewed)
             connection.engine.succeed(request)
             log.info("client has a new secret", connection=connection.name, user=connection.user, reason=request.reason)
         connection.flush()
@@ -149,8 +150,9 @@ class Login:
             connection.engine.challenge(answer.data)
         else:
             self._signed_in(await self._judged(answer, request.mechanism))
-            if connection.listener.permits.access.rules.wants_names:
-                connection.host_name = await host_name(connection.peer_host)
+            permits, host = connection.listener.permits, connection.peer_host
+            name = await host_name(host) if permits.access.rules.wants_names else ""
+            connection.permitted = permits.of(connection.user, host, name, self.principal)
             connection.client = client_name(request.client_properties, connection.user)
             connection.engine.authenticated(answer.final if isinstance(answer, Proof) else b"")
             self._mechanism = None

@@ -13,6 +13,7 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any
 
+from services.common.errors import BrokerError
 from services.gateway import vocabulary as v
 from services.gateway.operations import connections, consume, needs, nodes, publish, settle, topology, transact
 from services.gateway.operations.connections import Client
@@ -79,3 +80,11 @@ def carry_out(asker: Session | Client, request: v.Request) -> Coroutine[Any, Any
     operation = OPERATIONS[type(request)]
     operation.needs(asker, request)
     return operation.handler(asker, request)
+
+
+def carry_out_of_connection(client: Client, request: v.Request) -> None:
+    """The same of what is asked of the connection itself, which answers by itself."""
+    try:
+        carry_out(client, request)
+    except BrokerError as error:
+        client.fail(request, error)

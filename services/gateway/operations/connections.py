@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from services.common.errors import BrokerError
 from services.gateway import vocabulary as v
 from services.gateway.sessions.permitted import Permitted
 
@@ -25,6 +26,7 @@ class Client(Protocol):
     def open(self, request: v.Open) -> None: ...
     def open_session(self, request: v.OpenSession) -> None: ...
     def closes(self, request: v.Close) -> None: ...
+    def fail(self, request: v.Request, error: BrokerError) -> None: ...
 
 
 def authenticate(client: Client, request: v.Authenticate) -> None:

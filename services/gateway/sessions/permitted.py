@@ -57,6 +57,11 @@ class Permitted:
         self._host_name = host_name
         self.forget()
 
+    def renew(self, signed_in: SignedIn) -> None:
+        """The same user has shown something newer, which may name other groups."""
+        self._signed_in = signed_in
+        self.forget()
+
     def forget(self) -> None:
         """Rules have changed: everything is asked again."""
         self.writable: set[str] = set()

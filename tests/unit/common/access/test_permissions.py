@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from services.common.access import questions as q
@@ -210,3 +212,11 @@ def test_tags(tag: str, may: set[Asked]) -> None:
     for asked in (MANAGEMENT, OBSERVE, CONFIGURE, USERS):
         assert allowed(asked, tags=(tag,)) is (asked in may)
     assert not allowed(q.publish("/", "x", "k"), tags=(tag,))
+
+
+@pytest.mark.parametrize("expression", [f"^{'a?' * 40}{'a' * 40}$", "^(a|aa)+$", "^(a*)*$", "^a*a*a*a*a*b$"])
+def test_expressions_that_try_everything(expression: str) -> None:
+    """Are given up as well, however they are written."""
+    began = time.monotonic()
+    assert not allowed(q.of_queue(Action.CONSUME, "/", "a" * 39 + "!", ()), on(read=expression))
+    assert time.monotonic() - began < 1

@@ -1,0 +1,164 @@
+"""`hopline permissions`, `groups`, `acl`, `users tags`: what mgmt is asked for, and what is shown."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from services.__main__ import app
+from services.common import secret
+from services.common.clients.mgmt import MgmtClient
+from services.rpc import mgmt_pb2 as pb
+
+SET = pb.Access(
+    permissions=[
+        pb.Permission(user="anna", virtual_host="/", configure="^a", write="[x]", read="\x1b[31m"),
+        pb.Permission(user="bob", read=".*"),
+    ],
+    topic_permissions=[pb.TopicPermission(user="anna", virtual_host="/", exchange="t", write="^eu")],
+    groups=[pb.Group(name="clerks", members=["anna", "bob"])],
+    acls=[pb.Acl(text="ACL DENY ALL ALL\n"), pb.Acl(virtual_host="/", text="CONFIG DEFAULTDEFER=TRUE")],
+)
+
+
+class Mgmt:
+    """What commands say to it."""
+
+    def __init__(self) -> None:
+        self.changes: list[dict[str, Any]] = []
+        self.questions: list[pb.TestAccessRequest] = []
+        self.tags: list[tuple[str, list[str]]] = []
+        self.allowed = True
+
+
+@pytest.fixture
+def mgmt(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Mgmt:
+    monkeypatch.setenv("HOPLINE_DATA", str(tmp_path))
+    heard = Mgmt()
+
+    async def change_access(_: MgmtClient, **what: Any) -> None:
+        heard.changes.append(what)
+
+    async def list_access(_: MgmtClient) -> pb.Access:
+        return SET
+
+    async def answer(_: MgmtClient, question: pb.TestAccessRequest) -> pb.TestAccessReply:
+        heard.questions.append(question)
+        return pb.TestAccessReply(allowed=heard.allowed, rule="acl: a rule")
+
+    async def set_tags(_: MgmtClient, name: str, tags: list[str]) -> None:
+        heard.tags.append((name, list(tags)))
+
+    monkeypatch.setattr(MgmtClient, "test_access", answer)
+    for method in (change_access, list_access, set_tags):
+        monkeypatch.setattr(MgmtClient, method.__name__, method)
+    return heard
+
+
+def hopline(*arguments: str, status: int = 0) -> str:
+    result = CliRunner().invoke(app, arguments)
+    secret.use("")
+    assert result.exit_code == status, result.output
+    return result.output
+
+
+CHANGES: dict[tuple[str, ...], dict[str, Any]] = {
+    ("permissions", "set", "anna", "--read", ".*"): {
+        "put_permission": pb.Permission(user="anna", virtual_host="/", read=".*")
+    },
+    ("permissions", "set", "anna", "--write", "x", "--configure", "y", "--all-vhosts"): {
+        "put_permission": pb.Permission(user="anna", write="x", configure="y")
+    },
+    ("permissions", "clear", "anna", "--vhost", "work"): {
+        "clear_permission": pb.PermissionKey(user="anna", virtual_host="work")
+    },
+    ("permissions", "clear", "anna", "--all-vhosts"): {"clear_permission": pb.PermissionKey(user="anna")},
+    ("permissions", "topics", "set", "anna", "t", "--write", "^eu"): {
+        "put_topic_permission": pb.TopicPermission(user="anna", virtual_host="/", exchange="t", write="^eu")
+    },
+    ("permissions", "topics", "clear", "anna", "t"): {
+        "clear_topic_permission": pb.TopicPermissionKey(user="anna", virtual_host="/", exchange="t")
+    },
+    ("groups", "set", "clerks", "--member", "a", "--member", "b"): {
+        "put_group": pb.Group(name="clerks", members=["a", "b"])
+    },
+    ("groups", "join", "clerks", "carl"): {"put_group": pb.Group(name="clerks", members=["anna", "bob", "carl"])},
+    ("groups", "join", "new", "carl"): {"put_group": pb.Group(name="new", members=["carl"])},
+    ("groups", "leave", "clerks", "anna"): {"put_group": pb.Group(name="clerks", members=["bob"])},
+    ("groups", "delete", "clerks"): {"delete_group": pb.GroupKey(name="clerks")},
+    ("acl", "remove"): {"remove_acl": pb.AclKey()},
+    ("acl", "remove", "--vhost", "/"): {"remove_acl": pb.AclKey(virtual_host="/")},
+}
+
+
+@pytest.mark.parametrize("words", CHANGES, ids=" ".join)
+def test_changes(mgmt: Mgmt, words: tuple[str, ...]) -> None:
+    """Each command says exactly that."""
+    assert hopline(*words) == ""
+    assert mgmt.changes == [CHANGES[words]]
+
+
+def test_rules_from_a_file(mgmt: Mgmt, tmp_path: Path) -> None:
+    """Are loaded as they are, for the broker or a virtual host; a file that is not there is named."""
+    file = tmp_path / "rules"
+    file.write_text("ACL DENY ALL ALL")
+    hopline("acl", "load", str(file))
+    hopline("acl", "load", str(file), "--vhost", "/")
+    assert [each["put_acl"] for each in mgmt.changes] == [
+        pb.Acl(text="ACL DENY ALL ALL"),
+        pb.Acl(text="ACL DENY ALL ALL", virtual_host="/"),
+    ]
+    assert "none" in hopline("acl", "load", str(tmp_path / "none"), status=1)
+
+
+def test_what_is_listed(mgmt: Mgmt) -> None:
+    """As tables, or JSON; what is in an expression does nothing to a terminal."""
+    heading, anna, bob = hopline("permissions", "list").splitlines()
+    assert heading.split() == ["user", "vhost", "configure", "write", "read"]
+    assert anna.split() == ["anna", "/", "^a", "[x]", "\\x1b[31m"]
+    assert bob.split() == ["bob", "(all", "others)", ".*"]
+    assert '"user": "bob"' in hopline("permissions", "list", "--json").splitlines()[1]
+    assert hopline("permissions", "topics", "list").splitlines()[1].split() == ["anna", "/", "t", "^eu"]
+    assert hopline("groups", "list") == "clerks\tanna,bob\n"
+    assert hopline("acl", "show") == "ACL DENY ALL ALL\n"
+    assert hopline("acl", "show", "--vhost", "/") == "CONFIG DEFAULTDEFER=TRUE\n"
+    assert hopline("acl", "show", "--vhost", "none", status=1) == "no rules are loaded\n"
+
+
+def test_a_question(mgmt: Mgmt) -> None:
+    """Is answered with the rule that decides; what is denied is status 1, for scripts."""
+    words = ("acl", "test", "anna", "publish", "exchange:orders", "--property", "routing_key=eu.new", "--from", "::1")
+    assert hopline(*words) == "allowed\tacl: a rule\n"
+    mgmt.allowed = False
+    assert hopline(*words, "--vhost", "work", status=1) == "denied\tacl: a rule\n"
+    first, second = mgmt.questions
+    assert (first.action, first.kind, first.name, first.virtual_host) == ("publish", "exchange", "orders", "/")
+    assert (dict(second.properties), second.host, second.virtual_host) == ({"routing_key": "eu.new"}, "::1", "work")
+
+
+def test_tags(mgmt: Mgmt) -> None:
+    """Are set alone, or taken away."""
+    hopline("users", "tags", "anna", "administrator", "monitoring")
+    hopline("users", "tags", "anna")
+    assert mgmt.tags == [("anna", ["administrator", "monitoring"]), ("anna", [])]
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (("permissions", "set", "anna", "--vhost", "/", "--all-vhosts"), "not both"),
+        (("acl", "test", "anna", "publish", "exchange:x", "--property", "x"), "name=value is wanted"),
+    ],
+)
+def test_what_is_wrong(mgmt: Mgmt, words: tuple[str, ...], text: str) -> None:
+    """Is told before anybody is asked."""
+    assert text in hopline(*words, status=2)
+    assert not mgmt.changes
+
+
+def test_who_is_no_member(mgmt: Mgmt) -> None:
+    """Cannot leave."""
+    assert "'carl' is in no group 'clerks'" in hopline("groups", "leave", "clerks", "carl", status=1)
