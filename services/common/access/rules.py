@@ -27,6 +27,7 @@ class Rules:
     _permissions: dict[str, Permission] = field(default_factory=dict)  # by the keys of their records
     _topics: dict[str, TopicPermission] = field(default_factory=dict)
     _groups: dict[str, Group] = field(default_factory=dict)
+    _groups_of: dict[str, frozenset[str]] = field(default_factory=dict)  # by user
     _acls: dict[str, RuleSet] = field(default_factory=dict)
 
     def apply(self, record: Record) -> None:
@@ -63,8 +64,7 @@ class Rules:
 
     def principal(self, user: str, host: str = "", host_name: str = "") -> Principal:
         """As rules see a user, with groups and tags on record; `host` is the address that they come from."""
-        groups = frozenset(group.name for group in self._groups.values() if user in group.members)
-        return Principal(user, groups, self.tags.get(user, frozenset()), host, host_name)
+        return Principal(user, self._groups_of.get(user, _NONE), self.tags.get(user, _NONE), host, host_name)
 
     def _user(self, record: Record) -> None:
         self.tags.pop(record.key, None)
@@ -84,9 +84,13 @@ class Rules:
             self._topics[record.key] = TopicPermission.from_json(record.value)
 
     def _group(self, record: Record) -> None:
-        self._groups.pop(record.key, None)
+        if former := self._groups.pop(record.key, None):
+            for member in former.members:
+                self._groups_of[member] = self._groups_of.get(member, _NONE) - {former.name}
         if not record.deleted:
-            self._groups[record.key] = Group.from_json(record.value)
+            group = self._groups[record.key] = Group.from_json(record.value)
+            for member in group.members:
+                self._groups_of[member] = self._groups_of.get(member, _NONE) | {group.name}
 
     def _acl(self, record: Record) -> None:
         self._acls.pop(record.key, None)
@@ -99,6 +103,7 @@ class Rules:
         self.begun = not record.deleted
 
 
+_NONE: frozenset[str] = frozenset()
 _NO_KEY = TopicPermission(user="?", exchange="?", write="(?!)", read="(?!)")
 
 

@@ -50,7 +50,6 @@ class Connection(asyncio.Protocol):
 
     # What few ever set is not in every one: the 31st attribute of its own would cost a connection a kilobyte.
     certified = ""  # the name in its certificate, where TLS has verified one
-    host_name = ""  # of its peer, where a rule asks for it
     owns_queues = False
     parting = False  # the client has said goodbye: it is sent no deliveries any more
     closing = False  # its end is known, and in the log where it has to be

@@ -6,6 +6,7 @@ A publish costs a look-up: of its exchange, or of exchange and routing key where
 from __future__ import annotations
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from weakref import WeakSet
 
@@ -22,7 +23,8 @@ from services.common.errors import AccessRefused, BrokerError, NotAllowed
 
 log = structlog.get_logger()
 
-_MOST = 10_000  # decisions that are remembered of each kind; beyond, they are asked for again
+_MOST = 10_000  # decisions that are remembered; beyond, they are asked for again
+_NOTHING: frozenset[str] = frozenset()
 
 
 class Permits:
@@ -47,6 +49,8 @@ class Permits:
 class Permitted:
     """`writable`: exchanges to which anything may be published, whatever its key."""
 
+    __slots__ = ("__weakref__", "_access", "_host", "_host_name", "_known", "_signed_in", "_user", "writable")
+
     def __init__(
         self, access: Access, user: str, host: str, host_name: str = "", signed_in: SignedIn | None = None
     ) -> None:
@@ -64,12 +68,10 @@ class Permitted:
 
     def forget(self) -> None:
         """Rules have changed: everything is asked again."""
-        self.writable: set[str] = set()
-        # Why not, or None. No errors are kept: one that is raised again and again keeps every frame that it passed.
-        self._unwritable: dict[str, str] = {}
-        self._by_key: dict[tuple[str, str], str | None] = {}
-        self._known: dict[Asked, str | None] = {}
-        self._principal: Principal | None = None
+        self.writable: AbstractSet[str] = _NOTHING  # of its own when there is something: most connections are idle
+        # Why not, or None: by question, by exchange for every key, by exchange and key. No errors are kept: one that is
+        # raised again and again keeps every frame that it passed.
+        self._known: dict[Asked | str | tuple[str, str], str | None] = {}
 
     # -------------------------------------------------------------- operations
 
@@ -93,17 +95,18 @@ class Permitted:
         try:
             return self._known[asked]
         except KeyError:
-            if len(self._known) >= _MOST:
-                self._known.clear()
-            text = self._known[asked] = self._why_not(asked, self._decide(asked))
-            return text
+            text = self._why_not(asked, self._decide(asked))
+        if asked.kind is not Kind.VIRTUALHOST:  # which is asked about once
+            self._remember(asked, text)
+        return text
 
     # -------------------------------------------------------------- publishes
 
     def refusal_to_publish(self, virtual_host: str, exchange: str, routing_key: str) -> BrokerError | None:
         """Why such a message may not be published; `writable` says more often that it may."""
+        known = self._known
         try:
-            text = self._unwritable.get(exchange) or self._by_key[exchange, routing_key]
+            text = known.get(exchange) or known[exchange, routing_key]
         except KeyError:
             text = self._ask_to_publish(questions.publish(virtual_host, exchange, routing_key))
         return AccessRefused(text) if text else None
@@ -111,21 +114,25 @@ class Permitted:
     def _ask_to_publish(self, asked: Asked) -> str | None:
         verdict = self._decide(asked)
         text = self._why_not(asked, verdict)
-        if len(self.writable) + len(self._unwritable) + len(self._by_key) >= _MOST:
-            self.forget()
         if verdict.by_key:
-            self._by_key[asked.name, asked.routing_key] = text
+            self._remember((asked.name, asked.routing_key), text)
         elif text:
-            self._unwritable[asked.name] = text
-        else:
+            self._remember(asked.name, text)
+        elif isinstance(self.writable, set) and len(self.writable) < _MOST:
             self.writable.add(asked.name)
+        else:
+            self.writable = {asked.name}
         return text
+
+    def _remember(self, key: Asked | str | tuple[str, str], text: str | None) -> None:
+        if len(self._known) >= _MOST:
+            self._known.clear()
+        self._known[key] = text
 
     # -------------------------------------------------------------- decisions
 
     def _decide(self, asked: Asked) -> Verdict:
-        self._principal = self._principal or self._known_as()
-        verdict = self._access.decide(self._principal, asked)
+        verdict = self._access.decide(self._known_as(), asked)
         if verdict.logged:
             about = {"action": asked.action.value, "kind": asked.kind.value, "name": asked.name}
             decision = verdict.decision.value
