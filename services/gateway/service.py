@@ -28,6 +28,7 @@ from services.common.uid import UidSource
 from services.gateway.connections.engines import Engines
 from services.gateway.connections.listener import Listener
 from services.gateway.connections.ports import Ports
+from services.gateway.observe.observer import Observer
 from services.gateway.sessions.broker import Broker
 from services.gateway.sessions.permitted import Permits
 from services.gateway.sign_in.older_users import OlderUsers
@@ -59,17 +60,22 @@ class Service:
         self._tracer = Tracer.from_environment(settings, "gateway", f"gateway-{origin}")
         self._topology = TopologyClient(self._store, f"gateway-{origin}", "gateway", prefix)
         table = PartitionTable()
-        self._broker = Broker(
-            f"gateway-{origin}",
-            UidSource(origin),
-            self._store,
-            self._topology,
+        observer = Observer(
+            self._topology.queues,
             table,
             self._bus,
             self._ledger.recorder,
             self._tracer,
             settings.trace_ratio,
             self._ledger.captures,
+        )
+        self._broker = Broker(
+            f"gateway-{origin}",
+            UidSource(origin),
+            self._store,
+            self._topology,
+            table,
+            observer,
         )
         self._older = OlderUsers(settings.sasl_mechanisms, lambda: MgmtClient(settings.address_of("mgmt")))
         self._authenticator = authenticator = Authenticator(settings, self._older, self._audit)
@@ -78,11 +84,11 @@ class Service:
         access = Access(settings.access_control)
         self._tasks.start(access.follow(self._store.watch_records(ACCESS_KINDS)), name="follow access")
         rules = self._store.watch_records([RULE_KIND])
-        self._tasks.start(self._broker.sampler.follow(rules), name="follow tracing rules")
+        self._tasks.start(observer.sampler.follow(rules), name="follow tracing rules")
         self._tasks.start(report(self._tracer, "gateway", f"gateway-{origin}", self._store.put_records), "spans status")
         captured = self._store.watch_records([CAPTURE_KIND])
-        self._tasks.start(self._broker.capture.follow(captured), name="follow capture rules")
-        self._tasks.start(self._broker.capture.report(f"gateway-{origin}", self._store), "cost of capture")
+        self._tasks.start(observer.capture.follow(captured), name="follow capture rules")
+        self._tasks.start(observer.capture.report(f"gateway-{origin}", self._store), "cost of capture")
         await self._topology.start()
         self._broker.publisher.start()
         self._listener = Listener(settings, self._broker, authenticator, Engines(settings), prefix, Permits(access))

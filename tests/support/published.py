@@ -7,10 +7,12 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from services.common.clients.outbound import Messages, Ticket
+from services.common.clients.partition_table import PartitionTable
 from services.common.errors import BrokerError, SyntaxFault, Unavailable
 from services.common.runtime import Tasks
 from services.common.uid import UidSource
 from services.gateway import vocabulary as v
+from services.gateway.observe.observer import Observer
 from services.gateway.observe.record import NO_RECORD
 from services.gateway.operations import carry_out
 from services.gateway.routing.routes import RouteCache
@@ -82,9 +84,8 @@ class Client:
             sessions={},
             routes=RouteCache(cast("Any", self.router)),
             publisher=self.handed,
-            publishing=SimpleNamespace(ask=lambda _: None, concerns=lambda _: False),
+            observer=Observer({}, PartitionTable()),
             unwritable=SimpleNamespace(now=False),
-            capture=SimpleNamespace(on=False),
             transactions=SimpleNamespace(open=OpenTransactions(1 << 30)),
         )
         self.virtual_host, self.user, self.record = "/", "guest", NO_RECORD

@@ -23,7 +23,6 @@ from services.gateway.connections.farewell import Farewell
 from services.gateway.connections.login import Login
 from services.gateway.connections.opening import open_connection
 from services.gateway.connections.rest import Rest
-from services.gateway.observe.events import closed
 from services.gateway.observe.record import NO_RECORD
 from services.gateway.operations import OPERATIONS, carry_out, carry_out_of_connection
 from services.gateway.sessions.session import Session, open_session
@@ -161,7 +160,7 @@ class Connection(asyncio.Protocol):
         for timer in self.timers:
             timer.cancel()
         if self.virtual_host:
-            self.broker.events.publish(closed(self))
+            self.broker.observer.closed(self)
             self.broker.publisher.forget(self)
         self.listener.forget(self)
         self.listener.tasks.start(self._clean_up(), name=f"clean up {self.name}")

@@ -8,8 +8,6 @@ import structlog
 
 from services.common.errors import BrokerError, NotAllowed, NotFound
 from services.gateway.connections.heartbeat import Heartbeat
-from services.gateway.observe.events import opened
-from services.gateway.observe.record import ClientRecord, here
 
 if TYPE_CHECKING:
     from services.gateway import vocabulary as v
@@ -37,13 +35,13 @@ def _enter(connection: Connection, name: str) -> None:
 
 def _begin(connection: Connection, request: v.Open) -> None:
     connection.client = request.client or connection.client
-    place = here(connection, connection.engine.name)
-    connection.record = ClientRecord(connection.broker.recorder, place, connection.broker.topology.queues)
+    observer = connection.broker.observer
+    connection.record = observer.record_of(connection, connection.engine.name)
     connection.engine.succeed(request)
     connection.timers.pop().cancel()
     connection.take_pending()
     connection.listener.incoming.note(connection, connection.engine.incomplete)  # it is no stranger any more
-    connection.broker.events.publish(opened(connection))
+    observer.opened(connection)
     host = connection.virtual_host
     log.info(
         "connection opened", connection=connection.name, peer=connection.peer, user=connection.user, virtual_host=host

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Sequence
 
 from services.common.errors import AccessRefused, NotAllowed, NotFound, PreconditionFailed
 from services.common.message import columns
+from services.common.message.facts import Facts
 from services.gateway import vocabulary as v
 from services.gateway.operations.topology import DIRECT_REPLY, change, find_queue
 from services.gateway.sessions.consumer import WINDOW_BYTES, Consumer, GetHolder
@@ -14,6 +16,8 @@ from services.rpc import queue_pb2, router_pb2
 
 _LEAST_WINDOW = 64 << 10
 _TOKEN = 16  # bytes
+
+Columns = tuple[Sequence[Facts], Sequence[bytes], Sequence[bytes]]
 
 
 async def consume(session: Session, request: v.Consume) -> str:
@@ -113,17 +117,20 @@ async def _get(session: Session, request: v.Get) -> v.Got | None:
         holder.link = session.broker.publisher.link_of(definition.id)
         holder.count += 1
         session.unsettled[number] = (holder, batch.uids[0])
-    if (record := session.connection.record).on:
-        record.sent(record.consumer(definition.id, ""), list(batch.uids))
-    sending = session.broker.sending
-    for traced in batch.traced:
-        sending.expect(traced, definition.id)
-        sending.written(session.connection, definition.id, [traced.uid], number, tag="", settled=request.settled)
     (facts,), (properties,) = columns.facts_in(batch), columns.properties_in(batch)
-    if (capture := session.broker.capture).on:
-        place = session.connection.record.consumer(definition.id, "")
-        capture.sent(session.connection, place, list(batch.uids), ([facts], [properties], list(batch.bodies)))
+    _tell(session, definition.id, batch, ([facts], [properties], list(batch.bodies)), number, settled=request.settled)
     return v.Got(number, run.redelivered, facts, properties, batch.bodies[0], reply.message_count)
+
+
+def _tell(
+    session: Session, queue_id: int, batch: queue_pb2.DeliveryBatch, those: Columns, number: int, *, settled: bool
+) -> None:
+    """What was taken without a consumer is sent."""
+    observer, record = session.broker.observer, session.connection.record
+    for traced in batch.traced:
+        observer.arrived(traced, queue_id)
+    place = record.consumer(queue_id, "")
+    observer.sent(session.connection, record, place, queue_id, list(batch.uids), those, number, settled=settled)
 
 
 async def limit(session: Session, request: v.Limit) -> None:

@@ -13,7 +13,7 @@ from services.common.clients.outbound import Messages, Targets
 from services.common.errors import BrokerError, InternalError, PreconditionFailed, SyntaxFault, Unavailable
 from services.common.message import format_named
 from services.gateway import vocabulary as v
-from services.gateway.observe.tracing.publishing import Asked, TracedTicket
+from services.gateway.observe.tracing.publishing import Asked
 from services.gateway.routing.routes import distinct
 from services.gateway.sessions.publish_ticket import PublishTicket
 from services.gateway.sessions.session import Session
@@ -171,8 +171,8 @@ async def _ask_and_publish(session: Session, request: v.Publish) -> None:
 
 
 async def _ask_and_publish_all(session: Session, request: v.Publish) -> None:
-    routes, publishing = session.broker.routes, session.broker.publishing
-    asked = publishing.ask(request)
+    routes, observer = session.broker.routes, session.broker.observer
+    asked = observer.asks(request)
     try:
         answer = await routes.ask(session.connection.virtual_host, request, asked.metadata if asked else ())
     except BrokerError as error:
@@ -180,14 +180,14 @@ async def _ask_and_publish_all(session: Session, request: v.Publish) -> None:
             await _publish_halves(session, request)
             return
         if asked:
-            publishing.refused(session.connection, request, asked, error)
+            observer.not_routed(session.connection, request, asked, error)
         if request.link and not isinstance(error, Unavailable | InternalError):
             _refuse(session, request, error)
             return
         _fail(session, request, error)
     if answer.faults:
         if asked and (fault := answer.faults.get(request.kinds[0])):
-            publishing.refused(session.connection, request, asked, fault)
+            observer.not_routed(session.connection, request, asked, fault)
         await _past_faults(session, request, answer.faults)
         return
     if asked:
@@ -224,16 +224,9 @@ def _publish(session: Session, request: v.Publish, targets: Sequence[Targets], a
         range(count),
         _immediate(request, kinds),
     )
-    record = session.connection.record
-    recorded = record.received(request, uids) if record.on else None
-    if recorded:
-        recorded.routed(targets)
-    if broker.capture.on:
-        broker.capture.published(session.connection, request, uids)
-    traced = None
-    if broker.publishing.concerns(kinds):
-        traced = broker.publishing.begin(session.connection, request, messages, asked)
-    publication = Publication(request, messages, recorded, traced)
+    client = session.connection
+    followed = broker.observer.published(client, client.record, request, uids, messages, kinds, asked)
+    publication = Publication(request, messages, followed)
     if session.transaction:
         session.transaction.add(publication)
     else:
@@ -256,27 +249,23 @@ def _send(session: Session, publication: Publication) -> None:
         ticket = None
         if first or messages.immediate:
             perhaps_back = request if messages.immediate else None
-            ticket = PublishTicket(session, perhaps_back, messages.targets, publication.recorded, first)
-        traced = TracedTicket(publication.traced, ticket) if publication.traced else ticket
-        if pressure := session.broker.publisher.publish(messages.part(routed), traced):
+            ticket = PublishTicket(session, perhaps_back, messages.targets, publication.followed, first)
+        waits = publication.followed.ticket(ticket)
+        if pressure := session.broker.publisher.publish(messages.part(routed), waits):
             session.connection.congested(pressure)
     if len(unrouted):
         give_up(session, publication, first)
-        if session.confirms and session.confirm(first, unrouted) and publication.recorded:
-            publication.recorded.confirmed(unrouted)
+        if session.confirms and session.confirm(first, unrouted):
+            publication.followed.confirmed(unrouted)
 
 
 def give_up(session: Session, publication: Publication, first: int = 0) -> None:
     """Those that no queue is to have are returned, or nobody is told."""
-    request, unrouted, traced = publication.request, publication.unrouted, publication.traced
+    request, unrouted = publication.request, publication.unrouted
     returned = [index for index in unrouted if request.kinds[index].mandatory]
     if returned:
         session.send_back(v.Returned(request, returned, first=first))
-    if traced:
-        traced.unroutable(unrouted, returned)
-    if publication.recorded:
-        publication.recorded.returned(returned)
-        publication.recorded.unroutable([index for index in unrouted if not request.kinds[index].mandatory])
+    publication.followed.unroutable(unrouted, returned)
 
 
 def _rewrite_replies(session: Session, request: v.Publish) -> None:

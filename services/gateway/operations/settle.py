@@ -45,10 +45,8 @@ def apply(
     by_holder: dict[Consumer | GetHolder, list[int]] = defaultdict(list)
     for holder, uid in deliveries:
         by_holder[holder].append(uid)
-    sending = session.broker.sending
     for holder, uids in by_holder.items():
-        if sending.open:
-            sending.settled(session.connection, holder.queue_id, outcome, uids)
+        session.broker.observer.settled(session.connection, holder.queue_id, outcome, uids)
         session.broker.settle(holder.queue_id, outcome, uids)
         holder.returned(len(uids))
         if isinstance(holder, Consumer):

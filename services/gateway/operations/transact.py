@@ -37,10 +37,8 @@ async def commit(session: Session, _request: v.Commit) -> None:
 
 
 def _give_room(session: Session, transaction: Transaction) -> None:
-    sending = session.broker.sending
     for each in transaction.settlements:
-        if sending.open:
-            sending.settled(session.connection, each.holder.queue_id, each.outcome, [each.uid])
+        session.broker.observer.settled(session.connection, each.holder.queue_id, each.outcome, [each.uid])
         each.holder.returned(1)
         if isinstance(each.holder, Consumer):
             session.connection.wrote(each.holder)

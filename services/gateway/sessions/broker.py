@@ -11,23 +11,13 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from services.common.bus.events import UNHEARD
 from services.common.clients.publisher import Publisher
 from services.common.clients.queue_link import Settlement
 from services.common.containment import for_each
 from services.common.errors import AccessRefused, InternalError, NotFound, Unavailable
-from services.common.ledger.captures import OFF as NO_CAPTURES
-from services.common.ledger.captures import Captures
-from services.common.ledger.recorder import OFF
 from services.common.memory import available
 from services.common.message import columns
 from services.common.message.weight import weight
-from services.common.telemetry.tracer import OFF as NO_TRACER
-from services.common.telemetry.tracer import Tracer
-from services.gateway.observe.capture import Capture
-from services.gateway.observe.tracing.publishing import Publishing
-from services.gateway.observe.tracing.sampler import Sampler
-from services.gateway.observe.tracing.sending import OUTCOMES, Sending
 from services.gateway.owners.asking import AGAIN, PATIENCE, Asking
 from services.gateway.owners.ownerless import OwnerlessQueues
 from services.gateway.routing.exclusive import ExclusiveQueues
@@ -39,13 +29,12 @@ from services.gateway.sessions.unwritable import Unwritable
 from services.rpc import queue_pb2 as pb
 
 if TYPE_CHECKING:
-    from services.common.bus.events import Events
     from services.common.clients.partition_table import PartitionTable
     from services.common.clients.queue_link import QueueLink
     from services.common.clients.store import StoreClient
     from services.common.clients.topology import TopologyClient
-    from services.common.ledger.recorder import Recorder
     from services.common.uid import UidSource
+    from services.gateway.observe.observer import Observer
     from services.gateway.sessions.client import Client
     from services.gateway.sessions.session import Session
     from services.rpc import router_pb2
@@ -63,20 +52,11 @@ class Broker:
         store: StoreClient,
         topology: TopologyClient,
         table: PartitionTable,
-        events: Events = UNHEARD,
-        recorder: Recorder = OFF,
-        tracer: Tracer = NO_TRACER,
-        trace_ratio: float = 0.0,
-        captures: Captures = NO_CAPTURES,
+        observer: Observer,
     ) -> None:
         self.topology = topology
-        self.capture = Capture(captures)
-        self.sampler = Sampler(trace_ratio, topology.queues)
+        self.observer = observer
         self._table = table
-        self.publishing = Publishing(tracer, self.sampler, topology.queues, table)
-        self.sending = Sending(tracer, topology.queues)
-        self.events = events
-        self.recorder = recorder
         self.routes = RouteCache(topology)
         self.exclusive = ExclusiveQueues(topology)
         self.publisher = Publisher(name, uids, table, self._partition_of, self)
@@ -110,8 +90,7 @@ class Broker:
 
     def settle(self, queue_id: int, outcome: pb.Outcome.ValueType, uids: Sequence[int]) -> None:
         """Says what became of deliveries, now or when the queue has an owner again."""
-        if self.sending.open:
-            self.sending.ended(queue_id, OUTCOMES[outcome], uids)
+        self.observer.over(queue_id, outcome, uids)
         self._ownerless.settle(queue_id, outcome, uids)
 
     # -------------------------------------------------------------- consumers
@@ -227,7 +206,7 @@ class Broker:
         for traced in batch.traced:
             receiver = self._consumers.get(traced.consumer)
             if receiver and receiver.link is link:
-                self.sending.expect(traced, receiver.queue_id)
+                self.observer.arrived(traced, receiver.queue_id)
         at = 0
         for run in batch.runs:
             its = slice(at, at + run.count)

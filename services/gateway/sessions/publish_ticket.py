@@ -8,13 +8,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from services.common.clients.outbound import Refused, Targets
-from services.common.ledger import stages
-from services.common.message.indexes import condensed
 from services.gateway.vocabulary import Publish, Returned
 from services.rpc import queue_pb2
 
 if TYPE_CHECKING:
-    from services.gateway.observe.record import Published
+    from services.gateway.observe.observer import Followed
     from services.gateway.sessions.session import Session
 
 _UNREADY = frozenset({int(queue_pb2.NO_CONSUMERS)})
@@ -28,7 +26,7 @@ class PublishTicket:
     session: Session
     request: Publish | None  # if some may go back: else bodies that are done would be kept for those that wait
     targets: Sequence[Targets]
-    recorded: Published | None
+    followed: Followed
     first: int  # confirm number of the first message; 0 without confirms, which may begin before it settles
 
     def settled(self, numbers: Sequence[int], refusals: list[Refused]) -> None:
@@ -38,21 +36,12 @@ class PublishTicket:
             if refusals:
                 if self.request and (unready := self._refused(refusals, _UNREADY, everywhere=True)):
                     session.send_back(Returned(self.request, sorted(unready), no_consumers=True))
-                    if self.recorded:
-                        self.recorded.returned(sorted(unready), stages.NO_CONSUMERS)
+                    self.followed.unready(sorted(unready))
                 refused = self._refused(refusals, _FULL, everywhere=False)
-            if self.first and session.confirm(self.first, numbers, refused) and self.recorded:
-                self._record(numbers, refused)
+            if self.first and session.confirm(self.first, numbers, refused):
+                self.followed.confirmed(numbers, refused)
         except Exception as fault:  # noqa: BLE001 - this publisher's, whatever it is
             session.connection.fault("telling a publisher what became of its messages", fault)
-
-    def _record(self, numbers: Sequence[int], refused: AbstractSet[int]) -> None:
-        """What the publisher hears now."""
-        assert self.recorded is not None
-        if refused:
-            self.recorded.refused(sorted(refused), stages.OVERFLOW)
-            numbers = condensed([number for number in numbers if number not in refused])
-        self.recorded.confirmed(numbers)
 
     def _refused(self, refusals: list[Refused], reasons: AbstractSet[int], *, everywhere: bool) -> frozenset[int]:
         """Messages that some queue refused for one of the reasons, or all of their queues."""

@@ -257,15 +257,16 @@ class Session:
                 arrived.bodies,
             ),
         )
-        if (record := self.connection.record).on:
-            record.sent(consumer.place, arrived.uids)
-        if (capture := self.broker.capture).on:
-            columns = arrived.facts, arrived.properties, arrived.bodies
-            capture.sent(self.connection, consumer.place, arrived.uids, columns)
-        if (sending := self.broker.sending).open:
-            sending.written(
-                self.connection, consumer.queue_id, arrived.uids, first, tag=consumer.tag, settled=consumer.settled
-            )
+        self.broker.observer.sent(
+            self.connection,
+            self.connection.record,
+            consumer.place,
+            consumer.queue_id,
+            arrived.uids,
+            (arrived.facts, arrived.properties, arrived.bodies),
+            first,
+            settled=consumer.settled,
+        )
         consumer.written(count, arrived.size)
         self.connection.wrote(consumer)
 
@@ -316,8 +317,8 @@ class Session:
         """Nobody will see these; what is settled by being sent is lost."""
         if not consumer.settled:
             self.broker.settle(consumer.queue_id, RESTORE, arrived.uids)
-        elif self.broker.sending.open:
-            self.broker.sending.ended(consumer.queue_id, CONNECTION_LOST, arrived.uids)
+        else:
+            self.broker.observer.given_up(consumer.queue_id, CONNECTION_LOST, arrived.uids)
 
     def _release_unsettled(self) -> None:
         by_queue: dict[int, list[int]] = defaultdict(list)
@@ -325,8 +326,7 @@ class Session:
             by_queue[holder.queue_id].append(uid)
         why = CONNECTION_LOST if self.connection.lost else SESSION_CLOSED
         for queue_id, uids in by_queue.items():
-            if self.broker.sending.open:
-                self.broker.sending.ended(queue_id, why, uids)
+            self.broker.observer.given_up(queue_id, why, uids)
             self.broker.settle(queue_id, ABANDON, uids)
         self.unsettled.clear()
 

@@ -36,8 +36,7 @@ if TYPE_CHECKING:
     from services.common.clients.publisher import Publisher
     from services.common.clients.queue_link import QueueLink
     from services.common.clients.store import StoreClient
-    from services.gateway.observe.record import Published
-    from services.gateway.observe.tracing.publishing import Reception
+    from services.gateway.observe.observer import Followed
     from services.gateway.owners.ownerless import OwnerlessQueues
     from services.gateway.sessions.consumer import Consumer, GetHolder
     from services.gateway.vocabulary import Publish
@@ -71,8 +70,7 @@ class Publication:
 
     request: Publish
     messages: Messages
-    recorded: Published | None = None
-    traced: Reception | None = None
+    followed: Followed
 
     @property
     def routed(self) -> Sequence[int]:
@@ -122,29 +120,22 @@ class Transaction:
         self.size = 0
 
     def committed(self) -> None:
-        """Tells the ledger, and ends spans."""
+        """All of it is."""
         self._end()
         for each in self.publications:
-            if each.recorded:
-                each.recorded.confirmed(range(len(each.messages)))
-            if each.traced:
-                each.traced.committed()
+            each.followed.committed(len(each.messages))
 
     def rolled_back(self) -> None:
-        """Tells the ledger, and ends spans."""
+        """None of it ever was."""
         self._end()
         for each in self.publications:
-            if each.recorded:
-                each.recorded.rolled_back()
-            if each.traced:
-                each.traced.rolled_back()
+            each.followed.rolled_back()
 
     def in_doubt(self) -> None:
-        """Ends spans; the ledger has what queue processes tell, and nothing that may not be true."""
+        """Nobody knows which."""
         self._end()
         for each in self.publications:
-            if each.traced:
-                each.traced.in_doubt()
+            each.followed.in_doubt()
 
 
 class InDoubt(Unavailable):

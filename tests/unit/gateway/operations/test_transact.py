@@ -10,6 +10,7 @@ import pytest
 
 from services.common.errors import BrokerError, PreconditionFailed, Unavailable
 from services.gateway import vocabulary as v
+from services.gateway.observe.observer import Followed
 from services.gateway.operations import transact
 from services.gateway.sessions.transaction import Coordinator, InDoubt, OpenTransactions, Publication, Transaction
 from tests.support.messages import messages
@@ -22,15 +23,15 @@ from tests.support.messages import messages
 )
 async def test_nobody_is_told_what_may_not_be_true(error: BrokerError, recorded: list[Any], traced: list[Any]) -> None:
     """What may have been committed is not on record as rolled back; its spans say that nobody knows."""
-    publication = Publication(Mock(), messages([b"a"]), Mock(), Mock())
+    publication = Publication(Mock(), messages([b"a"]), Followed(Mock(), Mock()))
     transaction = Transaction(OpenTransactions(1 << 20))
     transaction.add(publication)
     broker = SimpleNamespace(transactions=SimpleNamespace(commit=AsyncMock(side_effect=error)))
     session = cast("Any", SimpleNamespace(transaction=transaction, broker=broker))
     with pytest.raises(type(error)):
         await transact.commit(session, v.Commit(1))
-    assert cast("Mock", publication.recorded).mock_calls == recorded
-    assert cast("Mock", publication.traced).mock_calls == traced
+    assert cast("Mock", publication.followed.recorded).mock_calls == recorded
+    assert cast("Mock", publication.followed.traced).mock_calls == traced
     assert transaction.open.used == 0
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
+from unittest.mock import Mock
 
 import pytest
 
@@ -25,7 +26,7 @@ class House:
         self.settled: list[tuple[int, list[int]]] = []
         off = SimpleNamespace(on=False, open=False)
         broker = SimpleNamespace(
-            sessions={}, capture=off, sending=off,
+            sessions={}, observer=Mock(),
             settle=lambda _queue, outcome, uids: self.settled.append((outcome, list(uids))),
         )  # fmt: skip
         connection = SimpleNamespace(
