@@ -50,45 +50,16 @@ class Service:
         await self._server.listen()
         self._store = StoreClient(settings.address_of("store"))
         origin, _ = await self._store.allocate_origin("gateway")
-        prefix = f"{origin}."
-        self._bus = EventBus(bus_address(settings), "gateway", f"gateway-{origin}", origin)
-        self._bus.start()
-        self._audit = Audit(settings, "gateway", f"gateway-{origin}", self._bus.publish)
-        self._audit.start()
-        self._ledger = Ledger(settings, "gateway", f"gateway-{origin}")
-        self._ledger.start()
-        self._tracer = Tracer.from_environment(settings, "gateway", f"gateway-{origin}")
-        self._topology = TopologyClient(self._store, f"gateway-{origin}", "gateway", prefix)
+        self._name, prefix = f"gateway-{origin}", f"{origin}."
+        self._keep_records(origin)
+        self._topology = TopologyClient(self._store, self._name, "gateway", prefix)
         table = PartitionTable()
-        observer = Observer(
-            self._topology.queues,
-            table,
-            self._bus,
-            self._ledger.recorder,
-            self._tracer,
-            settings.trace_ratio,
-            self._ledger.captures,
-        )
-        self._broker = Broker(
-            f"gateway-{origin}",
-            UidSource(origin),
-            self._store,
-            self._topology,
-            table,
-            observer,
-        )
+        observer = self._create_observer(table)
+        self._broker = Broker(self._name, UidSource(origin), self._store, self._topology, table, observer)
         self._older = OlderUsers(settings.sasl_mechanisms, lambda: MgmtClient(settings.address_of("mgmt")))
         self._authenticator = authenticator = Authenticator(settings, self._older, self._audit)
-        self._tasks.start(table.follow(self._store.watch_leases(ROLE)), name="follow leases")
-        self._tasks.start(authenticator.follow(self._store.watch_records(KINDS)), name="follow users")
         access = Access(settings.access_control)
-        self._tasks.start(access.follow(self._store.watch_records(ACCESS_KINDS)), name="follow access")
-        rules = self._store.watch_records([RULE_KIND])
-        self._tasks.start(observer.sampler.follow(rules), name="follow tracing rules")
-        self._tasks.start(report(self._tracer, "gateway", f"gateway-{origin}", self._store.put_records), "spans status")
-        captured = self._store.watch_records([CAPTURE_KIND])
-        self._tasks.start(observer.capture.follow(captured), name="follow capture rules")
-        self._tasks.start(observer.capture.report(f"gateway-{origin}", self._store), "cost of capture")
+        self._follow(table, observer, access)
         await self._topology.start()
         self._broker.publisher.start()
         self._listener = Listener(settings, self._broker, authenticator, Engines(settings), prefix, Permits(access))
@@ -96,9 +67,42 @@ class Service:
         await authenticator.until_some_user()
         await access.known()
         await self._listener.start()
-        self._ports = Ports(self._listener, f"gateway-{origin}", self._store.put_records)
+        self._ports = Ports(self._listener, self._name, self._store.put_records)
         self._ports.start(self._store.watch_records([PORT_KIND]))
         await self._server.ready()
+
+    def _keep_records(self, origin: int) -> None:
+        """Events, the audit log, the ledger and spans."""
+        settings, name = self._settings, self._name
+        self._bus = EventBus(bus_address(settings), "gateway", name, origin)
+        self._bus.start()
+        self._audit = Audit(settings, "gateway", name, self._bus.publish)
+        self._audit.start()
+        self._ledger = Ledger(settings, "gateway", name)
+        self._ledger.start()
+        self._tracer = Tracer.from_environment(settings, "gateway", name)
+
+    def _create_observer(self, table: PartitionTable) -> Observer:
+        return Observer(
+            self._topology.queues,
+            table,
+            self._bus,
+            self._ledger.recorder,
+            self._tracer,
+            self._settings.trace_ratio,
+            self._ledger.captures,
+        )
+
+    def _follow(self, table: PartitionTable, observer: Observer, access: Access) -> None:
+        """Keeps a copy of what others own: who has which partition, users, rules."""
+        store, start = self._store, self._tasks.start
+        start(table.follow(store.watch_leases(ROLE)), name="follow leases")
+        start(self._authenticator.follow(store.watch_records(KINDS)), name="follow users")
+        start(access.follow(store.watch_records(ACCESS_KINDS)), name="follow access")
+        start(observer.sampler.follow(store.watch_records([RULE_KIND])), name="follow tracing rules")
+        start(report(self._tracer, "gateway", self._name, store.put_records), "spans status")
+        start(observer.capture.follow(store.watch_records([CAPTURE_KIND])), name="follow capture rules")
+        start(observer.capture.report(self._name, store), "cost of capture")
 
     async def stop(self) -> None:
         """Says farewell to clients, then leaves the other services."""
