@@ -193,6 +193,8 @@ class Connection(asyncio.Protocol):
     def _flush(self) -> None:
         if self._to_confirm:
             self._confirm()
+        if self.engine.asks:  # because of what it was given to send
+            self.take_pending()
         self.write()
         if self.parting:
             return  # what waits for its turn goes back to the queues

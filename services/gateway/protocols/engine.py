@@ -58,6 +58,10 @@ class Engine(Answers, Protocol):
         from here by `pending_requests`.
         """
 
+    @property
+    def asks(self) -> bool:
+        """Whether there are requests that arose from the broker's own calls."""
+
     def pending_requests(self) -> list[Request]:
         """Requests that arose from the broker's own calls (a CloseSession after `fail`); call after answering."""
 

@@ -86,6 +86,11 @@ class StreamEngine(ABC):
         """As Engine says."""
         return self._dealings.take_output()
 
+    @property
+    def asks(self) -> bool:
+        """As Engine says."""
+        return bool(self._dealings.requests)
+
     def pending_requests(self) -> list[Request]:
         """As Engine says."""
         return self._dealings.take_requests()

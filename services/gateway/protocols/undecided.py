@@ -48,6 +48,11 @@ class Undecided:
         """As Engine says."""
         return len(self._data)
 
+    @property
+    def asks(self) -> bool:
+        """As Engine says."""
+        return bool(self._pending)
+
     def pending_requests(self) -> list[Request]:
         """As Engine says."""
         taken, self._pending = self._pending, []

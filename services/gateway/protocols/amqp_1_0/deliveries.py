@@ -136,6 +136,11 @@ class Deliveries:
         if waited:
             self._go_on()
 
+    def give_back(self, what: to_broker.Deliveries) -> None:
+        """Nobody was sent these, and others may be."""
+        last = what.first + len(what.bodies) - 1
+        self._peer.ask(Settle(self._session, what.first, last, Outcome.RELEASE))
+
     def _known(self, first: int, last: int) -> list[int]:
         """Places of these ids that are not settled; not of ids that are long settled, or were never given."""
         begin, end = self._place(first), self._place(last)

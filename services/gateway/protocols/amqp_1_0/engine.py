@@ -39,6 +39,7 @@ class Amqp10Engine(StreamEngine):
         self._peer = Peer(limits, mechanisms)
         self._connection = Amqp10Connection(self._peer)
         self._sessions: dict[int, Session] = {}  # by channel
+        self._ending: dict[int, list[Session]] = {}  # before them on their channels, and not answered yet
         super().__init__(self._peer, self._connection, frames.BEAT)
 
     @staticmethod
@@ -119,16 +120,23 @@ class Amqp10Engine(StreamEngine):
     def _begin(self, channel: int, begin: Begin, session: Session | None) -> None:
         if channel > self._peer.channel_max:
             raise FramingError(f"channel {channel} is above the maximum of {self._peer.channel_max}")
-        if session is not None:
+        if session is not None and not session.ended:
             raise CommandInvalid(f"begin on channel {channel}, where a session is")
         if begin.remote_channel is not None:
             raise CommandInvalid(f"an answer to a begin that was not sent, on channel {channel}")
+        if session is not None:
+            self._ending.setdefault(channel, []).append(session)
         session = self._sessions[channel] = Session(channel, self._peer, begin, self._forget)
         session.begin()
 
     def _forget(self, session: Session) -> None:
-        if self._sessions.get(session.channel) is session:
-            del self._sessions[session.channel]
+        channel = session.channel
+        if self._sessions.get(channel) is session:
+            del self._sessions[channel]
+        elif session in (before := self._ending.get(channel, [])):
+            before.remove(session)
+            if not before:
+                del self._ending[channel]
 
     def _drop(self) -> None:
         for session in self._sessions.values():
@@ -172,7 +180,10 @@ class Amqp10Engine(StreamEngine):
 
     def _session(self, number: int) -> Session | None:
         """The one that the broker calls so, while its peer hears of it."""
-        return self._sessions.get(number - 1) if self._connection.speaks else None
+        if not self._connection.speaks:
+            return None
+        before = self._ending.get(number - 1)
+        return before[0] if before else self._sessions.get(number - 1)
 
     def deliver(self, session: int, deliveries: Deliveries) -> None:
         """As Engine says."""

@@ -28,8 +28,8 @@ _KINDS: Final = 1024  # that are remembered
 class IncomingLink(Link):
     """`unconfirmed`: messages of it that the broker has and did not confirm."""
 
-    def __init__(self, session: Session, attach: Attach) -> None:
-        super().__init__(session, attach)
+    def __init__(self, session: Session, attach: Attach, handle: int) -> None:
+        super().__init__(session, attach, handle)
         self.unconfirmed = 0
         self._exchange = ""
         self._key: str | None = None  # None: each message's subject
@@ -95,7 +95,7 @@ class IncomingLink(Link):
             if self.state is LinkState.ATTACHING:
                 raise TransferLimitExceeded("a transfer before there was credit")
             return
-        first = self._begun or self._first(transfer)
+        first = self._of_begun(transfer) or self._first(transfer)
         self._settled = self._settled or bool(transfer.settled)
         if transfer.aborted:
             self._settled = False
@@ -110,6 +110,12 @@ class IncomingLink(Link):
             message = bytes(self._pieces + payload) if self._pieces else payload
             self._used()
             self._publish(first, message)
+
+    def _of_begun(self, transfer: Transfer) -> Transfer | None:
+        begun = self._begun
+        if begun and transfer.delivery_id not in (None, begun.delivery_id):
+            raise InvalidField(f"delivery {transfer.delivery_id} begins before {begun.delivery_id} is whole")
+        return begun
 
     def _first(self, transfer: Transfer) -> Transfer:
         if not self._credit:

@@ -28,13 +28,13 @@ class LinkState(Enum):
 
 
 class Link(ABC):
-    """`number` is what requests to the broker call it. Our handle is the same as the peer's."""
+    """`number` is what requests to the broker call it. `handle` is ours; a peer's is free when it has detached."""
 
-    def __init__(self, session: Session, attach: Attach) -> None:
+    def __init__(self, session: Session, attach: Attach, handle: int) -> None:
         self.session = session
         self.name = attach.name
-        self.handle = attach.handle
-        self.number = attach.handle + 1
+        self.handle = handle
+        self.number = handle + 1
         self.state = LinkState.ATTACHING
         self.rcv_settle_mode = attach.rcv_settle_mode
         self._attach = attach
@@ -84,9 +84,11 @@ class Link(ABC):
             return
         if self.state is LinkState.ATTACHING:
             self._nowhere()
+        before, self.state = self.state, LinkState.FAILED
         self.session.send(Detach(self.handle, True, told(error)))
-        self.state = LinkState.FAILED
         self.give_up()
+        if before is LinkState.DETACHING:  # the peer's was here already
+            self.session.forget(self)
 
     def detach(self, detach: Detach) -> None:
         """The peer ends it, or has heard that we did."""
@@ -101,7 +103,9 @@ class Link(ABC):
                 self.end()
 
     def _gone(self, detach: Detach | None = None) -> None:
-        """All is done: answers the peer's detach."""
+        """All is done: answers the peer's detach, unless a failure was the answer."""
+        if self.state is LinkState.FAILED:
+            return
         self.session.send(detach or Detach(self.handle, self._closed))
         self.session.forget(self)
 

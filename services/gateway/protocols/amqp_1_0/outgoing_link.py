@@ -33,8 +33,8 @@ _EVERYTHING = "#"  # the key by which a topic exchange gives all that it has
 class OutgoingLink(Link):
     """`sent`: how many deliveries have gone out. `tag` is what the broker calls its consumer."""
 
-    def __init__(self, session: Session, attach: Attach) -> None:
-        super().__init__(session, attach)
+    def __init__(self, session: Session, attach: Attach, handle: int) -> None:
+        super().__init__(session, attach, handle)
         self.settled = attach.snd_settle_mode == SETTLED
         self.sent = 0
         self.tag = session.new_tag(attach.name)

@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import Any, ClassVar
 
-from services.common.errors import BrokerError, Reach
+from services.common.errors import BrokerError, Reach, ResourceError
 from services.common.message.amqp_1_0.composite import Composite
 from services.gateway import vocabulary as to_broker
 from services.gateway.protocols.amqp_1_0.conditions import FramingError, HandleInUse, UnattachedHandle, told
 from services.gateway.protocols.amqp_1_0.deliveries import Deliveries
 from services.gateway.protocols.amqp_1_0.incoming_link import IncomingLink
-from services.gateway.protocols.amqp_1_0.link import Link
+from services.gateway.protocols.amqp_1_0.link import Link, LinkState
 from services.gateway.protocols.amqp_1_0.outgoing_link import OutgoingLink
 from services.gateway.protocols.amqp_1_0.peer import Peer
 from services.gateway.protocols.amqp_1_0.performatives import (
@@ -51,9 +51,12 @@ class Session:
         self.number = channel + 1  # 0 is the connection itself
         self.peer = peer
         self.state = SessionState.BEGINNING
+        self._opened = False  # we have said so
         self._forget = forget
         self._windows = Windows(begin)
-        self._links: dict[int, Link] = {}  # by handle
+        self._links: dict[int, Link] = {}  # by the peer's handle
+        self._ours: dict[int, Link] = {}  # by our handle, which it has until its detach is answered
+        self._fault: BrokerError | None = None  # that is told as soon as the peer is told of our begin
         self._consumers: dict[str, OutgoingLink] = {}  # by tag
         self._tags = 0
         self.publications = Publications(peer, channel, self.number)
@@ -73,34 +76,53 @@ class Session:
         self.send(self._windows.flow(**link))
 
     def ask_for(self, request: Request, done: Callable[[Any], None], failed: Callable[[BrokerError], None]) -> None:
-        """As Peer says."""
-        self.peer.ask_for(request, done, failed)
+        """As Peer says. Once we have ended the session its peer hears nothing more."""
+
+        def unless_failed(go_on: Callable[[Any], None]) -> Callable[[Any], None]:
+            return lambda answer: None if self.state is SessionState.FAILED else go_on(answer)
+
+        self.peer.ask_for(request, unless_failed(done), unless_failed(failed))
+
+    @property
+    def ended(self) -> bool:
+        """Whether the peer has: its channel may be the next one's."""
+        return self.state is SessionState.ENDING
 
     # -------------------------------------------------------------- beginning and end
 
     def begin(self) -> None:
         """The peer wants it."""
-        self.ask_for(OpenSession(self.number), lambda _: self._begun(), self.fail)
+        self.peer.ask_for(OpenSession(self.number), lambda _: self._begun(), self._not_begun)
         self.ask_for(Confirms(self.number), lambda _: None, self.fail)
 
     def _begun(self) -> None:
         if self.state is SessionState.BEGINNING:
             self.state = SessionState.RUNNING
         self.send(self._windows.begin(self.channel))
+        self._opened = True
+        if self._fault:
+            self.send(End(told(self._fault)))
+
+    def _not_begun(self, error: BrokerError) -> None:
+        self.fail(error)
+        self._begun()
 
     def fail(self, error: BrokerError) -> None:
-        """Ends it, and says why."""
+        """Ends it, and says why: behind our begin, which comes first (section 2.5.1)."""
         if self.state is SessionState.FAILED:
             return
-        self.send(End(told(error)))
         ended, self.state = self.state is SessionState.ENDING, SessionState.FAILED
+        if self._opened:
+            self.send(End(told(error)))
+        else:
+            self._fault = error
         self._close(lambda: None)
         if ended:
             self._forget(self)
 
     def _close(self, done: Callable[[], None]) -> None:
         self.drop()
-        self.ask_for(CloseSession(self.number), lambda _: done(), lambda _: done())
+        self.peer.ask_for(CloseSession(self.number), lambda _: done(), lambda _: done())
 
     def _ended(self) -> None:
         if self.state is SessionState.ENDING:
@@ -109,7 +131,7 @@ class Session:
 
     def drop(self) -> None:
         """Nothing of what has begun to come is waited for."""
-        for link in self._links.values():
+        for link in self._ours.values():
             if isinstance(link, IncomingLink):
                 link.give_up()
 
@@ -135,14 +157,25 @@ class Session:
             raise FramingError(f"handle {attach.handle} is above the maximum of {HANDLE_MAX}")
         if attach.handle in self._links:
             raise HandleInUse(f"handle {attach.handle} is in use")
-        link: Link = IncomingLink(self, attach) if attach.role is SENDER else OutgoingLink(self, attach)
-        self._links[link.handle] = link
+        handle = self._free_handle(attach.handle)
+        link: Link = IncomingLink(self, attach, handle) if attach.role is SENDER else OutgoingLink(self, attach, handle)
+        self._links[attach.handle] = self._ours[handle] = link
         if isinstance(link, OutgoingLink):
             self._consumers[link.tag] = link
         _for_link(link.begin, link.refuse)
 
+    def _free_handle(self, like: int) -> int:
+        """Of ours: the peer's number, unless a link has it that we have not done with."""
+        free: int | None = next((each for each in (like, *range(HANDLE_MAX + 1)) if each not in self._ours), None)
+        if free is None:
+            raise ResourceError(f"more than {HANDLE_MAX + 1} links, with those whose end is not answered yet")
+        return free
+
     def _detach(self, detach: Detach, _payload: bytes) -> None:
-        self._link(detach.handle).detach(detach)
+        """With it the peer's handle is free (2.7.7)."""
+        link = self._link(detach.handle)
+        del self._links[detach.handle]
+        link.detach(detach)
 
     def _transfer(self, transfer: Transfer, payload: bytes) -> None:
         self._windows.received()
@@ -189,9 +222,9 @@ class Session:
     # -------------------------------------------------------------- for links
 
     def forget(self, link: Link) -> None:
-        """Its handle is free."""
-        if self._links.get(link.handle) is link:
-            del self._links[link.handle]
+        """Our handle is free."""
+        if self._ours.get(link.handle) is link:
+            del self._ours[link.handle]
 
     def new_tag(self, name: str) -> str:
         """For the consumer of a link: names come again, and may while the former one has not ended."""
@@ -205,10 +238,14 @@ class Session:
     # -------------------------------------------------------------- from the broker
 
     def deliver(self, what: to_broker.Deliveries) -> None:
-        """For one of its links, which may have ended meanwhile: what comes then is released with the rest."""
+        """For one of its links: what comes for one that has ended meanwhile is for others."""
         link = self._consumers.get(what.tag)
-        if link and self.state is SessionState.RUNNING:
+        if link is None or self.state is not SessionState.RUNNING:
+            return
+        if link.state is LinkState.ATTACHED:
             self.deliveries.send(link, what)
+        elif not link.settled:
+            self.deliveries.give_back(what)
 
     def confirm(self, first: int, last: int, *, cumulative: bool, accepted: bool) -> None:
         """As Engine says."""
@@ -223,7 +260,7 @@ class Session:
 
     def fail_link(self, number: int, error: BrokerError) -> None:
         """What a link asked for could not be done."""
-        if link := self._links.get(number - 1):
+        if link := self._ours.get(number - 1):
             link.fail(error)
 
 

@@ -1,0 +1,159 @@
+"""Links and sessions that end while something is under way, and numbers that come again at once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from services.common.errors import ResourceError
+from services.gateway import vocabulary as to_broker
+from services.gateway.protocols.amqp_1_0.performatives import Attach, Begin, Detach, End, Flow, Transfer
+from tests.support.amqp_1_0_playbook import Playbook, data, framed, receiving, sending, transfer
+
+
+def _waiting(book: Playbook, kind: type[Any]) -> Any:
+    """The last request of a kind, which the broker has not answered."""
+    return next(each for each in reversed(book.asked) if isinstance(each, kind))
+
+
+def _credit(link_credit: int, handle: int = 0) -> Flow:
+    return Flow(0, 1 << 20, 0, 1, handle, 0, link_credit)
+
+
+def test_a_handle_is_free_after_the_peers_detach() -> None:
+    """Section 2.7.7: another link may have it at once, while the broker still ends the former; each has its answer."""
+    book = Playbook()
+    book.receiver()
+    book.waits = {to_broker.Cancel}
+    [attach] = book.does(0, Detach(0, True)) or book.does(0, sending("x", 0))[:1]
+    assert (attach.name, attach.handle) == ("to x", 1)  # our handle 0 is still the former one's
+    book.serve(_waiting(book, to_broker.Cancel))
+    assert book.answers() == [Detach(0, True)]
+    book.says(0, transfer(1, 0), data())
+    assert _waiting(book, to_broker.Publish).link == 2
+    assert book.does(0, Detach(0, True)) == []
+    book.confirm(1, 1)
+    assert isinstance(book.answers()[-1], Detach)
+
+
+def test_handles_of_links_whose_end_takes_its_time_are_bounded() -> None:
+    """Who attaches and detaches without end is told, and keeps what it has."""
+    book = Playbook().begun()
+    book.waits = {to_broker.FindNode}
+    for _ in range(1024):
+        book.says(0, receiving("q", 0))
+        book.says(0, Detach(0, True))
+    [end] = book.does(0, receiving("q", 0))
+    assert isinstance(end, End)
+    assert end.error.condition == "amqp:resource-limit-exceeded"
+
+
+def test_nothing_is_sent_on_a_link_that_has_ended() -> None:
+    """What the broker had on its way for it is for others, at once."""
+    book = Playbook()
+    tag = book.receiver()
+    book.says(0, _credit(10))
+    book.waits = {to_broker.Cancel}
+    book.says(0, Detach(0, True))
+    book.deliver(tag, 1, b"a", b"b")
+    assert book.answers() == []
+    assert _waiting(book, to_broker.Settle) == to_broker.Settle(1, 1, 2, to_broker.Outcome.RELEASE)
+
+
+def test_nothing_is_sent_behind_our_own_detach() -> None:
+    """A link that we have ended has no handle any more: a transfer there would end the session."""
+    book = Playbook()
+    tag = book.receiver()
+    book.says(0, _credit(10))
+    book.waits = {to_broker.Cancel}
+    book.engine.fail(_waiting(book, to_broker.Credit), ResourceError("no"))
+    [detach] = book.answers()
+    assert detach.error.condition == "amqp:resource-limit-exceeded"
+    book.deliver(tag, 1, b"a")
+    assert book.answers() == []
+
+
+def test_a_publish_fails_on_a_link_that_its_peer_has_ended() -> None:
+    """One detach answers the peer's; its handle is free, and nothing more is said of it."""
+    book = Playbook().sender()
+    book.says(0, transfer(1), data())
+    publish = _waiting(book, to_broker.Publish)
+    assert book.does(0, Detach(0, True)) == []
+    book.engine.fail(publish, ResourceError("no"))
+    [detach] = book.answers()
+    assert (detach.handle, detach.error.condition) == (0, "amqp:resource-limit-exceeded")
+    attach, _ = book.does(0, sending("q", 0))
+    assert attach.handle == 0
+
+
+def test_nothing_is_said_of_links_on_a_session_that_we_have_ended() -> None:
+    """Their attach was under way at the broker: its answer comes behind our end, where the peer knows of no session."""
+    book = Playbook().begun()
+    book.waits = {to_broker.FindNode}
+    book.says(0, receiving("q", 0))
+    [end] = book.does(0, Detach(7, True))
+    assert end.error.condition == "amqp:session:unattached-handle"
+    book.serve(_waiting(book, to_broker.FindNode))
+    assert book.answers() == []
+    assert not any(isinstance(each, to_broker.Consume) for each in book.asked)
+
+
+def test_begin_comes_before_end() -> None:
+    """Section 2.5.1, also for a session whose first frames are wrong, and come with its begin."""
+    book = Playbook().opened()
+    book.waits = {to_broker.OpenSession}
+    book.receives(framed(0, Begin(None, 0, 10, 10)) + framed(0, Detach(3, True)))
+    assert book.answers() == []
+    book.serve(_waiting(book, to_broker.OpenSession))
+    begin, end = book.answers()
+    assert isinstance(begin, Begin)
+    assert end.error.condition == "amqp:session:unattached-handle"
+    assert book.does(0, End()) == []
+    book.waits = set()
+    assert isinstance(book.does(0, Begin(None, 0, 10, 10))[0], Begin)
+
+
+def test_a_session_that_the_broker_refuses() -> None:
+    """It is begun, and ended with the reason."""
+    book = Playbook().opened()
+    book.refused = {to_broker.OpenSession: ResourceError("too many")}
+    begin, end = book.does(0, Begin(None, 0, 10, 10))
+    assert isinstance(begin, Begin)
+    assert end.error.condition == "amqp:resource-limit-exceeded"
+
+
+def test_a_channel_is_free_after_the_peers_end() -> None:
+    """Section 2.5.5: the next session may have it at once. What is said of the number until then is the former's."""
+    book = Playbook().sender()
+    book.says(0, transfer(1), data())
+    book.waits = {to_broker.CloseSession, to_broker.OpenSession}
+    assert book.does(0, End()) == []
+    assert book.does(0, Begin(None, 0, 10, 10)) == []
+    book.confirm(1, 1)
+    [disposition] = book.answers()
+    assert disposition.first == 1
+    book.serve(_waiting(book, to_broker.CloseSession))
+    assert book.answers() == [End()]
+    book.serve(_waiting(book, to_broker.OpenSession))
+    [begin] = book.answers()
+    assert begin.remote_channel == 0
+    book.waits = set()
+    attach, _ = book.does(0, sending())
+    assert isinstance(attach, Attach)
+
+
+def test_a_delivery_begins_before_another_is_whole() -> None:
+    """Section 2.6.14: frames of two deliveries do not mix on a link. They are not taken for one message."""
+    book = Playbook().sender()
+    book.says(0, transfer(1, more=True), data()[:4])
+    [detach] = book.does(0, transfer(2), data()[4:])
+    assert detach.error.condition == "amqp:invalid-field"
+    assert not any(isinstance(each, to_broker.Publish) for each in book.asked)
+    assert book.engine.incomplete == 0
+
+
+def test_a_delivery_goes_on_under_its_id() -> None:
+    """Frames behind the first may say it again."""
+    book = Playbook().sender()
+    book.says(0, transfer(1, more=True), data()[:4])
+    book.says(0, Transfer(0, 1), data()[4:])
+    assert _waiting(book, to_broker.Publish).bodies == [data()]
