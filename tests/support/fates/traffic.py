@@ -16,7 +16,7 @@ from tests.support.fates.clients import Client, Consumer, Getter, Publisher, Tra
 from tests.support.fates.truth import Kind, Queue, Truth
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sized
 
     from tests.support.interop_address import BrokerAddress
 
@@ -144,12 +144,18 @@ async def count_left(truth: Truth, address: BrokerAddress) -> None:
             found.append((body.decode(), queue))
 
         channel.basic_consume(queue, take)
-    async with asyncio.timeout(STOP_SECONDS):
-        while len(found) < total:
-            await asyncio.sleep(0.01)
+    await _all_come(found, total)
     for copy in found:
         truth.found(copy)
     await wire.close()
+
+
+async def _all_come(found: Sized, total: int) -> None:
+    """Returns when so many are there. Of an hour that is many: bounded is for how long none comes."""
+    while (before := len(found)) < total:
+        async with asyncio.timeout(STOP_SECONDS):
+            while len(found) == before:
+                await asyncio.sleep(0.01)
 
 
 async def publish_to_all(truth: Truth, address: BrokerAddress) -> list[str]:
