@@ -212,3 +212,19 @@ def test_a_wrong_password(broker: BrokerAddress) -> None:
     with running() as client:
         refused = client.fails("connect", url=f"amqp://guest:wrong@{broker.host}:{broker.port}")
     assert "Authentication failed" in refused["error"]
+
+
+@pytest.mark.parametrize("own_port", [True, False])
+def test_over_tls(
+    broker: BrokerAddress, secure: BrokerAddress, certificate: Path, queue: str, *, own_port: bool
+) -> None:
+    """At TLS's port and at AMQP's, with the certificate and its name verified; a message of many records of TLS too."""
+    port = secure.port if own_port else broker.port
+    with running() as client:
+        client.do("connect", url=f"amqps://{broker.user}:{broker.password}@localhost:{port}", trusted=str(certificate))
+        client.do("sender", name="s", address=queue)
+        assert client.do("send", name="s", body="much ", times=200_000) == {"outcome": "accepted"}
+        client.do("receiver", name="r", address=queue, credit=1)
+        assert client.do("receive", name="r")["body"] == "much " * 200_000
+        client.do("settle", name="r", how="accept")
+        client.do("close")

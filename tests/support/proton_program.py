@@ -9,7 +9,7 @@ import json
 import sys
 from typing import Any
 
-from proton import ConnectionException, Delivery, Message  # type: ignore[import-not-found]
+from proton import ConnectionException, Delivery, Message, SSLDomain  # type: ignore[import-not-found]
 from proton.reactor import AtLeastOnce, AtMostOnce  # type: ignore[import-not-found]
 from proton.utils import BlockingConnection, LinkDetached, SendException  # type: ignore[import-not-found]
 
@@ -27,7 +27,11 @@ class Program:
     def __init__(self) -> None:
         self._links: dict[str, Any] = {}
 
-    def connect(self, url: str, mechanisms: str = "PLAIN", **options: Any) -> dict[str, Any]:
+    def connect(self, url: str, mechanisms: str = "PLAIN", trusted: str = "", **options: Any) -> dict[str, Any]:
+        if trusted:
+            options["ssl_domain"] = domain = SSLDomain(SSLDomain.MODE_CLIENT)
+            domain.set_trusted_ca_db(trusted)
+            domain.set_peer_authentication(SSLDomain.VERIFY_PEER_NAME, trusted)
         self._connection = BlockingConnection(url, timeout=20, allowed_mechs=mechanisms, **options)
         return {"container": self._connection.conn.remote_container}
 
