@@ -178,7 +178,7 @@ def used(stack: Stack, tmp_path_factory: pytest.TempPathFactory) -> Used:
     for password in ("changed", "by-input"):
         used.add("by-input", PASSWORDS[password])
     everything = ("--configure", ".*", "--write", ".*", "--read", ".*")
-    for user in ("by-file", "by-input"):
+    for user in ("by-file", "by-input", "recoverable", "listed", "alice"):
         used.hopline("permissions", "set", user, *everything)
     for user in ("first", "by-file", "by-input"):
         wait_until(lambda user=user: _comes_in(used, user), 20, "sign-in")

@@ -78,7 +78,11 @@ def ports(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ports]:
     if os.environ.get("HOPLINE_TEST_AMQP"):
         pytest.skip("providers are Hopline's")
     folder = tmp_path_factory.mktemp("providers")
-    environment = {"HOPLINE_SASL_MECHANISMS": "PLAIN AMQPLAIN SCRAM-SHA-256 CRAM-MD5", "HOPLINE_QUEUE_PROCESSES": "1"}
+    environment = {
+        "HOPLINE_SASL_MECHANISMS": "PLAIN AMQPLAIN SCRAM-SHA-256 CRAM-MD5",
+        "HOPLINE_QUEUE_PROCESSES": "1",
+        "HOPLINE_ACCESS_CONTROL": "allow_all",
+    }
     with (
         running_slapd(tmp_path_factory.mktemp("slapd"), Authority(folder)) as slapd,
         running_issuer() as issuer,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from services.common.access import records
 from services.common.access.records import AclText, Permission, TopicPermission
+from services.common.authentication.principal import Principal
 from services.common.clients.access import Access
 from services.gateway.sessions.permitted import Permits, Permitted
 from services.rpc.store_pb2 import Record
@@ -17,11 +18,16 @@ def everything() -> Permitted:
 class Ruled:
     """A user, and what is set for it: `permitted` hears of it as that of a connection does."""
 
-    def __init__(self, user: str = "guest", controls: tuple[str, ...] = ("acl", "permissions")) -> None:
+    def __init__(
+        self,
+        user: str = "guest",
+        controls: tuple[str, ...] = ("acl", "permissions"),
+        signed_in: Principal | None = None,
+    ) -> None:
         self.access = Access(controls)
         self.access.rules.begun = True
         self._permits = Permits(self.access)
-        self.permitted = self._permits.of(user, "127.0.0.1")
+        self.permitted = self._permits.of(user, "127.0.0.1", signed_in=signed_in)
 
     def set(self, *kept: Permission | TopicPermission | AclText) -> None:
         """From now on."""

@@ -33,6 +33,7 @@ async def house(issuer: Issuer, tmp_path_factory: pytest.TempPathFactory) -> Asy
     file = folder / "providers.toml"
     file.write_text(f'[cloud]\ntype = "oauth2"\nissuer = "{issuer.url}"\naudience = ["hopline"]\nleeway = 0\n')
     settings: dict[str, Any] = {"authentication_providers_file": file, "authentication_provider": "cloud"}
+    settings["access_control"] = ("allow_all",)
     async with BrokerHouse(folder, gateways=1, queues=1, **settings) as running:
         yield running
 

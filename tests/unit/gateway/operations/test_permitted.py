@@ -8,6 +8,7 @@ from services.common.access import questions as q
 from services.common.access.action import Action, Kind
 from services.common.access.asked import Asked
 from services.common.access.records import AclText, Permission, TopicPermission
+from services.common.authentication.principal import Principal
 from services.common.clients.access import Access
 from services.common.errors import AccessRefused, NotAllowed
 from services.common.runtime import CannotStart
@@ -160,6 +161,22 @@ def test_rules_that_want_it_are_in_the_log(capsys: pytest.CaptureFixture[str]) -
     written = capsys.readouterr().out
     assert written.count("a rule was followed") == 1
     assert "DENY-LOG guest PURGE QUEUE" in written
+
+
+def test_groups_of_a_provider_count() -> None:
+    """Of whom a directory or a token has put into one; who only has the name of somebody on record has not his tags."""
+    rules = AclText(text="ACL ALLOW staff PURGE QUEUE\nACL DENY ALL ALL")
+    staff, nobody = (Principal("alice", "ldap", frozenset(groups)) for groups in (["staff"], []))
+    for signed_in, allowed in ((staff, True), (nobody, False)):
+        ruled = Ruled("alice", signed_in=signed_in)
+        ruled.set(rules)
+        ruled.access.rules.tags["alice"] = frozenset({"administrator"})
+        assert ruled.permitted._known_as().tags == frozenset()
+        if allowed:
+            ruled.permitted.check(q.of_queue(Action.PURGE, "/", "q", ()))
+        else:
+            with pytest.raises(AccessRefused):
+                ruled.permitted.check(q.of_queue(Action.PURGE, "/", "q", ()))
 
 
 def test_an_access_control_that_is_not_installed() -> None:
