@@ -58,5 +58,7 @@ class Issuer:
 def running_issuer(certificate: Path | None = None) -> Iterator[Issuer]:
     """With one key, of RS256."""
     issuer = Issuer(certificate)
-    yield issuer
-    issuer.stop()
+    try:
+        yield issuer
+    finally:
+        issuer.stop()

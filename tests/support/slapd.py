@@ -160,5 +160,7 @@ def running_slapd(folder: Path, authority: Authority) -> Iterator[Slapd]:
     slapd = Slapd(folder, authority)
     slapd.make()
     slapd.start()
-    yield slapd
-    slapd.stop()
+    try:
+        yield slapd
+    finally:
+        slapd.stop()
