@@ -10,7 +10,8 @@ from services.common.audit.entry import CHANGED, Entry
 from services.rpc.store_pb2 import PutRecordsRequest
 from services.store.records import Records
 
-KINDS = frozenset({"authentication_provider", "capture_rule", "placement", "port", "tracing_rule", "user"})
+_ACCESS = {"acl", "group", "permission", "topic_permission", "user"}
+KINDS = frozenset({"authentication_provider", "capture_rule", "placement", "port", "tracing_rule", *_ACCESS})
 """Of records that operators change; what services tell each other is none of it."""
 
 
