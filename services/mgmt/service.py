@@ -92,7 +92,7 @@ class Service:
         self._tasks.start(note.follow(self._store.watch_records([RESTORED_KIND])), name="follow restores")
         health = StackHealth(settings, table, roll, notes=self._notes, restored=lambda: note.text)
         self._tasks.start(access.follow(self._store.watch_records(ACCESS_KINDS)), name="follow access")
-        self._http.start(Front(health, lambda: self._application(guard, grants, tester)))
+        self._http.start(Front(health, lambda: self._application(guard, grants, tester, users)))
         await _seed(users, grants, first, settings.address_of("store"))
         self._tasks.start(grants.follow_virtual_hosts(self._store.watch_records([VIRTUAL_HOST])), name="follow vhosts")
         await self._server.ready()
@@ -105,7 +105,7 @@ class Service:
         self._tasks.start(roll.follow_gateways(self._store.watch_records([WATCHER_KIND])), name="follow gateways")
         return roll
 
-    def _application(self, guard: Guard, grants: Grants, tester: Tester) -> Application:
+    def _application(self, guard: Guard, grants: Grants, tester: Tester, users: Users) -> Application:
         # Not before somebody asks for it: see Front.
         from services.mgmt.rest.application import application  # noqa: PLC0415
         from services.mgmt.rest.basic import Doors  # noqa: PLC0415
@@ -114,7 +114,7 @@ class Service:
         sign_in = SignIn(self._authenticator, self._store)
         rules, ports = CaptureRules(self._store), Ports(self._store)
         doors, routes = Doors(sign_in, guard), DryRunOfAny(self._routers)
-        return application(doors, self._look_up, routes, rules, ports, grants, tester, self._providers)
+        return application(doors, self._look_up, routes, rules, ports, grants, tester, self._providers, users)
 
     async def stop(self) -> None:
         """Ends what is under way, then leaves the store."""

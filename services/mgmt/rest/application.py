@@ -24,6 +24,8 @@ from services.mgmt.rest.ports import port_changes, port_routes
 from services.mgmt.rest.providers import provider_routes
 from services.mgmt.rest.route import dry_run_routes
 from services.mgmt.rest.trace import trace_routes
+from services.mgmt.rest.users import of_user, user_changes, user_list
+from services.mgmt.users import Users
 
 
 def application(
@@ -35,6 +37,7 @@ def application(
     grants: Grants,
     tester: Tester,
     providers: Providers,
+    users: Users,
 ) -> FastAPI:
     """For those who come in by the `doors`: each route has its own."""
     app = FastAPI(title="Hopline", version=version("hopline"), docs_url=None, redoc_url=None)
@@ -42,7 +45,8 @@ def application(
     routers: Iterable[tuple[Asked | Callable[[Request], Asked], Iterable[APIRouter]]] = (
         (OBSERVE, (trace_routes(look_up), dry_run_routes(dry_runs), port_routes(ports))),
         (CONFIGURE, (capture_routes(look_up, rules), port_changes(ports), access_routes(grants, tester))),
-        (CONFIGURE, (provider_routes(providers),)),
+        (CONFIGURE, (provider_routes(providers), user_list(users))),
+        (of_user, (user_changes(users, grants),)),
         (of_group, (group_changes(grants),)),
     )
     for asked, theirs in routers:

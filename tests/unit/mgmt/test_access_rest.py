@@ -33,6 +33,10 @@ ROUTES: dict[tuple[str, str], set[str]] = {
     ("PUT", "/api/authentication-providers/{name}"): ADMINISTRATORS,
     ("DELETE", "/api/authentication-providers/{name}"): ADMINISTRATORS,
     ("GET", "/api/access"): ADMINISTRATORS,
+    ("GET", "/api/access/users"): ADMINISTRATORS,
+    ("PUT", "/api/access/users/{name}"): ADMINISTRATORS,
+    ("PATCH", "/api/access/users/{name}"): ADMINISTRATORS,
+    ("DELETE", "/api/access/users/{name}"): ADMINISTRATORS,
     ("GET", "/api/access/decision"): ADMINISTRATORS,
     ("PUT", "/api/access/permissions/{user}"): ADMINISTRATORS,
     ("DELETE", "/api/access/permissions/{user}"): ADMINISTRATORS,
@@ -71,7 +75,7 @@ async def everybody(client: MgmtClient) -> list[str]:
 async def test_every_route_as_every_role(route: tuple[str, str], get: Get, everybody: list[str]) -> None:
     """Nobody gets in who may not, and nobody is kept out who may; what it names may be missing or wrong then."""
     method, path = route
-    concrete = re.sub(r"\{\w+\}", "none", path)
+    concrete = re.sub(r"\{\w+\}", "nobody", path)
     for role in everybody:
         status, body, _ = await get(concrete, f"{role}:secret", method)
         assert (status == 403) is (role not in ROUTES[route]), (role, status, body)

@@ -1,0 +1,100 @@
+"""Users on record. Below /access: /api/users is RabbitMQ's. Nobody is told what is kept of a password."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Request
+from fastapi import Path as InPath
+from pydantic import BaseModel, ConfigDict, Field, SecretStr
+
+from services.common.access.action import Action, Kind
+from services.common.access.asked import Asked
+from services.common.access.records import Name
+from services.mgmt.access.grants import Grants
+from services.mgmt.rest.failures import documented
+from services.mgmt.users import KEPT_USUALLY, Kept, Users
+
+_Name = Annotated[str, InPath(min_length=1, max_length=255, description="of the user")]
+_Kind = Annotated[str, Field(max_length=64, description="how the password is kept: a plug-in of credential_kinds")]
+_Hashed = Annotated[bool, Field(description="whether a hash of that kind is given in place of a password")]
+_Tags = Annotated[tuple[Name, ...], Field(max_length=64, description="what the user may do beyond messaging")]
+_LoopbackOnly = Annotated[bool, Field(description="whether the user may sign in from this machine only")]
+
+_ACTIONS = {"PUT": Action.CREATE, "PATCH": Action.UPDATE, "DELETE": Action.DELETE}
+
+
+class NewUser(BaseModel):
+    """A user to be."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    password: SecretStr
+    kind: _Kind = KEPT_USUALLY.kind
+    hashed: _Hashed = KEPT_USUALLY.hashed
+    tags: _Tags = ()
+    loopback_only: _LoopbackOnly = False
+
+
+class UserChanges(BaseModel):
+    """What is given is changed, the rest stays."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    password: SecretStr | None = None
+    kind: _Kind = KEPT_USUALLY.kind
+    hashed: _Hashed = KEPT_USUALLY.hashed
+    tags: _Tags | None = None
+    loopback_only: _LoopbackOnly | None = None
+
+
+class ListedUser(BaseModel):
+    """A user."""
+
+    name: str
+    tags: tuple[str, ...]
+    loopback_only: bool
+
+
+def of_user(request: Request) -> Asked:
+    """What a request does to which user."""
+    return Asked(_ACTIONS[request.method], Kind.USER, request.path_params["name"])
+
+
+def user_list(users: Users) -> APIRouter:
+    """All of them, at /access/users."""
+    router = APIRouter(prefix="/access/users", tags=["access"])
+
+    @router.get("", responses=documented(503), summary="Who there is")
+    async def list_users() -> list[ListedUser]:
+        """Every user on record, by name."""
+        everybody = await users.all()
+        return [ListedUser(name=each.name, tags=each.tags, loopback_only=each.loopback_only) for each in everybody]
+
+    return router
+
+
+def user_changes(users: Users, grants: Grants) -> APIRouter:
+    """Of one user, below /access/users."""
+    router = APIRouter(prefix="/access/users", tags=["access"])
+
+    @router.put("/{name}", status_code=204, responses=documented(400, 503), summary="Have a user")
+    async def put_user(name: _Name, told: NewUser) -> None:
+        """Adds a user, who may do nothing before it is permitted, or replaces one, whose connections end."""
+        password, kept = told.password.get_secret_value(), Kept(told.kind, told.hashed)
+        await users.put(name, password, told.tags, loopback_only=told.loopback_only, kept=kept)
+
+    @router.patch("/{name}", status_code=204, responses=documented(400, 404, 409, 503), summary="Change a user")
+    async def change_user(name: _Name, told: UserChanges) -> None:
+        """Changes what is given; the user's connections end."""
+        password = told.password.get_secret_value() if told.password else None
+        kept = Kept(told.kind, told.hashed)
+        await users.change(name, password=password, kept=kept, tags=told.tags, loopback_only=told.loopback_only)
+
+    @router.delete("/{name}", status_code=204, responses=documented(404, 503), summary="Have a user no longer")
+    async def delete_user(name: _Name) -> None:
+        """Deletes a user, and what it may do; its connections end."""
+        await users.delete(name)
+        await grants.forget_user(name)
+
+    return router
