@@ -62,7 +62,8 @@ class Service:
         self._follow(table, observer, access)
         await self._topology.start()
         self._broker.publisher.start()
-        self._listener = Listener(settings, self._broker, authenticator, Engines(settings), prefix, Permits(access))
+        permits = Permits(access, self._audit)
+        self._listener = Listener(settings, self._broker, authenticator, Engines(settings), prefix, permits)
         # Who came before the first user is known would be refused with the right password.
         await authenticator.until_some_user()
         await access.known()

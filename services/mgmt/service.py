@@ -81,7 +81,7 @@ class Service:
             jaeger=Jaeger(settings.jaeger_url, settings.jaeger_address),
         )
         access = Access(settings.access_control)
-        grants, guard, tester = Grants(self._store), Guard(access), Tester(access, self._store)
+        grants, guard, tester = Grants(self._store), Guard(access, self._audit), Tester(access, self._store)
         handler = Handler(users, self._providers, grants, tester, guard, self._look_up)
         add_MgmtServicer_to_server(handler, self._server.grpc)
         await self._server.listen()

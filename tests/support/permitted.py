@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from services.common.access import records
 from services.common.access.records import AclText, Permission, TopicPermission
+from services.common.audit.entry import Entry
 from services.common.authentication.principal import Principal
 from services.common.clients.access import Access
 from services.gateway.sessions.permitted import Permits, Permitted
@@ -12,7 +13,7 @@ from services.rpc.store_pb2 import Record
 
 def everything() -> Permitted:
     """Of somebody who may do all of it."""
-    return Permitted(Access(["allow_all"]), "guest", "")
+    return Permits(Access(["allow_all"])).of("guest", "")
 
 
 class Ruled:
@@ -26,7 +27,9 @@ class Ruled:
     ) -> None:
         self.access = Access(controls)
         self.access.rules.begun = True
+        self.denied: list[Entry] = []
         self._permits = Permits(self.access)
+        self._permits.tell = self.denied.append  # type: ignore[method-assign]
         self.permitted = self._permits.of(user, "127.0.0.1", signed_in=signed_in)
 
     def set(self, *kept: Permission | TopicPermission | AclText) -> None:

@@ -8,6 +8,7 @@ from typing import Final
 
 SIGNED_IN: Final = "signed in"
 REFUSED: Final = "refused"
+DENIED: Final = "denied"
 CHANGED: Final = "changed"
 MISSED: Final = "missed"
 
@@ -27,7 +28,7 @@ class Entry:
     connection: str = ""
     reason: str = ""
     by: str = ""  # who has asked for a change, and from where
-    what: str = ""  # that was changed: the kind of a record …
+    what: str = ""  # that was changed, or denied: the kind of a record, or of an object …
     name: str = ""  # … and its name
     change: str = ""  # put, deleted
     fields: tuple[str, ...] = ()  # of the record, that are not as they were

@@ -173,10 +173,10 @@ class LeaseLost(_Lease):
 
 
 class Audited(_Facts):
-    """A line of the audit log: who signed in, was refused, changed what. Nothing secret is in it."""
+    """A line of the audit log: who signed in, was refused, was denied what, changed what. Nothing secret is in it."""
 
     kind: Literal["audit.recorded"] = "audit.recorded"
-    event: Literal["signed in", "refused", "changed"]
+    event: Literal["signed in", "refused", "denied", "changed"]
     user: str
     provider: str
     mechanism: str

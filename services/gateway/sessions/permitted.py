@@ -17,6 +17,8 @@ from services.common.access.action import Kind
 from services.common.access.asked import Asked, Principal
 from services.common.access.verdict import Verdict
 from services.common.access.words import refusal
+from services.common.audit.audit import Audit
+from services.common.audit.entry import DENIED, Entry
 from services.common.authentication.principal import Principal as SignedIn
 from services.common.clients.access import Access
 from services.common.errors import AccessRefused, BrokerError, NotAllowed
@@ -30,16 +32,23 @@ _NOTHING: frozenset[str] = frozenset()
 class Permits:
     """Of all connections of a gateway."""
 
-    def __init__(self, access: Access) -> None:
+    def __init__(self, access: Access, audit: Audit | None = None) -> None:
+        """What is denied goes to the `audit` log."""
         self.access = access
+        self._audit = audit
         self._given: WeakSet[Permitted] = WeakSet()
         access.listeners.append(self._forget)
 
     def of(self, user: str, host: str, host_name: str = "", signed_in: SignedIn | None = None) -> Permitted:
         """For a client that has signed in, with the groups and tags that its provider knows."""
-        permitted = Permitted(self.access, user, host, host_name, signed_in)
+        permitted = Permitted(self, user, host, host_name, signed_in)
         self._given.add(permitted)
         return permitted
+
+    def tell(self, denied: Entry) -> None:
+        """Of a client that may ask for it again and again."""
+        if self._audit:
+            self._audit.count(denied)
 
     def _forget(self) -> None:
         for permitted in self._given:
@@ -49,12 +58,12 @@ class Permits:
 class Permitted:
     """`writable`: exchanges to which anything may be published, whatever its key."""
 
-    __slots__ = ("__weakref__", "_access", "_host", "_host_name", "_known", "_signed_in", "_user", "writable")
+    __slots__ = ("__weakref__", "_host", "_host_name", "_known", "_permits", "_signed_in", "_user", "writable")
 
     def __init__(
-        self, access: Access, user: str, host: str, host_name: str = "", signed_in: SignedIn | None = None
+        self, permits: Permits, user: str, host: str, host_name: str = "", signed_in: SignedIn | None = None
     ) -> None:
-        self._access = access
+        self._permits = permits
         self._signed_in = signed_in
         self._user = user
         self._host = host
@@ -78,7 +87,7 @@ class Permitted:
     def check(self, asked: Asked) -> None:
         """Raises AccessRefused; NotAllowed, which ends the connection, where it is about the virtual host."""
         if text := self._refusal(asked):
-            raise _error(asked, text)
+            raise self._denied(asked.kind, asked.name, text)
 
     def check_one_of(self, asked: Sequence[Asked]) -> None:
         """One of them has to be allowed; else raises why the first is not."""
@@ -89,7 +98,7 @@ class Permitted:
         """To publish with keys that are not known yet: raises where no key could be allowed."""
         text = self._refusal(asked)
         if text and not self._decide(asked).by_key:
-            raise _error(asked, text)
+            raise self._denied(asked.kind, asked.name, text)
 
     def _refusal(self, asked: Asked) -> str | None:
         try:
@@ -109,7 +118,7 @@ class Permitted:
             text = known.get(exchange) or known[exchange, routing_key]
         except KeyError:
             text = self._ask_to_publish(questions.publish(virtual_host, exchange, routing_key))
-        return AccessRefused(text) if text else None
+        return self._denied(Kind.EXCHANGE, exchange, text) if text else None
 
     def _ask_to_publish(self, asked: Asked) -> str | None:
         verdict = self._decide(asked)
@@ -132,7 +141,7 @@ class Permitted:
     # -------------------------------------------------------------- decisions
 
     def _decide(self, asked: Asked) -> Verdict:
-        verdict = self._access.decide(self._known_as(), asked)
+        verdict = self._permits.access.decide(self._known_as(), asked)
         if verdict.logged:
             about = {"action": asked.action.value, "kind": asked.kind.value, "name": asked.name}
             decision = verdict.decision.value
@@ -140,7 +149,8 @@ class Permitted:
         return verdict
 
     def _known_as(self) -> Principal:
-        principal, signed_in = self._access.rules.principal(self._user, self._host, self._host_name), self._signed_in
+        rules, signed_in = self._permits.access.rules, self._signed_in
+        principal = rules.principal(self._user, self._host, self._host_name)
         if signed_in is None:
             return principal
         # Tags are its provider's: somebody of that name who is on record here may be another one.
@@ -149,6 +159,7 @@ class Permitted:
     def _why_not(self, asked: Asked, verdict: Verdict) -> str | None:
         return None if verdict.allowed else refusal(Principal(self._user), asked, verdict)
 
-
-def _error(asked: Asked, text: str) -> BrokerError:
-    return (NotAllowed if asked.kind is Kind.VIRTUALHOST else AccessRefused)(text)
+    def _denied(self, kind: Kind, name: str, text: str) -> BrokerError:
+        """The error that says so; it is on record too."""
+        self._permits.tell(Entry(DENIED, self._user, peer=self._host, what=kind.value, name=name, reason=text))
+        return (NotAllowed if kind is Kind.VIRTUALHOST else AccessRefused)(text)

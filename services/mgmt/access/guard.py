@@ -6,6 +6,8 @@ from dataclasses import replace
 
 from services.common.access.asked import Asked, Principal
 from services.common.access.words import refusal
+from services.common.audit.audit import Audit
+from services.common.audit.entry import DENIED, Entry
 from services.common.authentication.principal import Principal as SignedIn
 from services.common.clients.access import Access
 from services.common.errors import AccessRefused
@@ -17,8 +19,10 @@ OPERATOR = Principal("operator", operator=True)
 class Guard:
     """Decides by what is set now."""
 
-    def __init__(self, access: Access) -> None:
+    def __init__(self, access: Access, audit: Audit | None = None) -> None:
+        """What is denied goes to the `audit` log."""
         self._access = access
+        self._audit = audit
 
     async def user(self, user: SignedIn, host: str) -> Principal:
         """As rules see somebody who has signed in, and comes from that address; returns when there are rules."""
@@ -31,4 +35,12 @@ class Guard:
         for asked in questions:
             verdict = self._access.decide(principal, asked)
             if not verdict.allowed:
-                raise AccessRefused(refusal(principal, asked, verdict))
+                raise self._denied(principal, asked, refusal(principal, asked, verdict))
+
+    def _denied(self, principal: Principal, asked: Asked, text: str) -> AccessRefused:
+        if self._audit:
+            user, kind, name = principal.name, asked.kind.value, asked.name
+            self._audit.count(
+                Entry(DENIED, user, peer=principal.host, through="http", what=kind, name=name, reason=text)
+            )
+        return AccessRefused(text)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -209,12 +210,15 @@ def test_every_rpc_says_what_it_does() -> None:
 
 def test_the_guard() -> None:
     """Whoever runs the stack may do everything; others what is permitted, and are told what was refused."""
-    guard = Guard(Access(["permissions"]))
+    audit = Mock()
+    guard = Guard(Access(["permissions"]), audit)
     guard.check(OPERATOR, CONFIGURE, OBSERVE)
     monitor = Principal("anna", tags=frozenset({"monitoring"}))
     guard.check(monitor, OBSERVE)
     with pytest.raises(AccessRefused, match=r"^configure access to broker refused for user 'anna'$"):
         guard.check(monitor, OBSERVE, CONFIGURE)
+    [denied] = audit.count.call_args.args
+    assert (denied.event, denied.user, denied.what) == ("denied", "anna", "BROKER")
 
 
 def test_rules_of_the_records() -> None:

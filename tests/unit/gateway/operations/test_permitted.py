@@ -79,6 +79,22 @@ def test_a_publish_is_a_look_up() -> None:
     assert not ruled.publishes("y", "a")
 
 
+def test_what_is_denied_is_on_record() -> None:
+    """Each time that somebody is told so, with who it is, from where, and what it was; what is allowed is not."""
+    ruled = Counted()
+    ruled.set(EVERYTHING.model_copy(update={"write": "^x$", "configure": "", "read": "^q$"}))
+    ruled.publishes("x", "a")
+    for _ in range(2):
+        ruled.publishes("y", "a")
+    with pytest.raises(AccessRefused) as refused:
+        ruled.permitted.check(q.delete_exchange("/", "x"))
+    ruled.permitted.check_one_of([q.look(Kind.QUEUE, "/", "other"), q.look(Kind.QUEUE, "/", "q")])
+    assert [(each.event, each.user, each.peer, each.what, each.name) for each in ruled.denied] == [
+        ("denied", "guest", "127.0.0.1", "EXCHANGE", name) for name in ("y", "y", "x")
+    ]
+    assert ruled.denied[-1].reason == refused.value.text
+
+
 def test_keys_are_decided_about_where_they_count() -> None:
     """Each once where a topic permission, or a rule, goes by them; other exchanges as before."""
     ruled = Counted()
