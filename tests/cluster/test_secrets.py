@@ -60,7 +60,7 @@ FILES = {("stack", "run/secret"), ("nats", "nats/auth.conf")}
 # Of what is encrypted there is a key, in a place apart from the store's database.
 KEYS = "keys/secrets"
 # What the log says of all that was tried.
-AUDITED = ("signed in", "refused", "changed")
+AUDITED = ("signed in", "refused", "denied", "changed")
 EVENTS = (
     "a directory does not answer",
     "login was refused",
