@@ -29,7 +29,9 @@ class Servicer(StoreServicer):
     async def AllocateOrigin(self, request: Any, context: Any) -> Any:  # noqa: N802
         self.asked += 1
         if request.name == "refused":
-            await context.abort(NotFound.status, "not here", trailing_metadata=(("hopline-error", "NotFound"),))
+            await context.abort(
+                grpc.StatusCode.NOT_FOUND, "not here", trailing_metadata=(("hopline-error", "NotFound"),)
+            )
         if request.name == "never":
             try:
                 await asyncio.sleep(1e6)
