@@ -21,6 +21,7 @@ from services.mgmt.access.grants import Grants
 from services.mgmt.access.guard import OPERATOR, Guard
 from services.mgmt.access.operations import RPCS
 from services.mgmt.access.tested import Tester
+from services.mgmt.leaving import delete_user
 from services.mgmt.lookup.lookup import LookUp
 from services.mgmt.providers import Providers
 from services.mgmt.users import KEPT_USUALLY, Kept, Users
@@ -65,11 +66,7 @@ class Handler(mgmt_pb2_grpc.MgmtServicer):
         return mgmt_pb2.ChangeUserReply()
 
     async def DeleteUser(self, request: mgmt_pb2.DeleteUserRequest, context: _Context) -> mgmt_pb2.DeleteUserReply:
-        async def delete() -> None:
-            await self._users.delete(request.name)
-            await self._grants.forget_user(request.name)
-
-        await self._do("DeleteUser", request, delete, context)
+        await self._do("DeleteUser", request, lambda: delete_user(self._users, self._grants, request.name), context)
         return mgmt_pb2.DeleteUserReply()
 
     async def ListUsers(self, request: mgmt_pb2.ListUsersRequest, context: _Context) -> mgmt_pb2.ListUsersReply:

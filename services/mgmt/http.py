@@ -36,6 +36,7 @@ class HttpServer:
             access_log=False,
             lifespan="off",
             ws="none",
+            proxy_headers=False,  # who says X-Forwarded-For may be anybody, and addresses are counted, and on record
             timeout_graceful_shutdown=1,
             date_header=False,
         )

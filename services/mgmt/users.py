@@ -97,6 +97,10 @@ class Users:
             user = (await self._one(name)).model_copy(update={"tags": tuple(tags)})
             await self._store.put_records([Record(kind=RECORD_KIND, key=name, value=user.to_json())])
 
+    async def check(self, name: str) -> None:
+        """Raises NotFound when there is none of that name."""
+        await self._one(name)
+
     async def delete(self, name: str) -> None:
         """Raises NotFound when there is none of that name."""
         async with self._changing:

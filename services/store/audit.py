@@ -10,7 +10,7 @@ from services.common.audit.entry import CHANGED, Entry
 from services.rpc.store_pb2 import PutRecordsRequest
 from services.store.records import Records
 
-_ACCESS = {"acl", "group", "permission", "topic_permission", "user"}
+_ACCESS = {"acl", "group", "permission", "topic_permission", "user", "virtual_host"}
 KINDS = frozenset({"authentication_provider", "capture_rule", "placement", "port", "tracing_rule", *_ACCESS})
 """Of records that operators change; what services tell each other is none of it."""
 

@@ -16,6 +16,7 @@ class FakeStore(store_pb2_grpc.StoreServicer):
     def __init__(self) -> None:
         self.records: dict[tuple[str, str], store_pb2.Record] = {}
         self.table = store_pb2.LeaseTable()
+        self.actors: list[str] = []  # for whom records were put
         self._changed = asyncio.Event()
         self._server: Server | None = None
 
@@ -43,6 +44,7 @@ class FakeStore(store_pb2_grpc.StoreServicer):
         self._tell(store_pb2.LeaseTable(leases=self.table.leases, members=[*self.table.members, member]))
 
     async def PutRecords(self, request: store_pb2.PutRecordsRequest, context: Any) -> store_pb2.PutRecordsReply:
+        self.actors.append(request.actor)
         for record in request.puts:
             self.records[record.kind, record.key] = record
         for record in request.deletes:

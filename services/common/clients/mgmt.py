@@ -72,11 +72,13 @@ class MgmtClient(Client):
 
     async def set_tags(self, name: str, tags: Iterable[str]) -> None:
         """Raises NotFound when there is no such user."""
-        await result(self._stub.SetTags(mgmt_pb2.SetTagsRequest(name=name, tags=tags), timeout=_DEADLINE))
+        await result(
+            self._stub.SetTags(mgmt_pb2.SetTagsRequest(name=name, tags=tags), timeout=_DEADLINE, metadata=fields())
+        )
 
     async def change_access(self, **what: Any) -> None:  # noqa: ANN401 - one field of the oneof
         """Sets or removes one permission, group or set of rules. Raises NotFound, and SyntaxFault."""
-        await result(self._stub.ChangeAccess(mgmt_pb2.AccessChange(**what), timeout=_DEADLINE))
+        await result(self._stub.ChangeAccess(mgmt_pb2.AccessChange(**what), timeout=_DEADLINE, metadata=fields()))
 
     async def list_access(self) -> mgmt_pb2.Access:
         """Permissions, groups and rules."""

@@ -84,8 +84,8 @@ def declare_queue(session: Session, request: v.DeclareQueue) -> None:
         if not name.startswith(DIRECT_REPLY):
             session.permitted.check(questions.look(Kind.QUEUE, _host(session), name))
         return
-    there = (_host(session), name) in session.broker.topology.by_name
-    dead_letters = None if there else _text(request.arguments.get("x-dead-letter-exchange"))
+    # Of a queue that is there as well: whether it is, the router alone knows, and it may be gone by then.
+    dead_letters = _text(request.arguments.get("x-dead-letter-exchange"))
     its = _queue(request.durable, request.exclusive, request.auto_delete)
     session.permitted.check(questions.create_queue(_host(session), name, dead_letters, its))
 

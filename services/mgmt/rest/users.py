@@ -12,6 +12,7 @@ from services.common.access.action import Action, Kind
 from services.common.access.asked import Asked
 from services.common.access.records import Name
 from services.mgmt.access.grants import Grants
+from services.mgmt.leaving import delete_user
 from services.mgmt.rest.failures import documented
 from services.mgmt.users import KEPT_USUALLY, Kept, Users
 
@@ -92,9 +93,8 @@ def user_changes(users: Users, grants: Grants) -> APIRouter:
         await users.change(name, password=password, kept=kept, tags=told.tags, loopback_only=told.loopback_only)
 
     @router.delete("/{name}", status_code=204, responses=documented(404, 503), summary="Have a user no longer")
-    async def delete_user(name: _Name) -> None:
+    async def remove_user(name: _Name) -> None:
         """Deletes a user, and what it may do; its connections end."""
-        await users.delete(name)
-        await grants.forget_user(name)
+        await delete_user(users, grants, name)
 
     return router

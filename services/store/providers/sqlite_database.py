@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
@@ -37,7 +38,8 @@ class Database:
         self._connection: aiosqlite.Connection | None = None
 
     async def open(self) -> None:
-        """Opens the file, or makes it; raises sqlite3.Error."""
+        """Opens the file, or makes it; raises sqlite3.Error, OSError."""
+        _keep_to_oneself(self._path)
         self._connection = await aiosqlite.connect(self._path, isolation_level=None, cached_statements=64)
         for pragma in _PRAGMAS:
             await self.run(_execute, f"PRAGMA {pragma}")
@@ -58,6 +60,13 @@ class Database:
     async def rows(self, sql: str, parameters: Iterable[Any] = ()) -> list[tuple[Any, ...]]:
         """All rows of a query."""
         return await self.run(_execute, sql, tuple(parameters))
+
+
+def _keep_to_oneself(path: Path) -> None:
+    """Hashes of passwords are in it, and its folder may be open to everybody. Its log gets the rights that it has."""
+    with suppress(OSError):  # whatever it is, opening the file says it
+        path.touch(mode=0o600)
+        path.chmod(0o600)
 
 
 def _execute(connection: sqlite3.Connection, sql: str, parameters: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:

@@ -132,6 +132,7 @@ async def test_a_store_that_is_away(client: StoreClient) -> None:
 async def test_the_folder_is_private_and_has_one_store(service: Service, settings: Settings) -> None:
     """The data folder is 0700; a second store on it says what is wrong, and the first goes on."""
     assert stat.S_IMODE(settings.data.stat().st_mode) == 0o700
+    assert {stat.S_IMODE(path.stat().st_mode) for path in settings.data.glob("hopline.db*")} <= {0o600}
     with pytest.raises(InternalError, match="another store runs on"):
         await Service(settings).start()
     assert await is_serving(settings.address_of("store"))

@@ -56,7 +56,8 @@ class Internal(Provider):
         judge = self._JUDGES.get(type(claim))
         if judge is None:
             raise Refused("users on record have passwords")
-        user = self._users.get(claim.user or self.house.settings.anonymous_user)
+        name = self.house.settings.anonymous_user if isinstance(claim, Anonymous) else claim.user
+        user = self._users.get(name)
         if not await judge(self, claim, user) or user is None:
             raise Refused(_UNKNOWN)
         if self._users.get(user.name) != user:  # changed meanwhile, before anybody knew of this connection

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from unittest.mock import Mock
+
 import pytest
 
 from services.common.access import questions as q
@@ -77,6 +79,18 @@ def test_a_publish_is_a_look_up() -> None:
     ruled.set(EVERYTHING.model_copy(update={"write": "^y$"}))
     assert ruled.publishes("x", "a")
     assert not ruled.publishes("y", "a")
+
+
+def test_dead_letters_of_a_queue_that_seems_to_be_there() -> None:
+    """They need the right to write there all the same: the gateway may not have heard that it was deleted."""
+    ruled = Ruled()
+    ruled.set(EVERYTHING.model_copy(update={"write": "^own"}))
+    session = Mock(permitted=ruled.permitted)
+    session.connection.virtual_host, session.broker.topology.by_name = "/", {("/", "q"): Mock()}
+    arguments = {"x-dead-letter-exchange": "theirs"}
+    with pytest.raises(AccessRefused, match="write access to exchange 'theirs'"):
+        needs.declare_queue(session, v.DeclareQueue(1, name="q", arguments=arguments))
+    needs.declare_queue(session, v.DeclareQueue(1, name="q", arguments={"x-dead-letter-exchange": "own"}))
 
 
 def test_what_is_denied_is_on_record() -> None:
