@@ -58,6 +58,7 @@ def test_ports(stack: ComposeStack) -> None:
     }
     assert published == {
         ("gateway", "5672/tcp", HOST),
+        ("gateway", "5671/tcp", HOST),
         ("mgmt", "8080/tcp", HOST),
         ("balancer", "5672/tcp", HOST),
     }
