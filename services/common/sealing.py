@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import base64
 import binascii
-import os
 import secrets
-import tempfile
 from pathlib import Path
 
 from services.common.config import Settings
 from services.common.errors import InternalError
+from services.common.made_once import make_once
 
 _KEY_BYTES = 32
 _NONCE_BYTES = 12
@@ -66,7 +65,7 @@ class Sealing:
     def _read(self, *, make: bool) -> list[bytes]:
         try:
             if make and not self._file.exists():
-                _make(self._file)
+                make_once(self._file, base64.b64encode(secrets.token_bytes(_KEY_BYTES)).decode())
             keys = [base64.b64decode(line, validate=True) for line in self._file.read_text().split()]
         except (OSError, UnicodeDecodeError, binascii.Error) as error:
             raise CannotOpen(f"HOPLINE_SECRETS_KEY_FILE={self._file}: {error}") from error
@@ -83,16 +82,3 @@ def _decoded(sealed: str) -> bytes:
     if not sealed.startswith(_VERSION) or len(data) <= _NONCE_BYTES:
         raise CannotOpen("what should be encrypted is not")
     return data
-
-
-def _make(path: Path) -> None:
-    """Whole, or not at all: of several processes that start at once, one makes it, and the others read that one."""
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile("w", dir=path.parent, prefix=".key-") as file:  # of mode 0600
-        file.write(f"{base64.b64encode(secrets.token_bytes(_KEY_BYTES)).decode()}\n")
-        file.flush()
-        os.fsync(file.fileno())
-        try:
-            os.link(file.name, path)
-        except FileExistsError:
-            return

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import os
 import secrets
-import tempfile
 from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 
 from services.common.config import Settings
+from services.common.made_once import make_once
 from services.common.runtime import CannotStart
 
 FIELD = "authorization"
@@ -57,7 +56,7 @@ def read_or_make(path: Path) -> str:
     """What the file says; a new secret is put there when there is no file. Raises CannotStart."""
     try:
         if not path.exists():
-            _make(path)
+            make_once(path, secrets.token_hex(32))
         secret = path.read_text().strip()
     except (OSError, UnicodeDecodeError) as error:
         raise CannotStart(f"HOPLINE_SECRET_FILE={path}: {error}") from error
@@ -116,16 +115,3 @@ def _left_by_up(path: Path) -> str:
     except OSError as error:
         raise CannotStart(f"cannot read the secret of the stack: {error}; ask as the user who runs it") from error
     return read_or_make(path) if there else ""
-
-
-def _make(path: Path) -> None:
-    """Whole, or not at all: of several processes that start at once, one makes it, and the others read that one."""
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile("w", dir=path.parent, prefix=".secret-") as file:  # of mode 0600
-        file.write(f"{secrets.token_hex(32)}\n")
-        file.flush()
-        os.fsync(file.fileno())
-        try:
-            os.link(file.name, path)
-        except FileExistsError:
-            return

@@ -203,17 +203,10 @@ def test_a_token_that_expires(ports: Ports) -> None:
                 assert "has expired" in _end(connection)
 
 
-@pytest.mark.parametrize("mechanism", ["PLAIN", "CRAM-MD5", "XOAUTH2"])
-def test_qpid_proton(ports: Ports, mechanism: str) -> None:
-    """An AMQP 1.0 client that nobody here wrote, by mechanisms that it knows."""
-    kind, user, password = (
-        ("oauth2", "bearer", ports.token()) if mechanism == "XOAUTH2" else ("file", "filed", "filed's")
-    )
+def test_qpid_proton(ports: Ports) -> None:
+    """An AMQP 1.0 client that nobody here wrote, by PLAIN: Debian's knows neither CRAM-MD5 nor XOAUTH2."""
     with running() as proton:
-        answer = proton.fails(
-            "connect", url=f"amqp://{HOST}:{ports.numbers[kind]}", mechanisms=mechanism, user=user, password=password
-        )
-        if mechanism != "PLAIN" and "error" in answer and "mech" in str(answer["error"]).lower():
-            pytest.skip(f"this qpid-proton was built without {mechanism}: {answer['error']}")
+        url = f"amqp://{HOST}:{ports.numbers['file']}"
+        answer = proton.fails("connect", url=url, mechanisms="PLAIN", user="filed", password="filed's")
         assert "error" not in answer, answer
         proton.do("close")
