@@ -40,6 +40,10 @@ from services.mgmt.restored import RestoredNote
 from services.mgmt.roll import Roll
 from services.mgmt.spans_note import spans_note
 from services.mgmt.stack_health import StackHealth
+from services.mgmt.tree.counts import Collector
+from services.mgmt.tree.house import House
+from services.mgmt.tree.purging import Purging
+from services.mgmt.tree.topology import Topology
 from services.mgmt.users import Users
 from services.rpc.mgmt_pb2_grpc import add_MgmtServicer_to_server
 
@@ -88,6 +92,7 @@ class Service:
         self._tasks.start(table.follow(self._store.watch_leases(ROLE)), name="follow leases")
         self._routers = Routers(self._store, NAME)
         self._routers.start()
+        self._house = self._create_house(users, grants, table)
         roll = self._roll_of(table)
         self._tasks.start(note.follow(self._store.watch_records([RESTORED_KIND])), name="follow restores")
         health = StackHealth(settings, table, roll, notes=self._notes, restored=lambda: note.text)
@@ -110,17 +115,25 @@ class Service:
         from services.mgmt.rest.application import application  # noqa: PLC0415
         from services.mgmt.rest.basic import Doors  # noqa: PLC0415
         from services.mgmt.rest.sign_in import SignIn  # noqa: PLC0415
+        from services.mgmt.tree.tree import Tree  # noqa: PLC0415
 
         sign_in = SignIn(self._authenticator, self._store)
         rules, ports = CaptureRules(self._store), Ports(self._store)
         doors, routes = Doors(sign_in, guard), DryRunOfAny(self._routers)
-        return application(doors, self._look_up, routes, rules, ports, grants, tester, self._providers, users)
+        tree = Tree(self._house)
+        return application(doors, self._look_up, routes, rules, ports, grants, tester, self._providers, users, tree)
+
+    def _create_house(self, users: Users, grants: Grants, table: PartitionTable) -> House:
+        store = self._store
+        topology, purging, ports = Topology(self._routers), Purging(store, table), Ports(store)
+        return House(self._settings, store, topology, Collector(table), purging, users, grants, self._providers, ports)
 
     async def stop(self) -> None:
         """Ends what is under way, then leaves the store."""
         await self._http.stop()
         await self._server.stop()
         await self._tasks.stop()
+        await self._house.stop()
         await self._routers.stop()
         await self._look_up.stop()
         await self._filer.stop()

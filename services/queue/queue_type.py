@@ -6,7 +6,7 @@ links, everything else that has to happen into the QueueContext that it was made
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, Protocol
 
 from services.queue.arrival import Arrival
@@ -33,6 +33,8 @@ class Queue(Protocol):
     record: QueueRecord
     holding: Holding
     use: Use
+    unsettled: Mapping[int, Entry]
+    """By uid, what was handed out and of which nobody has said yet what became of it; to be read only."""
 
     @property
     def ready_count(self) -> int:

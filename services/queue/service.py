@@ -27,6 +27,7 @@ from services.common.streams.server import StreamServer
 from services.common.telemetry.status import report
 from services.common.telemetry.tracer import Tracer
 from services.common.uid import UidSource
+from services.queue.counting import Counting
 from services.queue.dead_letter_office import DeadLetterOffice
 from services.queue.definitions import Definitions
 from services.queue.full import Gate
@@ -40,6 +41,7 @@ from services.queue.pins import Pins
 from services.queue.registry import Registry
 from services.queue.sisters import member_of, sisters_of
 from services.queue.timers import Timers
+from services.rpc.counts_pb2_grpc import add_CountsServicer_to_server
 from services.rpc.queue_pb2 import DESCRIPTOR
 
 _QUEUE = DESCRIPTOR.services_by_name["Queue"]
@@ -137,6 +139,7 @@ class Service:
         await self._topology.start()
         await self._journal.start()
         self._server.add_stream(path_of(_QUEUE.methods_by_name["Attach"]), partial(Attached, self._host, self._member))
+        add_CountsServicer_to_server(Counting(registry), self._server)  # type: ignore[arg-type]  # as it is for health
         await self._server.listen()
         self._publisher.start()
 

@@ -17,6 +17,7 @@ from services.common.message import MessageFormat
 from services.gateway.protocols.engine import Engine
 from services.gateway.sasl import Mechanism
 from services.gateway.transport.kind import Transport
+from services.mgmt.tree.category import Category
 from services.queue.overflow import OverflowPolicy
 from services.queue.queue_type import Queue
 from services.queue.share import Placement
@@ -26,6 +27,7 @@ from services.store.provider import Provider as Store
 # What the kinds of each group are: what its entry points name, or what that makes when it is called.
 CONTRACTS: dict[str, type] = {
     "access_control": AccessControl,
+    "categories": Category,
     "protocols": Engine,
     "message_formats": MessageFormat,
     "exchange_types": ExchangeType,

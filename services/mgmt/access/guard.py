@@ -30,6 +30,10 @@ class Guard:
         principal = self._access.rules.principal(user.name, host)
         return replace(principal, tags=user.tags, groups=principal.groups | user.groups)
 
+    def may(self, principal: Principal, asked: Asked) -> bool:
+        """Whether; for what is left out of an answer, and not refused."""
+        return self._access.decide(principal, asked).allowed
+
     def check(self, principal: Principal, *questions: Asked) -> None:
         """Raises AccessRefused that names what was refused first."""
         for asked in questions:

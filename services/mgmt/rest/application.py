@@ -20,11 +20,13 @@ from services.mgmt.rest.access import access_routes, group_changes, of_group
 from services.mgmt.rest.basic import Doors
 from services.mgmt.rest.capture import capture_routes
 from services.mgmt.rest.failures import answer_failures, documented
+from services.mgmt.rest.model.routes import model_routes, service_routes
 from services.mgmt.rest.ports import port_changes, port_routes
 from services.mgmt.rest.providers import provider_routes
 from services.mgmt.rest.route import dry_run_routes
 from services.mgmt.rest.trace import trace_routes
 from services.mgmt.rest.users import of_user, user_changes, user_list
+from services.mgmt.tree.tree import Tree
 from services.mgmt.users import Users
 
 
@@ -38,6 +40,7 @@ def application(
     tester: Tester,
     providers: Providers,
     users: Users,
+    tree: Tree,
 ) -> FastAPI:
     """For those who come in by the `doors`: each route has its own."""
     app = FastAPI(title="Hopline", version=version("hopline"), docs_url=None, redoc_url=None)
@@ -53,4 +56,7 @@ def application(
         who = Depends(doors.to(asked))
         for router in theirs:
             app.include_router(router, prefix="/api", dependencies=[who], responses=documented(401, 403))
+    for each in model_routes(doors, tree):
+        app.include_router(each, prefix="/api")
+    app.include_router(service_routes(doors, tree))
     return app

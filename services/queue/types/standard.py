@@ -37,7 +37,7 @@ class StandardQueue:
         self._policy = policy
         self._ready = self.create_ready()
         self._dispatcher = Dispatcher(options, context, self._ready, self.consumers, self.record, self.holding)
-        self._unsettled = self._dispatcher.unsettled
+        self.unsettled = self._unsettled = self._dispatcher.unsettled
         self._claims = Claims(self._ready, self._unsettled, self.record, context)
         self._may_expire = False
         self._behind = False  # with what is past its time: more than a turn's work, and the clock does the rest

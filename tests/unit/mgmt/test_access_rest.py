@@ -13,10 +13,29 @@ from services.common.clients.mgmt import MgmtClient
 from services.mgmt.rest.application import application
 from services.mgmt.rest.basic import Doors
 from services.mgmt.service import Service
+from services.mgmt.tree.tree import Tree
 from services.rpc import mgmt_pb2 as pb
 from tests.support.rest import Get
 
 OBSERVERS, ADMINISTRATORS = {"administrator", "monitoring"}, {"administrator"}
+
+SEEN_BY = {
+    **dict.fromkeys(("broker", "consumer", "exchange", "port", "queue", "virtualhost", "virtualhostnode"), OBSERVERS),
+    **dict.fromkeys(("authenticationprovider", "user", "groupprovider", "group", "groupmember"), ADMINISTRATORS),
+    **dict.fromkeys(("accesscontrolprovider", "virtualhostaccesscontrolprovider"), ADMINISTRATORS),
+}
+READ_ONLY = {"consumer", "groupprovider", "virtualhostnode"}
+
+
+def _of_model(category: str) -> dict[tuple[str, str], set[str]]:
+    """What is no whole path is for administrators, whoever may do what to the objects."""
+    paths = [f"/api/{{version}}/{category}{rest}" for rest in ("", "/{path}")]
+    methods = [] if category in READ_ONLY else ["PUT", "POST"] if category == "broker" else ["PUT", "POST", "DELETE"]
+    read = {("GET", path): SEEN_BY[category] for path in paths}
+    return read | {(method, path): ADMINISTRATORS for method in methods for path in paths}
+
+
+_MODEL = {route: tags for category in SEEN_BY for route, tags in _of_model(category).items()}
 
 ROUTES: dict[tuple[str, str], set[str]] = {
     ("GET", "/api/trace/{id}"): OBSERVERS,
@@ -46,6 +65,9 @@ ROUTES: dict[tuple[str, str], set[str]] = {
     ("DELETE", "/api/access/acl"): ADMINISTRATORS,
     ("PUT", "/api/access/groups/{name}"): ADMINISTRATORS,
     ("DELETE", "/api/access/groups/{name}"): ADMINISTRATORS,
+    ("GET", "/service/metadata"): OBSERVERS,
+    ("GET", "/service/structure"): OBSERVERS,
+    **_MODEL,
 }
 """Which tags each takes. A new route has its line here, or is asked for by nobody who is tried."""
 
@@ -53,8 +75,8 @@ ROUTES: dict[tuple[str, str], set[str]] = {
 def test_every_route_is_tried() -> None:
     """There is no other than those that every role asks for below."""
     unasked: Any = None
-    others = [unasked] * (len(inspect.signature(application).parameters) - 1)
-    app = application(Doors(unasked, unasked), *others)
+    others = [unasked] * (len(inspect.signature(application).parameters) - 2)
+    app = application(Doors(unasked, unasked), *others, Tree(unasked))
     described = {(method.upper(), path) for path, methods in app.openapi()["paths"].items() for method in methods}
     assert described == set(ROUTES)
 
@@ -71,17 +93,22 @@ async def everybody(client: MgmtClient) -> list[str]:
     return [*KNOWN, "none", "messaging"]
 
 
-@pytest.mark.parametrize("route", ROUTES, ids=" ".join)
-async def test_every_route_as_every_role(route: tuple[str, str], get: Get, everybody: list[str]) -> None:
+def _about(route: tuple[str, str]) -> str:
+    """Of the model one test tries all routes of a category: who is tried takes longer to make than to ask."""
+    return " ".join(route) if route not in _MODEL else route[1].split("/")[3]
+
+
+@pytest.mark.parametrize("about", dict.fromkeys(map(_about, ROUTES)))
+async def test_every_route_as_every_role(about: str, get: Get, everybody: list[str]) -> None:
     """Nobody gets in who may not, and nobody is kept out who may; what it names may be missing or wrong then."""
-    method, path = route
-    concrete = re.sub(r"\{\w+\}", "nobody", path)
-    for role in everybody:
-        status, body, _ = await get(concrete, f"{role}:secret", method)
-        assert (status == 403) is (role not in ROUTES[route]), (role, status, body)
-        if status == 403:
-            assert body["reason"].endswith(f"refused for user '{role}'")
-    assert (await get(concrete, "none:wrong", method))[0] == 401
+    for method, path in (route for route in ROUTES if _about(route) == about):
+        concrete = re.sub(r"\{\w+\}", "nobody", path.replace("{version}", "latest"))
+        for role in everybody:
+            status, body, _ = await get(concrete, f"{role}:secret", method)
+            assert (status == 403) is (role not in ROUTES[method, path]), (method, path, role, status, body)
+            if status == 403:
+                assert (body.get("reason") or body["errorMessage"]).endswith(f"refused for user '{role}'")
+        assert (await get(concrete, "none:wrong", method))[0] == 401
 
 
 async def test_rules_over_http(get: Get, client: MgmtClient, mgmt: Service) -> None:

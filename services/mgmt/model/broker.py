@@ -1,0 +1,30 @@
+"""Broker: the root of the tree."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from services.mgmt.model.attribute import Statistic, attribute, derived
+from services.mgmt.model.configured_object import ConfiguredObject
+
+MODEL_VERSION = "9.1"
+"""Of Broker-J's model, whose names these are."""
+
+
+class Broker(ConfiguredObject):
+    """All of a stack."""
+
+    name: str = attribute("what it is called", "${broker.name}", immutable=True)
+    context_defaults: ClassVar[Mapping[str, str]] = {"broker.name": "Broker"}
+
+    build_version: str = derived("of Hopline")
+    product_version: str = derived("of Hopline")
+    model_version: str = derived("of Broker-J's model, as far as it is here", default=MODEL_VERSION)
+    operating_system: str = derived("of the machine that manages")
+    number_of_cores: int = derived("of the machine that manages")
+
+    queue_count = Statistic("queues in all virtual hosts", "COUNT")
+    exchange_count = Statistic("exchanges in all virtual hosts", "COUNT")
+    total_depth_of_queues_messages = Statistic("messages in all queues")
+    total_depth_of_queues_bytes = Statistic("memory that all queues hold", "BYTES")

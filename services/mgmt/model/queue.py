@@ -1,0 +1,48 @@
+"""Queue: Broker-J's attributes, of those that a queue can be like here. They are fixed when it is declared."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from services.mgmt.model.attribute import Operation, Statistic, attribute, derived
+from services.mgmt.model.configured_object import ConfiguredObject
+
+OVERFLOW = ("NONE", "RING", "REJECT", "REJECT_TO_ALTERNATE")
+EXCLUSIVE = ("NONE", "CONNECTION")
+
+
+class Queue(ConfiguredObject):
+    """One incarnation of a queue."""
+
+    parent_kind = "VirtualHost"
+    types = ("standard", "priority")
+    context_defaults: ClassVar[Mapping[str, str]] = {"queue.priorities": "10"}
+
+    type: str = attribute("priority where there are priorities", immutable=True, valid=types)
+    exclusive: str = attribute("whose alone it is", "NONE", valid=EXCLUSIVE, immutable=True)
+    owner: str = derived("the connection whose alone it is")
+    priorities: int = attribute("how many", "${queue.priorities}", types=("priority",), immutable=True)
+    maximum_queue_depth_messages: int = attribute("waiting messages; -1: any number", -1, immutable=True)
+    maximum_queue_depth_bytes: int = attribute("of waiting messages' bodies; -1: any number", -1, immutable=True)
+    overflow_policy: str = attribute("what a full queue does", "NONE", valid=OVERFLOW, immutable=True)
+    maximum_message_ttl: int = attribute("milliseconds after which a message goes; 0: never", 0, immutable=True)
+    maximum_delivery_attempts: int = attribute("after which a message goes; 0: any number", 0, immutable=True)
+    alternate_binding: dict[str, Any] = attribute(
+        "{destination}: the exchange or queue that gets dead letters", immutable=True
+    )
+    maximum_live_consumers: int = attribute("1: one consumer gets everything; 0: all", 0, immutable=True)
+    message_durability: str = derived("what outlives the stack", valid=("DEFAULT", "NEVER"))
+    arguments: dict[str, Any] = attribute("x-arguments as it was declared with", {}, immutable=True)
+    partition: int = derived("of the 64 (HOPLINE_PARTITIONS) that queue processes share")
+
+    queue_depth_messages = Statistic("messages in it")
+    queue_depth_bytes = Statistic("memory that it holds for them", "BYTES")
+    available_messages = Statistic("messages that wait for a consumer")
+    unacknowledged_messages = Statistic("messages that were handed out, and not settled")
+    consumer_count = Statistic("consumers", "COUNT")
+    consumer_count_with_credit = Statistic("consumers that may be sent a message now", "COUNT")
+    binding_count = Statistic("bindings that lead to it", "COUNT")
+
+    clear_queue = Operation("Drops all messages that wait; gives their number", returns="Long")
+    get_consumers = Operation("Its consumers", modifying=False, returns="List")

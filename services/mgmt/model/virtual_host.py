@@ -1,0 +1,36 @@
+"""VirtualHostNode and VirtualHost."""
+
+from __future__ import annotations
+
+from services.mgmt.model.attribute import Operation, Parameter, Statistic, attribute
+from services.mgmt.model.configured_object import ConfiguredObject
+
+
+class VirtualHostNode(ConfiguredObject):
+    """Where Broker-J keeps a virtual host: a mapping. Each virtual host here has one, of its name; none has a store."""
+
+    parent_kind = "Broker"
+    types = ("ProvidedStore",)
+
+    default_virtual_host_node: bool = attribute("whether clients that name no virtual host come here", False)
+
+
+class VirtualHost(ConfiguredObject):
+    """One virtual host. It is made and deleted with its node."""
+
+    parent_kind = "VirtualHostNode"
+    types = ("ProvidedStore",)
+
+    queue_count = Statistic("queues", "COUNT")
+    exchange_count = Statistic("exchanges, but the default one", "COUNT")
+    total_depth_of_queues_messages = Statistic("messages in all queues")
+    total_depth_of_queues_bytes = Statistic("memory that all queues hold", "BYTES")
+
+    clear_queues = Operation(
+        "Purges queues; gives how many messages went", {"queues": Parameter(list, mandatory=True)}, returns="Long"
+    )
+    clear_matching_queues = Operation(
+        "The same of those whose names a regular expression fits",
+        {"queueNamePattern": Parameter(str, ".*")},
+        returns="Long",
+    )

@@ -1,0 +1,80 @@
+"""What somebody wants an object to be like, held against what its class declares. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from services.mgmt.model.attribute import MASK, Attribute
+from services.mgmt.model.configured_object import ConfiguredObject
+from services.mgmt.model.faults import IllegalConfiguration
+from services.mgmt.model.values import converted, of_kind
+
+Wanted = dict[str, Any]
+
+
+def to_create(kind: type[ConfiguredObject], said: Mapping[str, Any], parent: ConfiguredObject | None) -> Wanted:
+    """Converted, with what variables stand for. Raises IllegalConfiguration that names the attribute."""
+    wanted = _read(kind, said, parent)
+    for declared in kind.attributes.values():
+        if declared.mandatory and not declared.derived and _is_missing(wanted.get(declared.name)):
+            raise IllegalConfiguration(f"attribute '{declared.name}' of {kind.category}: it is mandatory")
+    for name in wanted:
+        if kind.attributes[name].derived:
+            raise IllegalConfiguration(f"attribute '{name}' of {kind.category}: it is derived, nobody sets it")
+    return wanted
+
+
+def to_update(found: ConfiguredObject, said: Mapping[str, Any]) -> Wanted:
+    """What differs from what it is like. Raises IllegalConfiguration for what cannot be changed."""
+    wanted = _read(type(found), said, found)
+    changes = {name: value for name, value in wanted.items() if not _is_so(found, name, value)}
+    for name in changes:
+        if found.attributes[name].derived or found.attributes[name].immutable:
+            what = "derived, nobody sets it" if found.attributes[name].derived else "fixed when it is created"
+            raise IllegalConfiguration(f"attribute '{name}' of {found.category} '{found.value('name')}': it is {what}")
+    return changes
+
+
+def arguments_for(found: ConfiguredObject, operation: str, said: Mapping[str, Any]) -> dict[str, Any]:
+    """Of an operation. Raises IllegalConfiguration that names the parameter."""
+    parameters = found.operations[operation].parameters
+    if unknown := said.keys() - parameters.keys():
+        there = ", ".join(parameters) or "none"
+        raise IllegalConfiguration(f"parameter '{min(unknown)}' of {operation}: there is none; there are {there}")
+    told = {name: of_kind(parameters[name].kind, value, f"parameter '{name}'") for name, value in said.items()}
+    if missing := [name for name, each in parameters.items() if each.mandatory and name not in told]:
+        raise IllegalConfiguration(f"parameter '{missing[0]}' of {operation}: it is mandatory")
+    return {name: each.default for name, each in parameters.items() if each.default is not None} | told
+
+
+def _read(kind: type[ConfiguredObject], said: Mapping[str, Any], seen_from: ConfiguredObject | None) -> Wanted:
+    if unknown := said.keys() - kind.attributes.keys():
+        raise IllegalConfiguration(f"attribute '{min(unknown)}' of {kind.category}: there is none of that name")
+    where = kind.category
+    return {
+        name: _value(kind.attributes[name], value, where, seen_from)
+        for name, value in said.items()
+        if value is not None
+    }
+
+
+def _value(declared: Attribute, value: object, where: str, seen_from: ConfiguredObject | None) -> Any:  # noqa: ANN401 - each its own
+    # A password may hold whatever it likes; what is kept as it is counts as variables are then.
+    kept = declared.secure or declared.name in {"name", "description", "context", "rules"}
+    if isinstance(value, str) and not kept and seen_from:
+        value = seen_from.interpolated(value)
+    result = converted(declared, value, where)
+    if declared.name == "context" and not all(isinstance(each, str) for each in result.values()):
+        raise IllegalConfiguration(f"attribute 'context' of {where}: texts are wanted")
+    return result
+
+
+def _is_so(found: ConfiguredObject, name: str, value: object) -> bool:
+    if found.attributes[name].secure:
+        return value == MASK
+    return bool(found.value(name) == value)
+
+
+def _is_missing(value: object) -> bool:
+    return value is None or (isinstance(value, str) and not value)

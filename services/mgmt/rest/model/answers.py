@@ -1,0 +1,70 @@
+"""What goes wrong below /api/latest and /service: Broker-J's body, but with what is wrong in it, and its statuses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from typing import Any, Final
+
+from fastapi import HTTPException, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from fastapi.routing import APIRoute
+from pydantic import BaseModel, Field
+
+from services.common import errors as e
+from services.common.errors import BrokerError
+from services.mgmt.model.faults import AlreadyExists, IllegalConfiguration, NotOffered
+
+STATUSES: Final[dict[type[BrokerError], int]] = {
+    e.AccessRefused: 403,
+    e.NotFound: 404,
+    NotOffered: 405,
+    AlreadyExists: 409,
+    e.PreconditionFailed: 409,
+    e.ResourceLocked: 409,
+    IllegalConfiguration: 422,
+    e.SyntaxFault: 422,
+    e.NotAllowed: 422,
+    e.CommandInvalid: 422,
+    e.Unavailable: 503,
+    e.ResourceError: 503,
+}
+
+
+class Failure(BaseModel):
+    """The body of every answer that is an error."""
+
+    errorMessage: str = Field(description="what is wrong")  # noqa: N815 - as Broker-J has it
+
+
+def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """What a route says in its OpenAPI description about errors."""
+    return {status: {"model": Failure} for status in statuses}
+
+
+class Route(APIRoute):
+    """One that answers with that, whoever raises it: who is asked for, or a handler."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """As FastAPI asks for."""
+        inner = super().get_route_handler()
+
+        async def handle(request: Request) -> Response:
+            try:
+                return await inner(request)
+            except BrokerError as error:
+                status = next((code for kind, code in STATUSES.items() if isinstance(error, kind)), 500)
+                allow = error.allow if isinstance(error, NotOffered) else ""
+                return answer(status, error.text, {"Allow": allow} if allow else {})
+            except HTTPException as error:
+                return answer(error.status_code, str(error.detail), dict(error.headers or {}))
+            except RequestValidationError as error:
+                faults = (f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors())
+                return answer(400, "; ".join(faults))
+
+        return handle
+
+
+def answer(status: int, text: str, headers: dict[str, str] | None = None) -> JSONResponse:
+    """A failure."""
+    return JSONResponse(Failure(errorMessage=text).model_dump(), status, headers)

@@ -1,0 +1,36 @@
+"""Who asks for what of the tree: the questions of access, asked before anything is done."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from fastapi import Request
+
+from services.common.access.asked import Asked
+from services.common.authentication.principal import Principal
+from services.mgmt.access.guard import Guard
+from services.mgmt.rest.model.paths import names_in
+from services.mgmt.tree.tree import Tree
+
+
+class Asking:
+    """A user at the tree."""
+
+    def __init__(self, tree: Tree, guard: Guard) -> None:
+        self.tree = tree
+        self._guard = guard
+
+    async def check(self, request: Request, principal: Principal, questions: Iterable[Asked]) -> None:
+        """Raises AccessRefused."""
+        peer = request.client.host if request.client else ""
+        self._guard.check(await self._guard.user(principal, peer), *questions)
+
+    async def may(self, request: Request, principal: Principal, asked: Asked) -> bool:
+        """Whether; nothing is put on record of it."""
+        peer = request.client.host if request.client else ""
+        return self._guard.may(await self._guard.user(principal, peer), asked)
+
+    @staticmethod
+    def names(request: Request) -> tuple[str, ...]:
+        """Of the request's path, below its category."""
+        return names_in(request.path_params.get("path", ""))

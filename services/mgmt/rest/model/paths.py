@@ -1,0 +1,33 @@
+"""Paths of names: each is encoded twice where it holds a slash, as Broker-J's are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from urllib.parse import quote, unquote
+
+from starlette.convertors import Convertor, register_url_convertor
+
+VERSIONS = ("latest", "v9.1")
+
+
+class _Version(Convertor[str]):
+    regex = r"latest|v9\.1"
+
+    def convert(self, value: str) -> str:
+        return value
+
+    def to_string(self, value: str) -> str:
+        return value
+
+
+register_url_convertor("model_version", _Version())
+
+
+def names_in(path: str) -> tuple[str, ...]:
+    """What is left of one decoding is decoded once more, after it was taken apart."""
+    return tuple(unquote(part) for part in path.split("/") if part)
+
+
+def path_of(names: Sequence[str]) -> str:
+    """The same the other way round: safe in a URL."""
+    return "/".join(quote(quote(name, safe=""), safe="") for name in names)

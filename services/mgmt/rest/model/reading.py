@@ -1,0 +1,161 @@
+"""GET: one object, or a list of them; and operations that change nothing."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Annotated, Any, Final
+
+from fastapi import Query, Request, Response
+from fastapi.responses import JSONResponse
+
+from services.common.authentication.principal import Principal
+from services.common.errors import NotFound
+from services.mgmt.model.configured_object import ConfiguredObject
+from services.mgmt.model.faults import NotOffered
+from services.mgmt.model.rendering import OVERSIZE, Options, rendered
+from services.mgmt.model.wanted import arguments_for
+from services.mgmt.rest.model.asking import Asking
+from services.mgmt.tree.listing import check_name, filtered, ordered
+from services.mgmt.tree.tree import ANY
+
+MOST: Final = 100_000
+_DEEPEST: Final = 10
+_AT_ONCE: Final = 200  # objects that are rendered while others wait
+_OURS: Final = frozenset({
+    "depth", "actuals", "oversize", "excludeInheritedContext", "singletonModelObjectResponseAsList",
+    "contentDispositionAttachmentFilename", "orderBy", "limit", "offset",
+})  # fmt: skip
+_DESCRIBED = {
+    "depth": "how many levels of children are told",
+    "actuals": "what was set alone, as it was set",
+    "oversize": "texts that may be long are cut to so many characters; 0: never",
+    "inherited": "of variables, those that are set here alone",
+    "list": "a list also where there is one",
+    "attachment": "the name of a file to save it in",
+    "order": "name, or queueDepthMessages desc, …: attributes and statistics",
+    "limit": "at most so many; the header X-Total-Count says of how many",
+    "offset": "so many are passed over",
+}
+
+
+class Reading:
+    """Answers of one category."""
+
+    def __init__(self, asking: Asking, category: str) -> None:
+        self._asking = asking
+        self._tree = asking.tree
+        self._category = category
+        self._keeper = self._tree.categories[category]
+
+    async def get(self, request: Request, principal: Principal, options: Options, page: Page, asked: Shape) -> Response:
+        """An object at a whole path, else a list; one name more is an operation."""
+        names, line = self._asking.names(request), self._tree.line(self._category)
+        counted = self._keeper.counted or options.depth > 0
+        await self._tree.ready(counted=counted)
+        if len(names) == len(line) + 1:
+            return await self._invoke(request, principal, names)
+        if len(names) > len(line):
+            raise NotFound(f"{self._keeper.kind.category} is at {'/'.join(line) or 'the root'}")
+        visible = await self._visible(request, principal) if options.depth else frozenset[str]()
+        if len(names) == len(line) and ANY not in names:
+            told = self._render(self._tree.one(self._category, names), options, visible)
+            return _answer([told] if asked.as_list else told, asked.attachment)
+        return await self._list(request, names, options, page, asked, visible)
+
+    async def _list(
+        self,
+        request: Request,
+        names: Sequence[str],
+        options: Options,
+        page: Page,
+        asked: Shape,
+        visible: frozenset[str],
+    ) -> Response:
+        found = self.select(request, names)
+        found = ordered(found, page.order, self._keeper.kind, self._tree.look)
+        told = []
+        for number, each in enumerate(found[page.offset : page.offset + page.limit]):
+            told.append(self._render(each, options, visible))
+            if number % _AT_ONCE == _AT_ONCE - 1:
+                await asyncio.sleep(0)
+        return _answer(told, asked.attachment, {"X-Total-Count": str(len(found))})
+
+    def select(self, request: Request, names: Sequence[str]) -> list[ConfiguredObject]:
+        """Those at a path to which the filters of the URL apply."""
+        wanted = {name: request.query_params.getlist(name) for name in request.query_params if name not in _OURS}
+        for name in wanted:
+            check_name(self._keeper.kind, name)
+        return filtered(self._tree.find(self._category, names), wanted, self._tree.look)
+
+    def _render(self, found: ConfiguredObject, options: Options, visible: frozenset[str]) -> dict[str, Any]:
+        def below(each: ConfiguredObject) -> list[tuple[str, list[ConfiguredObject]]]:
+            return [pair for pair in self._tree.below(each) if pair[0] in visible]
+
+        return rendered(found, options, below, self._tree.measure)
+
+    async def _visible(self, request: Request, principal: Principal) -> frozenset[str]:
+        """Categories that whoever asks may look at."""
+        there = self._tree.categories.items()
+        return frozenset([name for name, each in there if await self._asking.may(request, principal, each.sees)])
+
+    async def _invoke(self, request: Request, principal: Principal, names: Sequence[str]) -> Response:
+        found, name = self._tree.one(self._category, names[:-1]), names[-1]
+        if (operation := found.operations.get(name)) is None:
+            raise NotFound(f"{found.category} has no operation '{name}'")
+        if operation.modifying:
+            raise NotOffered(f"operation '{name}' changes something: POST is wanted", "POST")
+        kinds = {key: each.kind for key, each in operation.parameters.items()}
+        said = {key: _said(request.query_params.getlist(key), kinds.get(key)) for key in request.query_params}
+        told = arguments_for(found, name, said)
+        await self._asking.check(request, principal, self._keeper.needs_to_invoke(name, found.path, told))
+        if name == "getStatistics":
+            wanted = told.get("statistics") or list(found.statistics)
+            return JSONResponse({key: value for key, value in self._keeper.measure(found).items() if key in wanted})
+        return JSONResponse(await self._keeper.invoke(found, name, told))
+
+
+def _said(values: list[str], kind: type | None) -> str | list[str]:
+    """A list is each of its values, or JSON."""
+    return values if kind is list and not values[0].startswith("[") else values[0]
+
+
+class Page:
+    """Of a list."""
+
+    def __init__(
+        self,
+        order: Annotated[str, Query(alias="orderBy", max_length=1024, description=_DESCRIBED["order"])] = "",
+        limit: Annotated[int, Query(ge=0, le=MOST, description=_DESCRIBED["limit"])] = MOST,
+        offset: Annotated[int, Query(ge=0, le=1 << 31, description=_DESCRIBED["offset"])] = 0,
+    ) -> None:
+        self.order, self.limit, self.offset = order, limit, offset
+
+
+class Shape:
+    def __init__(
+        self,
+        as_list: Annotated[
+            bool, Query(alias="singletonModelObjectResponseAsList", description=_DESCRIBED["list"])
+        ] = False,
+        attachment: Annotated[
+            str, Query(alias="contentDispositionAttachmentFilename", max_length=255, pattern=r"^[\w. -]*$",
+                       description=_DESCRIBED["attachment"])
+        ] = "",
+    ) -> None:  # fmt: skip
+        self.as_list, self.attachment = as_list, attachment
+
+
+def options(
+    depth: Annotated[int, Query(ge=0, le=_DEEPEST, description=_DESCRIBED["depth"])] = 0,
+    actuals: Annotated[bool, Query(description=_DESCRIBED["actuals"])] = False,
+    oversize: Annotated[int, Query(ge=0, le=1 << 20, description=_DESCRIBED["oversize"])] = OVERSIZE,
+    inherited: Annotated[bool, Query(alias="excludeInheritedContext", description=_DESCRIBED["inherited"])] = True,
+) -> Options:
+    """Of a GET."""
+    return Options(depth, actuals, oversize, inherited)
+
+
+def _answer(told: object, attachment: str, headers: dict[str, str] | None = None) -> Response:
+    its = {"Content-Disposition": f'attachment; filename="{attachment}"'} if attachment else {}
+    return JSONResponse(told, headers={**its, **(headers or {})})

@@ -1,0 +1,111 @@
+"""The routes: two paths for each category, and what Broker-J has below /service."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Request, Response
+from fastapi.responses import JSONResponse
+
+from services.common.authentication.principal import Principal
+from services.mgmt.access.operations import ASK_MGMT, OBSERVE
+from services.mgmt.model.rendering import Options
+from services.mgmt.rest.basic import Basic, Doors
+from services.mgmt.rest.model.answers import Route, documented
+from services.mgmt.rest.model.asking import Asking
+from services.mgmt.rest.model.metadata import metadata, structure
+from services.mgmt.rest.model.reading import Page, Reading, Shape, options
+from services.mgmt.rest.model.schemas import body_of, response_of
+from services.mgmt.rest.model.writing import Writing
+from services.mgmt.tree.tree import BROKER, Tree
+
+_PREFIX = "/{version:model_version}"
+_BOTH = (401, 403, 404, 422, 503)
+
+
+def model_routes(doors: Doors, tree: Tree) -> Iterator[APIRouter]:
+    """Below /api."""
+    asking = Asking(tree, doors.guard)
+    for name, each in tree.categories.items():
+        router = APIRouter(prefix=f"{_PREFIX}/{name}", tags=[f"model: {each.kind.category}"], route_class=Route)
+        paths = [""] if name == BROKER else ["", "/{path:path}"]
+        for path in ["", "/{path:path}"]:
+            _reads(router, path, Reading(asking, name), doors.to(each.sees), response_of(each.kind))
+            if each.changes:
+                _writes(router, path, Writing(asking, name), doors.to(ASK_MGMT), each.kind, deletes=len(paths) > 1)
+        yield router
+
+
+def _reads(router: APIRouter, path: str, reading: Reading, door: Basic, told: dict[str, Any]) -> None:
+    responses: dict[int | str, dict[str, Any]] = {200: told, **documented(400, 405, *_BOTH)}
+
+    who_asks = Depends(door)
+
+    async def get(
+        request: Request,
+        shown: Annotated[Options, Depends(options)],
+        page: Annotated[Page, Depends()],
+        shape: Annotated[Shape, Depends()],
+        who: Principal = who_asks,
+    ) -> Response:
+        """Other parameters are filters: attribute=value, repeatable. A name may be *."""
+        return await reading.get(request, who, shown, page, shape)
+
+    router.add_api_route(
+        path, get, methods=["GET"], responses=responses, response_model=None, response_class=JSONResponse,
+        summary="An object, a list, or what an operation answers",
+    )  # fmt: skip
+
+
+def _writes(
+    router: APIRouter, path: str, writing: Writing, door: Basic, kind: Any, *, deletes: bool  # noqa: ANN401 - of any category
+) -> None:  # fmt: skip
+    responses: dict[int | str, dict[str, Any]] = {201: response_of(kind), **documented(400, 405, 409, *_BOTH)}
+
+    who_asks = Depends(door)
+
+    async def put(request: Request, who: Principal = who_asks) -> Response:
+        """At a whole path creates, or updates; at the path of the parent creates what the body names."""
+        return await writing.put(request, who)
+
+    async def post(request: Request, who: Principal = who_asks) -> Response:
+        """At a whole path updates; at that of the parent creates; with a name more carries out an operation."""
+        return await writing.post(request, who)
+
+    async def delete(request: Request, who: Principal = who_asks) -> Response:
+        """At a whole path, or at one that ends early, with filters: attribute=value."""
+        return await writing.delete(request, who)
+
+    more: dict[str, Any] = {"responses": responses, "response_model": None, "openapi_extra": body_of(kind)}
+    router.add_api_route(path, put, methods=["PUT"], summary="Create or update", **more)
+    router.add_api_route(path, post, methods=["POST"], summary="Create, update, or carry out", **more)
+    if deletes:
+        router.add_api_route(
+            path,
+            delete,
+            methods=["DELETE"],
+            responses=documented(405, 409, *_BOTH),
+            response_model=None,
+            summary="Delete",
+        )
+
+
+def service_routes(doors: Doors, tree: Tree) -> APIRouter:
+    """Below /service."""
+    router = APIRouter(prefix="/service", tags=["model"], route_class=Route)
+    asking, who_asks = Asking(tree, doors.guard), Depends(doors.to(OBSERVE))
+
+    @router.get("/metadata", summary="What there can be", responses=documented(401, 403))
+    async def get_metadata(_who: Principal = who_asks) -> dict[str, Any]:
+        """Category → type → attributes, statistics and operations."""
+        return metadata(tree)
+
+    @router.get("/structure", summary="What there is", responses=documented(401, 403, 503))
+    async def get_structure(request: Request, who: Principal = who_asks) -> dict[str, Any]:
+        """The tree: ids and names."""
+        await tree.ready(counted=False)
+        may = [name for name, each in tree.categories.items() if await asking.may(request, who, each.sees)]
+        return dict(structure(tree, tree.broker, may))
+
+    return router

@@ -1,0 +1,51 @@
+"""What OpenAPI says of objects: made of what their classes declare."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from services.mgmt.model.attribute import Attribute
+from services.mgmt.model.configured_object import ConfiguredObject
+
+_TYPES = {bool: "boolean", int: "integer", float: "number", str: "string", list: "array", dict: "object"}
+
+
+def response_of(kind: type[ConfiguredObject]) -> dict[str, Any]:
+    """An object, or a list of them."""
+    one = {
+        "type": "object",
+        "title": kind.category,
+        "properties": _properties(kind) | {"statistics": _statistics(kind)},
+    }
+    many = {"type": "array", "items": one}
+    return {"description": f"{kind.category}, or a list", "content": _json({"anyOf": [one, many, {}]})}
+
+
+def body_of(kind: type[ConfiguredObject]) -> dict[str, Any]:
+    """What can be set of one, or the arguments of an operation."""
+    told = {name: its for name, its in _properties(kind).items() if not kind.attributes[name].derived}
+    return {"requestBody": {"content": _json({"type": "object", "title": f"{kind.category}ToBe", "properties": told})}}
+
+
+def _json(schema: dict[str, Any]) -> dict[str, Any]:
+    return {"application/json": {"schema": schema}}
+
+
+def _properties(kind: type[ConfiguredObject]) -> dict[str, Any]:
+    return {name: _schema(declared) for name, declared in kind.attributes.items()}
+
+
+def _schema(declared: Attribute) -> dict[str, Any]:
+    found: dict[str, Any] = {"type": _TYPES[declared.kind], "description": declared.description}
+    if declared.kind is list:
+        found["items"] = {}
+    elif valid := declared.valid_values:
+        found["enum"] = list(valid)
+    if declared.derived:
+        found["readOnly"] = True
+    return found
+
+
+def _statistics(kind: type[ConfiguredObject]) -> dict[str, Any]:
+    told = {name: {"type": "integer", "description": each.description} for name, each in kind.statistics.items()}
+    return {"type": "object", "properties": told}

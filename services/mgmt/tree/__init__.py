@@ -1,0 +1,1 @@
+"""The tree of configured objects as it is now: read from records and counts, changed by who owns each thing."""

@@ -1,0 +1,53 @@
+"""Broker: the root, and what the process that manages knows of itself."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Iterator, Mapping
+from importlib.metadata import version
+from typing import Any
+
+from services.mgmt.model.broker import Broker
+from services.mgmt.model.configured_object import ConfiguredObject
+from services.mgmt.model.context import visible
+from services.mgmt.tree.category import Keeper, Own
+
+
+class Brokers(Keeper):
+    """See services.mgmt.tree.category.Category."""
+
+    kind = Broker
+    counted = True
+    changes = True
+    depends = ("virtual_host",)
+
+    def described(self, parent: ConfiguredObject | None) -> Iterator[Own]:  # noqa: ARG002 - it has none
+        its = version("hopline")
+        yield (
+            {
+                "name": "Broker",
+                "buildVersion": its,
+                "productVersion": its,
+                "operatingSystem": platform.platform(),
+                "numberOfCores": os.cpu_count() or 1,
+            },
+            "",
+        )
+
+    def _make(self, parent: ConfiguredObject | None, own: dict[str, Any], incarnation: str) -> ConfiguredObject:
+        found = super()._make(parent, own, incarnation)
+        found.environment = visible(os.environ)
+        return found
+
+    def measure(self, found: ConfiguredObject) -> Mapping[str, int]:  # noqa: ARG002 - there is one
+        mirror, rows = self.house.mirror, self.house.counts.last.rows.values()
+        return {
+            "queueCount": len(mirror.tables["queue"]),
+            "exchangeCount": len(mirror.tables["exchange"]) + 5 * len(mirror.tables["virtual_host"]),
+            "totalDepthOfQueuesMessages": sum(row.ready + row.unsettled for row in rows),
+            "totalDepthOfQueuesBytes": sum(row.bytes for row in rows),
+        }
+
+    async def update(self, found: ConfiguredObject, wanted: Mapping[str, Any]) -> None:
+        """What can be changed of it is kept by management."""

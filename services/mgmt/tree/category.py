@@ -1,0 +1,112 @@
+"""What a category of the tree can do, beside what its class declares: plug-ins of group `categories`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+from services.common.access.action import Action
+from services.common.access.asked import Asked
+from services.mgmt.access.operations import CONFIGURE, OBSERVE
+from services.mgmt.model.configured_object import ConfiguredObject
+from services.mgmt.model.faults import NotOffered
+from services.mgmt.tree.mirror import OVERLAY
+
+if TYPE_CHECKING:
+    from services.mgmt.tree.house import House
+
+Own = tuple[dict[str, Any], str]
+"""Attributes that were set of an object, and its incarnation."""
+
+
+class Category(Protocol):
+    """Read from what is known now, without waiting; changes wait until who owns the thing has made them."""
+
+    kind: ClassVar[type[ConfiguredObject]]
+    sees: ClassVar[Asked]
+    """Who may do that may look at all of it."""
+    counted: ClassVar[bool]
+    """Whether counts of queues have to be fresh for it."""
+    changes: ClassVar[bool]
+    """Whether anything of it can be changed."""
+
+    def children(self, parent: ConfiguredObject | None) -> Mapping[str, ConfiguredObject]:
+        """Those below `parent`, by name."""
+
+    def measure(self, found: ConfiguredObject) -> Mapping[str, int]:
+        """Statistics, by name."""
+
+    def needs(self, action: Action, path: tuple[str, ...], wanted: Mapping[str, Any]) -> Iterable[Asked]:
+        """What somebody has to be allowed who creates, updates or deletes what is at `path`."""
+
+    def needs_to_invoke(self, operation: str, path: tuple[str, ...], arguments: Mapping[str, Any]) -> Iterable[Asked]:
+        """And who carries out an operation on it."""
+
+    async def create(self, parent: ConfiguredObject | None, name: str, wanted: Mapping[str, Any]) -> None:
+        """`wanted` has been checked against what the class declares. Raises BrokerError."""
+
+    async def update(self, found: ConfiguredObject, wanted: Mapping[str, Any]) -> None:
+        """The same of an object that is there, of what changes."""
+
+    async def delete(self, found: ConfiguredObject) -> None:
+        """With what is below it."""
+
+    async def invoke(self, found: ConfiguredObject, operation: str, arguments: Mapping[str, Any]) -> Any:  # noqa: ANN401 - each its own
+        """One of the operations that its class alone declares."""
+
+
+class Keeper:
+    """As Category says, for what cannot be changed."""
+
+    kind: ClassVar[type[ConfiguredObject]]
+    sees: ClassVar[Asked] = OBSERVE
+    counted: ClassVar[bool] = False
+    changes: ClassVar[bool] = False
+    depends: ClassVar[tuple[str, ...]] = ()
+    """Kinds of records that its objects are read from."""
+
+    def __init__(self, house: House) -> None:
+        self.house = house
+        self._made: dict[tuple[str, ...], tuple[Any, Mapping[str, ConfiguredObject]]] = {}
+
+    def described(self, parent: ConfiguredObject | None) -> Iterator[Own]:
+        """What each object below `parent` is like."""
+        raise NotImplementedError
+
+    def children(self, parent: ConfiguredObject | None) -> Mapping[str, ConfiguredObject]:
+        path = parent.path if parent else ()
+        stamp = (self.house.mirror.stamp((*self.depends, OVERLAY)), parent)
+        made = self._made.get(path)
+        if made is None or made[0] != stamp:
+            own = (self._make(parent, *each) for each in self.described(parent))
+            made = stamp, {each.actual["name"]: each for each in own}
+            if self.depends:
+                self._made[path] = made
+        return made[1]
+
+    def _make(self, parent: ConfiguredObject | None, own: dict[str, Any], incarnation: str) -> ConfiguredObject:
+        found = self.kind(parent, own, incarnation)
+        if self.house.overlays and (more := self.house.overlay(found)):
+            found.actual = {**own, **more}
+        return found
+
+    def measure(self, found: ConfiguredObject) -> Mapping[str, int]:  # noqa: ARG002 - as said
+        return {}
+
+    def needs(self, action: Action, path: tuple[str, ...], wanted: Mapping[str, Any]) -> Iterable[Asked]:  # noqa: ARG002 - as said
+        return (CONFIGURE,)
+
+    def needs_to_invoke(self, operation: str, path: tuple[str, ...], arguments: Mapping[str, Any]) -> Iterable[Asked]:  # noqa: ARG002 - as said
+        return (CONFIGURE if self.kind.operations[operation].modifying else self.sees,)
+
+    async def create(self, parent: ConfiguredObject | None, name: str, wanted: Mapping[str, Any]) -> None:  # noqa: ARG002 - as said
+        raise NotOffered(f"no {self.kind.category} is created here")
+
+    async def update(self, found: ConfiguredObject, wanted: Mapping[str, Any]) -> None:  # noqa: ARG002 - as said
+        raise NotOffered(f"no {self.kind.category} is changed here")
+
+    async def delete(self, found: ConfiguredObject) -> None:  # noqa: ARG002 - as said
+        raise NotOffered(f"no {self.kind.category} is deleted here")
+
+    async def invoke(self, found: ConfiguredObject, operation: str, arguments: Mapping[str, Any]) -> Any:  # noqa: ANN401, ARG002 - as said
+        raise NotOffered(f"{operation} is not carried out here")

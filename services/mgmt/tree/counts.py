@@ -1,0 +1,108 @@
+"""How full queues are: asked of all queue processes at once, in the background while somebody wants to know."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import structlog
+
+from services.common.clients.calls import stream
+from services.common.clients.partition_table import PartitionTable
+from services.common.clock import monotonic
+from services.common.containment import contained
+from services.common.errors import BrokerError
+from services.common.grpc_channel import connect
+from services.common.runtime import Tasks
+from services.rpc import counts_pb2 as pb
+from services.rpc.counts_pb2_grpc import CountsStub
+
+if TYPE_CHECKING:
+    from services.rpc.counts_pb2_grpc import CountsAsyncStub
+
+OLDEST: Final = 5.0  # seconds
+_EVERY: Final = 2.0
+_WANTED: Final = 30.0  # after the last question nobody is asked any more
+_DEADLINE: Final = 2.5
+
+log = structlog.get_logger()
+
+
+class Row(NamedTuple):
+    """Of one queue."""
+
+    ready: int
+    unsettled: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """As they were at about one moment, by the queue's id."""
+
+    rows: dict[int, Row] = field(default_factory=dict)
+    consumers: dict[int, list[pb.Consumer]] = field(default_factory=lambda: defaultdict(list))
+
+    def take(self, said: pb.Counted) -> None:
+        """A portion."""
+        self.rows.update(zip(said.queue_ids, map(Row, said.ready, said.unsettled, said.bytes), strict=True))
+        for consumer in said.consumers:
+            self.consumers[consumer.queue_id].append(consumer)
+
+
+class Collector:
+    """`last` is what was told last; `fresh` has it be of the last five seconds."""
+
+    def __init__(self, table: PartitionTable) -> None:
+        self.last = Counts()
+        self._table = table
+        self._at = -OLDEST
+        self._asked = 0.0
+        self._tasks = Tasks()
+        self._running: asyncio.Task[None] | None = None
+        self._collecting: asyncio.Task[None] | None = None
+
+    async def stop(self) -> None:
+        """Asks nobody any more."""
+        await self._tasks.stop()
+
+    async def fresh(self) -> Counts:
+        """Counts that are at most five seconds old. A queue process that does not answer in time is left out."""
+        self._asked = monotonic()
+        if self._running is None or self._running.done():
+            self._running = self._tasks.start(self._keep(), "counts of queues")
+        if monotonic() - self._at >= OLDEST:
+            await self._collect_once()
+        return self.last
+
+    async def _collect_once(self) -> None:
+        """Those who ask at the same time wait for the same."""
+        if self._collecting is None or self._collecting.done():
+            self._collecting = self._tasks.start(self._collect(), "counting queues")
+        await asyncio.shield(self._collecting)
+
+    async def _keep(self) -> None:
+        while monotonic() - self._asked < _WANTED:
+            if monotonic() - self._at >= _EVERY:
+                await self._collect_once()
+            await asyncio.sleep(_EVERY)
+
+    async def _collect(self) -> None:
+        began, counts = monotonic(), Counts()
+        await asyncio.gather(*(self._of(address, counts) for address in set(self._table.members.values())))
+        self.last, self._at = counts, began
+
+    async def _of(self, address: str, counts: Counts) -> None:
+        channel = connect(address)
+        stub: CountsAsyncStub = CountsStub(channel)
+        try:
+            async for said in stream(stub.Count(pb.CountRequest(), timeout=_DEADLINE)):
+                counts.take(said)
+        except BrokerError as failure:
+            log.info("a queue process does not say its counts", address=address, reason=failure.text)
+        except Exception as fault:  # noqa: BLE001 - the others have said theirs
+            contained("counting queues", fault, address=address)
+        finally:
+            await channel.close()

@@ -1,0 +1,102 @@
+"""All that keepers of categories share: what is known, and who makes changes. Begun by the first who asks."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from services.common.clients.ports import Ports
+from services.common.clients.store import StoreClient
+from services.common.clock import epoch_ms
+from services.common.config import Settings
+from services.common.runtime import Tasks
+from services.mgmt.access.grants import Grants
+from services.mgmt.model.configured_object import ConfiguredObject
+from services.mgmt.providers import Providers
+from services.mgmt.tree.counts import Collector
+from services.mgmt.tree.mirror import KINDS, OVERLAY, Kept, Mirror
+from services.mgmt.tree.purging import Purging
+from services.mgmt.tree.topology import Topology
+from services.mgmt.users import Users
+from services.rpc.store_pb2 import Record
+
+KEPT_HERE = ("description", "context")
+"""Attributes that only management knows."""
+MOST = 1 << 16
+"""Bytes of what is kept of one object."""
+
+
+@dataclass
+class House:
+    """Services that own things, and what is known of them."""
+
+    settings: Settings
+    store: StoreClient
+    topology: Topology
+    counts: Collector
+    purging: Purging
+    users: Users
+    grants: Grants
+    providers: Providers
+    ports: Ports
+
+    def __post_init__(self) -> None:
+        self.mirror = Mirror()
+        self._tasks = Tasks()
+        self._begun = False
+
+    async def ready(self) -> None:
+        """Returns when the tree can be read."""
+        if not self._begun:
+            self._begun = True
+            self._tasks.start(self.mirror.follow(self.store.watch_records(KINDS)), "records of the tree")
+        await self.mirror.known()
+
+    async def stop(self) -> None:
+        """Follows nothing any more."""
+        await self._tasks.stop()
+        await self.counts.stop()
+
+    # -------------------------------------------------------------- what only management knows
+
+    @property
+    def overlays(self) -> Mapping[str, Kept]:
+        """By the object's key."""
+        return self.mirror.tables[OVERLAY]
+
+    def overlay(self, found: ConfiguredObject) -> dict[str, Any]:
+        """Of an object; empty where nothing is kept."""
+        kept = self.overlays.get(key_of(found))
+        return dict(kept.value) if kept else {}
+
+    async def keep(
+        self, found: ConfiguredObject, changes: Mapping[str, Any], who: str, *, created: bool = False
+    ) -> None:
+        """Notes who changed an object, and what is kept here of it."""
+        now = epoch_ms()
+        by = {"createdBy": who, "createdTime": now} if created else {}
+        value = {**self.overlay(found), **by, "lastUpdatedBy": who, "lastUpdatedTime": now, **changes}
+        record = Record(kind=OVERLAY, key=key_of(found), value=json.dumps(value, ensure_ascii=False).encode())
+        record.transient = not found.value("durable")
+        await self.store.put_records([record])
+        await self.mirror.until(lambda: self._has(record))
+
+    async def forget(self, found: ConfiguredObject) -> None:
+        """It is gone."""
+        if (key := key_of(found)) in self.overlays:
+            await self.store.put_records(deletes=[Record(kind=OVERLAY, key=key)])
+
+    def _has(self, record: Record) -> bool:
+        kept = self.overlays.get(record.key)
+        return kept is not None and kept.raw == record.value
+
+    async def seen(self, kind: str, key: str, *, there: bool) -> None:
+        """Returns when the tree has a record, or has it no more."""
+        await self.mirror.until(lambda: (key in self.mirror.tables[kind]) is there)
+
+
+def key_of(found: ConfiguredObject) -> str:
+    """Of the record of what is kept of an object. The next of its name is another one where its owner can tell."""
+    return json.dumps([found.category, *found.path, found.incarnation], ensure_ascii=False)

@@ -1,0 +1,53 @@
+"""What of many objects is shown, and in which order. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from services.mgmt.model.configured_object import ConfiguredObject
+from services.mgmt.model.faults import IllegalConfiguration
+
+Look = Callable[[ConfiguredObject, str], Any]
+
+
+def check_name(kind: type[ConfiguredObject], name: str) -> None:
+    """Raises IllegalConfiguration where it has neither an attribute nor a statistic of that name."""
+    if name not in kind.attributes and name not in kind.statistics:
+        raise IllegalConfiguration(f"{kind.category} has neither an attribute nor a statistic '{name}'")
+
+
+def filtered(
+    found: Iterable[ConfiguredObject], wanted: Mapping[str, Sequence[str]], look: Look
+) -> list[ConfiguredObject]:
+    """Those of which each attribute that is named has one of the values that are named."""
+    return [each for each in found if all(as_text(look(each, name)) in values for name, values in wanted.items())]
+
+
+def as_text(value: object) -> str:
+    """As a filter of a URL writes it."""
+    return str(value).lower() if isinstance(value, bool) else "" if value is None else str(value)
+
+
+def ordered(
+    found: list[ConfiguredObject], order: str, kind: type[ConfiguredObject], look: Look
+) -> list[ConfiguredObject]:
+    """By `name, queueDepthMessages desc`; the last named counts least. What has no value comes first."""
+    for each in reversed([part.split() for part in order.split(",") if part.strip()]):
+        name, direction = each[0], (each[1:] or ["asc"])[0].lower()
+        if len(each) > 2 or direction not in {"asc", "desc"}:
+            raise IllegalConfiguration(f"orderBy: a name, and asc or desc, is wanted, not {' '.join(each)!r}")
+        check_name(kind, name)
+        found = _sorted(found, name, look, descending=direction == "desc")
+    return found
+
+
+def _sorted(found: list[ConfiguredObject], name: str, look: Look, *, descending: bool) -> list[ConfiguredObject]:
+    return sorted(found, key=lambda each: sortable(look(each, name)), reverse=descending)
+
+
+def sortable(value: object) -> tuple[int, Any]:
+    """Numbers before texts, and nothing before both: they can be compared then, whatever they are."""
+    if value is None:
+        return 0, 0
+    return (1, value) if isinstance(value, int | float) else (2, as_text(value))

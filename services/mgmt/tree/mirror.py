@@ -1,0 +1,103 @@
+"""Records of the store as the tree is read from them: followed since somebody first asked."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import Counter, defaultdict
+from collections.abc import AsyncIterator, Callable, Mapping
+from functools import partial
+from typing import Any, Final, NamedTuple
+
+from services.common.containment import for_each
+from services.common.errors import Unavailable
+from services.rpc.store_pb2 import Record, Records
+
+OVERLAY: Final = "configured_object"
+"""What only management knows of an object: its description, its variables, who made it."""
+KINDS: Final = (
+    "virtual_host", "exchange", "queue", "binding", "user", "group", "acl", "authentication_provider", "port",
+    "port_state", "watcher", OVERLAY,
+)  # fmt: skip
+_PATIENCE: Final = 3.0  # seconds until what was written is read here
+
+
+class Kept(NamedTuple):
+    """A record; the same object as long as it says the same."""
+
+    value: Any
+    raw: bytes
+    transient: bool
+
+
+Table = dict[str, Kept]
+
+
+class Mirror:
+    """`tables` by kind and key are to be read only."""
+
+    def __init__(self) -> None:
+        self.tables: dict[str, Table] = {kind: {} for kind in KINDS}
+        self._versions: Counter[str] = Counter()
+        self._grouped: dict[tuple[str, str], tuple[int, Mapping[Any, list[Kept]]]] = {}
+        self._known = asyncio.Event()
+        self._changed = asyncio.Event()
+
+    async def follow(self, records: AsyncIterator[Records]) -> None:
+        """Applies a watch of records of KINDS; ends with it."""
+        fresh: dict[str, Table] = {kind: {} for kind in KINDS}
+        async for batch in records:
+            into = fresh if batch.snapshot else self.tables
+            for_each("reading what the tree is made of", batch.records, partial(self._apply, into))
+            if batch.snapshot and not batch.last:
+                continue
+            if batch.snapshot:
+                self.tables, fresh = fresh, {kind: {} for kind in KINDS}
+                self._versions.update(KINDS)
+            self._known.set()
+            self._changed.set()
+            self._changed = asyncio.Event()
+
+    def _apply(self, into: dict[str, Table], record: Record) -> None:
+        if record.kind not in into:
+            return
+        self._versions[record.kind] += 1
+        if record.deleted:
+            into[record.kind].pop(record.key, None)
+            return
+        former = self.tables[record.kind].get(record.key)
+        same = former is not None and former.raw == record.value and former.transient == record.transient
+        kept = former if same else Kept(json.loads(record.value), record.value, record.transient)
+        into[record.kind][record.key] = kept  # type: ignore[assignment]  # `same` says that it is there
+
+    async def known(self) -> None:
+        """Returns when there is something to read."""
+        await self._known.wait()
+
+    async def until(self, holds: Callable[[], bool]) -> None:
+        """Returns when what was written elsewhere is here: who changes something reads it afterwards."""
+        try:
+            async with asyncio.timeout(_PATIENCE):
+                while not holds():
+                    await self._changed.wait()
+        except TimeoutError:
+            raise Unavailable("it is done, but not seen here yet: the store does not tell") from None
+
+    def stamp(self, kinds: tuple[str, ...]) -> tuple[int, ...]:
+        """Another one after each change of a record of these kinds."""
+        return tuple(self._versions[kind] for kind in kinds)
+
+    def values(self, kind: str) -> list[Any]:
+        """Of all records of a kind."""
+        return [kept.value for kept in self.tables[kind].values()]
+
+    def grouped(self, kind: str, field: str) -> Mapping[Any, list[Kept]]:
+        """All of a kind, by what one field says."""
+        version = self._versions[kind]
+        found = self._grouped.get((kind, field))
+        if found is None or found[0] != version:
+            by_value: dict[Any, list[Kept]] = defaultdict(list)
+            for kept in self.tables[kind].values():
+                by_value[kept.value[field]].append(kept)
+            found = self._grouped[kind, field] = version, by_value
+        return found[1]

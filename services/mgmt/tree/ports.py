@@ -1,0 +1,120 @@
+"""Port: of the settings, or on record (`../../common/clients/ports.py`); gateways listen, and say so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from pydantic import ValidationError
+
+from services.common import watchers
+from services.common.ports import state
+from services.common.ports.port import RECORD_KIND, Terms
+from services.common.ports.port import Port as Kept
+from services.common.ports.state import Account, Listed, listed
+from services.mgmt.model.configured_object import ConfiguredObject
+from services.mgmt.model.faults import IllegalConfiguration
+from services.mgmt.model.port import Port
+from services.mgmt.tree.category import Keeper, Own
+
+_TRANSPORTS: Final = {"TCP": "plain", "SSL": "tls", "WS": "websocket"}
+_ONE_ENGINE: Final = ("AMQP_0_8", "AMQP_0_9", "AMQP_0_9_1")
+_PROTOCOLS: Final = {"amqp-0-9": _ONE_ENGINE, "amqp-1-0": ("AMQP_1_0",)}
+_NAMES: Final = {
+    "port": "port",
+    "mechanisms": "mechanisms",
+    "authenticationProvider": "authentication_provider",
+    "unsecuredPasswords": "unsecured_passwords",
+}
+
+
+class Ports(Keeper):
+    """See services.mgmt.tree.category.Category."""
+
+    kind = Port
+    depends = (RECORD_KIND, state.RECORD_KIND, watchers.RECORD_KIND)
+    changes = True
+
+    def described(self, parent: ConfiguredObject | None) -> Iterator[Own]:  # noqa: ARG002 - the broker
+        settings, mirror = self.house.settings, self.house.mirror
+        host = settings.http_host
+        yield (
+            {"name": "http", "type": "HTTP", "port": settings.http_port, "bindingAddress": host, "protocols": ["HTTP"]},
+            "",
+        )
+        ports = [Kept.model_validate(each) for each in mirror.values(RECORD_KIND)]
+        accounts = [Account.model_validate(each) for each in mirror.values(state.RECORD_KIND)]
+        watching = mirror.tables[watchers.RECORD_KIND].items()
+        gateways = [name for name, kept in watching if kept.value.get("role") == "gateway"]
+        for each in listed(ports, accounts, gateways):
+            yield _described(each), ""
+
+    def measure(self, found: ConfiguredObject) -> Mapping[str, int]:
+        return {"connectionLimit": max(found.value("maxOpenConnections"), 0)}
+
+    async def create(self, parent: ConfiguredObject | None, name: str, wanted: Mapping[str, Any]) -> None:  # noqa: ARG002 - the broker
+        await self.house.ports.put(name, _terms(wanted))
+        await self.house.seen(RECORD_KIND, name, there=True)
+
+    async def update(self, found: ConfiguredObject, wanted: Mapping[str, Any]) -> None:
+        name, mirror = found.actual["name"], self.house.mirror
+        merged = {key: value for key, value in {**found.actual, **wanted}.items() if key in Port.attributes}
+        port = await self.house.ports.put(name, _terms(merged))
+        await mirror.until(
+            lambda: name in mirror.tables[RECORD_KIND] and mirror.tables[RECORD_KIND][name].raw == port.to_json()
+        )
+
+    async def delete(self, found: ConfiguredObject) -> None:
+        await self.house.ports.remove(found.actual["name"])
+        await self.house.seen(RECORD_KIND, found.actual["name"], there=False)
+
+
+def _described(each: Listed) -> dict[str, Any]:
+    port = each.port
+    spoken = [name for protocol in port.protocols for name in _PROTOCOLS.get(protocol, (protocol,))]
+    found: dict[str, Any] = {
+        "name": port.name,
+        "type": "AMQP",
+        "port": port.port,
+        "bindingAddress": port.host or "*",
+        "protocols": spoken,
+        "mechanisms": list(port.mechanisms),
+        "maxOpenConnections": port.most or -1,
+        "boundTo": sorted(at for where in each.gateways for at in where.at),
+        "trouble": [f"{where.gateway}: {where.trouble}" for where in each.gateways if where.trouble],
+    }
+    if port.transports:
+        found["transports"] = [name for name, its in _TRANSPORTS.items() if its in port.transports]
+    if port.authentication_provider:
+        found["authenticationProvider"] = port.authentication_provider
+    if port.unsecured_passwords is not None:
+        found["unsecuredPasswords"] = port.unsecured_passwords
+    return found
+
+
+def _terms(wanted: Mapping[str, Any]) -> Terms:
+    """Raises IllegalConfiguration for what no port is like here."""
+    told = {theirs: wanted[name] for name, theirs in _NAMES.items() if name in wanted}
+    if "protocols" in wanted:
+        told["protocols"] = _protocols(wanted["protocols"])
+    if set(wanted.get("transports", _TRANSPORTS)) != set(_TRANSPORTS):
+        told["transports"] = tuple(_TRANSPORTS[each] for each in wanted["transports"])
+    host = wanted.get("bindingAddress", "*")
+    told |= {"host": "" if host == "*" else host, "most": max(wanted.get("maxOpenConnections", -1), 0)}
+    try:
+        return Terms.model_validate(told)
+    except ValidationError as error:
+        faults = (f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors())
+        raise IllegalConfiguration("; ".join(faults)) from None
+
+
+def _protocols(wanted: list[str]) -> tuple[str, ...]:
+    found = tuple(protocol for protocol, names in _PROTOCOLS.items() if set(names) & set(wanted))
+    covered = {name for protocol in found for name in _PROTOCOLS[protocol]}
+    if missing := covered - set(wanted):
+        raise IllegalConfiguration(
+            f"attribute 'protocols': with the others of its family comes {', '.join(sorted(missing))}"
+        )
+    if unknown := set(wanted) - covered:
+        raise IllegalConfiguration(f"attribute 'protocols': no port of AMQP speaks {', '.join(sorted(unknown))}")
+    return found

@@ -1,0 +1,156 @@
+"""Queue: definitions are the router's, counts are of the queue processes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from services.common.access import questions
+from services.common.access.action import Action, Kind, Property
+from services.common.access.asked import Asked
+from services.common.message import arguments
+from services.mgmt.model.configured_object import ConfiguredObject
+from services.mgmt.model.faults import IllegalConfiguration
+from services.mgmt.model.queue import Queue
+from services.mgmt.model.queue_arguments import arguments_of, attributes_of
+from services.mgmt.tree.category import Keeper, Own
+from services.mgmt.tree.counts import Row
+from services.mgmt.tree.mirror import Kept
+from services.mgmt.tree.virtual_hosts import PREDECLARED
+from services.rpc.router_pb2 import DeclareQueue, DeleteQueue
+
+_NOTHING: Final = Row(0, 0, 0)
+_LIFETIMES: Final = {False: "PERMANENT", True: "DELETE_ON_NO_OUTBOUND_LINKS"}
+
+
+class Queues(Keeper):
+    """See services.mgmt.tree.category.Category."""
+
+    kind = Queue
+    depends = ("virtual_host", "queue")
+    counted = True
+    changes = True
+
+    def described(self, parent: ConfiguredObject | None) -> Iterator[Own]:
+        name = parent.actual["name"] if parent else ""
+        for kept in self.house.mirror.grouped("queue", "virtual_host").get(name, []):
+            yield _described(kept.value), str(kept.value["id"])
+
+    def measure(self, found: ConfiguredObject) -> Mapping[str, int]:
+        counts, number = self.house.counts.last, int(found.incarnation)
+        row, consumers = counts.rows.get(number, _NOTHING), counts.consumers.get(number, ())
+        return {
+            "queueDepthMessages": row.ready + row.unsettled,
+            "queueDepthBytes": row.bytes,
+            "availableMessages": row.ready,
+            "unacknowledgedMessages": row.unsettled,
+            "consumerCount": len(consumers),
+            "consumerCountWithCredit": sum(each.credit for each in consumers),
+            "bindingCount": len(self.house.mirror.grouped("binding", "destination").get(number, ())),
+        }
+
+    def needs(self, action: Action, path: tuple[str, ...], wanted: Mapping[str, Any]) -> Iterable[Asked]:
+        host, name = _place(path)
+        if action is Action.CREATE:
+            letters = (wanted.get("arguments") or {}).get("x-dead-letter-exchange")
+            if letters is None and wanted.get("alternateBinding"):
+                destination = str(wanted["alternateBinding"].get("destination", ""))
+                letters = destination if self._is_exchange(host, destination) else ""
+            yield questions.create_queue(host, name, letters, _properties(wanted))
+        elif action is Action.DELETE:
+            yield questions.of_queue(action, host, name, ())
+        else:
+            yield Asked(action, Kind.QUEUE, name, host)
+
+    def needs_to_invoke(self, operation: str, path: tuple[str, ...], arguments: Mapping[str, Any]) -> Iterable[Asked]:
+        if operation == "clearQueue":
+            return (questions.of_queue(Action.PURGE, *_place(path), ()),)
+        return super().needs_to_invoke(operation, path, arguments)
+
+    async def create(self, parent: ConfiguredObject | None, name: str, wanted: Mapping[str, Any]) -> None:
+        host = parent.actual["name"] if parent else ""
+        if wanted.get("exclusive", "NONE") != "NONE":
+            raise IllegalConfiguration("attribute 'exclusive': only who is connected declares a queue of its own")
+        if (policy := wanted.get("lifetimePolicy", "PERMANENT")) not in _LIFETIMES.values():
+            raise IllegalConfiguration(f"attribute 'lifetimePolicy': {policy} is for queues of connections")
+        declare = DeclareQueue(
+            name=name,
+            durable=wanted.get("durable", True),
+            auto_delete=policy != _LIFETIMES[False],
+            arguments=self._arguments(host, wanted),
+        )
+        reply = await self.house.topology.change(host, declare_queue=declare)
+        await self.house.mirror.until(lambda: bool(self.house.mirror.grouped("queue", "id").get(reply.queue.id)))
+
+    def _arguments(self, host: str, wanted: Mapping[str, Any]) -> bytes:
+        """As the router keeps them."""
+        alternate = wanted.get("alternateBinding") or {}
+        destination = alternate.get("destination", "")
+        if destination and not self._is_exchange(host, destination) and not self._is_queue(host, destination):
+            raise IllegalConfiguration(f"attribute 'alternateBinding': there is no {destination!r}")
+        if wanted.get("type") == "priority":
+            wanted = {"priorities": 10, **wanted}
+        table = arguments_of(wanted, lambda name: self._is_exchange(host, name))
+        return arguments.dump(arguments.load(json.dumps(table).encode()))
+
+    def _is_exchange(self, host: str, name: str) -> bool:
+        return name in PREDECLARED or _names(self.house.mirror.grouped("exchange", "virtual_host"), host, name)
+
+    def _is_queue(self, host: str, name: str) -> bool:
+        return _names(self.house.mirror.grouped("queue", "virtual_host"), host, name)
+
+    async def update(self, found: ConfiguredObject, wanted: Mapping[str, Any]) -> None:
+        """What can be changed of it is kept by management."""
+
+    async def delete(self, found: ConfiguredObject) -> None:
+        host, number = found.path[1], int(found.incarnation)
+        delete = DeleteQueue(name=found.actual["name"], queue_id=number)
+        await self.house.topology.change(host, delete_queue=delete)
+        await self.house.mirror.until(lambda: not self.house.mirror.grouped("queue", "id").get(number))
+
+    async def invoke(self, found: ConfiguredObject, operation: str, arguments: Mapping[str, Any]) -> Any:  # noqa: ANN401, ARG002 - as said
+        if operation == "clearQueue":
+            number = int(found.incarnation)
+            return await self.house.purging.purge(number, found.actual["partition"], found.actual["name"])
+        return [
+            f"{each.connection}|{each.tag}" for each in self.house.counts.last.consumers.get(int(found.incarnation), ())
+        ]
+
+
+def _described(value: Mapping[str, Any]) -> dict[str, Any]:
+    table = json.loads(value["arguments"]) if value["arguments"] else {}
+    found = {
+        "name": value["name"],
+        "durable": value["durable"],
+        "lifetimePolicy": _LIFETIMES[value["auto_delete"]],
+        "messageDurability": "DEFAULT" if value["durable"] else "NEVER",
+        "partition": value["partition"],
+        "type": "standard",
+    }
+    if table:
+        found |= {**attributes_of(table), "arguments": table}
+    if owner := value["exclusive_to"]:
+        found |= {"exclusive": "CONNECTION", "owner": owner, "lifetimePolicy": "DELETE_ON_CONNECTION_CLOSE"}
+    return found
+
+
+def _place(path: tuple[str, ...]) -> tuple[str, str]:
+    """Virtual host and name, of a path below the broker; empty where it ends before."""
+    _, host, name, *_ = (*path, "", "", "")
+    return host, name
+
+
+def _properties(wanted: Mapping[str, Any]) -> questions.Properties:
+    temporary = wanted.get("lifetimePolicy", "PERMANENT") != "PERMANENT"
+    durable = wanted.get("durable", True) is not False
+    return (
+        (Property.DURABLE, durable),
+        (Property.AUTO_DELETE, temporary),
+        (Property.TEMPORARY, temporary),
+        (Property.EXCLUSIVE, False),
+    )
+
+
+def _names(by_host: Mapping[Any, list[Kept]], host: str, name: str) -> bool:
+    return any(each.value["name"] == name for each in by_host.get(host, ()))

@@ -1,0 +1,100 @@
+"""The tree: categories put together, and what is found in it by paths of names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from services.common import plugins
+from services.common.errors import NotFound
+from services.mgmt.model.configured_object import ConfiguredObject
+from services.mgmt.tree.category import Category
+from services.mgmt.tree.house import House
+
+GROUP: Final = "categories"
+ANY: Final = "*"
+BROKER: Final = "broker"
+
+
+class Tree:
+    """`categories` by their names in lower case, as paths of REST have them."""
+
+    def __init__(self, house: House) -> None:
+        self.house = house
+        self.categories: Mapping[str, Category] = {
+            name: plugins.load(GROUP, name)(house) for name in plugins.names(GROUP)
+        }
+        self._below: dict[str, list[str]] = {}
+        for name, each in self.categories.items():
+            self._below.setdefault(each.kind.parent_kind.lower(), []).append(name)
+
+    async def ready(self, *, counted: bool) -> None:
+        """Returns when it can be read; `counted`: with counts that are fresh."""
+        await self.house.ready()
+        if counted:
+            await self.house.counts.fresh()
+
+    def line(self, category: str) -> list[str]:
+        """Categories from below the broker down to this one: what its paths name."""
+        found = [category]
+        while (above := self.categories[found[0]].kind.parent_kind.lower()) not in {"", BROKER}:
+            found.insert(0, above)
+        return [] if category == BROKER else found
+
+    @property
+    def broker(self) -> ConfiguredObject:
+        """The root."""
+        return next(iter(self.categories[BROKER].children(None).values()))
+
+    def of(self, found: ConfiguredObject) -> Category:
+        """The category that an object is of."""
+        return self.categories[found.category.lower()]
+
+    def find(self, category: str, path: Sequence[str]) -> list[ConfiguredObject]:
+        """All at a path, which may end early, or have `*` for a name. Raises NotFound for a name that is not there."""
+        found = [self.broker]
+        for number, each in enumerate(self.line(category)):
+            name = path[number] if number < len(path) else ANY
+            found = self._step(found, each, name, exact=ANY not in path[:number])
+        return found
+
+    def _step(
+        self, above: Iterable[ConfiguredObject], category: str, name: str, *, exact: bool
+    ) -> list[ConfiguredObject]:
+        keeper = self.categories[category]
+        if name == ANY:
+            return [each for parent in above for each in keeper.children(parent).values()]
+        found = [its for parent in above if (its := keeper.children(parent).get(name))]
+        if not found and exact:
+            raise NotFound(f"no {keeper.kind.category} '{name}'")
+        return found
+
+    def one(self, category: str, path: Sequence[str]) -> ConfiguredObject:
+        """The object at a whole path of names. Raises NotFound."""
+        found: ConfiguredObject | None = self.broker
+        for each, name in zip(self.line(category), path, strict=True):
+            found = self.categories[each].children(found).get(name)
+            if found is None:
+                raise NotFound(f"no {self.categories[each].kind.category} '{name}'")
+        assert found
+        return found
+
+    def below(self, found: ConfiguredObject) -> Iterator[tuple[str, list[ConfiguredObject]]]:
+        """Children of an object, by category."""
+        for name in self._below.get(found.category.lower(), ()):
+            yield name, list(self.categories[name].children(found).values())
+
+    def children_of(self, category: str) -> list[str]:
+        """Categories right below one."""
+        return self._below.get(category, [])
+
+    def measure(self, found: ConfiguredObject) -> Mapping[str, int]:
+        """Statistics of an object."""
+        return self.of(found).measure(found)
+
+    def look(self, found: ConfiguredObject, name: str) -> Any:  # noqa: ANN401 - each its own
+        """An attribute or a statistic, by its name; None where it has none."""
+        if name in found.attributes:
+            declared = found.attributes[name]
+            return None if declared.secure or not found.has(declared) else found.value(name)
+        return self.measure(found).get(name) if name in found.statistics else None

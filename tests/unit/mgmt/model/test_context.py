@@ -1,0 +1,78 @@
+"""Variables: resolved up the tree to the environment."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from services.mgmt.model.broker import Broker
+from services.mgmt.model.context import interpolated, visible
+from services.mgmt.model.faults import IllegalConfiguration
+from services.mgmt.model.queue import Queue
+from services.mgmt.model.virtual_host import VirtualHost, VirtualHostNode
+
+
+def _tree(**contexts: dict[str, str]) -> Queue:
+    """A queue `q` of priorities, with variables at each level."""
+    broker = Broker(None, {"name": "Broker", "context": contexts.get("broker", {})})
+    broker.environment = {"HOME": "/home/somebody", "queue.priorities": "4"} if contexts.get("environment") else {}
+    node = VirtualHostNode(broker, {"name": "v"})
+    host = VirtualHost(node, {"name": "v", "context": contexts.get("host", {})})
+    return Queue(host, {"name": "q", "type": "priority", "context": contexts.get("queue", {})})
+
+
+@pytest.mark.parametrize(
+    ("contexts", "priorities"),
+    [
+        ({}, 10),
+        ({"environment": {"is": "there"}}, 4),
+        ({"environment": {"is": "there"}, "broker": {"queue.priorities": "5"}}, 5),
+        ({"broker": {"queue.priorities": "5"}, "host": {"queue.priorities": "6"}}, 6),
+        ({"host": {"queue.priorities": "6"}, "queue": {"queue.priorities": "${mine}", "mine": "7"}}, 7),
+    ],
+)
+def test_the_nearest_counts(contexts: dict[str, Any], priorities: int) -> None:
+    """The object's own variable, else one up the tree, else the environment's, else what its class says."""
+    assert _tree(**contexts).priorities == priorities
+
+
+@pytest.mark.parametrize(
+    ("text", "means"),
+    [
+        ("${this:name} in ${ancestor:virtualhost:name}", "q in v"),
+        ("${ancestor:Queue:name}", "q"),
+        ("costs $$5, ${nothing}", "costs $5, ${nothing}"),
+        ("${this:nothing}${ancestor:port:name}", "${this:nothing}${ancestor:port:name}"),
+        ("${json:quoted}", 'a \\"b\\"'),
+    ],
+)
+def test_what_stands_for_what(text: str, means: str) -> None:
+    """Attributes of the object and of those above; `$$` is a dollar; what is not known stays."""
+    assert _tree(broker={"quoted": 'a "b"'}).interpolated(text) == means
+
+
+def test_circles() -> None:
+    """Variables that stand for each other are named, and end no process."""
+    with pytest.raises(IllegalConfiguration, match="a → b → a"):
+        interpolated("${a}", {"a": "${b}", "b": "${a}"}.get)
+
+
+def test_doubling() -> None:
+    """What grows with each step is refused before it is large."""
+    bombs = {f"v{number}": f"${{v{number + 1}}}" * 10 for number in range(30)} | {"v30": "x"}
+    with pytest.raises(IllegalConfiguration, match="more than"):
+        interpolated("${v24}", bombs.get)
+
+
+def test_secrets_of_the_environment() -> None:
+    """What is or may be a secret is no variable."""
+    told = {"HOPLINE_PASSWORD": "x", "PGPASSWORD": "x", "AWS_SECRET_ACCESS_KEY": "x", "DATABASE_URL": "x", "HOME": "/"}
+    assert visible(told) == {"HOME": "/"}
+
+
+def test_secrets_of_objects() -> None:
+    """Nor is an attribute that is secret."""
+    from services.mgmt.model.authentication import User  # noqa: PLC0415
+
+    assert User(None, {"name": "anna", "password": "x"}).interpolated("${this:password}") == "${this:password}"

@@ -1,0 +1,87 @@
+"""Attributes of queues and x-arguments: defaults and meanings as in Broker-J."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from services.mgmt.model.faults import IllegalConfiguration
+from services.mgmt.model.queue import Queue
+from services.mgmt.model.queue_arguments import arguments_of, attributes_of
+
+# What is said in the model, and what a client would have declared.
+BOTH: list[tuple[dict[str, Any], dict[str, Any]]] = [
+    ({}, {}),
+    (
+        {"maximumQueueDepthMessages": 5, "overflowPolicy": "RING"},
+        {"x-max-length": 5, "x-overflow": "drop-head"},
+    ),
+    (
+        {"maximumQueueDepthBytes": 0, "overflowPolicy": "REJECT"},
+        {"x-max-length-bytes": 0, "x-overflow": "reject-publish"},
+    ),
+    ({"overflowPolicy": "REJECT_TO_ALTERNATE"}, {"x-overflow": "reject-publish-dlx"}),
+    ({"maximumMessageTtl": 60000}, {"x-message-ttl": 60000}),
+    ({"maximumDeliveryAttempts": 1}, {"x-delivery-limit": 0}),
+    ({"maximumDeliveryAttempts": 6}, {"x-delivery-limit": 5}),
+    ({"priorities": 10}, {"x-max-priority": 9}),
+    ({"maximumLiveConsumers": 1}, {"x-single-active-consumer": True}),
+    ({"alternateBinding": {"destination": "dead"}}, {"x-dead-letter-exchange": "dead"}),
+    (
+        {"alternateBinding": {"destination": "dead", "attributes": {"routingKey": "k"}}},
+        {"x-dead-letter-exchange": "dead", "x-dead-letter-routing-key": "k"},
+    ),
+    (
+        {"alternateBinding": {"destination": "a queue"}},
+        {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "a queue"},
+    ),
+]
+
+
+@pytest.mark.parametrize(("attributes", "table"), BOTH)
+def test_both_ways(attributes: dict[str, Any], table: dict[str, Any]) -> None:
+    """What is set in the model becomes the arguments that mean it, and they are read as it was set."""
+    assert arguments_of(attributes, lambda name: name == "dead") == table
+    kind = "priority" if "priorities" in attributes else "standard"
+    assert attributes_of(table) == {"type": kind, **attributes}
+
+
+@pytest.mark.parametrize(
+    ("wanted", "why"),
+    [
+        ({"maximumQueueDepthMessages": 5}, "overflowPolicy"),
+        ({"maximumLiveConsumers": 2}, "0 or 1 is wanted, not 2"),
+        ({"alternateBinding": {"destination": ""}}, "a map with a destination is wanted"),
+        ({"priorities": 0}, "at least 1 is wanted, not 0"),
+    ],
+)
+def test_what_no_queue_is_like(wanted: dict[str, Any], why: str) -> None:
+    """What Broker-J has and no queue here can be is refused, with the attribute that says it."""
+    with pytest.raises(IllegalConfiguration, match=why):
+        arguments_of(wanted, lambda _: False)
+
+
+def test_others_arguments() -> None:
+    """Arguments that no attribute is for go along, and win."""
+    wanted = {"maximumMessageTtl": 5, "arguments": {"x-expires": 9, "x-message-ttl": 6}}
+    assert arguments_of(wanted, lambda _: False) == {"x-expires": 9, "x-message-ttl": 6}
+
+
+def test_defaults() -> None:
+    """Of a queue of which nothing is said: Broker-J's."""
+    queue = Queue(None, {"name": "q"})
+    assert (queue.exclusive, queue.lifetime_policy, queue.durable, queue.type) == (
+        "NONE",
+        "PERMANENT",
+        True,
+        "standard",
+    )
+    assert (queue.maximum_queue_depth_messages, queue.maximum_queue_depth_bytes, queue.overflow_policy) == (
+        -1,
+        -1,
+        "NONE",
+    )
+    assert (queue.maximum_message_ttl, queue.maximum_delivery_attempts, queue.maximum_live_consumers) == (0, 0, 0)
+    assert Queue.attributes["priorities"].default == "${queue.priorities}"
+    assert Queue.context_defaults == {"queue.priorities": "10"}

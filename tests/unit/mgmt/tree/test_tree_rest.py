@@ -1,0 +1,173 @@
+"""Broker-J's REST at a whole broker: what is changed is what clients meet, and what clients do is what is told."""
+
+from __future__ import annotations
+
+import pytest
+
+from services.mgmt.tree import counts
+from tests.unit.mgmt.tree.conftest import HOST, Managed
+
+
+async def test_a_queue(managed: Managed) -> None:
+    """Is created (201, where it is), read, described anew (200), found again, and deleted, once."""
+    path = f"queue/{HOST}/q"
+    limits = {"maximumQueueDepthMessages": 5, "overflowPolicy": "RING"}
+    assert (await managed.headers("PUT", path, limits))["Location"] == f"/api/latest/{path}"
+    status, told = await managed("GET", path)
+    assert (status, told["name"], told["maximumQueueDepthMessages"], told["type"]) == (200, "q", 5, "standard")
+    status, told = await managed("PUT", path, {"description": "${this:name}, for tests"})
+    assert (status, told["description"], told["createdBy"]) == (200, "q, for tests", "guest")
+    status, told = await managed("PUT", path, {"maximumQueueDepthMessages": 6})
+    assert (status, "fixed when it is created" in told["errorMessage"]) == (422, True)
+    client = await managed.house.connect()
+    assert (
+        await client.declare("q", durable=True, arguments={"x-max-length": 5, "x-overflow": "drop-head"})
+    ).queue == "q"
+    assert [await managed("DELETE", path) for _ in range(2)] == [(200, None), (404, {"errorMessage": "no Queue 'q'"})]
+
+
+async def test_an_exchange_and_its_bindings(managed: Managed) -> None:
+    """Messages go by a binding that was made here; it is told; there is none when it was removed."""
+    await managed("POST", f"queue/{HOST}", {"name": "q"})
+    assert (await managed("PUT", f"exchange/{HOST}/e", {"type": "topic"}))[0] == 201
+    binding = {"destination": "q", "bindingKey": "a.#", "arguments": {"note": "x"}}
+    assert await managed("POST", f"exchange/{HOST}/e/bind", binding) == (200, True)
+    assert await managed("POST", f"exchange/{HOST}/e/bind", binding) == (200, False)
+    told = (await managed("GET", f"exchange/{HOST}/e"))[1]
+    assert told["bindings"] == told["durableBindings"] == [{"name": "a.#", **binding}]
+    client = await managed.house.connect()
+    client.publish(b"m", "a.b", exchange="e")
+    assert await managed(
+        "POST", f"exchange/{HOST}/e/bind", {**binding, "arguments": {}, "replaceExistingArguments": True}
+    ) == (
+        200,
+        True,
+    )
+    assert [each["arguments"] for each in (await managed("GET", f"exchange/{HOST}/e"))[1]["bindings"]] == [{}]
+    for gone in (True, False):
+        unbind = {"destination": "q", "bindingKey": "a.#"}
+        assert await managed("POST", f"exchange/{HOST}/e/unbind", unbind) == (200, gone)
+    assert (await managed("GET", f"exchange/{HOST}/e"))[1]["bindings"] == []
+    assert await managed("POST", f"queue/{HOST}/q/clearQueue", {}) == (200, 1)
+    assert (await managed("DELETE", f"exchange/{HOST}/e"))[0] == 200
+    assert (await managed("DELETE", f"exchange/{HOST}/amq.direct"))[0] == 403
+
+
+async def test_users_and_groups(managed: Managed) -> None:
+    """A user that was made here signs in with the password, which nobody is told; a group has whom it was given."""
+    assert (await managed("PUT", "user/internal/anna", {"tags": ["monitoring"]}))[0] == 422
+    told = (await managed("PUT", "user/internal/anna", {"password": "hunter2", "tags": ["monitoring"]}))[1]
+    assert (told["password"], told["tags"], "hunter2" in str(told)) == ("********", ["monitoring"], False)
+    assert (await managed("GET", "queue", user="anna:hunter2"))[0] == 200
+    assert (await managed("GET", "user", user="anna:hunter2"))[0] == 403
+    assert (await managed("POST", "user/internal/anna", {"password": "other"}))[0] == 200
+    assert (await managed("GET", "queue", user="anna:other"))[0] == 200
+    assert (await managed("PUT", "group/internal/staff", {}))[0] == 201
+    assert (await managed("PUT", "groupmember/internal/staff/anna", {}))[0] == 201
+    assert (await managed("GET", "group/internal/staff"))[1]["statistics"] == {"memberCount": 1}
+    assert (await managed("DELETE", "user/internal/anna"))[0] == 200
+    assert (await managed("GET", "groupmember/internal/staff"))[1] == []
+    assert (await managed("POST", "user/internal/anna", {"tags": []}))[0] == 404
+
+
+async def test_ports_and_virtual_hosts(managed: Managed) -> None:
+    """A port and a virtual host are made, changed and deleted; what none can be is told with its attribute."""
+    assert (await managed("PUT", "port/inner", {"port": 5699, "protocols": ["AMQP_1_0"]}))[0] == 201
+    told = (await managed("PUT", "port/inner", {"maxOpenConnections": 7}))[1]
+    assert (told["port"], told["maxOpenConnections"], told["protocols"]) == (5699, 7, ["AMQP_1_0"])
+    status, told = await managed("PUT", "port/inner", {"protocols": ["AMQP_0_9_1"]})
+    assert (status, "comes AMQP_0_8, AMQP_0_9" in told["errorMessage"]) == (422, True)
+    assert (await managed("PUT", "port/amqp", {"port": 5700}))[0] == 403
+    assert (await managed("DELETE", "port/inner"))[0] == 200
+    assert (await managed("PUT", "virtualhost/x/x", {"description": "of tests"}))[0] == 201
+    assert [each["name"] for each in (await managed("GET", "virtualhostnode"))[1]] == ["/", "x"]
+    assert (await managed("PUT", "virtualhost/x/x", {"context": {"a": "1"}}))[1]["context"] == {"a": "1"}
+    assert (await managed("DELETE", "virtualhost/x/x"))[0] == 200
+    assert (await managed("GET", "virtualhost/x"))[0] == 404
+
+
+async def test_counts_and_consumers(managed: Managed, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Statistics are what clients have done: messages that wait, that are out, and who has them."""
+    monkeypatch.setattr(counts, "OLDEST", 0.0)
+    client = await managed.house.connect()
+    await client.declare("q", durable=True)
+    for _ in range(5):
+        client.publish(b"m", "q")
+    await client.prefetch(2)
+    await client.consume("q", "mine")
+    await client.bodies(2)
+    told = (await managed("GET", f"queue/{HOST}/q"))[1]["statistics"]
+    counted = {name: told[name] for name in ("queueDepthMessages", "availableMessages", "unacknowledgedMessages")}
+    assert counted == {"queueDepthMessages": 5, "availableMessages": 3, "unacknowledgedMessages": 2}
+    assert told["queueDepthBytes"] >= 5
+    [consumer] = (await managed("GET", f"consumer/{HOST}/q"))[1]
+    assert (consumer["linkName"], consumer["settlementMode"], consumer["suspended"]) == ("mine", "MANUAL", True)
+    assert await managed("GET", f"queue/{HOST}/q/getConsumers") == (200, [consumer["name"]])
+    assert await managed("GET", f"queue/{HOST}/q/getStatistics?statistics=consumerCount") == (200, {"consumerCount": 1})
+    assert await managed("POST", f"queue/{HOST}/q/clearQueue", {}) == (200, 3)
+    assert (await managed("GET", f"queue/{HOST}/q/clearQueue"))[0] == 405
+    assert (await managed.headers("GET", f"queue/{HOST}/q/clearQueue"))["Allow"] == "POST"
+
+
+async def test_lists(managed: Managed) -> None:
+    """Wildcards, filters, order and pages; depth tells what is below; what is no attribute is named."""
+    for number in range(5):
+        await managed("PUT", f"queue/{HOST}/q{number}", {"durable": number % 2 == 0})
+    assert {each["name"] for each in (await managed("GET", "queue/*/*/q3"))[1]} == {"q3"}
+    durable = (await managed("GET", f"queue/{HOST}?durable=true&orderBy=name%20desc"))[1]
+    assert [each["name"] for each in durable] == ["q4", "q2", "q0"]
+    page = "queue?orderBy=queueDepthMessages,name&limit=2&offset=1"
+    assert [each["name"] for each in (await managed("GET", page))[1]] == ["q1", "q2"]
+    assert (await managed.headers("GET", page))["X-Total-Count"] == "5"
+    assert [each["name"] for each in (await managed("GET", "queue?name=q1&name=q2&orderBy=name"))[1]] == ["q1", "q2"]
+    [host] = (await managed("GET", "virtualhost?depth=1"))[1]
+    assert len(host["queues"]) == 5
+    status, told = await managed("GET", "queue?nonsense=1")
+    assert (status, told["errorMessage"]) == (422, "Queue has neither an attribute nor a statistic 'nonsense'")
+    assert (await managed("DELETE", f"queue/{HOST}"))[0] == 422
+    assert (await managed("DELETE", f"queue/{HOST}?durable=false"))[0] == 200
+    assert len((await managed("GET", "queue"))[1]) == 3
+    assert (await managed("DELETE", f"queue/{HOST}?durable=false"))[0] == 404
+
+
+async def test_variables(managed: Managed) -> None:
+    """Are set, count below at once, and are removed; the former value is the answer."""
+    variable = {"name": "deep", "value": "3"}
+    assert await managed("POST", "broker/setContextVariable", variable) == (200, None)
+    limits = {"maximumQueueDepthMessages": "${deep}", "overflowPolicy": "REJECT"}
+    assert (await managed("PUT", f"queue/{HOST}/q", limits))[1]["maximumQueueDepthMessages"] == 3
+    assert await managed("POST", "broker/removeContextVariable", {"name": "deep"}) == (200, "3")
+    assert "context" not in (await managed("GET", "broker"))[1]
+
+
+async def test_who_may(managed: Managed) -> None:
+    """A user with a tag makes those queues that its permission allows, and no others."""
+    await managed("PUT", "user/internal/mona", {"password": "x", "tags": ["management"]})
+    terms = {"configure": "^mine", "write": "", "read": ""}
+    assert (await managed.ask("/api/access/permissions/mona", "guest:guest", "PUT", terms))[0] == 200
+    for _ in range(50):  # a moment later management has heard of it
+        if (await managed("PUT", f"queue/{HOST}/mine", {}, "mona:x"))[0] == 201:
+            break
+    assert (await managed("PUT", f"queue/{HOST}/others", {}, "mona:x"))[0] == 403
+    assert (await managed("DELETE", f"queue/{HOST}/mine", None, "mona:x"))[0] == 200
+    assert (await managed("PUT", "port/mine", {"port": 5699}, "mona:x"))[0] == 403
+
+
+async def test_broken_bodies(managed: Managed) -> None:
+    """What is no JSON, or no map, is told as such (400), and nothing is done."""
+    for body, why in (([1], "the body is no map"), ("text", "the body is no map")):
+        assert await managed("PUT", f"queue/{HOST}/q", body) == (400, {"errorMessage": why})
+    assert (await managed("GET", f"queue/{HOST}/q"))[0] == 404
+
+
+async def test_metadata_and_structure(managed: Managed) -> None:
+    """What there can be, by category and type; what there is, by name."""
+    _, told, _ = await managed.ask("/service/metadata")
+    assert told["Queue"]["priority"]["attributes"]["priorities"]["defaultValue"] == "${queue.priorities}"
+    assert "priorities" not in told["Queue"]["standard"]["attributes"]
+    assert told["User"]["managed"]["attributes"]["password"] == {
+        "type": "String", "mandatory": True, "secure": True,
+        "description": "in clear, or as `credentialKind` makes it where `hashed`",
+    }  # fmt: skip
+    _, told, _ = await managed.ask("/service/structure")
+    assert [each["name"] for each in told["virtualhostnodes"]] == ["/"]
