@@ -36,6 +36,9 @@ class Category(Protocol):
     def measure(self, found: ConfiguredObject) -> Mapping[str, int]:
         """Statistics, by name."""
 
+    def statistic(self, found: ConfiguredObject, name: str) -> int | None:
+        """One of them: of thousands, to sort them by it."""
+
     def needs(self, action: Action, path: tuple[str, ...], wanted: Mapping[str, Any]) -> Iterable[Asked]:
         """What somebody has to be allowed who creates, updates or deletes what is at `path`."""
 
@@ -92,6 +95,9 @@ class Keeper:
 
     def measure(self, found: ConfiguredObject) -> Mapping[str, int]:  # noqa: ARG002 - as said
         return {}
+
+    def statistic(self, found: ConfiguredObject, name: str) -> int | None:
+        return self.measure(found).get(name)
 
     def needs(self, action: Action, path: tuple[str, ...], wanted: Mapping[str, Any]) -> Iterable[Asked]:  # noqa: ARG002 - as said
         return (CONFIGURE,)

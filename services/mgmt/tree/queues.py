@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from services.common.access import questions
@@ -16,12 +16,33 @@ from services.mgmt.model.queue import Queue
 from services.mgmt.model.queue_arguments import arguments_of, attributes_of
 from services.mgmt.tree.category import Keeper, Own
 from services.mgmt.tree.counts import Row
+from services.mgmt.tree.house import House
 from services.mgmt.tree.mirror import Kept
 from services.mgmt.tree.virtual_hosts import PREDECLARED
+from services.rpc.counts_pb2 import Consumer
 from services.rpc.router_pb2 import DeclareQueue, DeleteQueue
 
 _NOTHING: Final = Row(0, 0, 0)
 _LIFETIMES: Final = {False: "PERMANENT", True: "DELETE_ON_NO_OUTBOUND_LINKS"}
+
+
+def _row(house: House, number: int) -> Row:
+    return house.counts.last.rows.get(number, _NOTHING)
+
+
+def _consumers(house: House, number: int) -> list[Consumer]:
+    return house.counts.last.consumers.get(number, [])
+
+
+_STATISTICS: Final[Mapping[str, Callable[[House, int], int]]] = {
+    "queueDepthMessages": lambda house, number: _row(house, number).ready + _row(house, number).unsettled,
+    "queueDepthBytes": lambda house, number: _row(house, number).bytes,
+    "availableMessages": lambda house, number: _row(house, number).ready,
+    "unacknowledgedMessages": lambda house, number: _row(house, number).unsettled,
+    "consumerCount": lambda house, number: len(_consumers(house, number)),
+    "consumerCountWithCredit": lambda house, number: sum(each.credit for each in _consumers(house, number)),
+    "bindingCount": lambda house, number: len(house.mirror.grouped("binding", "destination").get(number, ())),
+}
 
 
 class Queues(Keeper):
@@ -38,17 +59,11 @@ class Queues(Keeper):
             yield _described(kept.value), str(kept.value["id"])
 
     def measure(self, found: ConfiguredObject) -> Mapping[str, int]:
-        counts, number = self.house.counts.last, int(found.incarnation)
-        row, consumers = counts.rows.get(number, _NOTHING), counts.consumers.get(number, ())
-        return {
-            "queueDepthMessages": row.ready + row.unsettled,
-            "queueDepthBytes": row.bytes,
-            "availableMessages": row.ready,
-            "unacknowledgedMessages": row.unsettled,
-            "consumerCount": len(consumers),
-            "consumerCountWithCredit": sum(each.credit for each in consumers),
-            "bindingCount": len(self.house.mirror.grouped("binding", "destination").get(number, ())),
-        }
+        number = int(found.incarnation)
+        return {name: read(self.house, number) for name, read in _STATISTICS.items()}
+
+    def statistic(self, found: ConfiguredObject, name: str) -> int | None:
+        return _STATISTICS[name](self.house, int(found.incarnation))
 
     def needs(self, action: Action, path: tuple[str, ...], wanted: Mapping[str, Any]) -> Iterable[Asked]:
         host, name = _place(path)

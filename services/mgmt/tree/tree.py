@@ -97,4 +97,4 @@ class Tree:
         if name in found.attributes:
             declared = found.attributes[name]
             return None if declared.secure or not found.has(declared) else found.value(name)
-        return self.measure(found).get(name) if name in found.statistics else None
+        return self.of(found).statistic(found, name) if name in found.statistics else None

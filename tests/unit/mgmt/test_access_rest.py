@@ -36,6 +36,9 @@ def _of_model(category: str) -> dict[tuple[str, str], set[str]]:
 
 
 _MODEL = {route: tags for category in SEEN_BY for route, tags in _of_model(category).items()}
+# Of a category that there is not.
+for _path in ("querybroker", "queryvhost"):
+    _MODEL |= {(_method, f"/api/{{version}}/{_path}/{{path}}"): ADMINISTRATORS for _method in ("GET", "POST")}
 
 ROUTES: dict[tuple[str, str], set[str]] = {
     ("GET", "/api/trace/{id}"): OBSERVERS,

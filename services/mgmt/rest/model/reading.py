@@ -13,10 +13,10 @@ from services.common.authentication.principal import Principal
 from services.common.errors import NotFound
 from services.mgmt.model.configured_object import ConfiguredObject
 from services.mgmt.model.faults import NotOffered
+from services.mgmt.model.listing import check_name, filtered, ordered
 from services.mgmt.model.rendering import OVERSIZE, Options, rendered
 from services.mgmt.model.wanted import arguments_for
 from services.mgmt.rest.model.asking import Asking
-from services.mgmt.tree.listing import check_name, filtered, ordered
 from services.mgmt.tree.tree import ANY
 
 MOST: Final = 100_000

@@ -15,6 +15,7 @@ from services.mgmt.rest.basic import Basic, Doors
 from services.mgmt.rest.model.answers import Route, documented
 from services.mgmt.rest.model.asking import Asking
 from services.mgmt.rest.model.metadata import metadata, structure
+from services.mgmt.rest.model.querying import query_routes
 from services.mgmt.rest.model.reading import Page, Reading, Shape, options
 from services.mgmt.rest.model.schemas import body_of, response_of
 from services.mgmt.rest.model.writing import Writing
@@ -26,6 +27,7 @@ _BOTH = (401, 403, 404, 422, 503)
 
 def model_routes(doors: Doors, tree: Tree) -> Iterator[APIRouter]:
     """Below /api."""
+    yield query_routes(doors, tree)
     asking = Asking(tree, doors.guard)
     for name, each in tree.categories.items():
         router = APIRouter(prefix=f"{_PREFIX}/{name}", tags=[f"model: {each.kind.category}"], route_class=Route)

@@ -171,3 +171,28 @@ async def test_metadata_and_structure(managed: Managed) -> None:
     }  # fmt: skip
     _, told, _ = await managed.ask("/service/structure")
     assert [each["name"] for each in told["virtualhostnodes"]] == ["/"]
+
+
+async def test_queries(managed: Managed) -> None:
+    """Select, where and orderBy, of all the tree or one virtual host, by GET and by POST, as JSON and as CSV."""
+    for name in ("a", "b"):
+        await managed("PUT", f"queue/{HOST}/{name}", {})
+    wanted = {"select": "name, $parent.name AS host, queueDepthMessages", "orderBy": "name DESC", "limit": 1}
+    told = {"headers": ["name", "host", "queueDepthMessages"], "results": [["b", "/", 0]], "total": 2}
+    assert await managed("POST", "querybroker/queue", wanted) == (200, told)
+    assert await managed("POST", f"queryvhost/{HOST}/queue", wanted) == (200, told)
+    asked = "select=name&where=name%20%3D%20%27a%27&format=json"
+    assert (await managed("GET", f"querybroker/queue?{asked}"))[1]["results"] == [["a"]]
+    assert (await managed("GET", "querybroker/queue?where=name%20%3D"))[0] == 400
+    assert (await managed("GET", "querybroker/queue?where=name%20%2B%201%20%3D%202"))[0] == 422
+    assert (await managed("POST", "querybroker/queue", {"nonsense": 1}))[0] == 400
+    assert (await managed("GET", "querybroker/nonsense"))[0] == 404
+    assert (await managed("GET", f"queryvhost/{HOST}/port"))[0] == 404
+    assert (await managed("GET", "queryvhost/nobody/nobody/queue"))[0] == 404
+
+
+async def test_secrets_are_not_asked_for(managed: Managed) -> None:
+    """No filter, order or expression tells a password, nor whether one is right."""
+    masked = await managed("GET", "querybroker/user?select=name%2Cpassword")
+    assert masked[1]["results"] == [["guest", None]]
+    assert (await managed("GET", "user?password=guest"))[1] == []

@@ -1,0 +1,60 @@
+"""A query: which objects, which columns of them, in which order. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from services.mgmt.model.configured_object import ConfiguredObject
+from services.mgmt.model.faults import IllegalConfiguration
+from services.mgmt.model.listing import sortable
+from services.mgmt.model.query.compiled import Column, Compiler, NotParsed, Order
+
+USUALLY = "id, name"
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """As it is asked."""
+
+    select: str = USUALLY
+    where: str = ""
+    order_by: str = ""
+    limit: int | None = None
+    offset: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """As Broker-J answers; `total`: of how many, without limit and offset."""
+
+    headers: list[str]
+    results: list[list[Any]]
+    total: int
+
+
+def answered(query: Query, found: Iterable[ConfiguredObject], compiler: Compiler) -> Result:
+    """Raises NotParsed for what is no expression, IllegalConfiguration for what cannot be said of an object."""
+    columns = compiler.columns(query.select or USUALLY)
+    orders = compiler.orders(query.order_by) if query.order_by else []
+    for order in orders:
+        if order.column is not None and not 1 <= order.column <= len(columns):
+            raise NotParsed(f"orderBy: there is no column {order.column}")
+    try:
+        wanted = list(found)
+        if query.where:
+            applies = compiler.condition(query.where)
+            wanted = [each for each in wanted if applies(each) is True]
+        for order in reversed(orders):
+            wanted = sorted(wanted, key=_key(order, columns), reverse=order.descending)
+        page = wanted[query.offset :] if query.limit is None else wanted[query.offset : query.offset + query.limit]
+        results = [[column.value(each) for column in columns] for each in page]
+    except RecursionError:
+        raise IllegalConfiguration("where: nested too deeply") from None
+    return Result([column.header for column in columns], results, len(wanted))
+
+
+def _key(order: Order, columns: list[Column]) -> Callable[[ConfiguredObject], tuple[int, Any]]:
+    value = order.value if order.column is None else columns[order.column - 1].value
+    return lambda found: sortable(value(found))
