@@ -9,6 +9,8 @@ from services.mgmt.model.configured_object import ConfiguredObject
 from services.mgmt.model.faults import IllegalConfiguration
 
 Look = Callable[[ConfiguredObject, str], Any]
+Read = Callable[[list[ConfiguredObject], str], list[Any]]
+"""An attribute or a statistic of many."""
 
 
 def check_name(kind: type[ConfiguredObject], name: str) -> None:
@@ -30,7 +32,7 @@ def as_text(value: object) -> str:
 
 
 def ordered(
-    found: list[ConfiguredObject], order: str, kind: type[ConfiguredObject], look: Look
+    found: list[ConfiguredObject], order: str, kind: type[ConfiguredObject], read: Read
 ) -> list[ConfiguredObject]:
     """By `name, queueDepthMessages desc`; the last named counts least. What has no value comes first."""
     for each in reversed([part.split() for part in order.split(",") if part.strip()]):
@@ -38,12 +40,15 @@ def ordered(
         if len(each) > 2 or direction not in {"asc", "desc"}:
             raise IllegalConfiguration(f"orderBy: a name, and asc or desc, is wanted, not {' '.join(each)!r}")
         check_name(kind, name)
-        found = _sorted(found, name, look, descending=direction == "desc")
+        keys = keys_of(read(found, name))
+        places = sorted(range(len(found)), key=keys.__getitem__, reverse=direction == "desc")
+        found = [found[place] for place in places]
     return found
 
 
-def _sorted(found: list[ConfiguredObject], name: str, look: Look, *, descending: bool) -> list[ConfiguredObject]:
-    return sorted(found, key=lambda each: sortable(look(each, name)), reverse=descending)
+def keys_of(values: list[Any]) -> list[Any]:
+    """To sort by: the values themselves where all are of one kind, as they mostly are."""
+    return values if set(map(type, values)) in ({int}, {str}) else list(map(sortable, values))
 
 
 def sortable(value: object) -> tuple[int, Any]:

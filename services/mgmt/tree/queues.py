@@ -53,10 +53,18 @@ class Queues(Keeper):
     counted = True
     changes = True
 
+    def __init__(self, house: House) -> None:
+        super().__init__(house)
+        self._told: dict[str, dict[int, tuple[Kept, dict[str, Any]]]] = {}  # what one change leaves as it is
+
     def described(self, parent: ConfiguredObject | None) -> Iterator[Own]:
         name = parent.actual["name"] if parent else ""
+        former, told = self._told.get(name, {}), dict[int, tuple[Kept, dict[str, Any]]]()
         for kept in self.house.mirror.grouped("queue", "virtual_host").get(name, []):
-            yield _described(kept.value), str(kept.value["id"])
+            number, before = kept.value["id"], former.get(kept.value["id"])
+            told[number] = before if before and before[0] is kept else (kept, _described(kept.value))
+            yield told[number][1], str(number)
+        self._told[name] = told
 
     def measure(self, found: ConfiguredObject) -> Mapping[str, int]:
         number = int(found.incarnation)

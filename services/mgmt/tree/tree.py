@@ -92,6 +92,13 @@ class Tree:
         """Statistics of an object."""
         return self.of(found).measure(found)
 
+    def column(self, found: list[ConfiguredObject], name: str) -> list[Any]:
+        """As `look`, of many objects of one category."""
+        if not found or name in found[0].attributes:
+            return [self.look(each, name) for each in found]
+        read = self.of(found[0]).statistic
+        return [read(each, name) for each in found]
+
     def look(self, found: ConfiguredObject, name: str) -> Any:  # noqa: ANN401 - each its own
         """An attribute or a statistic, by its name; None where it has none."""
         if name in found.attributes:

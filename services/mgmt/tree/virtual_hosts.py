@@ -68,9 +68,9 @@ class VirtualHosts(Keeper):
 
     def needs_to_invoke(self, operation: str, path: tuple[str, ...], arguments: Mapping[str, Any]) -> Iterable[Asked]:
         if operation in {"clearQueues", "clearMatchingQueues"}:
-            return tuple(
-                questions.of_queue(Action.PURGE, path[-1], name, ()) for name in self._meant(path[-1], arguments)
-            )
+            # Of those that are named also where there are none: who may not is not told which there are.
+            names = arguments.get("queues") or self._meant(path[-1], arguments)
+            return tuple(questions.of_queue(Action.PURGE, path[-1], str(name), ()) for name in names)
         return super().needs_to_invoke(operation, path, arguments)
 
     async def create(self, parent: ConfiguredObject | None, name: str, wanted: Mapping[str, Any]) -> None:  # noqa: ARG002 - nothing more is said of it

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from services.mgmt.model.configured_object import ConfiguredObject
 from services.mgmt.model.faults import IllegalConfiguration
-from services.mgmt.model.listing import sortable
-from services.mgmt.model.query.compiled import Column, Compiler, NotParsed, Order
+from services.mgmt.model.listing import keys_of
+from services.mgmt.model.query.compiled import Column, Compiler, NotParsed, Order, Value
 
 USUALLY = "id, name"
 
@@ -47,7 +47,9 @@ def answered(query: Query, found: Iterable[ConfiguredObject], compiler: Compiler
             applies = compiler.condition(query.where)
             wanted = [each for each in wanted if applies(each) is True]
         for order in reversed(orders):
-            wanted = sorted(wanted, key=_key(order, columns), reverse=order.descending)
+            keys = keys_of([_value(order, columns)(each) for each in wanted])
+            places = sorted(range(len(wanted)), key=keys.__getitem__, reverse=order.descending)
+            wanted = [wanted[place] for place in places]
         page = wanted[query.offset :] if query.limit is None else wanted[query.offset : query.offset + query.limit]
         results = [[column.value(each) for column in columns] for each in page]
     except RecursionError:
@@ -55,6 +57,5 @@ def answered(query: Query, found: Iterable[ConfiguredObject], compiler: Compiler
     return Result([column.header for column in columns], results, len(wanted))
 
 
-def _key(order: Order, columns: list[Column]) -> Callable[[ConfiguredObject], tuple[int, Any]]:
-    value = order.value if order.column is None else columns[order.column - 1].value
-    return lambda found: sortable(value(found))
+def _value(order: Order, columns: list[Column]) -> Value:
+    return order.value if order.column is None else columns[order.column - 1].value

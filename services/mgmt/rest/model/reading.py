@@ -73,7 +73,7 @@ class Reading:
         visible: frozenset[str],
     ) -> Response:
         found = self.select(request, names)
-        found = ordered(found, page.order, self._keeper.kind, self._tree.look)
+        found = ordered(found, page.order, self._keeper.kind, self._tree.column)
         told = []
         for number, each in enumerate(found[page.offset : page.offset + page.limit]):
             told.append(self._render(each, options, visible))

@@ -12,7 +12,7 @@ from fastapi.responses import JSONResponse
 
 from services.common.access.action import Action
 from services.common.authentication.principal import Principal
-from services.common.errors import NotFound
+from services.common.errors import BrokerError, NotFound
 from services.mgmt.access.operations import CONFIGURE
 from services.mgmt.model.configured_object import ConfiguredObject
 from services.mgmt.model.faults import AlreadyExists, IllegalConfiguration, NotOffered
@@ -55,28 +55,32 @@ class Writing:
             return await self._invoke(request, principal, names, said, fault)
         by_parent = bool(line) and len(names) == len(line) - 1
         path = (*names, str(said.get("name", ""))) if by_parent else names
-        found = self._found(path)
-        action = Action.UPDATE if found and not by_parent else Action.CREATE
-        await self._may(request, principal, action, path, said)
+        found = None if by_parent else self._found(path)
+        wanted, refusal = self._wanted(found, path, said)
+        await self._may(request, principal, _action(found, wanted), path, wanted)
         if fault:
             raise HTTPException(HTTPStatus.BAD_REQUEST, fault)
-        if by_parent:
-            return await self._create(principal, path, said)
-        if found:
-            return await self._update(found, said, principal)
-        if not may_create:
+        if found is None and not by_parent and not may_create:
             raise NotFound(f"no {self._kind.category} '{path[-1]}'")
-        return await self._create(principal, path, said)
+        if refusal:
+            raise refusal
+        return await (self._update(found, wanted, principal) if found else self._create(principal, path, wanted))
+
+    def _wanted(
+        self, found: ConfiguredObject | None, path: Sequence[str], said: Mapping[str, Any]
+    ) -> tuple[dict[str, Any], BrokerError | None]:
+        """Read once, so that what access is asked for is what is done; what is wrong with it is told who may."""
+        try:
+            return (to_update(found, said) if found else self._to_create(path, said)), None
+        except BrokerError as error:
+            return {}, error
 
     async def _may(
-        self, request: Request, principal: Principal, action: Action, path: Sequence[str], said: Mapping[str, Any]
+        self, request: Request, principal: Principal, action: Action, path: Sequence[str], wanted: Mapping[str, Any]
     ) -> None:
         """What no object can be at, administrators alone hear more of."""
         whole = len(path) == len(self._tree.line(self._category)) and ANY not in path
-        try:
-            needs = list(self._keeper.needs(action, tuple(path), said)) if whole else [CONFIGURE]
-        except (AttributeError, TypeError):  # the body is not as it shall be: that is told afterwards
-            needs = [CONFIGURE]
+        needs = list(self._keeper.needs(action, tuple(path), wanted)) if whole else [CONFIGURE]
         await self._asking.check(request, principal, needs)
         if not whole:
             line = "/".join(self._tree.line(self._category))
@@ -92,24 +96,25 @@ class Writing:
 
     # -------------------------------------------------------------- what is done
 
-    async def _create(self, principal: Principal, path: Sequence[str], said: Mapping[str, Any]) -> Response:
-        name = path[-1]
-        if not name:
+    def _to_create(self, path: Sequence[str], said: Mapping[str, Any]) -> dict[str, Any]:
+        if not path or not path[-1]:
             raise IllegalConfiguration(f"attribute 'name' of {self._kind.category}: it is mandatory")
+        name, parent = path[-1], self._parent(path)
         if said.get("name", name) != name:
             raise IllegalConfiguration(f"attribute 'name': the path says '{name}'")
-        parent = await self._parent(path)
         if self._keeper.children(parent).get(name):
             raise AlreadyExists(f"there is a {self._kind.category} '{name}' already")
-        wanted = to_create(self._kind, {**said, "name": name}, parent)
-        await self._keeper.create(parent, name, wanted)
+        return to_create(self._kind, {**said, "name": name}, parent)
+
+    async def _create(self, principal: Principal, path: Sequence[str], wanted: Mapping[str, Any]) -> Response:
+        await self._keeper.create(self._parent(path), path[-1], wanted)
         made = self._tree.one(self._category, path)
         kept = {key: wanted[key] for key in KEPT_HERE if key in wanted}
         await self._tree.house.keep(made, _bounded(kept), principal.name, created=True)
         location = f"/api/latest/{self._category}/{path_of(path)}"
         return self._told(self._tree.one(self._category, path), HTTPStatus.CREATED, {"Location": location})
 
-    async def _parent(self, path: Sequence[str]) -> ConfiguredObject:
+    def _parent(self, path: Sequence[str]) -> ConfiguredObject:
         """A virtual host comes with its node: there is none before."""
         if self._category == "virtualhost":
             if path[0] != path[1]:
@@ -120,9 +125,8 @@ class Writing:
         line = self._tree.line(self._category)
         return self._tree.one(line[-2], path[:-1]) if len(line) > 1 else self._tree.broker
 
-    async def _update(self, found: ConfiguredObject, said: Mapping[str, Any], principal: Principal) -> Response:
-        wanted = to_update(found, said)
-        if wanted.pop("desiredState", "") == _DELETED:
+    async def _update(self, found: ConfiguredObject, wanted: dict[str, Any], principal: Principal) -> Response:
+        if wanted.get("desiredState") == _DELETED:
             await self._keeper.delete(found)
             await self._tree.house.forget(found)
             return Response(status_code=HTTPStatus.OK)
@@ -171,14 +175,25 @@ class Writing:
         if name not in self._kind.operations:
             await self._asking.check(request, principal, [CONFIGURE])
             raise NotFound(f"{self._kind.category} has no operation '{name}'")
-        await self._asking.check(request, principal, self._keeper.needs_to_invoke(name, path, said))
+        told, refusal = self._arguments(path, name, said)
+        await self._asking.check(request, principal, self._keeper.needs_to_invoke(name, path, told))
         if fault:
             raise HTTPException(HTTPStatus.BAD_REQUEST, fault)
+        if refusal:
+            raise refusal
         found = self._tree.one(self._category, path)
-        told = arguments_for(found, name, said)
         if name in _OF_ALL:
             return JSONResponse(await self._of_all(found, name, told, principal))
         return JSONResponse(await self._keeper.invoke(found, name, told))
+
+    def _arguments(
+        self, path: Sequence[str], name: str, said: Mapping[str, Any]
+    ) -> tuple[dict[str, Any], BrokerError | None]:
+        """As `_wanted`."""
+        try:
+            return arguments_for(self._tree.one(self._category, path), name, said), None
+        except BrokerError as error:
+            return {}, error
 
     async def _of_all(self, found: ConfiguredObject, name: str, told: Mapping[str, Any], principal: Principal) -> Any:  # noqa: ANN401 - each its own
         if name == "getStatistics":
@@ -192,6 +207,12 @@ class Writing:
             context[told["name"]] = told["value"]
         await self._tree.house.keep(found, _bounded({"context": context}), principal.name)
         return former
+
+
+def _action(found: ConfiguredObject | None, wanted: Mapping[str, Any]) -> Action:
+    if found is None:
+        return Action.CREATE
+    return Action.DELETE if wanted.get("desiredState") == _DELETED else Action.UPDATE
 
 
 async def _body(request: Request) -> tuple[dict[str, Any], str]:

@@ -196,3 +196,42 @@ async def test_secrets_are_not_asked_for(managed: Managed) -> None:
     masked = await managed("GET", "querybroker/user?select=name%2Cpassword")
     assert masked[1]["results"] == [["guest", None]]
     assert (await managed("GET", "user?password=guest"))[1] == []
+
+
+async def test_rules_ask_about_what_is_done(managed: Managed) -> None:
+    """A rule is asked about values as they are read, not as they are written, and about a deletion as one."""
+    rules = (
+        "CONFIG DEFAULTDEFER=TRUE",
+        'ACL DENY guest CREATE QUEUE durable="false"',
+        'ACL DENY guest DELETE QUEUE name="kept"',
+    )
+    assert (await managed("PUT", "accesscontrolprovider/acl", {"rules": "\n".join(rules)}))[0] == 200
+    assert (await managed("PUT", f"queue/{HOST}/kept", {}))[0] == 201
+    for _ in range(50):  # a moment later management has heard of it
+        status, _told = await managed("PUT", f"queue/{HOST}/gone", {"durable": False})
+        if status == 403:
+            break
+        await managed("DELETE", f"queue/{HOST}/gone")
+    for durable in (False, "false", "False", "${no}"):
+        await managed("POST", "broker/setContextVariable", {"name": "no", "value": "false"})
+        assert (await managed("PUT", f"queue/{HOST}/gone", {"durable": durable}))[0] == 403, durable
+    assert (await managed("PUT", f"queue/{HOST}/kept", {"desiredState": "DELETED"}))[0] == 403
+    assert (await managed("DELETE", f"queue/{HOST}/kept"))[0] == 403
+    assert await managed("GET", "accesscontrolprovider/acl/extractRules") == (200, "\n".join(rules))
+    assert (await managed("PUT", "accesscontrolprovider/acl", {"rules": "ACL NONSENSE"}))[0] == 422
+    assert (await managed("PUT", "accesscontrolprovider/acl", {"rules": ""}))[0] == 200
+
+
+async def test_purging_many(managed: Managed) -> None:
+    """Of a virtual host, those that are named, or whose names fit; one that is not there stops it before it begins."""
+    client = await managed.house.connect()
+    for name in ("a1", "a2", "b"):
+        await client.declare(name, durable=True)
+        client.publish(b"m", name)
+    await client.get("b")  # what came before is in its queues
+    host = f"virtualhost/{HOST}"
+    assert (await managed("POST", f"{host}/clearQueues", {"queues": ["a1", "none"]}))[0] == 422
+    assert await managed("POST", f"{host}/clearQueues", {"queues": ["a1"]}) == (200, 1)
+    assert await managed("POST", f"{host}/clearMatchingQueues", {"queueNamePattern": "a."}) == (200, 1)
+    assert (await managed("POST", f"{host}/clearMatchingQueues", {"queueNamePattern": "("}))[0] == 422
+    assert (await managed("POST", f"{host}/clearQueues", {"queues": 5}))[0] == 422
