@@ -9,7 +9,7 @@ from services.common.authentication.described import INTERNAL, Described
 from services.mgmt.access.operations import CONFIGURE
 from services.mgmt.model.authentication import AuthenticationProvider
 from services.mgmt.model.configured_object import ConfiguredObject
-from services.mgmt.tree.category import Keeper, Own
+from services.mgmt.tree.category import Keeper, Own, readable
 
 _KIND = "authentication_provider"
 
@@ -29,7 +29,8 @@ class AuthenticationProviders(Keeper):
         for name, each in sorted(of_file.items()):
             yield _described(name, each, of_settings=True), ""
         for name, kept in sorted(self.house.mirror.tables[_KIND].items()):
-            yield _described(name, Described.model_validate(kept.value).masked(), of_settings=False), ""
+            for each in readable(Described, [kept.value]):
+                yield _described(name, each.masked(), of_settings=False), ""
 
     async def create(self, parent: ConfiguredObject | None, name: str, wanted: Mapping[str, Any]) -> None:  # noqa: ARG002 - the broker
         await self.house.providers.put(name, Described(type=wanted["type"], options=wanted.get("options", {})))

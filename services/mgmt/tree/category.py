@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
+
+from pydantic import BaseModel, ValidationError
 
 from services.common.access.action import Action
 from services.common.access.asked import Asked
@@ -17,6 +20,18 @@ if TYPE_CHECKING:
 
 Own = tuple[dict[str, Any], str]
 """Attributes that were set of an object, and its incarnation."""
+
+
+_M = TypeVar("_M", bound=BaseModel)
+
+
+def readable(kind: type[_M], values: Iterable[Any]) -> list[_M]:
+    """Those that can be read: one that cannot hides none of the others."""
+    found = []
+    for each in values:
+        with contextlib.suppress(ValidationError):
+            found.append(kind.model_validate(each))
+    return found
 
 
 class Category(Protocol):

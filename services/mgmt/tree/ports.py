@@ -15,7 +15,7 @@ from services.common.ports.state import Account, Listed, listed
 from services.mgmt.model.configured_object import ConfiguredObject
 from services.mgmt.model.faults import IllegalConfiguration
 from services.mgmt.model.port import Port
-from services.mgmt.tree.category import Keeper, Own
+from services.mgmt.tree.category import Keeper, Own, readable
 
 _TRANSPORTS: Final = {"TCP": "plain", "SSL": "tls", "WS": "websocket"}
 _ONE_ENGINE: Final = ("AMQP_0_8", "AMQP_0_9", "AMQP_0_9_1")
@@ -42,8 +42,8 @@ class Ports(Keeper):
             {"name": "http", "type": "HTTP", "port": settings.http_port, "bindingAddress": host, "protocols": ["HTTP"]},
             "",
         )
-        ports = [Kept.model_validate(each) for each in mirror.values(RECORD_KIND)]
-        accounts = [Account.model_validate(each) for each in mirror.values(state.RECORD_KIND)]
+        ports = readable(Kept, mirror.values(RECORD_KIND))
+        accounts = readable(Account, mirror.values(state.RECORD_KIND))
         watching = mirror.tables[watchers.RECORD_KIND].items()
         gateways = [name for name, kept in watching if kept.value.get("role") == "gateway"]
         for each in listed(ports, accounts, gateways):
