@@ -23,6 +23,7 @@ from services.mgmt.model.query.compiled import LONGEST, Compiler, NotParsed
 from services.mgmt.rest.basic import Doors
 from services.mgmt.rest.model.answers import Route, documented
 from services.mgmt.rest.model.paths import names_in
+from services.mgmt.rest.model.schemas import placed
 from services.mgmt.tree.tree import Tree
 
 _BROKER: Final = "/{version:model_version}/querybroker/{path:path}"
@@ -107,17 +108,22 @@ def query_routes(doors: Doors, tree: Tree) -> APIRouter:
 def _routes(router: APIRouter, at: str, above: int, querying: Querying, who_asks: Any) -> None:  # noqa: ANN401 - Depends
     responses = documented(400, 401, 403, 404, 422, 503)
 
-    @router.get(at, response_model=Answered, responses=responses, summary="Which objects, and what of them")
-    async def get(path: str, asked: Annotated[Wanted, Query()], _who: Principal = who_asks) -> Response:
-        """At [<node>/<virtual host>/]<category>."""
-        return await querying.answer(path, above, asked)
+    names = "node/virtual host/category; a name that holds a slash is encoded twice" if above else "a category"
+    parameters = placed(at, names)
 
-    body = {"requestBody": {"content": {"application/json": {"schema": Wanted.model_json_schema()}}}}
+    @router.get(
+        at, response_model=Answered, responses=responses, summary="Which objects, and what", openapi_extra=parameters
+    )
+    async def get(request: Request, asked: Annotated[Wanted, Query()], _who: Principal = who_asks) -> Response:
+        """At [<node>/<virtual host>/]<category>."""
+        return await querying.answer(request.path_params["path"], above, asked)
+
+    body = {**parameters, "requestBody": {"content": {"application/json": {"schema": Wanted.model_json_schema()}}}}
 
     @router.post(at, response_model=Answered, responses=responses, summary="The same of a body", openapi_extra=body)
-    async def post(path: str, request: Request, _who: Principal = who_asks) -> Response:
+    async def post(request: Request, _who: Principal = who_asks) -> Response:
         """At [<node>/<virtual host>/]<category>."""
-        return await querying.answer(path, above, await _asked(request))
+        return await querying.answer(request.path_params["path"], above, await _asked(request))
 
 
 async def _asked(request: Request) -> Wanted:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Annotated, Any
+from collections.abc import Callable, Iterator
+from typing import Annotated, Any, NamedTuple
 
 from fastapi import APIRouter, Depends, Request, Response
-from fastapi.responses import JSONResponse
 
 from services.common.authentication.principal import Principal
 from services.mgmt.access.operations import ASK_MGMT, OBSERVE
@@ -17,7 +16,7 @@ from services.mgmt.rest.model.asking import Asking
 from services.mgmt.rest.model.metadata import metadata, structure
 from services.mgmt.rest.model.querying import query_routes
 from services.mgmt.rest.model.reading import Page, Reading, Shape, options
-from services.mgmt.rest.model.schemas import body_of, response_of
+from services.mgmt.rest.model.schemas import body_of, placed, response_of
 from services.mgmt.rest.model.writing import Writing
 from services.mgmt.tree.tree import BROKER, Tree
 
@@ -31,15 +30,32 @@ def model_routes(doors: Doors, tree: Tree) -> Iterator[APIRouter]:
     asking = Asking(tree, doors.guard)
     for name, each in tree.categories.items():
         router = APIRouter(prefix=f"{_PREFIX}/{name}", tags=[f"model: {each.kind.category}"], route_class=Route)
-        paths = [""] if name == BROKER else ["", "/{path:path}"]
-        for path in ["", "/{path:path}"]:
-            _reads(router, path, Reading(asking, name), doors.to(each.sees), response_of(each.kind))
+        names = (
+            f"{'/'.join(tree.line(name))}, or less, or an operation more; a name that holds a slash is encoded twice"
+        )
+        for path in ("", "/{path:path}"):
+            at = _At(router, path, placed(path, names))
+            _reads(at, Reading(asking, name), doors.to(each.sees), response_of(each.kind))
             if each.changes:
-                _writes(router, path, Writing(asking, name), doors.to(ASK_MGMT), each.kind, deletes=len(paths) > 1)
+                _writes(at, Writing(asking, name), doors.to(ASK_MGMT), each.kind, deletes=name != BROKER)
         yield router
 
 
-def _reads(router: APIRouter, path: str, reading: Reading, door: Basic, told: dict[str, Any]) -> None:
+class _At(NamedTuple):
+    """A path of a category."""
+
+    router: APIRouter
+    path: str
+    described: dict[str, Any]
+
+    def add(self, method: str, endpoint: Callable[..., Any], summary: str, **more: Any) -> None:  # noqa: ANN401 - as FastAPI's
+        extra = {**self.described, **more.pop("extra", {})}
+        self.router.add_api_route(
+            self.path, endpoint, methods=[method], summary=summary, response_model=None, openapi_extra=extra, **more
+        )
+
+
+def _reads(at: _At, reading: Reading, door: Basic, told: dict[str, Any]) -> None:
     responses: dict[int | str, dict[str, Any]] = {200: told, **documented(400, 405, *_BOTH)}
 
     who_asks = Depends(door)
@@ -54,14 +70,11 @@ def _reads(router: APIRouter, path: str, reading: Reading, door: Basic, told: di
         """Other parameters are filters: attribute=value, repeatable. A name may be *."""
         return await reading.get(request, who, shown, page, shape)
 
-    router.add_api_route(
-        path, get, methods=["GET"], responses=responses, response_model=None, response_class=JSONResponse,
-        summary="An object, a list, or what an operation answers",
-    )  # fmt: skip
+    at.add("GET", get, "An object, a list, or what an operation answers", responses=responses)
 
 
 def _writes(
-    router: APIRouter, path: str, writing: Writing, door: Basic, kind: Any, *, deletes: bool  # noqa: ANN401 - of any category
+    at: _At, writing: Writing, door: Basic, kind: Any, *, deletes: bool  # noqa: ANN401 - of any category
 ) -> None:  # fmt: skip
     responses: dict[int | str, dict[str, Any]] = {201: response_of(kind), **documented(400, 405, 409, *_BOTH)}
 
@@ -79,18 +92,11 @@ def _writes(
         """At a whole path, or at one that ends early, with filters: attribute=value."""
         return await writing.delete(request, who)
 
-    more: dict[str, Any] = {"responses": responses, "response_model": None, "openapi_extra": body_of(kind)}
-    router.add_api_route(path, put, methods=["PUT"], summary="Create or update", **more)
-    router.add_api_route(path, post, methods=["POST"], summary="Create, update, or carry out", **more)
+    more: dict[str, Any] = {"responses": responses, "extra": body_of(kind)}
+    at.add("PUT", put, "Create or update", **more)
+    at.add("POST", post, "Create, update, or carry out", **more)
     if deletes:
-        router.add_api_route(
-            path,
-            delete,
-            methods=["DELETE"],
-            responses=documented(405, 409, *_BOTH),
-            response_model=None,
-            summary="Delete",
-        )
+        at.add("DELETE", delete, "Delete", responses=documented(405, 409, *_BOTH), response_class=Response)
 
 
 def service_routes(doors: Doors, tree: Tree) -> APIRouter:

@@ -6,6 +6,7 @@ from typing import Any
 
 from services.mgmt.model.attribute import Attribute
 from services.mgmt.model.configured_object import ConfiguredObject
+from services.mgmt.rest.model.paths import VERSIONS
 
 _TYPES = {bool: "boolean", int: "integer", float: "number", str: "string", list: "array", dict: "object"}
 
@@ -19,6 +20,17 @@ def response_of(kind: type[ConfiguredObject]) -> dict[str, Any]:
     }
     many = {"type": "array", "items": one}
     return {"description": f"{kind.category}, or a list", "content": _json({"anyOf": [one, many, {}]})}
+
+
+def placed(path: str, names: str, **more: Any) -> dict[str, Any]:  # noqa: ANN401 - of an operation
+    """Parameters of a path, which no function names; `names` says what it is made of."""
+    version = _parameter("version", {"type": "string", "enum": list(VERSIONS)}, "of Broker-J's REST")
+    its = [_parameter("path", {"type": "string", "minLength": 1}, names)] if "{path" in path else []
+    return {"parameters": [version, *its], **more}
+
+
+def _parameter(name: str, schema: dict[str, Any], description: str) -> dict[str, Any]:
+    return {"name": name, "in": "path", "required": True, "schema": schema, "description": description}
 
 
 def body_of(kind: type[ConfiguredObject]) -> dict[str, Any]:

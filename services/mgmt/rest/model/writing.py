@@ -70,6 +70,8 @@ class Writing:
         self, found: ConfiguredObject | None, path: Sequence[str], said: Mapping[str, Any]
     ) -> tuple[dict[str, Any], BrokerError | None]:
         """Read once, so that what access is asked for is what is done; what is wrong with it is told who may."""
+        if not self._is_whole(path):
+            return {}, None
         try:
             return (to_update(found, said) if found else self._to_create(path, said)), None
         except BrokerError as error:
@@ -79,15 +81,18 @@ class Writing:
         self, request: Request, principal: Principal, action: Action, path: Sequence[str], wanted: Mapping[str, Any]
     ) -> None:
         """What no object can be at, administrators alone hear more of."""
-        whole = len(path) == len(self._tree.line(self._category)) and ANY not in path
+        whole = self._is_whole(path)
         needs = list(self._keeper.needs(action, tuple(path), wanted)) if whole else [CONFIGURE]
         await self._asking.check(request, principal, needs)
         if not whole:
             line = "/".join(self._tree.line(self._category))
             raise NotFound(f"{self._kind.category} is at {line}, or at the path of its parent")
 
+    def _is_whole(self, path: Sequence[str]) -> bool:
+        return len(path) == len(self._tree.line(self._category)) and ANY not in path
+
     def _found(self, path: Sequence[str]) -> ConfiguredObject | None:
-        if len(path) != len(self._tree.line(self._category)) or ANY in path:
+        if not self._is_whole(path):
             return None
         try:
             return self._tree.one(self._category, path)
