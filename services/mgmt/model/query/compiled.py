@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 import re
 from collections.abc import Callable, Mapping
@@ -20,6 +21,7 @@ Look = Callable[[ConfiguredObject, str], Any]
 Value = Callable[[ConfiguredObject], Any]
 
 LONGEST: Final = 8192
+_LONGEST_NUMBER: Final = 300  # characters
 _LONGEST_MATCH: Final = 0.05  # seconds
 _COMPARE: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
     "=": operator.eq, "<>": operator.ne, "<": operator.lt, ">": operator.gt, "<=": operator.le, ">=": operator.ge,
@@ -162,7 +164,9 @@ class _Functions(Transformer[Token, Any]):
 
     def number(self, parts: list[Token]) -> Value:
         text = str(parts[0])
-        value = int(text) if text.isdigit() else float(text)
+        value = math.inf if len(text) > _LONGEST_NUMBER else int(text) if text.isdigit() else float(text)
+        if math.isinf(value):
+            raise NotParsed(f"{text[:20]}…: too large a number")
         return lambda _: value
 
     def string(self, parts: list[Token]) -> Value:
@@ -292,7 +296,8 @@ def _calculated(left: Any, sign: str, right: Any) -> Any:  # noqa: ANN401 - a nu
     if _kind(left) is not float or _kind(right) is not float:
         raise IllegalConfiguration(f"numbers are wanted on both sides of {sign}, not {left!r} and {right!r}")
     try:
-        return _CALCULATE[sign](left, right)
+        result = _CALCULATE[sign](left, right)
+        return result if math.isfinite(result) else None
     except (ZeroDivisionError, OverflowError):
         return None
 

@@ -20,7 +20,12 @@ class _Version(Convertor[str]):
         return value
 
 
+class _Names(_Version):
+    regex = r"(?s:.*)"  # as `path`, but a name may have more lines than one
+
+
 register_url_convertor("model_version", _Version())
+register_url_convertor("names", _Names())
 
 
 def names_in(path: str) -> tuple[str, ...]:

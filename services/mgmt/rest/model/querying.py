@@ -26,8 +26,8 @@ from services.mgmt.rest.model.paths import names_in
 from services.mgmt.rest.model.schemas import placed
 from services.mgmt.tree.tree import Tree
 
-_BROKER: Final = "/{version:model_version}/querybroker/{path:path}"
-_HOST: Final = "/{version:model_version}/queryvhost/{path:path}"
+_BROKER: Final = "/{version:model_version}/querybroker/{path:names}"
+_HOST: Final = "/{version:model_version}/queryvhost/{path:names}"
 _ABOVE: Final = {_BROKER: 0, _HOST: 2}
 """How many names come before the category."""
 _MOST: Final = 100_000

@@ -33,7 +33,7 @@ def model_routes(doors: Doors, tree: Tree) -> Iterator[APIRouter]:
         names = (
             f"{'/'.join(tree.line(name))}, or less, or an operation more; a name that holds a slash is encoded twice"
         )
-        for path in ("", "/{path:path}"):
+        for path in ("", "/{path:names}"):
             at = _At(router, path, placed(path, names))
             _reads(at, Reading(asking, name), doors.to(each.sees), response_of(each.kind))
             if each.changes:

@@ -224,10 +224,16 @@ async def _body(request: Request) -> tuple[dict[str, Any], str]:
     """What JSON says, and what is wrong with it."""
     data = await request.body()
     try:
-        said = json.loads(data) if data else {}
+        said = json.loads(data, parse_constant=_no_number) if data else {}
+        json.dumps(said, ensure_ascii=False).encode()  # half a surrogate pair is no text
     except (ValueError, RecursionError) as error:
         return {}, f"the body is no JSON: {error}"
     return (said, "") if isinstance(said, dict) else ({}, "the body is no map")
+
+
+def _no_number(text: str) -> None:
+    """Python reads more than JSON has."""
+    raise ValueError(text)
 
 
 def _bounded(kept: dict[str, Any]) -> dict[str, Any]:

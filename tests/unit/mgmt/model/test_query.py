@@ -66,6 +66,7 @@ def _names(where: str, order: str = "") -> list[str]:
         ("NOT name = 5", []),
         ("description <> 'x'", ["c_1"]),
         ("queueDepthMessages / 0 > 1", []),
+        ("1e300 * 1e300 > 1", []),
     ],
 )
 def test_where(where: str, names: list[str]) -> None:
@@ -105,6 +106,8 @@ def test_columns_and_pages() -> None:
         (Query(select="name,"), "select: not understood"),
         (Query(select="name; drop"), "select: not understood at character 5: '; drop'"),
         (Query(order_by="3"), "orderBy: there is no column 3"),
+        (Query(select="1e999"), "too large a number"),
+        (Query(select="9" * 5000), "too large a number"),
         (Query(where="name LIKE 'a' ESCAPE 'ab'"), "one character is wanted"),
         (Query(where="1=1 AND " * 2000 + "1=1"), "longer than"),
     ],

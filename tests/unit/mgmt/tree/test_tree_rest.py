@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import quote
+
 import pytest
 
 from services.mgmt.tree import counts
@@ -130,6 +132,15 @@ async def test_lists(managed: Managed) -> None:
     assert (await managed("DELETE", f"queue/{HOST}?durable=false"))[0] == 404
 
 
+@pytest.mark.parametrize("name", ["a/b", "100%", "a%2Fb", "a\nb", "ü +", "${HOME}"])
+async def test_names(managed: Managed, name: str) -> None:
+    """Are what they are, whatever is in them, where they are encoded twice; a variable in one is none."""
+    twice = quote(quote(name, safe=""), safe="")
+    assert (await managed.headers("PUT", f"queue/{HOST}/{twice}", {}))["Location"].endswith(f"/{twice}")
+    assert (await managed("GET", f"queue/{HOST}/{twice}"))[1]["name"] == name
+    assert (await managed("DELETE", f"queue/{HOST}/{twice}"))[0] == 200
+
+
 async def test_variables(managed: Managed) -> None:
     """Are set, count below at once, and are removed; the former value is the answer."""
     variable = {"name": "deep", "value": "3"}
@@ -157,6 +168,11 @@ async def test_broken_bodies(managed: Managed) -> None:
     """What is no JSON, or no map, is told as such (400), and nothing is done."""
     for body, why in (([1], "the body is no map"), ("text", "the body is no map")):
         assert await managed("PUT", f"queue/{HOST}/q", body) == (400, {"errorMessage": why})
+    for body in ({"description": "\ud800"}, {"arguments": {"x": float("nan")}}):
+        assert (await managed("PUT", f"queue/{HOST}/q", body))[0] == 400
+    assert (await managed("PUT", f"queue/{HOST}", {}))[0] == 422
+    for path in (f"queue/{HOST}/q/x/y", "queue/nobody"):
+        assert (await managed("PUT", path, {}))[0] == 404
     assert (await managed("GET", f"queue/{HOST}/q"))[0] == 404
 
 
