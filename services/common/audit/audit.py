@@ -71,8 +71,9 @@ class Audit:
             self._say_count(entry)
         with contextlib.suppress(OSError):
             await self._write()
+        # In the thread, behind a write that was under way when its task was cancelled: that one may open the file yet.
+        await asyncio.get_running_loop().run_in_executor(self._thread, self._files.close)
         self._thread.shutdown(wait=False)
-        self._files.close()
 
     def tell(self, entry: Entry) -> None:
         """It is a line of its own."""
