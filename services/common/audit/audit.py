@@ -74,6 +74,7 @@ class Audit:
         # In the thread, behind a write that was under way when its task was cancelled: that one may open the file yet.
         await asyncio.get_running_loop().run_in_executor(self._thread, self._files.close)
         self._thread.shutdown(wait=False)
+        self._on = False  # what is told now nobody would write, and who stops it again has nothing to wait for
 
     def tell(self, entry: Entry) -> None:
         """It is a line of its own."""
