@@ -96,15 +96,16 @@ class ConfiguredObject(Declared):
 
     def value(self, name: str) -> Any:  # noqa: ANN401 - each attribute its own
         """As it counts: what was set, else the default, with what variables stand for."""
-        declared = self.attributes[name]
+        said = self.said(name)
+        if name not in self.actual and isinstance(said, str) and "$" in said:
+            return converted(self.attributes[name], self.interpolated(said), f"{self.category}'s default")
+        return said
+
+    def said(self, name: str) -> Any:  # noqa: ANN401 - as value
+        """As it was set, or declared: with its variables."""
         if name in self.actual:
             return self.actual[name]
-        if name in _COMPUTED:
-            return _COMPUTED[name](self)
-        default = declared.default
-        if isinstance(default, str) and "$" in default:
-            return converted(declared, self.interpolated(default), f"{self.category}'s default")
-        return default
+        return _COMPUTED[name](self) if name in _COMPUTED else self.attributes[name].default
 
     def interpolated(self, text: str) -> str:
         """With what its variables stand for, seen from here. Raises IllegalConfiguration for a circle."""
@@ -129,7 +130,8 @@ class ConfiguredObject(Declared):
         at, wanted = (self, name) if subject == "this" else (self.ancestor(category), its)
         if subject not in {"this", "ancestor"} or at is None or wanted not in at.attributes:
             return None
-        return None if at.attributes[wanted].secure else str(at.value(wanted))
+        # Not what it stands for: that is found out by who asks, who knows what it is part of, and a circle from that.
+        return None if at.attributes[wanted].secure else str(at.said(wanted))
 
     def ancestor(self, category: str) -> ConfiguredObject | None:
         """The nearest of that category, itself included."""

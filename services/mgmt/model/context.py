@@ -18,24 +18,50 @@ _SECRET: Final = re.compile(
 )
 
 
-def interpolated(text: str, look_up: Callable[[str], str | None], among: tuple[str, ...] = ()) -> str:
-    """What `look_up` knows nothing of stays as it is. Raises IllegalConfiguration for a circle."""
+def interpolated(text: str, look_up: Callable[[str], str | None]) -> str:
+    """What `look_up` knows nothing of stays as it is. Raises IllegalConfiguration for a circle, or too long a text."""
+    return _Interpolation(look_up).of(text, ())
 
-    def stand_in(match: re.Match[str]) -> str:
+
+class _Interpolation:
+    """Each variable is resolved once: one that names two that name two, and so on, would take for ever else."""
+
+    def __init__(self, look_up: Callable[[str], str | None]) -> None:
+        self._look_up = look_up
+        self._known: dict[str, str | None] = {}
+
+    def of(self, text: str, among: tuple[str, ...]) -> str:
+        parts, length, at = [], 0, 0
+        for match in _VARIABLE.finditer(text):
+            for part in (text[at : match.start()], self._stand_in(match, among)):
+                parts.append(part)
+                length = _bounded(length + len(part))
+            at = match.end()
+        _bounded(length + len(text) - at)
+        return "".join([*parts, text[at:]])
+
+    def _stand_in(self, match: re.Match[str], among: tuple[str, ...]) -> str:
         if match[2]:
             return "$"
         name: str = match[1]
-        if name.startswith(_JSON):
-            return json.dumps(interpolated("${" + name.removeprefix(_JSON) + "}", look_up, among))[1:-1]
+        found = self._resolved(name.removeprefix(_JSON), among)
+        if found is None:
+            return match[0]
+        return json.dumps(found)[1:-1] if name.startswith(_JSON) else found
+
+    def _resolved(self, name: str, among: tuple[str, ...]) -> str | None:
         if name in among:
             raise IllegalConfiguration(f"variables that stand for each other: {' → '.join((*among, name))}")
-        found = look_up(name)
-        return match[0] if found is None else interpolated(found, look_up, (*among, name))
+        if name not in self._known:
+            found = self._look_up(name)
+            self._known[name] = None if found is None else self.of(found, (*among, name))
+        return self._known[name]
 
-    result = _VARIABLE.sub(stand_in, text)
-    if len(result) > _LONGEST:
+
+def _bounded(length: int) -> int:
+    if length > _LONGEST:
         raise IllegalConfiguration(f"with its variables it has more than {_LONGEST} characters")
-    return result
+    return length
 
 
 def visible(environment: Mapping[str, str]) -> dict[str, str]:

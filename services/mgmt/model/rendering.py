@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 from services.mgmt.model.attribute import MASK, Attribute
 from services.mgmt.model.configured_object import ConfiguredObject
+from services.mgmt.model.faults import IllegalConfiguration
 
 Children = Callable[[ConfiguredObject], Iterable[tuple[str, Iterable[ConfiguredObject]]]]
 """Below an object, by category: those that whoever asks may see."""
@@ -49,8 +51,9 @@ def _attributes(found: ConfiguredObject, options: Options) -> Iterable[tuple[str
     for name, declared in found.attributes.items():
         if options.actuals and (declared.derived or name not in found.actual):
             continue
-        if (value := _told(found, declared, options)) is not None:
-            yield name, value
+        with contextlib.suppress(IllegalConfiguration):  # its variables make no sense: as it was set, `actuals` tells
+            if (value := _told(found, declared, options)) is not None:
+                yield name, value
 
 
 def _told(found: ConfiguredObject, declared: Attribute, options: Options) -> Any:  # noqa: ANN401 - each its own

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
 
@@ -55,7 +56,10 @@ class Category(Protocol):
         """One of them: of thousands, to sort them by it."""
 
     def needs(self, action: Action, path: tuple[str, ...], wanted: Mapping[str, Any]) -> Iterable[Asked]:
-        """What somebody has to be allowed who creates, updates or deletes what is at `path`."""
+        """What somebody has to be allowed who creates, updates or deletes what is at `path`.
+
+        A generator where it depends on what there is: see `Asking.check`.
+        """
 
     def needs_to_invoke(self, operation: str, path: tuple[str, ...], arguments: Mapping[str, Any]) -> Iterable[Asked]:
         """And who carries out an operation on it."""
@@ -73,7 +77,7 @@ class Category(Protocol):
         """One of the operations that its class alone declares."""
 
 
-class Keeper:
+class Keeper(ABC):
     """As Category says, for what cannot be changed."""
 
     kind: ClassVar[type[ConfiguredObject]]
@@ -87,9 +91,9 @@ class Keeper:
         self.house = house
         self._made: dict[tuple[str, ...], tuple[Any, Mapping[str, ConfiguredObject]]] = {}
 
+    @abstractmethod
     def described(self, parent: ConfiguredObject | None) -> Iterator[Own]:
         """What each object below `parent` is like."""
-        raise NotImplementedError
 
     def children(self, parent: ConfiguredObject | None) -> Mapping[str, ConfiguredObject]:
         path = parent.path if parent else ()

@@ -68,12 +68,13 @@ class Exchanges(Keeper):
 
     def needs_to_invoke(self, operation: str, path: tuple[str, ...], arguments: Mapping[str, Any]) -> Iterable[Asked]:
         if operation not in {"bind", "unbind"}:
-            return super().needs_to_invoke(operation, path, arguments)
+            yield from super().needs_to_invoke(operation, path, arguments)
+            return
         _, host, name = path
         destination = str(arguments.get("destination", ""))
         other = Other(Kind.EXCHANGE if self._leads_to_exchange(host, destination) else Kind.QUEUE, destination)
         key = ((Property.ROUTING_KEY, str(arguments.get("bindingKey", ""))),)
-        return (questions.bind(Action[operation.upper()], host, name, other, key),)
+        yield questions.bind(Action[operation.upper()], host, name, other, key)
 
     async def create(self, parent: ConfiguredObject | None, name: str, wanted: Mapping[str, Any]) -> None:
         host = parent.actual["name"] if parent else ""

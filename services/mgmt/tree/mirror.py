@@ -71,8 +71,12 @@ class Mirror:
         into[record.kind][record.key] = kept  # type: ignore[assignment]  # `same` says that it is there
 
     async def known(self) -> None:
-        """Returns when there is something to read."""
-        await self._known.wait()
+        """Returns when there is something to read. Raises Unavailable where the store tells nothing for seconds."""
+        try:
+            async with asyncio.timeout(_PATIENCE):
+                await self._known.wait()
+        except TimeoutError:
+            raise Unavailable("the store does not tell what there is; try again") from None
 
     async def until(self, holds: Callable[[], bool]) -> None:
         """Returns when what was written elsewhere is here: who changes something reads it afterwards."""

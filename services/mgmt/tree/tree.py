@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from services.common import plugins
 from services.common.errors import NotFound
 from services.mgmt.model.configured_object import ConfiguredObject
+from services.mgmt.model.faults import IllegalConfiguration
 from services.mgmt.tree.category import Category
 from services.mgmt.tree.house import House
 
@@ -100,8 +102,10 @@ class Tree:
         return [read(each, name) for each in found]
 
     def look(self, found: ConfiguredObject, name: str) -> Any:  # noqa: ANN401 - each its own
-        """An attribute or a statistic, by its name; None where it has none."""
+        """An attribute or a statistic, by its name; None where it has none, or its variables make none of it."""
         if name in found.attributes:
             declared = found.attributes[name]
-            return None if declared.secure or not found.has(declared) else found.value(name)
+            with contextlib.suppress(IllegalConfiguration):
+                return None if declared.secure or not found.has(declared) else found.value(name)
+            return None
         return self.of(found).statistic(found, name) if name in found.statistics else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
@@ -10,6 +11,7 @@ import regex
 from services.common.access import questions
 from services.common.access.action import Action, Kind
 from services.common.access.asked import Asked
+from services.common.errors import NotFound
 from services.mgmt.model.configured_object import ConfiguredObject
 from services.mgmt.model.faults import IllegalConfiguration
 from services.mgmt.model.virtual_host import VirtualHost, VirtualHostNode
@@ -67,11 +69,12 @@ class VirtualHosts(Keeper):
         return (Asked(action, Kind.VIRTUALHOST, name, name),)
 
     def needs_to_invoke(self, operation: str, path: tuple[str, ...], arguments: Mapping[str, Any]) -> Iterable[Asked]:
-        if operation in {"clearQueues", "clearMatchingQueues"}:
-            # Of those that are named also where there are none: who may not is not told which there are.
-            names = arguments.get("queues") or self._meant(path[-1], arguments)
-            return tuple(questions.of_queue(Action.PURGE, path[-1], str(name), ()) for name in names)
-        return super().needs_to_invoke(operation, path, arguments)
+        if operation not in {"clearQueues", "clearMatchingQueues"}:
+            yield from super().needs_to_invoke(operation, path, arguments)
+            return
+        # Of those that are named also where there are none: who may not is not told which there are.
+        for name in arguments.get("queues") or self._meant(path[-1], arguments):
+            yield questions.of_queue(Action.PURGE, path[-1], str(name), ())
 
     async def create(self, parent: ConfiguredObject | None, name: str, wanted: Mapping[str, Any]) -> None:  # noqa: ARG002 - nothing more is said of it
         """Its node comes with it: there is none yet."""
@@ -87,10 +90,12 @@ class VirtualHosts(Keeper):
         await self.house.seen("virtual_host", name, there=False)
 
     async def invoke(self, found: ConfiguredObject, operation: str, arguments: Mapping[str, Any]) -> int:  # noqa: ARG002 - both do the same
+        # All of them are known before the first wait: one that is made meanwhile was not asked about.
+        there = self._queues(found.actual["name"])
         gone = 0
-        for name in self._meant(found.actual["name"], arguments):
-            queue = self._queues(found.actual["name"])[name]
-            gone += await self.house.purging.purge(queue["id"], queue["partition"], name)
+        for queue in [there[name] for name in self._meant(found.actual["name"], arguments)]:
+            with contextlib.suppress(NotFound):  # deleted since: none of its messages is left
+                gone += await self.house.purging.purge(queue["id"], queue["partition"], queue["name"])
         return gone
 
     def _meant(self, virtual_host: str, arguments: Mapping[str, Any]) -> list[str]:

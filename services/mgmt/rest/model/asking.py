@@ -21,9 +21,14 @@ class Asking:
         self._guard = guard
 
     async def check(self, request: Request, principal: Principal, questions: Iterable[Asked]) -> None:
-        """Raises AccessRefused."""
+        """Raises AccessRefused.
+
+        Questions that depend on what there is are made when they are answered, behind the last wait: whoever goes on
+        at once does it to what was asked about.
+        """
         peer = request.client.host if request.client else ""
-        self._guard.check(await self._guard.user(principal, peer), *questions)
+        user = await self._guard.user(principal, peer)
+        self._guard.check(user, *questions)
 
     async def may(self, request: Request, principal: Principal, asked: Asked) -> bool:
         """Whether; nothing is put on record of it."""

@@ -82,7 +82,7 @@ class Writing:
     ) -> None:
         """What no object can be at, administrators alone hear more of."""
         whole = self._is_whole(path)
-        needs = list(self._keeper.needs(action, tuple(path), wanted)) if whole else [CONFIGURE]
+        needs = self._keeper.needs(action, tuple(path), wanted) if whole else [CONFIGURE]
         await self._asking.check(request, principal, needs)
         if not whole:
             line = "/".join(self._tree.line(self._category))

@@ -65,6 +65,31 @@ def test_doubling() -> None:
         interpolated("${v24}", bombs.get)
 
 
+def test_doubling_of_nothing() -> None:
+    """What stays short takes no time either, however often it is named: each variable is resolved once."""
+    bombs = {f"v{number}": f"${{v{number + 1}}}" * 2 for number in range(200)} | {"v200": ""}
+    assert interpolated("${v0}", bombs.get) == ""
+
+
+def test_long_ones_side_by_side() -> None:
+    """What gets too long is refused where it does, before the rest of it is put together."""
+    asked: list[str] = []
+
+    def look_up(name: str) -> str:
+        asked.append(name)
+        return "x" * 60_000
+
+    with pytest.raises(IllegalConfiguration, match="more than"):
+        interpolated("".join(f"${{v{number}}}" for number in range(1000)), look_up)
+    assert len(asked) == 2
+
+
+def test_a_circle_through_an_attribute() -> None:
+    """A default that stands for itself, by way of a variable, is a circle like any other."""
+    with pytest.raises(IllegalConfiguration, match="stand for each other"):
+        _ = _tree(host={"queue.priorities": "${this:priorities}"}).priorities
+
+
 def test_secrets_of_the_environment() -> None:
     """What is or may be a secret is no variable."""
     told = {"HOPLINE_PASSWORD": "x", "PGPASSWORD": "x", "AWS_SECRET_ACCESS_KEY": "x", "DATABASE_URL": "x", "HOME": "/"}

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
 from urllib.parse import quote
 
 import pytest
+from pamqp import commands
 
+from services.common.authentication.principal import Principal
+from services.common.errors import NotFound
+from services.mgmt.access.guard import Guard
 from services.mgmt.tree import counts
+from services.mgmt.tree.purging import Purging
 from tests.unit.mgmt.tree.conftest import HOST, Managed
 
 
@@ -151,6 +157,18 @@ async def test_variables(managed: Managed) -> None:
     assert "context" not in (await managed("GET", "broker"))[1]
 
 
+async def test_variables_without_sense(managed: Managed) -> None:
+    """Of one object leave out that attribute: it is told as it was set, and so are all the others."""
+    await managed("PUT", f"queue/{HOST}/circle", {"description": "${this:description}"})
+    await managed("PUT", f"queue/{HOST}/text", {"type": "priority", "context": {"queue.priorities": "many"}})
+    assert (await managed("PUT", f"queue/{HOST}/text", {"description": "of texts"}))[0] == 200
+    status, told = await managed("GET", "queue?orderBy=priorities,name")
+    assert (status, [each["name"] for each in told]) == (200, ["circle", "text"])
+    assert (told[0].get("description"), told[1]["description"]) == (None, "of texts")
+    actual = (await managed("GET", f"queue/{HOST}/circle?actuals=true"))[1]
+    assert actual["description"] == "${this:description}"
+
+
 async def test_who_may(managed: Managed) -> None:
     """A user with a tag makes those queues that its permission allows, and no others."""
     await managed("PUT", "user/internal/mona", {"password": "x", "tags": ["management"]})
@@ -251,3 +269,60 @@ async def test_purging_many(managed: Managed) -> None:
     assert await managed("POST", f"{host}/clearMatchingQueues", {"queueNamePattern": "a."}) == (200, 1)
     assert (await managed("POST", f"{host}/clearMatchingQueues", {"queueNamePattern": "("}))[0] == 422
     assert (await managed("POST", f"{host}/clearQueues", {"queues": 5}))[0] == 422
+
+
+async def _until_told(managed: Managed, category: str, name: str) -> None:
+    for _ in range(50):
+        if (await managed("GET", f"{category}/{HOST}/{name}"))[0] == 200:
+            return
+    pytest.fail(f"no {category} {name}")
+
+
+@pytest.mark.parametrize(
+    ("request_", "status"),
+    [
+        (("POST", f"virtualhost/{HOST}/clearMatchingQueues", {"queueNamePattern": "others"}), 403),
+        (("PUT", f"queue/{HOST}/mine", {"alternateBinding": {"destination": "theirs"}}), 403),
+    ],
+)
+async def test_what_comes_while_access_is_asked(
+    managed: Managed, monkeypatch: pytest.MonkeyPatch, request_: tuple[str, str, object], status: int
+) -> None:
+    """Is asked about too, or is left alone: nobody purges, or dead-letters to, what appears in that moment."""
+    await managed("PUT", "user/internal/mona", {"password": "x", "tags": ["management"]})
+    terms = {"configure": ".*", "write": "^(amq[.]default)?$", "read": "^mine"}
+    assert (await managed.ask("/api/access/permissions/mona", "guest:guest", "PUT", terms))[0] == 200
+    for number in range(50):  # a moment later management has heard of it
+        if (await managed("PUT", f"queue/{HOST}/mine{number}", {}, "mona:x"))[0] == 201:
+            break
+    client = await managed.house.connect()
+    user, asked = Guard.user, list[str]()
+
+    async def meanwhile(guard: Guard, principal: Principal, host: str) -> Any:
+        found = await user(guard, principal, host)
+        asked.append(principal.name)
+        if principal.name == "mona" and asked.count("mona") == 2:  # the first is at the door
+            await client.declare("others", durable=True)
+            await client.call(
+                1, commands.Exchange.Declare(exchange="theirs", durable=True), commands.Exchange.DeclareOk
+            )
+            await _until_told(managed, "exchange", "theirs")
+            await _until_told(managed, "queue", "others")
+        return found
+
+    monkeypatch.setattr(Guard, "user", meanwhile)
+    assert (await managed(*request_, user="mona:x"))[0] == status
+
+
+async def test_one_that_goes_while_many_are_purged(managed: Managed, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stops no purge of the others."""
+    for name in ("a", "b"):
+        await managed("PUT", f"queue/{HOST}/{name}", {})
+
+    async def purge(_self: Purging, _queue_id: int, _partition: int, name: str) -> int:
+        if name == "a":
+            raise NotFound("no queue 'a'")
+        return 3
+
+    monkeypatch.setattr(Purging, "purge", purge)
+    assert await managed("POST", f"virtualhost/{HOST}/clearMatchingQueues", {}) == (200, 3)
