@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import asyncio
 import json
+import threading
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -96,3 +99,23 @@ async def test_switched_off(tmp_path: Path) -> None:
     audit.count(ENTRY)
     await audit.stop()
     assert not (tmp_path / "audit").exists()
+
+
+async def test_a_stop_while_a_line_is_written(audit: Audit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Closes the file behind that write, which may open it yet: none stays open. It can be stopped again."""
+    append, began, ended = audit._files.append, threading.Event(), threading.Event()
+
+    def slowly(written: bytes) -> None:
+        began.set()
+        time.sleep(0.2)
+        append(written)
+        ended.set()
+
+    monkeypatch.setattr(audit._files, "append", slowly)
+    audit.tell(ENTRY)
+    assert await asyncio.to_thread(began.wait, 5)
+    await audit.stop()
+    assert await asyncio.to_thread(ended.wait, 5)
+    assert audit._files._file is None
+    assert len(lines(tmp_path)) == 1
+    await audit.stop()
