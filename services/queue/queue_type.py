@@ -33,8 +33,10 @@ class Queue(Protocol):
     record: QueueRecord
     holding: Holding
     use: Use
-    unsettled: Mapping[int, Entry]
-    """By uid, what was handed out and of which nobody has said yet what became of it; to be read only."""
+
+    @property
+    def unsettled(self) -> Mapping[int, Entry]:
+        """By uid, what was handed out and of which nobody has said yet what became of it."""
 
     @property
     def ready_count(self) -> int:

@@ -140,7 +140,7 @@ class Stage:
         await self.move()
 
     def _held(self) -> int:
-        return sum(len(queue._unsettled) for queue in self._queues())
+        return sum(len(queue.unsettled) for queue in self._queues())
 
     def _ready(self) -> int:
         return sum(queue.ready_count for queue in self._queues())

@@ -37,8 +37,8 @@ class StandardQueue:
         self._policy = policy
         self._ready = self.create_ready()
         self._dispatcher = Dispatcher(options, context, self._ready, self.consumers, self.record, self.holding)
-        self.unsettled = self._unsettled = self._dispatcher.unsettled
-        self._claims = Claims(self._ready, self._unsettled, self.record, context)
+        self.unsettled = self._dispatcher.unsettled
+        self._claims = Claims(self._ready, self.unsettled, self.record, context)
         self._may_expire = False
         self._behind = False  # with what is past its time: more than a turn's work, and the clock does the rest
         self._returning = 0  # holders of so much that it comes back in turns: what is behind it waits for all of it
@@ -161,20 +161,20 @@ class StandardQueue:
         self.holding.take(entries)
         self._dispatcher.position = entries[-1].position + 1
         self._dispatcher.journalled = True
-        self._unsettled.update((entry.message.uid, entry) for entry in entries if entry.state == ACQUIRED)
+        self.unsettled.update((entry.message.uid, entry) for entry in entries if entry.state == ACQUIRED)
         ready = [entry for entry in entries if entry.state == AVAILABLE]
         self._ready.extend(ready, sum(len(entry.message.body) for entry in ready))
 
     def entries(self) -> Iterator[Entry]:
         yield from self._ready.view(-1)
-        yield from self._unsettled.values()
+        yield from self.unsettled.values()
 
     def settle(self, outcome: pb.Outcome.ValueType, uids: Sequence[int], now: int) -> None:
         if self._claims:
             self._claims.settled(outcome, uids)
         if outcome == pb.ABANDON:
             uids = self._claims.abandon(uids)
-        pop = self._unsettled.pop
+        pop = self.unsettled.pop
         entries = [entry for uid in uids if (entry := pop(uid, None)) is not None]
         if outcome == pb.ACCEPT:
             if self.record.on and entries:
@@ -219,7 +219,7 @@ class StandardQueue:
             self._context.forget([entry], self.holding, durable=self._dispatcher.journalled)
             return entry
         entry.holder = link
-        self._unsettled[entry.message.uid] = entry
+        self.unsettled[entry.message.uid] = entry
         if self._dispatcher.journalled:
             self._context.draft.handed_out([entry])
         return entry
@@ -333,7 +333,7 @@ class StandardQueue:
 
     def settle_held(self, outcome: pb.Outcome.ValueType, entries: list[Entry], now: int, *, staged: bool) -> None:
         # One that was settled otherwise meanwhile, because its gateway has told that again, is done with.
-        entries = [entry for entry in entries if self._unsettled.pop(entry.message.uid, None) is not None]
+        entries = [entry for entry in entries if self.unsettled.pop(entry.message.uid, None) is not None]
         if staged:
             self._settled_on_disk(outcome, entries)
         elif outcome == pb.ACCEPT:
@@ -393,7 +393,7 @@ class StandardQueue:
     def end(self, *, durable: bool) -> int:
         entries = self._ready.clear()
         count = len(entries)
-        entries += self._unsettled.values()
-        self._unsettled.clear()
+        entries += self.unsettled.values()
+        self.unsettled.clear()
         self._context.forget(entries, self.holding, durable=durable and self._dispatcher.journalled)
         return count

@@ -337,7 +337,7 @@ async def test_what_was_settled_again_while_it_was_undecided(house: House) -> No
     await completed(link)
     assert await link.ready(queue_id, 1) == 0
     host = house.queues["queue-1"]._host
-    assert not host.registry.queues[queue_id]._unsettled  # type: ignore[attr-defined]
+    assert not host.registry.queues[queue_id].unsettled  # type: ignore[attr-defined]
     assert host.account.used == 0
 
 

@@ -43,12 +43,12 @@ async def test_what_was_given_back_in_another_term(house: House) -> None:
     link = await house.link()
     await link.attach(queue_id)
     await link.publish(queue_id, [b"1"])
-    [queue] = [queue for queue in house.queues["queue-1"]._host.registry.queues.values() if queue._unsettled]
+    [queue] = [queue for queue in house.queues["queue-1"]._host.registry.queues.values() if queue.unsettled]
     for number, outcome in enumerate((pb.RELEASE, pb.RESTORE, pb.ABANDON, pb.ACCEPT), 1):
-        assert list(queue._unsettled) == link.uids
+        assert list(queue.unsettled) == link.uids
         await link.send(settles=[pb.Settle(queue_id=queue_id, outcome=outcome, uids=link.uids, term=9)])
         await link.ready(queue_id, number)
-    assert not queue._unsettled
+    assert not queue.unsettled
     assert link.bodies == [b"1"]
 
 
