@@ -18,6 +18,7 @@ from services.common.runtime import Tasks
 from services.common.uid import UidSource, origin_of
 from services.queue.expected import Expected
 from services.queue.full import Gate
+from services.queue.greeted import Greeted
 from services.queue.journal_writer import JournalWriter
 from services.queue.journeys import Journeys
 from services.queue.message import Interned, MemoryAccount
@@ -69,6 +70,7 @@ class Host:
     account: MemoryAccount = field(default_factory=MemoryAccount)
     interned: Interned = field(default_factory=Interned)
     links: dict[Link, None] = field(default_factory=dict)
+    greeted: Greeted = field(default_factory=Greeted)
     departed: dict[int, Link] = field(default_factory=dict)  # the latest of a gateway, by origin, for a moment
     expected: Expected = field(default_factory=Expected)
     returning: Returning = field(default_factory=Returning)

@@ -63,7 +63,6 @@ class Link(Holder):
         self._settling = 0  # frames with settlements, so far
         self._tells = False
         self.member = ""  # whom the peer means: it may still try a stream to a process that was here before
-        self.number = 0  # among the peer's streams
         self.told = Told(host.registry)
         self._receiving = False
         self._unused: list[Queue] = []  # left without a consumer
@@ -72,13 +71,12 @@ class Link(Holder):
     def hello(self, hello: pb.Hello) -> bool:
         """The first frame said who it is; False when the peer has had another stream since: nothing is heard then."""
         self.name, self.origin, self._tells, self.member = hello.name, hello.origin, hello.tells, hello.member
-        self.number, self._batches.terms.are_said = hello.number, hello.says_terms
-        others = [link for link in self._host.links if (link.origin, link.member) == (self.origin, self.member)]
-        if any(other.number > self.number for other in others):
+        self._batches.terms.are_said = hello.says_terms
+        if not self._host.greeted.is_latest(hello):
             self.broken = True
             return False
         # The peer has given up a stream that it had before, and has sent elsewhere what still comes from there.
-        for former in others:
+        for former in [link for link in self._host.links if (link.origin, link.member) == (self.origin, self.member)]:
             former.close()
         self._host.links[self] = None
         self._host.expected.came(self.origin)

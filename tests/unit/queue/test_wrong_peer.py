@@ -5,9 +5,11 @@ from __future__ import annotations
 import grpc
 
 from services.common.grpc_channel import connect
+from services.queue.greeted import Greeted
 from services.rpc import queue_pb2 as pb
 from services.rpc.queue_pb2_grpc import QueueStub
 from tests.support.queue_house import House
+from tests.support.stream_ends import until
 
 
 async def test_another_member_is_refused(house: House) -> None:
@@ -58,6 +60,36 @@ async def test_what_is_said_late_on_a_stream_that_was_given_up(house: House) -> 
         assert [reply.id for reply in frame.replies] == [2]
         later.cancel()
     assert await link.ready(queue_id, 1) == 0
+
+
+async def test_a_stream_that_comes_when_a_later_one_is_over(house: House) -> None:
+    """Is not heard either: all of it came again on the later one, was taken, and would be taken twice."""
+    queue_id = await house.declare("q")
+    link = await house.link()
+    raw = link.batch(queue_id, [b"sent on the later one"])
+    async with connect(house.settings.address_of("queue-1")) as channel:
+        stub = QueueStub(channel)
+        later, former = stub.Attach(wait_for_ready=True), stub.Attach(wait_for_ready=True)
+        await later.write(pb.LinkFrame(hello=pb.Hello(origin=77, name="g", number=2), publishes=[raw]))
+        assert isinstance(await later.read(), pb.QueueFrame)
+        later.cancel()
+        links = house.queues["queue-1"]._host.links
+        await until(lambda: all(each.origin != 77 for each in links))
+        await former.write(pb.LinkFrame(hello=pb.Hello(origin=77, name="g", number=1), publishes=[raw]))
+        assert await former.code() == grpc.StatusCode.UNAVAILABLE
+    assert await link.ready(queue_id, 1) == 1
+
+
+def test_peers_that_are_forgotten() -> None:
+    """Those that greeted longest ago: any number takes a bounded room, and one that greets now and then stays."""
+    greeted = Greeted()
+    assert greeted.is_latest(pb.Hello(origin=1, number=5))
+    for origin in range(2, 5000):
+        assert greeted.is_latest(pb.Hello(origin=origin, number=1))
+        if origin % 500 == 0:
+            assert greeted.is_latest(pb.Hello(origin=1, number=5))
+    assert not greeted.is_latest(pb.Hello(origin=1, number=4))
+    assert len(greeted._numbers) == 1024
 
 
 def _inspect(number: int) -> pb.QueueRequest:
