@@ -5,13 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any, NamedTuple
 
+import pytest
 from pamqp import commands as c
 
 from services.common.access.records import Permission
 from services.common.clients.store import StoreClient
 from services.common.clients.virtual_hosts import VirtualHostsClient
+from services.gateway import vocabulary as v
+from services.gateway.operations import OPERATIONS, Operation, needs
 from services.mgmt.access.grants import Grants
 from services.mgmt.users import Users
 from tests.support.amqp_client import AmqpClient
@@ -47,6 +51,30 @@ def may(role: str, needs: Mapping[str, list[str]], *, anything: bool = False) ->
         for name in names
     ]
     return any(answers) if anything else all(answers)
+
+
+OF_LINKS: set[type[v.Request]] = {v.FindNode, v.Produce}
+"""What AMQP 1.0 alone asks for."""
+
+
+def wanted() -> Mapping[type[v.Request], Operation]:
+    """Requests on sessions that need to be allowed: each has to be tried."""
+    asks_nothing = {needs.nothing, needs.open_virtual_host}
+    return {kind: each for kind, each in OPERATIONS.items() if each.needs not in asks_nothing}
+
+
+def heard_of(monkeypatch: pytest.MonkeyPatch) -> set[type[v.Request]]:
+    """The kinds of requests that were asked about since, in every gateway of this process."""
+    heard: set[type[v.Request]] = set()
+
+    def hear(asker: Any, request: v.Request) -> None:
+        heard.add(type(request))
+        former[type(request)].needs(asker, request)
+
+    former = wanted()
+    for kind, operation in former.items():
+        monkeypatch.setitem(OPERATIONS, kind, replace(operation, needs=hear))
+    return heard
 
 
 class AccessHouse(NamedTuple):

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
 from typing import Self
 
 from tests.support.raw_amqp import method, short
 
-_LOGIN = b"\0guest\0guest"
 _PROPERTIES = bytes(4)
 OPENED = b"\x00\x0a\x00\x29"
 """connection.open-ok."""
 
 
 class OlderClient:
-    """Connected as guest, with channel 1, inside of `async with`."""
+    """Connected, with channel 1, inside of `async with`; as guest, unless another user is named, who has `secret`."""
 
     def __init__(
-        self, port: int, header: bytes = b"AMQP\x01\x01\x00\x09", client_properties: bytes = _PROPERTIES
-    ) -> None:
+        self, port: int, header: bytes = b"AMQP\x01\x01\x00\x09", client_properties: bytes = _PROPERTIES,
+        user: str = "guest", virtual_host: str = "/",
+    ) -> None:  # fmt: skip
         """`client_properties` are a field table."""
+        self._login = f"\0{user}\0{'guest' if user == 'guest' else 'secret'}".encode()
+        self._virtual_host = virtual_host
         self._port = port
         self._header = header
         self._client_properties = client_properties
@@ -28,7 +31,7 @@ class OlderClient:
         self.server_properties = b""
 
     async def __aenter__(self) -> Self:
-        assert (await self.opens("/", _LOGIN))[:4] == OPENED
+        assert (await self.opens(self._virtual_host, self._login))[:4] == OPENED
         assert (await self.asks(method(20, 10, b"\0")))[:4] == b"\x00\x14\x00\x0b"
         return self
 
@@ -56,6 +59,11 @@ class OlderClient:
         async with asyncio.timeout(10):
             head = await self._reader.readexactly(7)
             return (await self._reader.readexactly(int.from_bytes(head[3:7]) + 1))[:-1]
+
+    async def frames(self) -> AsyncIterator[bytes]:
+        """Their payloads, as they come."""
+        while True:
+            yield await self.read()
 
     async def asks(self, data: bytes) -> bytes:
         """The first frame that is said then."""

@@ -1,106 +1,38 @@
-"""Every operation of AMQP 0-9-1, as every role, at a whole broker: what is allowed, and nothing else."""
+"""Every operation of AMQP 0-8, 0-9 and 0-9-1, as every role, at a whole broker: what is allowed, nothing else."""
 
 from __future__ import annotations
 
 import asyncio
 import re
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import AsyncIterator, Callable
 
 import pytest
 import pytest_asyncio
 from pamqp import commands as c
 
 from services.common.access.records import AclText, Permission, TopicPermission
-from tests.support.access_house import ANYTHING, DLX, HERE, ROLES, AccessHouse, access_house, may
+from services.gateway.protocols.amqp_0_9.channels import Channels
+from services.gateway.protocols.amqp_0_9.method import Method
+from services.gateway.protocols.amqp_0_9.methods import channel
+from services.gateway.protocols.amqp_0_9.requests import request_of
+from services.gateway.protocols.amqp_0_9.version import Version
+from services.gateway.protocols.amqp_0_9.versions import VERSIONS
+from tests.support.access_house import HERE, OF_LINKS, ROLES, AccessHouse, access_house, heard_of, wanted
+from tests.support.access_operations import operations_of, publish, said
 from tests.support.amqp_client import AmqpClient
-from tests.support.amqp_playbook import content
+from tests.support.amqp_playbook import content, written
 from tests.support.broker_house import BrokerHouse
 from tests.support.older_client import OPENED, OlderClient
 from tests.support.raw_amqp import method, short
 
-DEFAULT = "amq.default"
-
-
-class Operation(NamedTuple):
-    """What a client says, and what RabbitMQ's table asks of it; `anything`: one permission on each name is enough."""
-
-    says: Callable[[str], list[Any] | bytes]
-    needs: Mapping[str, list[str]]
-    anything: bool = False
-
-
-def publish(exchange: str, key: str, **properties: Any) -> Callable[[str], bytes]:
-    return lambda _: content(1, b"m", exchange=exchange, routing_key=key, **properties)
-
-
-def said(made: Any) -> Callable[[str], list[Any]]:
-    return lambda _: [made]
-
-
-def own(make: Callable[[str], Any]) -> Callable[[str], list[Any]]:
-    """Of a name that no other role uses."""
-    return lambda role: [make(f"own-{role}")]
-
-
-AE = {"alternate-exchange": "own-ae"}
-OPERATIONS: Mapping[str, Operation] = {
-    "exchange.declare": Operation(own(lambda name: c.Exchange.Declare(exchange=name)), {"configure": ["own"]}),
-    "exchange.declare, alternate": Operation(
-        own(lambda name: c.Exchange.Declare(exchange=f"{name}-ae", arguments=AE)),
-        {"configure": ["own"], "read": ["own"], "write": ["own"]},
-    ),
-    "exchange.declare, other's": Operation(said(c.Exchange.Declare(exchange="x")), {"configure": ["x"]}),
-    "exchange.declare, passive": Operation(
-        said(c.Exchange.Declare(exchange="x", passive=True)), {kind: ["x"] for kind in ANYTHING}, anything=True
-    ),
-    "exchange.delete": Operation(said(c.Exchange.Delete(exchange="gone")), {"configure": ["gone"]}),
-    "exchange.bind": Operation(
-        said(c.Exchange.Bind(destination="own-x", source="x", routing_key="k")), {"write": ["own"], "read": ["x"]}
-    ),
-    "exchange.unbind": Operation(
-        said(c.Exchange.Unbind(destination="own-x", source="x", routing_key="no")), {"write": ["own"], "read": ["x"]}
-    ),
-    "queue.declare": Operation(own(lambda name: c.Queue.Declare(queue=name)), {"configure": ["own"]}),
-    "queue.declare, dead letters": Operation(
-        own(lambda name: c.Queue.Declare(queue=f"{name}-dl", arguments=DLX)),
-        {"configure": ["own"], "read": ["own"], "write": ["own"]},
-    ),
-    "queue.declare, dead letters, there": Operation(
-        said(c.Queue.Declare(queue="own-there", arguments=DLX)),
-        # RabbitMQ asks for the first alone: docs/differences.md.
-        {"configure": ["own"], "read": ["own"], "write": ["own"]},
-    ),
-    "queue.declare, no name": Operation(said(c.Queue.Declare(exclusive=True)), {"configure": ["amq.gen-"]}),
-    "queue.declare, passive": Operation(
-        said(c.Queue.Declare(queue="q", passive=True)), {kind: ["q"] for kind in ANYTHING}, anything=True
-    ),
-    "queue.bind": Operation(
-        said(c.Queue.Bind(queue="q", exchange="own-x", routing_key="k")), {"write": ["q"], "read": ["own"]}
-    ),
-    "queue.unbind": Operation(
-        said(c.Queue.Unbind(queue="q", exchange="own-x", routing_key="no")), {"write": ["q"], "read": ["own"]}
-    ),
-    "queue.purge": Operation(said(c.Queue.Purge(queue="q")), {"read": ["q"]}),
-    "queue.delete": Operation(said(c.Queue.Delete(queue="gone")), {"configure": ["gone"]}),
-    "basic.get": Operation(said(c.Basic.Get(queue="q", no_ack=True)), {"read": ["q"]}),
-    "basic.consume": Operation(said(c.Basic.Consume(queue="q")), {"read": ["q"]}),
-    "basic.consume, of nobody": Operation(said(c.Basic.Consume(queue="amq.rabbitmq.reply-to", no_ack=True)), {}),
-    "basic.publish": Operation(publish("x", "k"), {"write": ["x"]}),
-    "basic.publish, default": Operation(publish("", "q"), {"write": [DEFAULT]}),
-    "basic.publish, nowhere": Operation(publish("none", "k"), {"write": ["none"]}),
-    "basic.publish, CC": Operation(publish("x", "k", headers={"CC": ["q"]}), {"write": ["x"]}),
-    "tx": Operation(said(c.Tx.Select()), {}),
-    "confirm": Operation(said(c.Confirm.Select()), {}),
-    "basic.qos": Operation(said(c.Basic.Qos(prefetch_count=1)), {}),
-    "basic.recover": Operation(said(c.Basic.Recover(requeue=True)), {}),
-    "basic.cancel": Operation(said(c.Basic.Cancel("none")), {}),
-    "channel.flow": Operation(said(c.Channel.Flow(active=True)), {}),
-}
-
-
 REFUSED = 403
+CONNECTION, CHANNEL_CLOSE, QOS_OK = b"\x00\x0a", b"\x00\x14\x00\x28", b"\x00\x3c\x00\x0b"
+CHANNEL_OPENED = b"\x00\x14\x00\x0b"
+SAID_BY_CLIENTS = {
+    *request_of.registry,
+    *(kind for kind, what in Channels._WHEN_OPEN.items() if what and kind not in (Method, channel.Open, channel.Close)),
+}
 _PART = "(configure|write|read) access to (queue|exchange)"
 WORDS = f"ACCESS_REFUSED - {_PART} '[^']+' in vhost '{HERE}' refused for user '{{}}'"
 
@@ -112,12 +44,9 @@ async def house(broker: BrokerHouse) -> AsyncIterator[AccessHouse]:
         yield made
 
 
-async def refusal(client: AmqpClient, words: list[Any] | bytes) -> str:
+async def refusal(client: AmqpClient, words: bytes) -> str:
     """What the broker closes the channel with for want of permission; else empty, whatever else comes of it."""
-    if isinstance(words, bytes):
-        client.writer.write(words)
-    else:
-        client.send(1, *words)
+    client.writer.write(words)
     client.send(1, c.Basic.Qos(prefetch_count=0))
     answer = await client.expect((c.Channel.Close, c.Basic.QosOk), 1)
     if isinstance(answer, c.Basic.QosOk):
@@ -127,16 +56,49 @@ async def refusal(client: AmqpClient, words: list[Any] | bytes) -> str:
     return str(answer.reply_text) if answer.reply_code == REFUSED else ""
 
 
+async def refused_older(client: OlderClient, words: bytes) -> str:
+    """The same of a client of any of the three, by bytes."""
+    client.send(words + written(1, c.Basic.Qos(prefetch_count=0)))
+    async for answer in client.frames():
+        if answer[:4] == QOS_OK:
+            break
+        if answer[:4] == CHANNEL_CLOSE:
+            client.send(written(1, c.Channel.CloseOk(), c.Channel.Open()))
+            assert (await client.read())[:4] == CHANNEL_OPENED
+            code = int.from_bytes(answer[4:6])
+            return answer[7 : 7 + answer[6]].decode() if code == REFUSED else ""
+        assert answer[:2] != CONNECTION, answer
+    return ""
+
+
+@pytest.mark.parametrize("version", VERSIONS, ids=lambda version: version.name)
 @pytest.mark.parametrize("role", ROLES)
-async def test_every_operation(house: AccessHouse, role: str) -> None:
+async def test_every_operation(house: AccessHouse, role: str, version: Version) -> None:
     """Nothing is allowed that the role has no permission for, and nothing refused that it has."""
-    client = await house.client(role)
-    for name, operation in OPERATIONS.items():
-        text = await refusal(client, operation.says(role))
-        assert bool(text) is not may(role, operation.needs, anything=operation.anything), (name, text)
-        if text:
-            assert re.fullmatch(WORDS.format(role), text), (name, text)
-    await client.close()
+    async with OlderClient(house.broker.ports[0], version.header, user=role, virtual_host=HERE) as client:
+        for name, operation in operations_of(version).items():
+            text = await refused_older(client, operation.says(role))
+            assert bool(text) is not operation.may(role), (name, text)
+            if text:
+                assert re.fullmatch(WORDS.format(role), text), (name, text)
+
+
+@pytest.mark.parametrize("version", VERSIONS, ids=lambda version: version.name)
+async def test_every_method_is_tried(version: Version) -> None:
+    """There is none that a client may say on a channel, in any version, that is not among those operations."""
+    there = {kind for kind in version.methods.values() if kind in SAID_BY_CLIENTS}
+    tried = {name.partition(",")[0] for name in operations_of(version)}
+    assert {kind.name for kind in there} - {"channel.resume"} == tried  # 540, for everybody
+
+
+@pytest.mark.parametrize("version", VERSIONS, ids=lambda version: version.name)
+async def test_every_request_is_tried(house: AccessHouse, monkeypatch: pytest.MonkeyPatch, version: Version) -> None:
+    """Each request of the gateway that needs to be allowed is asked about by those operations, or by links of 1.0."""
+    asked = heard_of(monkeypatch)
+    async with OlderClient(house.broker.ports[0], version.header, user="all", virtual_host=HERE) as client:
+        for operation in operations_of(version).values():
+            await refused_older(client, operation.says("all"))
+    assert set(wanted()) - asked == OF_LINKS
 
 
 async def test_a_virtual_host_without_permission(house: AccessHouse) -> None:

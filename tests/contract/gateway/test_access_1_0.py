@@ -14,7 +14,7 @@ from services.common.message.amqp_1_0.encode import encode
 from services.common.message.amqp_1_0.values import Described, ULong
 from services.gateway.protocols.amqp_1_0.performatives import Close
 from services.gateway.protocols.amqp_1_0.states import Accepted, Rejected
-from tests.support.access_house import HERE, ROLES, AccessHouse, access_house, may
+from tests.support.access_house import HERE, OF_LINKS, ROLES, AccessHouse, access_house, heard_of, may
 from tests.support.amqp_1_0_client import Client
 from tests.support.amqp_1_0_playbook import data
 from tests.support.broker_house import BrokerHouse
@@ -68,6 +68,16 @@ async def test_every_link(house: AccessHouse, role: str) -> None:
         condition = await operation.attaches(client)
         assert condition == ("" if may(role, operation.needs) else UNAUTHORIZED), name
     await client.close()
+
+
+async def test_every_request_is_tried(house: AccessHouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that links alone ask for are asked about by those operations."""
+    heard = heard_of(monkeypatch)
+    client = await connected(house, "all")
+    for operation in OPERATIONS.values():
+        await operation.attaches(client)
+    await client.close()
+    assert heard >= OF_LINKS
 
 
 async def test_what_is_not_there(house: AccessHouse) -> None:
