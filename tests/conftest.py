@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import signal
+import tempfile
 
 import structlog
 from hypothesis import HealthCheck, settings
@@ -23,6 +25,11 @@ structlog.configure(
         structlog.dev.ConsoleRenderer(colors=False, exception_formatter=structlog.dev.plain_traceback),
     ]
 )
+
+# Keys of stacks that tests run are not put among those of whoever runs the tests.
+_configuration = tempfile.TemporaryDirectory(prefix="hopline-configuration-")
+atexit.register(_configuration.cleanup)
+os.environ["XDG_CONFIG_HOME"] = _configuration.name
 
 # A shell has what it starts in the background ignore Ctrl-C, and all that this starts: tests send it.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

@@ -240,7 +240,8 @@ class Settings(BaseSettings):
         None, description="TOML file of providers, a table for each, beside those that hopline providers adds"
     )
     secrets_key_file: Annotated[Path | None, BeforeValidator(_path)] = Field(
-        None, description="file of the keys that secrets at rest are encrypted under; empty: keys/secrets in data"
+        None,
+        description="file of the keys that secrets at rest are encrypted under; empty: one of the user who runs it",
     )
     product: Annotated[str, Field(min_length=1, max_length=255)] = Field(
         "Hopline", description="what clients are told that they speak to; some test for RabbitMQ"
@@ -261,10 +262,6 @@ class Settings(BaseSettings):
     @property
     def audit_path(self) -> Path:
         return self.audit_folder or self.data / "audit"
-
-    @property
-    def secrets_key_path(self) -> Path:
-        return self.secrets_key_file or self.data / "keys" / "secrets"
 
     @property
     def router_names(self) -> list[str]:

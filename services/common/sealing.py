@@ -1,4 +1,5 @@
-"""Secrets at rest: encrypted (AES-256-GCM) under a key that is in a file of its own, apart from what it encrypts.
+"""Secrets at rest: encrypted (AES-256-GCM) under a key that is in a file of its own, apart from what it encrypts
+(`secrets_key.py` says where).
 
 What is sealed is bound to its place: it cannot be read as another one's. The file has a key on each line, in base64:
 the first one seals, all of them open, so that a new one can be put before the others.
@@ -13,7 +14,7 @@ from pathlib import Path
 
 from services.common.config import Settings
 from services.common.errors import InternalError
-from services.common.made_once import make_once
+from services.common.secrets_key import SETTING, KeyPlace
 
 _KEY_BYTES = 32
 _NONCE_BYTES = 12
@@ -27,14 +28,14 @@ class CannotOpen(InternalError):
 class Sealing:
     """With the keys of one file, which is read when it is needed first."""
 
-    def __init__(self, file: Path) -> None:
-        self._file = file
+    def __init__(self, file: Path | KeyPlace) -> None:
+        self._place = KeyPlace(file, file.parent) if isinstance(file, Path) else file
         self._keys: list[bytes] = []
 
     @classmethod
     def of(cls, settings: Settings) -> Sealing:
         """With those of the settings."""
-        return cls(settings.secrets_key_path)
+        return cls(KeyPlace.of(settings))
 
     def seal(self, secret: str, place: str) -> str:
         """For `open` with the same place. Makes the key where there is none; raises CannotOpen where it cannot."""
@@ -60,18 +61,22 @@ class Sealing:
             except InvalidTag:
                 continue
         self._keys = []  # the file may have the right one by now
-        raise CannotOpen(f"a secret of {place} was encrypted under another key than those in {self._file}")
+        raise CannotOpen(f"a secret of {place} was encrypted under another key than those in {self._place.find()}")
 
     def _read(self, *, make: bool) -> list[bytes]:
+        file: Path | None = None
         try:
-            if make and not self._file.exists():
-                make_once(self._file, base64.b64encode(secrets.token_bytes(_KEY_BYTES)).decode())
-            keys = [base64.b64decode(line, validate=True) for line in self._file.read_text().split()]
+            file = self._place.make(_new_key()) if make else self._place.find()
+            keys = [base64.b64decode(line, validate=True) for line in file.read_text().split()]
         except (OSError, UnicodeDecodeError, binascii.Error) as error:
-            raise CannotOpen(f"HOPLINE_SECRETS_KEY_FILE={self._file}: {error}") from error
+            raise CannotOpen(f"{SETTING}={file or self._place.given or ''}: {error}") from error
         if not keys or any(len(key) != _KEY_BYTES for key in keys):
-            raise CannotOpen(f"HOPLINE_SECRETS_KEY_FILE={self._file}: a key has {_KEY_BYTES} bytes, in base64")
+            raise CannotOpen(f"{SETTING}={file}: a key has {_KEY_BYTES} bytes, in base64")
         return keys
+
+
+def _new_key() -> str:
+    return base64.b64encode(secrets.token_bytes(_KEY_BYTES)).decode()
 
 
 def _decoded(sealed: str) -> bytes:

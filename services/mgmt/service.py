@@ -24,6 +24,7 @@ from services.common.errors import Unavailable
 from services.common.grpc_server import Server
 from services.common.restored import RECORD_KIND as RESTORED_KIND
 from services.common.runtime import Tasks
+from services.common.secrets_key import secrets_note
 from services.common.watchers import RECORD_KIND as WATCHER_KIND
 from services.mgmt.access.grants import Grants
 from services.mgmt.access.guard import Guard
@@ -101,6 +102,8 @@ class Service:
         await _seed(users, grants, first, settings.address_of("store"))
         self._tasks.start(grants.follow_virtual_hosts(self._store.watch_records([VIRTUAL_HOST])), name="follow vhosts")
         await self._server.ready()
+        for reason in secrets_note(settings).values():
+            log.warning("who copies the data folder can read the secrets in it", reason=reason)
         log.info("mgmt ready", http_port=self.http_port)
 
     def _roll_of(self, table: PartitionTable) -> Roll:
@@ -143,7 +146,7 @@ class Service:
 
     def _notes(self) -> dict[str, str]:
         notes = {"ledger": f"not filed: {self._filer.trouble}"} if self._filer.trouble else {}
-        return notes | spans_note(self._settings)
+        return notes | spans_note(self._settings) | secrets_note(self._settings)
 
     @property
     def http_port(self) -> int:

@@ -13,6 +13,7 @@ from services.common.clients.mgmt import MgmtClient
 from services.common.config import Settings
 from services.common.errors import AccessRefused, NotFound, SyntaxFault
 from services.common.sealing import Sealing
+from services.common.secrets_key import KeyPlace
 from tests.support.fake_store import FakeStore
 from tests.support.rest import Get
 
@@ -42,7 +43,7 @@ async def test_a_secret_is_kept_encrypted(client: MgmtClient, store: FakeStore, 
     [listed] = await client.list_providers()
     told = Described.from_json(listed.described)
     assert (listed.name, told.options["bind_password"]) == ("staff", MASK)
-    assert settings.secrets_key_path.is_relative_to(settings.data / "keys")
+    assert not KeyPlace.of(settings).find().is_relative_to(settings.data)
     await client.put_provider("staff", described("ldap", **{**told.options, "bind_dn": "cn=y"}))
     changed = Described.from_json(kept(store, "staff")).opened("staff", Sealing.of(settings))
     assert changed.options == {**LDAP, "bind_dn": "cn=y"}
