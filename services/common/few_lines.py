@@ -10,24 +10,26 @@ _SECONDS = 10.0
 
 
 class FewLines:
-    """Of one event loop. What a line says tells its kind, so that one kind does not hide another."""
+    """Of one event loop. What a line says tells its kind, and `apart_by`: one kind does not hide another."""
 
     def __init__(self, most: int = _MOST, seconds: float = _SECONDS) -> None:
         """`most` lines of a kind in `seconds`."""
         self._most = most
         self._seconds = seconds
-        self._counts: dict[str, int] = {}
+        self._counts: dict[tuple[str, object], int] = {}
 
-    def say(self, log: Callable[..., object], event: str, **about: object) -> None:
+    def say(self, log: Callable[..., object], event: str, *, apart_by: object = "", **about: object) -> None:
         """Calls `log` with it, or counts it."""
-        count = self._counts.get(event, 0)
+        key = event, apart_by
+        count = self._counts.get(key, 0)
         if not count:
-            asyncio.get_running_loop().call_later(self._seconds, self._begin_again, log, event)
-        self._counts[event] = count + 1
+            asyncio.get_running_loop().call_later(self._seconds, self._begin_again, log, event, apart_by)
+        self._counts[key] = count + 1
         if count < self._most:
             log(event, **about)
 
-    def _begin_again(self, log: Callable[..., object], event: str) -> None:
-        left_out = self._counts.pop(event) - self._most
+    def _begin_again(self, log: Callable[..., object], event: str, apart_by: object) -> None:
+        left_out = self._counts.pop((event, apart_by)) - self._most
         if left_out > 0:
-            log("more lines like one above were left out", like=event, count=left_out, seconds=self._seconds)
+            of = {"of": apart_by} if apart_by else {}
+            log("more lines like one above were left out", like=event, count=left_out, seconds=self._seconds, **of)

@@ -146,6 +146,8 @@ class Service:
 
     def _notes(self) -> dict[str, str]:
         notes = {"ledger": f"not filed: {self._filer.trouble}"} if self._filer.trouble else {}
+        if troubles := self._authenticator.troubles():
+            notes["providers"] = "; ".join(f"{name}: {text}" for name, text in sorted(troubles.items()))
         return notes | spans_note(self._settings) | secrets_note(self._settings)
 
     @property

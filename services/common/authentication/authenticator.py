@@ -21,7 +21,8 @@ from services.common.authentication.providers import Providers
 from services.common.authentication.refusal import TooManyFailures, reason_of
 from services.common.authentication.visit import NO_VISIT, Visit
 from services.common.containment import for_each
-from services.common.errors import BrokerError
+from services.common.errors import BrokerError, Unavailable
+from services.common.few_lines import FewLines
 from services.common.runtime import Tasks
 from services.common.sealing import Sealing
 from services.rpc import store_pb2
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from services.common.users import User
 
 _DO = "set it again: hopline users add, or hopline providers add"
+_NOBODY = "somebody could not sign in: the provider cannot tell who that is"
 _FIRST_WORD = 5.0  # seconds without a user, until that is said …
 _AGAIN = 60.0  # … and said again
 
@@ -63,6 +65,7 @@ class Authenticator:
         self._older = older
         self._providers = Providers(self, read_file(settings.authentication_providers_file))
         self._guard = Guard()
+        self._few = FewLines(most=1)
         self._tasks = Tasks()
         self._some = asyncio.Event()  # some user is known
         self.close_user: Callable[[str, str, str], None] = _nobody_is_connected
@@ -146,6 +149,10 @@ class Authenticator:
         """Raises Unavailable where there is none of that name."""
         return self._providers.get(name)
 
+    def troubles(self) -> dict[str, str]:
+        """What is amiss with providers that an operator has to mend, by their names."""
+        return self._providers.troubles()
+
     def expect(self, name: str, peer: str) -> None:
         """As `Guard.expect`."""
         self._guard.expect(name, peer)
@@ -162,6 +169,8 @@ class Authenticator:
             principal = await self._guard.judge(self.provider(provider), claim, peer)
         except BrokerError as error:
             self.refused(provider, claim.user, visit, error)
+            if isinstance(error, Unavailable):
+                self._few.say(log.warning, _NOBODY, apart_by=provider, provider=provider, reason=error.text)
             raise
         self._tell(visit.signed_in(principal.name, principal.provider), seldom=visit.seldom)
         if self._older and isinstance(claim, Credentials) and principal.provider == INTERNAL:

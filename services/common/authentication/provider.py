@@ -65,6 +65,9 @@ class Provider(ABC):
     brings: tuple[str, ...] = ()
     """Those of them that are offered though nobody asks for them: it would be of no use otherwise."""
 
+    trouble: str = ""
+    """What is amiss with it that an operator has to mend, and how; empty where nothing is."""
+
     def __init__(self, name: str, options: Options, house: House) -> None:
         self.name = name
         self.options = options

@@ -26,7 +26,7 @@ class Providers:
         self._of_file = of_file
         self._of_records: Mapping[str, Described] = {}
         self._made: dict[str, tuple[Described, Provider]] = {}
-        self._few = FewLines()
+        self._few = FewLines(most=1)
 
     def take(self, of_records: Mapping[str, Described]) -> dict[str, Provider]:
         """From now on these; gives those that were made and are not as they were."""
@@ -47,6 +47,10 @@ class Providers:
         if made is None or made[0] != described:
             made = self._made[name] = described, self._make(name, described)
         return made[1]
+
+    def troubles(self) -> dict[str, str]:
+        """Of those that were asked for since the process started."""
+        return {name: provider.trouble for name, (_, provider) in self._made.items() if provider.trouble}
 
     def closing(self) -> list[Awaitable[None]]:
         """All are asked no more."""
@@ -72,5 +76,5 @@ class Providers:
 
     def _unusable(self, name: str, reason: str) -> Unavailable:
         event = "an authentication provider cannot be used: nobody comes in by it"
-        self._few.say(log.error, event, provider=name, reason=reason, do=_DO)
+        self._few.say(log.error, event, apart_by=name, provider=name, reason=reason, do=_DO)
         return Unavailable(f"authentication provider '{name}' cannot be used")

@@ -11,7 +11,7 @@ from services.common.authentication.claims import Credentials, Proof
 from services.common.authentication.principal import NOBODY, Principal
 from services.common.authentication.refusal import TooManyFailures
 from services.common.authentication.visit import Visit
-from services.common.errors import AccessRefused, BrokerError, NotAllowed
+from services.common.errors import AccessRefused, BrokerError, NotAllowed, Unavailable
 from services.gateway.connections.expiry import Expiry
 from services.gateway.observe.record import client_name
 from services.gateway.sasl import Challenge, mechanism_named
@@ -135,7 +135,7 @@ class Login:
         try:
             await self._check(request)
         except BrokerError as error:
-            connection.fail(request, error, logged=isinstance(error, TooManyFailures))
+            connection.fail(request, error, logged=isinstance(error, TooManyFailures | Unavailable))
         except Exception as fault:  # noqa: BLE001 - this client's, whatever it is
             connection.fault("logging a client in", fault)
         connection.release(self)

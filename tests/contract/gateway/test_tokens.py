@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 from pamqp import commands, frame
+from structlog.testing import capture_logs
 
 from tests.support.broker_house import BrokerHouse
 from tests.support.issuer import Issuer, running_issuer
@@ -140,13 +141,20 @@ async def test_large_tokens(house: BrokerHouse, issuer: Issuer) -> None:
 
 
 async def test_an_issuer_that_is_away(issuer: Issuer, tmp_path: Path) -> None:
-    """541: nobody comes in, and who does not sign in by it is not concerned."""
+    """541: nobody comes in, who does not sign in by it is not concerned, and the log has one line for many clients."""
     file = tmp_path / "providers.toml"
     file.write_text('[away]\ntype = "oauth2"\nissuer = "http://localhost:9"\naudience = ["hopline"]\n')
     settings: dict[str, Any] = {"authentication_providers_file": file, "authentication_provider": "away"}
-    async with (
-        BrokerHouse(tmp_path, gateways=1, queues=1, **settings) as house,
-        SaslClient(house.ports[0]) as client,
-    ):
-        refused = await client.begin("XOAUTH2", xoauth2(issuer.token()))
-        assert (refused.reply_code, "'away' does not answer" in refused.reply_text) == (541, True)
+    async with BrokerHouse(tmp_path, gateways=1, queues=1, **settings) as house:
+        with capture_logs() as logged:
+            for _ in range(5):
+                async with SaslClient(house.ports[0]) as client:
+                    refused = await client.begin("XOAUTH2", xoauth2(issuer.token()))
+                    assert (refused.reply_code, "'away' does not answer" in refused.reply_text) == (541, True)
+        told = [
+            each["event"] for each in logged if each.get("provider") == "away" or each["event"] == "request refused"
+        ]
+        assert sorted(told) == [
+            "an issuer's keys cannot be read",
+            "somebody could not sign in: the provider cannot tell who that is",
+        ]

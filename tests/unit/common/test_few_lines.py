@@ -25,3 +25,14 @@ async def test_lines_and_how_many_more() -> None:
         few.say(log.warning, "other", number=1)
         await asyncio.sleep(0.1)
     assert [each["number"] for each in told[5:]] == [10, 1]
+
+
+async def test_lines_that_are_kept_apart() -> None:
+    """By more than what they say: one who is named does not hide another, and each is told how many were left out."""
+    few, log = FewLines(most=1, seconds=0.05), get_logger()
+    with capture_logs() as told:
+        for name in ("a", "b") * 3:
+            few.say(log.info, "one", apart_by=name, name=name)
+        assert [each["name"] for each in told] == ["a", "b"]
+        await until(lambda: len(told) == 4)
+    assert [(each["of"], each["count"]) for each in told[2:]] == [("a", 2), ("b", 2)]

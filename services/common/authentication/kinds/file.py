@@ -1,12 +1,15 @@
 """Users of a file, a line each: NAME:PASSWORD, or what is kept of one. It is read again when it changes.
 
-Who is no longer in it, or has another line, loses the connections that rest on it, a moment later.
+Who is no longer in it, or has another line, loses the connections that rest on it, a moment later. While a line of it
+is wrong, or it cannot be read, what it said before counts on: nobody is shut out by a slip. A file that is not there,
+or was never right since the process started, lets nobody in.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Literal, cast
 
@@ -27,7 +30,8 @@ log = structlog.get_logger()
 
 _LOOK = 1.0  # seconds between looks at the file
 _HASHES, _DOUBTFUL_HASHES = 2, 1  # at a time
-_DO = "see that the file is there, and that each of its lines is NAME:PASSWORD"
+_GONE = "put the file there: nobody comes in without"
+_WRONG = "correct it: until then those count who were in it when it was read last, and nobody where it was not"
 
 
 class FileOptions(Options):
@@ -50,10 +54,11 @@ class File(Provider):
         self.mechanisms = PASSWORDS | file_lines.DIGESTS[self._options.format]
         self.slots = FairSlots(_HASHES, _DOUBTFUL_HASHES)
         self._hashing = asyncio.Semaphore(_HASHES)
-        self._stamp: Hashable = None
+        self._stamp: Hashable = None  # of what counts; None: nothing does
+        self._wrong: Hashable = None  # of what was looked at since, and does not
         self._users: Mapping[str, str] = {}
         self._groups: Mapping[str, frozenset[str]] = {}
-        self._few = FewLines()
+        self._few = FewLines(most=1)
         self._tasks = Tasks()
         self._look()
         self._tasks.start(self._look_again(), name=f"look at the users of {name}")
@@ -87,18 +92,34 @@ class File(Provider):
         """Reads what has changed; the files are small, and of this machine."""
         options = self._options
         paths = [Path(path) for path in (options.path, options.groups_path) if path]
+        stamp = _stamps_of(paths)  # before they are read: what is written meanwhile is another one
         try:
-            stamp = tuple(_stamp_of(path) for path in paths)
-            if stamp == self._stamp:
+            if stamp is not None and stamp in (self._stamp, self._wrong):
+                self._is_right_again(stamp)
                 return
             users = file_lines.read_users(paths[0])
             groups = file_lines.read_groups(paths[1]) if options.groups_path else {}
+        except FileNotFoundError as error:
+            self._stamp = self._wrong = None
+            self._tell("a file of users is not there", str(error), _GONE)
+            self._change({}, {})
         except (OSError, ValueError) as error:
-            self._few.say(log.error, "a file of users cannot be read", provider=self.name, reason=str(error), do=_DO)
-            self._stamp, users, groups = None, {}, {}
+            self._wrong = stamp
+            self._tell("a file of users is not as it should be", str(error), _WRONG)
         else:
             self._stamp = stamp
-        self._change(users, groups)
+            self._is_right_again(stamp)
+            self._change(users, groups)
+
+    def _is_right_again(self, stamp: Hashable) -> None:
+        if self.trouble and stamp == self._stamp:
+            self._wrong, self.trouble = None, ""
+            log.info("a file of users is as it should be again", provider=self.name)
+
+    def _tell(self, event: str, reason: str, do: str) -> None:
+        former, self.trouble = self.trouble, f"{event}: {reason}; {do}"
+        if self.trouble != former:  # it is looked at again and again
+            self._few.say(log.error, event, provider=self.name, reason=reason, do=do)
 
     def _change(self, users: Mapping[str, str], groups: Mapping[str, frozenset[str]]) -> None:
         former, of_groups = self._users, self._groups
@@ -112,6 +133,13 @@ class File(Provider):
 
     async def close(self) -> None:
         await self._tasks.stop()
+
+
+def _stamps_of(paths: Iterable[Path]) -> Hashable:
+    """None where nobody can tell: they are looked at again then."""
+    with suppress(OSError):
+        return tuple(_stamp_of(path) for path in paths)
+    return None
 
 
 def _stamp_of(path: Path) -> Hashable:

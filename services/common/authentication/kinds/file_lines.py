@@ -60,9 +60,13 @@ def _hex(kept: str) -> bytes:
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
-    for number, line in enumerate(path.read_text().splitlines(), 1):
+    for number, said in enumerate(path.read_bytes().splitlines(), 1):
+        try:
+            line = said.decode()
+        except UnicodeDecodeError:
+            raise ValueError(f"{path}, line {number}: UTF-8 is wanted") from None
         if line.strip() and not line.startswith("#"):
-            yield number, line.rstrip("\r")
+            yield number, line
 
 
 def _plain(kept: str | None, password: str) -> bool:

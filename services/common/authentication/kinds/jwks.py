@@ -21,6 +21,7 @@ import structlog
 
 from services.common.clock import monotonic
 from services.common.errors import Unavailable
+from services.common.few_lines import FewLines
 
 if TYPE_CHECKING:
     from services.common.authentication.asking import Asking
@@ -44,6 +45,7 @@ class IssuersKeys:
         self._keys: dict[str, jwt.PyJWK] = {}
         self._asked = float("-inf")
         self._one = asyncio.Lock()
+        self._few = FewLines(most=1)
 
     async def find(self, name: str) -> jwt.PyJWK | None:
         """The key of that name; without a name, the only one. Raises Unavailable where the issuer does not answer."""
@@ -71,7 +73,9 @@ class IssuersKeys:
                 keys = await self._asking.ask(partial(_keys_at, self._options))
             except (OSError, ValueError, TypeError, AttributeError) as error:
                 text = f"authentication provider '{self._provider}' does not answer: {type(error).__name__}"
-                log.warning("an issuer's keys cannot be read", provider=self._provider, reason=str(error))
+                self._few.say(
+                    log.warning, "an issuer's keys cannot be read", provider=self._provider, reason=str(error)
+                )
                 raise Unavailable(text) from None
             self._asked = monotonic()
             self.version += keys != self._said

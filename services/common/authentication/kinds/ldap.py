@@ -79,7 +79,7 @@ class Ldap(Provider):
         super().__init__(name, options, house)
         self._options = cast("LdapOptions", options)
         self._directory = Directory(self._options)
-        self._few = FewLines()
+        self._few = FewLines(most=1)
         self._asking = Asking(name, _THREADS, self._options.timeout)
 
     async def verify(self, claim: Claim) -> Principal:

@@ -12,6 +12,7 @@ from typing import Any
 
 import bcrypt
 import pytest
+from structlog.testing import capture_logs
 
 from services.common.authentication.claims import Anonymous, Certified, Credentials, Digest
 from services.common.authentication.principal import Principal
@@ -107,22 +108,87 @@ async def test_a_file_that_changes(tmp_path: Path) -> None:
                 await authenticator.sign_in("here", Credentials(name, password), HERE)
 
 
-@pytest.mark.parametrize("text", [None, "alice\n", ":x\n", "alice:\n", "alice:a\nalice:b\n", b"\xff:x\n"])
-async def test_a_file_that_cannot_be_read(tmp_path: Path, text: Any) -> None:
-    """Is an error, and lets nobody in, not even who was in the one before."""
-    users = tmp_path / "users"
+WRONG = ["alice\n", ":x\n", "alice:\n", "alice:a\nalice:b\n", b"alice:a\n\xff:x\n"]
+
+
+@pytest.mark.parametrize("text", WRONG)
+async def test_a_line_that_is_wrong(tmp_path: Path, text: Any) -> None:
+    """Shuts nobody out: what the file said before counts until it is right; log and health name the line, once."""
+    users, told = tmp_path / "users", text if isinstance(text, bytes) else text.encode()
+    users.write_text("alice:secret\nbob:bob\n")
+    async with providing(here={"type": "file", "path": str(users), "format": "plain"}) as authenticator:
+        ended: list[tuple[str, ...]] = []
+        authenticator.close_user = lambda *about: ended.append(about)
+        await authenticator.sign_in("here", Credentials("alice", "secret"), HERE)
+        with capture_logs() as logged:
+            users.write_bytes(told)
+            os.utime(users, (1, 1))
+            for _ in range(3):
+                assert (await authenticator.sign_in("here", Credentials("bob", "bob"), HERE)).name == "bob"
+        [line] = [each for each in logged if each["log_level"] == "error"]
+        where = f"{users}, line {len(told.splitlines())}: "
+        assert where in line["reason"]
+        assert where in authenticator.troubles()["here"]
+        write(users, "alice:secret\n")
+        await until(lambda: bool(ended))
+        assert ended == [("here", "bob", "user 'bob' is deleted")]
+        assert authenticator.troubles() == {}
+
+
+async def test_a_line_that_is_wrong_and_taken_back(tmp_path: Path) -> None:
+    """Is forgotten, also where the file is the same as before it."""
+    users, former = tmp_path / "users", tmp_path / "former"
     users.write_text("alice:secret\n")
     async with providing(here={"type": "file", "path": str(users), "format": "plain"}) as authenticator:
         await authenticator.sign_in("here", Credentials("alice", "secret"), HERE)
-        if text is None:
-            users.unlink()
-        else:
-            users.write_bytes(text if isinstance(text, bytes) else text.encode())
-            os.utime(users, (1, 1))
-        with pytest.raises((Unavailable, AccessRefused)):
+        users.rename(former)
+        users.write_text("wrong")
+        await authenticator.sign_in("here", Credentials("alice", "secret"), HERE)
+        await until(lambda: bool(authenticator.troubles()))
+        former.rename(users)
+        await until(lambda: not authenticator.troubles())
+
+
+@pytest.mark.parametrize("text", WRONG)
+async def test_a_line_that_is_wrong_from_the_beginning(tmp_path: Path, text: Any) -> None:
+    """Lets nobody in until it is right: there is nothing that counts."""
+    users = tmp_path / "users"
+    users.write_bytes(text if isinstance(text, bytes) else text.encode())
+    async with providing(here={"type": "file", "path": str(users), "format": "plain"}) as authenticator:
+        with pytest.raises(Unavailable):
+            await authenticator.sign_in("here", Credentials("alice", "a"), HERE)
+        write(users, "alice:secret\n")
+        assert (await authenticator.sign_in("here", Credentials("alice", "secret"), HERE)).name == "alice"
+
+
+async def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    """Lets nobody in, not even who was in it, and their connections end."""
+    users = tmp_path / "users"
+    users.write_text("alice:secret\n")
+    async with providing(here={"type": "file", "path": str(users), "format": "plain"}) as authenticator:
+        ended: list[tuple[str, ...]] = []
+        authenticator.close_user = lambda *about: ended.append(about)
+        await authenticator.sign_in("here", Credentials("alice", "secret"), HERE)
+        users.unlink()
+        with pytest.raises(Unavailable):
             await authenticator.sign_in("here", Credentials("alice", "wrong"), HERE)
         with pytest.raises(Unavailable):
             await authenticator.sign_in("here", Credentials("alice", "secret"), HERE)
+        assert ended == [("here", "alice", "user 'alice' is deleted")]
+
+
+@pytest.mark.parametrize(
+    "told", [None, {"type": "ldap", "url": "ldap://127.0.0.1:9", "unencrypted": True, "user_dn": "{user}"}]
+)
+async def test_a_provider_that_is_away_in_the_log(told: Any) -> None:
+    """However many sign in by it, there is a line of each kind in some seconds, though there be none at all."""
+    async with providing(**({"away": told} if told else {})) as authenticator:
+        with capture_logs() as logged:
+            for number in range(20):
+                with pytest.raises(Unavailable):
+                    await authenticator.sign_in("away", Credentials(f"user-{number}", "x"), HERE)
+        assert len(logged) == 2
+        assert {each["provider"] for each in logged} == {"away"}
 
 
 async def test_whom_a_certificate_names() -> None:
