@@ -26,13 +26,14 @@ def read_settings() -> Settings:
 
     from services.common import secret
     from services.common.config import Settings
+    from services.common.invalid import words
 
     try:
         settings = Settings()
     except ValidationError as error:
         for fault in error.errors():
             variable = "HOPLINE_" + "_".join(str(part) for part in fault["loc"]).upper()
-            typer.echo(f"{variable}={fault['input']}: {fault['msg']}", err=True)
+            typer.echo(f"{variable}={fault['input']}: {words(fault)}", err=True)
         raise typer.Exit(2) from None
     secret.use_that_of(settings)
     return settings

@@ -68,6 +68,7 @@ def _add_command(capture: typer.Typer, talk: Talk) -> None:
         from pydantic import ValidationError
 
         from services.common.capture.rules import Terms
+        from services.common.invalid import told
 
         patterns = {"virtual_host": vhost, "exchange": exchange, "key": key, "queue": queue, "client": client}
         given = {field: pattern for field, pattern in patterns.items() if pattern is not None}
@@ -75,4 +76,4 @@ def _add_command(capture: typer.Typer, talk: Talk) -> None:
             terms = Terms(**given, seconds=seconds, limit=limit, body=body)
             talk(lambda client: client.put(name, terms))
         except ValidationError as error:
-            fail("; ".join(f"{fault['loc'][0]}: {fault['msg']}" for fault in error.errors()), status=2)
+            fail(told(error.errors()), status=2)

@@ -22,23 +22,31 @@ _Host = Annotated[str, typer.Option(metavar="NAME", help="Virtual host.")]
 _Everywhere = Annotated[
     bool, typer.Option("--all-vhosts", help="In every virtual host in which the user has no other.")
 ]
+_NONE = "'' permits nothing, and clear takes away what is set"
 _WHERE = "--vhost, or --all-vhosts: not both"
 
 
 @permissions.command("set")
 def set_permission(
     user: str,
-    configure: Annotated[str, typer.Option(metavar="REGEX", help="Names to declare and delete; '': none.")] = "",
-    write: Annotated[str, typer.Option(metavar="REGEX", help="Names to publish to, and to bind to something.")] = "",
-    read: Annotated[str, typer.Option(metavar="REGEX", help="Names to consume from, purge, and bind from.")] = "",
+    configure: Annotated[str | None, typer.Option(metavar="REGEX", help="Names to declare and delete.")] = None,
+    write: Annotated[str | None, typer.Option(metavar="REGEX", help="Names to publish to, to bind to.")] = None,
+    read: Annotated[str | None, typer.Option(metavar="REGEX", help="Names to consume from, purge, bind from.")] = None,
     vhost: _Host = "",
     all_vhosts: _Everywhere = False,
 ) -> None:
-    """Permits a user what has such names, in place of what was permitted before; '.*' is everything."""
+    """Permits a user what has such names, in place of what was permitted before: '.*' is everything, '' is nothing.
+
+    What is not named is nothing; at least one is wanted.
+    """
     from services.rpc.mgmt_pb2 import Permission
 
+    if configure is write is read is None:
+        fail(f"at least one of --configure, --write and --read is wanted; {_NONE}", status=2)
     where = _where(vhost, all_vhosts=all_vhosts)
-    permission = Permission(user=user, configure=configure, write=write, read=read, virtual_host=where)
+    permission = Permission(
+        user=user, configure=configure or "", write=write or "", read=read or "", virtual_host=where
+    )
     on_mgmt(lambda client: client.change_access(put_permission=permission))
 
 
@@ -67,14 +75,16 @@ def list_permissions(
 def set_topic_permission(
     user: str,
     exchange: str,
-    write: Annotated[str, typer.Option(metavar="REGEX", help="Keys to publish with; '': none.")] = "",
-    read: Annotated[str, typer.Option(metavar="REGEX", help="Keys to bind with; '': none.")] = "",
+    write: Annotated[str | None, typer.Option(metavar="REGEX", help="Keys to publish with; else none.")] = None,
+    read: Annotated[str | None, typer.Option(metavar="REGEX", help="Keys to bind with; else none.")] = None,
     vhost: _Host = "/",
 ) -> None:
     """Permits a user such keys of an exchange only. {username} and {vhost} stand for what they say."""
     from services.rpc.mgmt_pb2 import TopicPermission
 
-    permission = TopicPermission(user=user, exchange=exchange, virtual_host=vhost, write=write, read=read)
+    if write is read is None:
+        fail(f"at least one of --write and --read is wanted; {_NONE}", status=2)
+    permission = TopicPermission(user=user, exchange=exchange, virtual_host=vhost, write=write or "", read=read or "")
     on_mgmt(lambda client: client.change_access(put_topic_permission=permission))
 
 

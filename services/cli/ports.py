@@ -16,6 +16,11 @@ if TYPE_CHECKING:
 
 Talk: TypeAlias = "Callable[[Callable[[PortsClient], Coroutine[Any, Any, Any]]], Any]"
 
+_NO_PROVIDER = (
+    "warning: there is no authentication provider '{}' on record: nobody can sign in there before it is added (hopline"
+    " providers add), unless gateways have it of HOPLINE_AUTHENTICATION_PROVIDERS_FILE"
+)
+
 
 def commands(talk: Talk) -> typer.Typer:
     """The commands; `talk` makes a call to the running stack, and exits with a line when that fails."""
@@ -74,6 +79,7 @@ def _add_command(ports: typer.Typer, talk: Talk) -> None:
         """Has every gateway listen at an address. `hopline ports list` shows which does, and why one does not."""
         from pydantic import ValidationError
 
+        from services.common.invalid import told
         from services.common.ports.port import Terms, read_address
 
         lists = {"transports": transport, "protocols": protocol, "mechanisms": mechanism}
@@ -86,8 +92,9 @@ def _add_command(ports: typer.Typer, talk: Talk) -> None:
                 {**given, "host": host, "port": number, "most": most, "unsecured_passwords": unsecured_passwords}
             )
             talk(lambda client: client.put(name, terms))
+            if provider and not talk(lambda client: client.has_provider(provider)):
+                typer.echo(_NO_PROVIDER.format(provider), err=True)
         except ValidationError as error:
-            told = (f"{fault['loc'][0]}: {fault['msg'].removeprefix('Value error, ')}" for fault in error.errors())
-            fail("; ".join(told), status=2)
+            fail(told(error.errors()), status=2)
         except ValueError as error:
             fail(f"--address {error}", status=2)

@@ -121,14 +121,14 @@ class Service:
         from services.mgmt.tree.tree import Tree  # noqa: PLC0415
 
         sign_in = SignIn(self._authenticator, self._store)
-        rules, ports = CaptureRules(self._store), Ports(self._store)
+        rules, ports = CaptureRules(self._store), self._house.ports
         doors, routes = Doors(sign_in, guard), DryRunOfAny(self._routers)
         tree = Tree(self._house)
         return application(doors, self._look_up, routes, rules, ports, grants, tester, self._providers, users, tree)
 
     def _create_house(self, users: Users, grants: Grants, table: PartitionTable) -> House:
         store = self._store
-        topology, purging, ports = Topology(self._routers), Purging(store, table), Ports(store)
+        topology, purging, ports = Topology(self._routers), Purging(store, table), Ports(store, self._providers.of_file)
         return House(self._settings, store, topology, Collector(table), purging, users, grants, self._providers, ports)
 
     async def stop(self) -> None:

@@ -12,6 +12,8 @@ from services.common.access.action import Action, Kind
 from services.common.access.asked import DEFAULT_EXCHANGE, Asked
 
 CONFIGURE, WRITE, READ = "configure", "write", "read"
+ANY = "configure, write or read"
+"""One of them is enough, for who only looks."""
 
 
 class Need(NamedTuple):

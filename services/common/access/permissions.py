@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from services.common.access.action import Action, Kind
 from services.common.access.asked import Asked, Principal
 from services.common.access.expression import expanded, fits
-from services.common.access.needs import CONFIGURE, READ, WRITE, Need, named, needs_of
+from services.common.access.needs import ANY, CONFIGURE, READ, WRITE, Need, named, needs_of
 from services.common.access.tags import tags_for
 from services.common.access.verdict import DEFERRED, Decision, Verdict
 from services.common.access.words import need_refused, topic_refused
@@ -77,7 +77,11 @@ def _by_any(principal: Principal, asked: Asked, rules: Rules) -> Verdict:
     needs = [named(Need(kind, asked.kind, asked.name)) for kind in (READ, WRITE, CONFIGURE)]
     if permission and any(fits(_expression(permission, need), need.name) for need in needs):
         return Verdict(Decision.ALLOWED, _told(principal, asked, permission))
-    return Verdict(Decision.DENIED, _told(principal, asked, permission), need_refused(needs[-1], asked.virtual_host))
+    return Verdict(
+        Decision.DENIED,
+        _told(principal, asked, permission),
+        need_refused(needs[0]._replace(permission=ANY), asked.virtual_host),
+    )
 
 
 def _by_there_being_one(principal: Principal, asked: Asked, rules: Rules) -> Verdict:

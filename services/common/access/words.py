@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from services.common.access.action import Action, Kind
 from services.common.access.asked import Asked, Principal
-from services.common.access.needs import CONFIGURE, Need, needs_of
+from services.common.access.needs import ANY, Need, named, needs_of
 from services.common.access.verdict import Verdict
 
 _BY_NAME = {
@@ -29,7 +29,7 @@ def topic_refused(need: Need, virtual_host: str, key: str) -> str:
 def refused(asked: Asked) -> str:
     """Of a whole question: the first thing that it needs."""
     if asked.action is Action.LOOK:
-        return need_refused(Need(CONFIGURE, asked.kind, asked.name), asked.virtual_host)
+        return need_refused(named(Need(ANY, asked.kind, asked.name)), asked.virtual_host)
     if needs := needs_of(asked):
         # Of a binding, what Broker-J's rules are about is the exchange that it begins at.
         return need_refused(needs[-1] if asked.action in {Action.BIND, Action.UNBIND} else needs[0], asked.virtual_host)

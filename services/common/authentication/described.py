@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
 from services.common import plugins
 from services.common.authentication.provider import Options, Provider
 from services.common.errors import SyntaxFault
+from services.common.invalid import words
 from services.common.runtime import CannotStart
 from services.common.sealing import Sealing
 
@@ -86,6 +87,15 @@ def kind_of(described: Described) -> type[Provider]:
     return kind
 
 
+def needs_no_options(name: str) -> bool:
+    """Whether that is a kind of which there is a provider of the same name, without anybody's doing."""
+    try:
+        options_of(Described(type=name))
+    except SyntaxFault:
+        return False
+    return True
+
+
 def secrets_of(kind: str) -> frozenset[str]:
     """Names of the options that are secret. Raises SyntaxFault."""
     fields = kind_of(Described(type=kind)).options_type.model_fields
@@ -99,7 +109,7 @@ def options_of(described: Described) -> Options:
     except ValidationError as error:
         [fault, *_] = error.errors(include_input=False, include_url=False)
         where = ".".join(map(str, fault["loc"])) or described.type
-        raise SyntaxFault(f"{where}: {fault['msg'].removeprefix('Value error, ')}") from None
+        raise SyntaxFault(f"{where}: {words(fault)}") from None
 
 
 def read_file(path: Path | None) -> Mapping[str, Described]:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Mapping
-from contextlib import suppress
 
 import structlog
 
-from services.common import plugins
-from services.common.authentication.described import GROUP, Described, kind_of, options_of
+from services.common.authentication.described import Described, kind_of, needs_no_options, options_of
 from services.common.authentication.provider import House, Provider
-from services.common.errors import BrokerError, SyntaxFault, Unavailable
+from services.common.errors import BrokerError, Unavailable
 from services.common.few_lines import FewLines
 
 log = structlog.get_logger()
@@ -59,13 +57,7 @@ class Providers:
 
     def _described(self, name: str) -> Described | None:
         found = self._of_file.get(name) or self._of_records.get(name)
-        if found is None and name in plugins.names(GROUP):
-            found = Described(type=name)
-            with suppress(SyntaxFault):
-                options_of(found)
-                return found
-            return None  # one that needs options
-        return found
+        return Described(type=name) if found is None and needs_no_options(name) else found
 
     def _make(self, name: str, described: Described) -> Provider:
         try:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 
 from pydantic import ValidationError
 
 from services.common import plugins, watchers
+from services.common.authentication.described import RECORD_KIND as PROVIDER_KIND
+from services.common.authentication.described import needs_no_options
 from services.common.clients.calls import Client
 from services.common.clients.store import StoreClient
 from services.common.errors import AccessRefused, NotFound, PreconditionFailed, SyntaxFault
@@ -24,21 +26,35 @@ _KINDS = {"transports": "transports", "protocols": "protocols", "mechanisms": "s
 class Ports:
     """Every call raises the BrokerError that the store answered with, or Unavailable."""
 
-    def __init__(self, store: StoreClient) -> None:
+    def __init__(self, store: StoreClient, providers: Container[str] | None = None) -> None:
+        """`providers` are those of the settings' file, where it is known: then no port names one that is nowhere."""
         self._store = store
+        self._providers = providers
 
     async def put(self, name: str, terms: Terms) -> Port:
         """Adds a port, or replaces the one of that name; gateways open it a moment later, and say so.
 
-        Raises SyntaxFault where it names what is not installed, PreconditionFailed where another has its address, and
+        Raises SyntaxFault where it names what is not there, PreconditionFailed where another has its address, and
         AccessRefused where its name is one of the settings'.
         """
         _check_name(name)
         _check_kinds(terms)
+        await self._check_provider(terms.authentication_provider)
         port = Port(name=name, **terms.model_dump(exclude_unset=True))
         _check_address(port, await self._of_operators())
         await self._store.put_records([Record(kind=ports.RECORD_KIND, key=name, value=port.to_json())])
         return port
+
+    async def has_provider(self, name: str) -> bool:
+        """Whether there is an authentication provider of that name: on record, or of a kind that needs no options."""
+        if needs_no_options(name):
+            return True
+        return any(each.key == name for each in await self._store.list_records([PROVIDER_KIND]))
+
+    async def _check_provider(self, name: str) -> None:
+        if not name or self._providers is None or name in self._providers or await self.has_provider(name):
+            return
+        raise SyntaxFault(f"authentication_provider: there is no '{name}'; add it first, as hopline providers add does")
 
     async def remove(self, name: str) -> None:
         """Raises NotFound when there is none of that name. Who is connected by it stays connected."""

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 from google.protobuf.message import Message
 from pydantic import BaseModel, ValidationError
 
+from services.common import invalid
 from services.common.access.records import AclText, Group, Permission, TopicPermission
 from services.common.errors import SyntaxFault
 from services.mgmt.access.grants import Granted, Grants
@@ -54,8 +55,7 @@ def _read(kind: type[_M], message: Message) -> _M:
     try:
         return kind.model_validate({name: _plain(value) for name, value in said.items()})
     except ValidationError as error:
-        faults = (f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors())
-        raise SyntaxFault("; ".join(faults)) from None
+        raise SyntaxFault(invalid.told(error.errors())) from None
 
 
 def _plain(value: Any) -> Any:  # noqa: ANN401 - a field's

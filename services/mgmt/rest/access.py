@@ -10,7 +10,16 @@ from pydantic import BaseModel, Field
 
 from services.common.access.action import Action
 from services.common.access.asked import Asked
-from services.common.access.records import AclText, Group, Name, Permission, Terms, TopicPermission, TopicTerms
+from services.common.access.records import (
+    AclText,
+    Expression,
+    Group,
+    Name,
+    Permission,
+    Terms,
+    TopicPermission,
+    TopicTerms,
+)
 from services.common.errors import SyntaxFault
 from services.mgmt.access.grants import Granted, Grants
 from services.mgmt.access.operations import group
@@ -20,6 +29,21 @@ from services.mgmt.rest.failures import documented
 _User = Annotated[str, InPath(min_length=1, max_length=255, description="name of the user")]
 _Host = Annotated[str | None, Query(max_length=255, description="virtual host; none: the permission for all of them")]
 _Where = Annotated[str | None, Query(max_length=255, description="virtual host; none: the broker's")]
+
+
+class NewTerms(Terms):
+    """What a user may do: all of it is said, since what is not would be nothing."""
+
+    configure: Expression
+    write: Expression
+    read: Expression
+
+
+class NewTopicTerms(TopicTerms):
+    """Routing keys, of which the same holds."""
+
+    write: Expression
+    read: Expression
 
 
 class Members(BaseModel):
@@ -69,29 +93,34 @@ def access_routes(grants: Grants, tester: Tester) -> APIRouter:
 
 
 def _permission_routes(router: APIRouter, grants: Grants) -> None:
-    @router.put("/permissions/{user}", responses=documented(400, 404, 503), summary="Permit a user")
-    async def put_permission(user: _User, terms: Terms) -> Permission:
+    @router.put("/permissions/{user:path}", responses=documented(400, 404, 422, 503), summary="Permit a user")
+    async def put_permission(user: _User, terms: NewTerms) -> Permission:
         """Sets what a user may do in a virtual host, or in all in which it has no permission of its own."""
         permission = Permission(user=user, **terms.model_dump())
         await grants.put_permission(permission)
         return permission
 
-    @router.delete("/permissions/{user}", status_code=204, responses=documented(404, 503), summary="Permit no longer")
+    @router.delete(
+        "/permissions/{user:path}", status_code=204, responses=documented(404, 503), summary="Permit no longer"
+    )
     async def clear_permission(user: _User, vhost: _Host = None) -> None:
         """Removes what is set for a virtual host, or for all of them."""
         await grants.clear_permission(user, vhost)
 
 
 def _topic_routes(router: APIRouter, grants: Grants) -> None:
-    @router.put("/topic-permissions/{user}", responses=documented(400, 404, 503), summary="Permit keys")
-    async def put_topic_permission(user: _User, terms: TopicTerms) -> TopicPermission:
+    @router.put("/topic-permissions/{user:path}", responses=documented(400, 404, 422, 503), summary="Permit keys")
+    async def put_topic_permission(user: _User, terms: NewTopicTerms) -> TopicPermission:
         """Sets by which routing keys a user may publish to an exchange, and bind to it."""
         permission = TopicPermission(user=user, **terms.model_dump())
         await grants.put_topic_permission(permission)
         return permission
 
     @router.delete(
-        "/topic-permissions/{user}", status_code=204, responses=documented(404, 503), summary="Permit every key again"
+        "/topic-permissions/{user:path}",
+        status_code=204,
+        responses=documented(404, 503),
+        summary="Permit every key again",
     )
     async def clear_topic_permission(user: _User, exchange: str, vhost: str = "/") -> None:
         """Removes what is set for an exchange."""
@@ -114,14 +143,14 @@ def group_changes(grants: Grants) -> APIRouter:
     """Below /access/groups."""
     router = APIRouter(prefix="/access/groups", tags=["access"])
 
-    @router.put("/{name}", responses=documented(400, 503), summary="Have a group")
+    @router.put("/{name:path}", responses=documented(400, 503), summary="Have a group")
     async def put_group(name: Annotated[str, InPath(min_length=1, max_length=255)], members: Members) -> Group:
         """Adds a group, or replaces its members."""
         made = Group(name=name, members=members.members)
         await grants.put_group(made)
         return made
 
-    @router.delete("/{name}", status_code=204, responses=documented(404, 503), summary="Have it no longer")
+    @router.delete("/{name:path}", status_code=204, responses=documented(404, 503), summary="Have it no longer")
     async def delete_group(name: Annotated[str, InPath(max_length=255)]) -> None:
         """Its members stay users."""
         await grants.delete_group(name)

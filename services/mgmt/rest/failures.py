@@ -20,6 +20,7 @@ from services.common.errors import (
     SyntaxFault,
     Unavailable,
 )
+from services.common.invalid import told
 
 _STATUS: dict[type[BrokerError], int] = {
     SyntaxFault: 400,
@@ -59,8 +60,9 @@ def answer_failures(app: FastAPI) -> None:
 
     @app.exception_handler(RequestValidationError)
     async def not_valid(_request: Request, error: RequestValidationError) -> JSONResponse:
-        faults = (f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors())
-        return _answer(400, SyntaxFault.__name__, "; ".join(faults))
+        faults = error.errors()
+        is_missing = any(each["type"] == "missing" for each in faults)
+        return _answer(422 if is_missing else 400, SyntaxFault.__name__, told(faults))
 
 
 def _answer(status: int, error: str, reason: str) -> JSONResponse:

@@ -79,20 +79,20 @@ def user_changes(users: Users, grants: Grants) -> APIRouter:
     """Of one user, below /access/users."""
     router = APIRouter(prefix="/access/users", tags=["access"])
 
-    @router.put("/{name}", status_code=204, responses=documented(400, 503), summary="Have a user")
+    @router.put("/{name:path}", status_code=204, responses=documented(400, 503), summary="Have a user")
     async def put_user(name: _Name, told: NewUser) -> None:
         """Adds a user, who may do nothing before it is permitted, or replaces one, whose connections end."""
         password, kept = told.password.get_secret_value(), Kept(told.kind, told.hashed)
         await users.put(name, password, told.tags, loopback_only=told.loopback_only, kept=kept)
 
-    @router.patch("/{name}", status_code=204, responses=documented(400, 404, 409, 503), summary="Change a user")
+    @router.patch("/{name:path}", status_code=204, responses=documented(400, 404, 409, 503), summary="Change a user")
     async def change_user(name: _Name, told: UserChanges) -> None:
         """Changes what is given; the user's connections end."""
         password = told.password.get_secret_value() if told.password else None
         kept = Kept(told.kind, told.hashed)
         await users.change(name, password=password, kept=kept, tags=told.tags, loopback_only=told.loopback_only)
 
-    @router.delete("/{name}", status_code=204, responses=documented(404, 503), summary="Have a user no longer")
+    @router.delete("/{name:path}", status_code=204, responses=documented(404, 503), summary="Have a user no longer")
     async def remove_user(name: _Name) -> None:
         """Deletes a user, and what it may do; its connections end."""
         await delete_user(users, grants, name)

@@ -8,6 +8,7 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from services.common import watchers
+from services.common.invalid import told
 from services.common.ports import state
 from services.common.ports.port import RECORD_KIND, Terms
 from services.common.ports.port import Port as Kept
@@ -94,18 +95,17 @@ def _described(each: Listed) -> dict[str, Any]:
 
 def _terms(wanted: Mapping[str, Any]) -> Terms:
     """Raises IllegalConfiguration for what no port is like here."""
-    told = {theirs: wanted[name] for name, theirs in _NAMES.items() if name in wanted}
+    terms = {theirs: wanted[name] for name, theirs in _NAMES.items() if name in wanted}
     if "protocols" in wanted:
-        told["protocols"] = _protocols(wanted["protocols"])
+        terms["protocols"] = _protocols(wanted["protocols"])
     if set(wanted.get("transports", _TRANSPORTS)) != set(_TRANSPORTS):
-        told["transports"] = tuple(_TRANSPORTS[each] for each in wanted["transports"])
+        terms["transports"] = tuple(_TRANSPORTS[each] for each in wanted["transports"])
     host = wanted.get("bindingAddress", "*")
-    told |= {"host": "" if host == "*" else host, "most": max(wanted.get("maxOpenConnections", -1), 0)}
+    terms |= {"host": "" if host == "*" else host, "most": max(wanted.get("maxOpenConnections", -1), 0)}
     try:
-        return Terms.model_validate(told)
+        return Terms.model_validate(terms)
     except ValidationError as error:
-        faults = (f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors())
-        raise IllegalConfiguration("; ".join(faults)) from None
+        raise IllegalConfiguration(told(error.errors())) from None
 
 
 def _protocols(wanted: list[str]) -> tuple[str, ...]:

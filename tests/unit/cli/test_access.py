@@ -72,6 +72,7 @@ CHANGES: dict[tuple[str, ...], dict[str, Any]] = {
     ("permissions", "set", "anna", "--write", "x", "--configure", "y", "--all-vhosts"): {
         "put_permission": pb.Permission(user="anna", write="x", configure="y")
     },
+    ("permissions", "set", "anna", "--read", ""): {"put_permission": pb.Permission(user="anna", virtual_host="/")},
     ("permissions", "clear", "anna", "--vhost", "work"): {
         "clear_permission": pb.PermissionKey(user="anna", virtual_host="work")
     },
@@ -149,7 +150,10 @@ def test_tags(mgmt: Mgmt) -> None:
 @pytest.mark.parametrize(
     ("words", "text"),
     [
-        (("permissions", "set", "anna", "--vhost", "/", "--all-vhosts"), "not both"),
+        (("permissions", "set", "anna", "--read", "x", "--vhost", "/", "--all-vhosts"), "not both"),
+        (("permissions", "set", "anna"), "at least one of --configure, --write and --read is wanted"),
+        (("permissions", "set", "anna", "--all-vhosts"), "at least one of --configure, --write and --read is wanted"),
+        (("permissions", "topics", "set", "anna", "t"), "at least one of --write and --read is wanted"),
         (("acl", "test", "anna", "publish", "exchange:x", "--property", "x"), "name=value is wanted"),
     ],
 )

@@ -1,11 +1,17 @@
 from __future__ import annotations
 
 from io import StringIO
+from pathlib import Path
 
+import pytest
 from rich.console import Console
+from typer.testing import CliRunner
 
+from services.__main__ import app
 from services.cli.ports_shown import show_ports
-from services.common.ports.port import Port
+from services.common import secret
+from services.common.clients.ports import PortsClient
+from services.common.ports.port import Port, Terms
 from services.common.ports.state import Listed, Where
 
 
@@ -42,3 +48,25 @@ def test_nobody_there() -> None:
     """A port that no gateway serves is shown all the same."""
     [line] = _shown(Listed(port=Port(name="a", port=1), of_settings=False, gateways=()))
     assert "there is no gateway" in line
+
+
+def test_a_provider_that_is_nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Is named in a warning, since gateways may have it of their settings' file; the port is added all the same."""
+    added: list[str] = []
+
+    async def put(_: PortsClient, name: str, _terms: Terms) -> None:
+        added.append(name)
+
+    async def has_provider(_: PortsClient, name: str) -> bool:
+        return name == "there"
+
+    monkeypatch.setenv("HOPLINE_DATA", str(tmp_path))
+    monkeypatch.setattr(PortsClient, "put", put)
+    monkeypatch.setattr(PortsClient, "has_provider", has_provider)
+    for provider in ("there", "gone"):
+        arguments = ["ports", "add", provider, "--address", "*:5673", "--provider", provider]
+        result = CliRunner().invoke(app, arguments)
+        secret.use("")
+        assert result.exit_code == 0
+        assert ("there is no authentication provider 'gone'" in result.output) is (provider == "gone")
+    assert added == ["there", "gone"]

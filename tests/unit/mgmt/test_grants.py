@@ -251,11 +251,43 @@ async def test_over_http(get: Get, client: MgmtClient) -> None:
         assert (await get(f"/api/access/{path}", "guest:guest", "DELETE"))[0] == 404, path
 
 
+NOTHING = {"configure": "", "write": "", "read": ""}
+EVERYTHING_OF_GUEST = {"user": "guest", "virtual_host": None, **dict.fromkeys(NOTHING, ".*")}
+
+
+@pytest.mark.parametrize(
+    ("kind", "missing"), [("permissions", ["configure", "read"]), ("topic-permissions", ["exchange", "read"])]
+)
+async def test_what_is_not_said(get: Get, kind: str, missing: list[str]) -> None:
+    """Is not taken for nothing: 422 names each of them, and nothing is set."""
+    status, answer, _ = await get(f"/api/access/{kind}/anna", "guest:guest", "PUT", {"write": "y"})
+    assert status == 422
+    assert sorted(answer["reason"].split("; ")) == [f"body.{each}: Field required" for each in missing]
+    assert (await get("/api/access"))[1][kind.replace("-", "_")] in ([], [EVERYTHING_OF_GUEST])
+
+
+async def test_names_with_a_slash(get: Get, client: MgmtClient) -> None:
+    """Are users', groups' and permissions' too, over HTTP."""
+    name, terms = "team%2Fanna", {**NOTHING, "virtual_host": "/"}
+    assert (await get(f"/api/access/users/{name}", "guest:guest", "PUT", {"password": "x"}))[0] == 204
+    assert "team/anna" in {each.name for each in await client.list_users()}
+    assert (await get(f"/api/access/users/{name}", "guest:guest", "PATCH", {"tags": ["monitoring"]}))[0] == 204
+    assert (await get("/api/ports", "team/anna:x"))[0] == 200
+    status, made, _ = await get(f"/api/access/permissions/{name}", "guest:guest", "PUT", terms)
+    assert (status, made["user"]) == (200, "team/anna")
+    assert (await get(f"/api/access/permissions/{name}?vhost=/", "guest:guest", "DELETE"))[0] == 204
+    topic = {"exchange": "x", "write": "", "read": ""}
+    assert (await get(f"/api/access/topic-permissions/{name}", "guest:guest", "PUT", topic))[0] == 200
+    assert (await get(f"/api/access/groups/{name}", "guest:guest", "PUT", {"members": ["team/anna"]}))[0] == 200
+    for path in ("users", "groups"):
+        assert (await get(f"/api/access/{path}/{name}", "guest:guest", "DELETE"))[0] == 204
+
+
 @pytest.mark.parametrize(
     ("path", "method", "body", "fault"),
     [
-        ("permissions/anna", "PUT", {"read": "("}, "regular expression"),
-        ("permissions/anna", "PUT", {"virtual_host": "gone"}, "vhost 'gone'"),
+        ("permissions/anna", "PUT", {**NOTHING, "read": "("}, "body.read: '(' is no regular expression"),
+        ("permissions/anna", "PUT", {**NOTHING, "virtual_host": "gone"}, "vhost 'gone'"),
         ("acl", "PUT", {"text": "ACL"}, "line 1"),
         ("decision?user=a&action=FLY&kind=EXCHANGE", "GET", None, "FLY"),
         ("decision?user=a&action=PUBLISH&kind=EXCHANGE&property=x", "GET", None, "name=value"),

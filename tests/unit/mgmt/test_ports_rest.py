@@ -37,18 +37,29 @@ async def test_ports_are_made_and_removed(get: Get) -> None:
         ({}, "body.port: Field required"),
         ({"port": 99999}, "body.port: "),
         ({"port": 1, "prot": 2}, "body.prot: "),
-        ({"port": 1, "host": "a b"}, "'a b' is neither an address nor a name"),
+        ({"port": 1, "host": "a b"}, "body.host: 'a b' is neither an address nor a name"),
         ({"port": 1, "transports": ["pigeon"]}, "transports: there is no pigeon; there are plain, tls, websocket"),
         ({"port": 1, "mechanisms": ["BOGUS"]}, "mechanisms: there is no BOGUS; there are AMQPLAIN, "),
+        ({"port": 1, "authentication_provider": "gone"}, "authentication_provider: there is no 'gone'"),
+        ({"port": 1, "authentication_provider": "ldap"}, "authentication_provider: there is no 'ldap'"),
         ({"port": 1, "protocols": ["mqtt"]}, "protocols: there is no mqtt; there are amqp-0-9"),
     ],
 )
 async def test_bad_ports(get: Get, terms: Any, why: str) -> None:
     """What cannot be, or is not installed, is refused with a reason, and no port."""
     status, body, _ = await get(f"{_PORTS}/inner", "guest:guest", "PUT", terms)
-    assert (status, body["error"]) == (400, "SyntaxFault")
+    assert (status, body["error"]) == (400 if terms else 422, "SyntaxFault")
     assert why in body["reason"]
     assert await _names(get) == []
+
+
+async def test_a_provider_that_is_there(get: Get) -> None:
+    """May be named: one on record, or of a kind that needs no options."""
+    told = {"type": "anonymous", "options": {}}
+    assert (await get("/api/authentication-providers/mine", "guest:guest", "PUT", told))[0] == 204
+    for number, provider in enumerate(("mine", "internal", "external"), 5673):
+        terms = {"port": number, "authentication_provider": provider}
+        assert (await get(f"{_PORTS}/{provider}", "guest:guest", "PUT", terms))[0] == 200
 
 
 @pytest.mark.parametrize(("host", "free"), [("", False), ("127.0.0.1", False), ("127.0.0.2", True), ("::1", True)])

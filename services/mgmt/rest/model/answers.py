@@ -13,6 +13,7 @@ from pydantic import BaseModel, Field
 
 from services.common import errors as e
 from services.common.errors import BrokerError
+from services.common.invalid import told
 from services.mgmt.model.faults import AlreadyExists, IllegalConfiguration, NotOffered
 
 STATUSES: Final[dict[type[BrokerError], int]] = {
@@ -59,8 +60,7 @@ class Route(APIRoute):
             except HTTPException as error:
                 return answer(error.status_code, str(error.detail), dict(error.headers or {}))
             except RequestValidationError as error:
-                faults = (f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors())
-                return answer(400, "; ".join(faults))
+                return answer(400, told(error.errors()))
 
         return handle
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Annotated, Any, Final
 
@@ -17,6 +16,7 @@ from services.common.access.asked import Asked
 from services.common.authentication.principal import Principal
 from services.common.clock import epoch_ms
 from services.common.errors import NotFound
+from services.common.invalid import told
 from services.mgmt.access.operations import CONFIGURE
 from services.mgmt.model.query import query as queries
 from services.mgmt.model.query.compiled import LONGEST, Compiler, NotParsed
@@ -131,8 +131,4 @@ async def _asked(request: Request) -> Wanted:
     try:
         return Wanted.model_validate_json(await request.body() or b"{}")
     except ValidationError as error:
-        raise HTTPException(400, _faults(error.errors(include_url=False))) from None
-
-
-def _faults(errors: Sequence[Mapping[str, Any]]) -> str:
-    return "; ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in errors)
+        raise HTTPException(400, told(error.errors(include_url=False))) from None
