@@ -25,6 +25,7 @@ from services.common.telemetry.rules import RECORD_KIND as RULE_KIND
 from services.common.telemetry.status import report
 from services.common.telemetry.tracer import Tracer
 from services.common.uid import UidSource
+from services.gateway.connections.asked_again import AskedAgain
 from services.gateway.connections.engines import Engines
 from services.gateway.connections.listener import Listener
 from services.gateway.connections.ports import Ports
@@ -68,6 +69,7 @@ class Service:
         await authenticator.until_some_user()
         await access.known()
         await self._listener.start()
+        self._tasks.start(AskedAgain(authenticator, self._listener.signed_in).run(), name="ask for users again")
         self._ports = Ports(self._listener, self._name, self._store.put_records)
         self._ports.start(self._store.watch_records([PORT_KIND]))
         await self._server.ready()

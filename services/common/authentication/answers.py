@@ -60,5 +60,11 @@ class Answers:
         if len(self._answers) > self._most:
             self._answers.popitem(last=False)
 
+    def forget(self, name: str, provider: str) -> None:
+        """What is remembered of a user for whom that provider vouches."""
+        for key, answer in list(self._answers.items()):
+            if (answer.principal.name, answer.principal.provider) == (name, provider):
+                del self._answers[key]
+
     def __len__(self) -> int:
         return len(self._answers)

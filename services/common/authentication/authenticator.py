@@ -120,6 +120,11 @@ class Authenticator:
         reason = f"user '{name}' {what}"
         for_each("ending a user's connections", (name,), lambda each: self.close_user(provider, each, reason))
 
+    def forget(self, principal: Principal, what: str) -> None:
+        """As `end_user`, of somebody who is not to come in by what was remembered either."""
+        self._providers.forget(principal.name, principal.provider)
+        self.end_user(principal.provider, principal.name, what)
+
     def _end_provider(self, name: str, what: str) -> None:
         reason = f"authentication provider '{name}' {what}"
         for_each("ending a provider's connections", (name,), lambda each: self.close_provider(each, reason))

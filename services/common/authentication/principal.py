@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +17,8 @@ class Principal:
     expires: float | None = None
     """Seconds of the Unix epoch, after which it counts no longer."""
     loopback_only: bool = False
+    again: bool = field(default=False, compare=False)
+    """Whether its provider can be asked later if that is still so, which it does not tell by itself."""
 
 
 NOBODY = Principal("", "")

@@ -80,6 +80,10 @@ class Provider(ABC):
     async def verify(self, claim: Claim) -> Principal:
         """Who that is. Raises Refused, and Unavailable where nobody can tell: that is no reason to let somebody in."""
 
+    async def groups_now(self, principal: Principal) -> frozenset[str] | None:
+        """Of somebody with `again`: None where there is no such user any more. Raises Unavailable."""
+        return principal.groups
+
     def basis_of(self, claim: Claim) -> Hashable:
         """What an answer to the claim rests on, for `answers`."""
         return claim.user

@@ -46,6 +46,11 @@ class Providers:
             made = self._made[name] = described, self._make(name, described)
         return made[1]
 
+    def forget(self, user: str, provider: str) -> None:
+        """Whoever has asked `provider` for a user, a composite too, asks again."""
+        for _, each in self._made.values():
+            each.answers.forget(user, provider)
+
     def troubles(self) -> dict[str, str]:
         """Of those that were asked for since the process started."""
         return {name: provider.trouble for name, (_, provider) in self._made.items() if provider.trouble}

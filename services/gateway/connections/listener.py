@@ -26,6 +26,7 @@ from services.gateway.transport.outgoing import Outgoing
 
 if TYPE_CHECKING:
     from services.common.authentication.authenticator import Authenticator
+    from services.common.authentication.principal import Principal
     from services.common.config import Settings
     from services.gateway.connections.engines import Engines
     from services.gateway.protocols.engine import Engine
@@ -123,6 +124,10 @@ class Listener:
         self.doors.leave(connection)
         if not self._connections:
             self._empty.set()
+
+    def signed_in(self) -> Iterator[Principal]:
+        """Who is connected."""
+        return (connection.login.principal for connection in self._connections)
 
     def _close_virtual_host(self, name: str) -> None:
         concerned = [connection for connection in self._connections if connection.virtual_host == name]

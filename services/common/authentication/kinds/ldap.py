@@ -6,7 +6,8 @@ Either a user's distinguished name is written by a template (`user_dn`), or it i
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self, cast
+from collections.abc import Callable
+from typing import Annotated, Literal, Self, TypeVar, cast
 
 import structlog
 from pydantic import Field, SecretStr, field_validator, model_validator
@@ -22,6 +23,7 @@ from services.common.few_lines import FewLines
 
 log = structlog.get_logger()
 
+_T = TypeVar("_T")
 _THREADS = 8
 _USER = "{user}"
 _DN = "{dn}"
@@ -85,18 +87,24 @@ class Ldap(Provider):
     async def verify(self, claim: Claim) -> Principal:
         if not isinstance(claim, Credentials) or not claim.user or not claim.password:
             raise Refused("a name and a password are wanted")  # a directory lets in who says none: as nobody
-        try:
-            found = await self._asking.ask(lambda: self._directory.find(claim.user, claim.password))
-        except Away as error:
-            self._few.say(log.warning, "a directory does not answer", provider=self.name, reason=str(error))
-            raise Unavailable(f"authentication provider '{self.name}' does not answer") from None
+        found = await self._ask(lambda: self._directory.find(claim.user, claim.password))
         if found is None:
             raise Refused("the directory does not know such a user, or another password")
         return self._principal(claim.user, found)
 
     def _principal(self, user: str, found: Found) -> Principal:
         name = found.dn if self._options.name == "dn" else user
-        return Principal(name, self.name, found.groups, self.tags_of(found.groups))
+        return Principal(name, self.name, found.groups, self.tags_of(found.groups), again=found.again)
+
+    async def groups_now(self, principal: Principal) -> frozenset[str] | None:
+        return await self._ask(lambda: self._directory.groups_now(principal.name, principal.groups))
+
+    async def _ask(self, question: Callable[[], _T]) -> _T:
+        try:
+            return await self._asking.ask(question)
+        except Away as error:
+            self._few.say(log.warning, "a directory does not answer", provider=self.name, reason=str(error))
+            raise Unavailable(f"authentication provider '{self.name}' does not answer") from None
 
     async def close(self) -> None:
         self._asking.close()

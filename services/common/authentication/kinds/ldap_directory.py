@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 with warnings.catch_warnings():  # of pyasn1, which has renamed what ldap3 uses
     warnings.simplefilter("ignore")
     import ldap3
-    from ldap3.core.exceptions import LDAPException, LDAPInvalidCredentialsResult
+    from ldap3.core.exceptions import LDAPException, LDAPInvalidCredentialsResult, LDAPNoSuchObjectResult
     from ldap3.utils.conv import escape_filter_chars
     from ldap3.utils.dn import escape_rdn
 
@@ -34,6 +34,8 @@ class Found:
 
     dn: str
     groups: frozenset[str]
+    again: bool
+    """Whether all of that can be asked for without the password."""
 
 
 class Directory:
@@ -48,8 +50,7 @@ class Directory:
         if "\0" in user:  # of which no escape makes a letter of a name
             return None
         try:
-            dn = self._options.user_dn and self._options.user_dn.replace("{user}", escape_rdn(user))
-            dn = dn or self._search_user(user)
+            dn = self._dn_of(user)
             return self._signed_in(dn, user, password) if dn else None
         except LDAPInvalidCredentialsResult:
             return None
@@ -73,14 +74,47 @@ class Directory:
         try:
             own = self._named_by(connection, dn)
             if not self._options.bind_dn:
-                return Found(dn, own | self._groups(connection, dn, user))
+                return Found(dn, own | self._groups(connection, dn, user), again=not self._options.user_dn)
         finally:
             _leave(connection)
         searching = self._searching()
         try:
-            return Found(dn, own | self._groups(searching, dn, user))
+            again = self._is_there(searching, dn) and self._named_by(searching, dn) == own
+            return Found(dn, own | self._groups(searching, dn, user), again)
         finally:
             _leave(searching)
+
+    def groups_now(self, name: str, former: frozenset[str]) -> frozenset[str] | None:
+        """Of somebody with `again`, by the name that it was given; None where there is no such user. Raises Away.
+
+        They are the former ones where they were found as the user, or by what it had said.
+        """
+        options = self._options
+        try:
+            dn = name if options.name == "dn" else self._dn_of(name)
+            searching = self._searching()
+            try:
+                if not dn or not self._is_there(searching, dn):
+                    return None
+                if not options.bind_dn or options.name == "dn":
+                    return former
+                return self._named_by(searching, dn) | self._groups(searching, dn, name)
+            finally:
+                _leave(searching)
+        except (LDAPException, OSError, ValueError) as error:
+            raise Away(_told(error)) from error
+
+    def _dn_of(self, user: str) -> str:
+        written = self._options.user_dn.replace("{user}", escape_rdn(user))
+        return written or self._search_user(user)
+
+    @staticmethod
+    def _is_there(connection: ldap3.Connection, dn: str) -> bool:
+        try:
+            connection.search(dn, "(objectClass=*)", ldap3.BASE, attributes=ldap3.NO_ATTRIBUTES)
+        except LDAPNoSuchObjectResult:
+            return False
+        return bool(_entries(connection))
 
     def _named_by(self, connection: ldap3.Connection, dn: str) -> frozenset[str]:
         attribute = self._options.member_of
