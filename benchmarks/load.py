@@ -113,9 +113,9 @@ class Destination:
 
 
 @contextmanager
-def declared(address: Address, load: Load) -> Iterator[Destination]:
-    """What `load` needs on the broker, deleted again at the end."""
-    destination = Destination(address, load)
+def declared(address: Address, load: Load, name: str = "") -> Iterator[Destination]:
+    """What `load` needs on the broker, deleted again at the end; by a name of its own, or that one."""
+    destination = Destination(address, load, name) if name else Destination(address, load)
     connection = Connection(address)
     try:
         _declare(connection, destination)

@@ -19,10 +19,13 @@ if TYPE_CHECKING:
 WARM_UP_SECONDS = 1.0
 
 
-def throughput(load: Load, broker: Broker, address: Address, seconds: float) -> Result:
-    """Runs `load` for `seconds` after a warm-up; checks that exactly what was published has arrived."""
+def throughput(load: Load, broker: Broker, address: Address, seconds: float, name: str = "") -> Result:
+    """Runs `load` for `seconds` after a warm-up; checks that exactly what was published has arrived.
+
+    `name` is that of the exchange and queues, where somebody has to know it.
+    """
     counters = shared()
-    with declared(address, load) as destination, workers() as generator:
+    with declared(address, load, name) as destination, workers() as generator:
         generator.start(consume, destination, counters)
         generator.wait_for(lambda: counters[Counter.CONSUMER_READY], "starting the consumers")
         generator.start(produce, destination, counters)

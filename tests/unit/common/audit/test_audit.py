@@ -12,9 +12,10 @@ import pytest
 
 from services.common.audit import audit as module
 from services.common.audit.audit import Audit
-from services.common.audit.entry import CHANGED, REFUSED, SIGNED_IN, Entry
+from services.common.audit.entry import CHANGED, DENIED, REFUSED, SIGNED_IN, Entry
 from services.common.bus.facts import Audited
 from services.common.config import Settings
+from tests.support.programs import until
 
 ENTRY = Entry(SIGNED_IN, "alice", "internal", "PLAIN", "192.0.2.7:5", "amqp", "7.1")
 
@@ -72,6 +73,15 @@ async def test_thousands_of_refusals_are_two_lines(
     assert [(line["peer"], line.get("count", 1)) for line in lines(tmp_path)] == [
         ("192.0.2.7", 1), ("192.0.2.8", 1), ("192.0.2.7", 4999), ("192.0.2.8", 4999),
     ]  # fmt: skip
+
+
+async def test_the_first_of_many_does_not_wait(audit: Audit, tmp_path: Path) -> None:
+    """It is on disk while the others are counted: a process that is killed loses how many there were, and no more."""
+    for _ in range(3):
+        audit.count(Entry(DENIED, "alice", peer="192.0.2.7", what="QUEUE", name="q"))
+    await until(lambda: bool(lines(tmp_path)))
+    [line] = lines(tmp_path)
+    assert (line["event"], line["name"], "count" in line) == (DENIED, "q", False)
 
 
 async def test_a_disk_that_is_full(audit: Audit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

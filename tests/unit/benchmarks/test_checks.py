@@ -1,0 +1,21 @@
+"""What of a profile is asking whether somebody may."""
+
+from __future__ import annotations
+
+from benchmarks.checks import Share, share
+
+
+def test_what_counts() -> None:
+    """Whatever is below the question, and the question itself; not what carries the message."""
+    publish = "/hopline/services/gateway/operations/publish.py"
+    asked = f"MainThread;carry_out (/x/operations/__init__.py:7);publish ({publish}:36);_fault ({publish}:55)"
+    lines = [
+        f"{asked} 2",
+        f"{asked};_refusal ({publish}:66);refusal_to_publish (/x/services/gateway/sessions/permitted.py:9) 3",
+        f"MainThread;publish ({publish}:36);_route ({publish}:90) 90",
+        "MainThread;declare_queue (/x/services/gateway/operations/needs.py:90) 5",
+        "no line of a profile",
+    ]
+    assert share(lines) == Share(10, 100)
+    assert share(lines).percent == 10
+    assert share([]).percent == 0
