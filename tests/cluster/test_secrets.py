@@ -23,6 +23,7 @@ from pika.exceptions import AMQPError
 
 from services.common import secret
 from services.common.authentication.attempts import OF_USER_THERE
+from services.common.secrets_key import KeyPlace
 from services.rpc import store_pb2
 from services.rpc.store_pb2_grpc import StoreStub
 from tests.support.amqp_playbook import HEADER
@@ -58,7 +59,6 @@ PROCESSES = {("first", "hopline up", "environ")}
 # NATS reads from a file of its own what it wants to hear.
 FILES = {("stack", "run/secret"), ("nats", "nats/auth.conf")}
 # Of what is encrypted there is a key, in a place apart from the store's database.
-KEYS = "keys/secrets"
 # What the log says of all that was tried.
 AUDITED = ("signed in", "refused", "denied", "changed")
 EVENTS = (
@@ -261,8 +261,8 @@ def test_files(used: Used) -> None:
     assert in_files(SECRETS, used.stack.data) == FILES
     hashed = in_files({"a hash": [b"$argon2id$"]}, used.stack.data)
     assert {path.partition("-")[0] for _, path in hashed} == {"hopline.db"}
-    key = (used.stack.data / KEYS).read_bytes().strip()
-    assert in_files({"key": [key]}, used.stack.data) == {("key", KEYS)}
+    key = KeyPlace(None, used.stack.data).find().read_bytes().strip()
+    assert in_files({"key": [key]}, used.stack.data) == set()
 
 
 def test_the_audit_log(used: Used) -> None:
