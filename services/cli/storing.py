@@ -1,4 +1,4 @@
-"""`hopline store`: runs it; backup of one that runs, restore of one that does not."""
+"""`hopline store`: runs it; backup of one that runs, restore of one that does not; moving is in `moving.py`."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from services.cli.asking import read_settings, run
+from services.cli.moving import copy, export, import_
 from services.common.clock import epoch_ms
 
 if TYPE_CHECKING:
@@ -35,6 +36,9 @@ def commands(serve: Callable[[], None]) -> typer.Typer:
     store.command("backup")(backup)
     store.command("verify")(verify)
     store.command("restore")(restore)
+    store.command("export")(export)
+    store.command("import")(import_)
+    store.command("copy")(copy)
     return store
 
 

@@ -38,15 +38,21 @@ def choose(settings: Settings) -> Choice:
     url = settings.store_url.get_secret_value().strip()
     if not url:
         return Choice(settings.store_provider)
+    chosen = by_url(url, "HOPLINE_STORE_URL")
+    if "store_provider" in settings.model_fields_set and settings.store_provider != chosen.name:
+        raise InternalError(
+            f"HOPLINE_STORE_PROVIDER={settings.store_provider} and HOPLINE_STORE_URL={url.partition('://')[0]}://… "
+            "do not go together: set one of them"
+        )
+    return chosen
+
+
+def by_url(url: str, named: str) -> Choice:
+    """The provider whose scheme it has; `named` is what people call it. Raises InternalError where there is none."""
     scheme, colon, _ = url.partition("://")
     name = _BY_SCHEME.get(scheme.lower()) if colon else None
     if name is None:
         # Not as it is: there may be a password in it.
         known = " or ".join(f"{each}://…" for each in sorted(_BY_SCHEME, reverse=True))
-        raise InternalError(f"HOPLINE_STORE_URL is no URL of a store: {known} is wanted, or none for SQLite")
-    if "store_provider" in settings.model_fields_set and settings.store_provider != name:
-        raise InternalError(
-            f"HOPLINE_STORE_PROVIDER={settings.store_provider} and HOPLINE_STORE_URL={scheme}://… do not go together: "
-            "set one of them"
-        )
+        raise InternalError(f"{named} is no URL of a store: {known} is wanted, or none for SQLite")
     return Choice(name, url)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from services.common.bus.events import UNHEARD, Events
 from services.common.clock import Clock
+from services.common.errors import InternalError
 from services.common.runtime import Tasks
 from services.store.commit_spans import CommitSpans
 from services.store.committer import Committer
@@ -15,8 +16,9 @@ from services.store.housekeeping import Housekeeping
 from services.store.journal import Journal
 from services.store.leases import Leases
 from services.store.live import Live
+from services.store.moving.mark import mark_in, unfinished
 from services.store.origins import Origins
-from services.store.provider import Elsewhere, Provider
+from services.store.provider import Elsewhere, Provider, RecordRow
 from services.store.records import Records
 from services.store.running import RunningTime
 from services.store.transactions import Transactions
@@ -69,12 +71,19 @@ class Engine:
         self.journal.restore(await self.provider.writers(), await self.provider.refusals())
         self.transactions.restore(await self.provider.outcomes())
         self.origins.restore(await self.provider.last_origin())
-        self.records.restore(await self.provider.records(), self.incarnation)
+        self.records.restore(await self._records(), self.incarnation)
         self.leases.restore(await self.provider.leases(), self.incarnation)
         self._disk.look()
         self._tasks.start(self._committer.run(), "commit")
         self._tasks.start(self.leases.run(), "lease expiry")
         self._tasks.start(self._housekeeping.run(), "housekeeping")
+
+    async def _records(self) -> list[RecordRow]:
+        rows = await self.provider.records()
+        if mark := mark_in(rows):
+            await self.provider.close()
+            raise InternalError(unfinished(mark))
+        return rows
 
     def _tell_unwritable(self, why: str) -> None:
         self.leases.unwritable(why)

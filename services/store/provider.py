@@ -195,7 +195,7 @@ class Whole(Protocol):
         """What there is at the first step, in pieces; committed to an empty provider, they make the same of it.
 
         Ages are left out: all marks are as old as the running time. Commits go on meanwhile, and one piece at a time is
-        in memory. Who does not want the rest closes it.
+        in memory. Who does not want the rest closes it. While nothing is written the pieces are the same each time.
         """
 
     async def given(self) -> Changes:

@@ -32,23 +32,26 @@ _SYNC_BYTES = 4 << 20
 class BackupWriter:
     """Takes pieces until `finish`; what was begun and not finished is gone with `discard`."""
 
-    def __init__(self, path: Path) -> None:
-        """Raises PreconditionFailed when there is a file, ResourceError when none can be written."""
+    def __init__(self, path: Path, part: Path | None = None) -> None:
+        """`part` is its name until it is whole. Raises PreconditionFailed when there is a file, ResourceError when none
+        can be written.
+        """
         if path.exists():
             raise PreconditionFailed(f"{path} is there already: choose another name")
         self._path = path
-        self._part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+        self._part = part or path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
         self._sum = hashlib.sha256()
         self._count = Count()
         self._unsynced = 0
         try:
-            # There are messages in it, and what passwords are checked by.
-            self._file = os.fdopen(
-                os.open(self._part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "wb"
-            )
+            self._file = self._open(self._part)
         except OSError as failure:
             raise _cannot_write(path, failure) from failure
         self._write(_FIRST)
+
+    def _open(self, part: Path) -> BinaryIO:
+        # There are messages in it, and what passwords are checked by.
+        return os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "wb")
 
     def add(self, piece: BackupPiece) -> None:
         """Raises ResourceError when it cannot be written."""
@@ -59,6 +62,7 @@ class BackupWriter:
         """Gives the file its name when it is on disk. Raises ResourceError."""
         manifest = self._count.manifest()
         self._write_part(_MANIFEST, manifest.model_dump_json().encode())
+        self._end()
         self._sync()
         try:
             self._file.close()
@@ -68,8 +72,12 @@ class BackupWriter:
             raise _cannot_write(self._path, failure) from failure
         return manifest
 
+    def _end(self) -> None:
+        """Everything was written."""
+
     def discard(self) -> None:
         """Nothing is left of it, unless it was finished."""
+        self._count.close()
         with suppress(OSError):
             self._file.close()
         self._part.unlink(missing_ok=True)
@@ -94,9 +102,12 @@ class BackupWriter:
         if summed:
             self._sum.update(data)
         try:
-            self._file.write(data)
+            self._put(data)
         except OSError as failure:
             raise _cannot_write(self._path, failure) from failure
+
+    def _put(self, data: bytes) -> None:
+        self._file.write(data)
 
 
 def verify(path: Path) -> Manifest:
@@ -129,6 +140,7 @@ class BackupReader:
         return self
 
     def __exit__(self, *_error: object) -> None:
+        self._count.close()
         self._file.close()
 
     def pieces(self) -> Iterator[BackupPiece]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections import Counter
 from importlib.metadata import version
 
@@ -13,6 +14,14 @@ from services.rpc.store_pb2 import BackupHead, BackupPiece
 # Of the file, and of what pieces say: a release that adds what must not be lost counts it up, since a former one would
 # restore the rest and say nothing.
 FORMAT = 1
+
+_BATCHES = """
+    PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;
+    CREATE TABLE batch (id INTEGER PRIMARY KEY, remaining INTEGER);
+    BEGIN;
+"""
+_BATCH = "INSERT OR REPLACE INTO batch VALUES (?, ?)"
+_LEFT = "UPDATE batch SET remaining = min(remaining, ?) WHERE id = ?"
 
 
 class Manifest(BaseModel):
@@ -48,7 +57,10 @@ class Count:
         self._head = BackupHead()
         self._numbers: Counter[str] = Counter()
         self._records: Counter[str] = Counter()
-        self._batches: dict[int, tuple[int, int]] = {}  # partition and entries left
+        self._partitions: set[int] = set()
+        # Entries left of each batch: in a file without a name, since there may be more than memory is to have.
+        self._scratch = sqlite3.connect("", isolation_level=None)
+        self._scratch.executescript(_BATCHES)
         self.ended = False
         """Whether the last piece has come."""
 
@@ -57,11 +69,9 @@ class Count:
         self._numbers["pieces"] += 1
         if piece.HasField("head"):
             self._head = piece.head
-        for batch in piece.entries:
-            self._batches[batch.id] = batch.partition, batch.count
-        for dequeues in piece.dequeues:
-            partition, left = self._batches.get(dequeues.batch, (0, 0))
-            self._batches[dequeues.batch] = partition, min(left, dequeues.left)
+        self._partitions.update(batch.partition for batch in piece.entries)
+        self._scratch.executemany(_BATCH, [(batch.id, batch.count) for batch in piece.entries])
+        self._scratch.executemany(_LEFT, [(dequeues.left, dequeues.batch) for dequeues in piece.dequeues])
         self._numbers["contents"] += len(piece.contents)
         self._numbers["content_bytes"] += sum(len(content.columns) for content in piece.contents)
         self._numbers["leases"] += len(piece.leases)
@@ -71,13 +81,18 @@ class Count:
     def manifest(self) -> Manifest:
         """Of all pieces so far."""
         numbers = {name: self._numbers[name] for name in ("pieces", "contents", "content_bytes", "leases")}
+        ((batches, messages),) = self._scratch.execute("SELECT count(*), coalesce(sum(remaining), 0) FROM batch")
         return Manifest(
             release=version("hopline"),
             time_ms=self._head.time_ms,
             generation=self._head.generation,
-            partitions=sorted({partition for partition, _ in self._batches.values()}),
-            messages=sum(left for _, left in self._batches.values()),
-            batches=len(self._batches),
+            partitions=sorted(self._partitions),
+            messages=messages,
+            batches=batches,
             records=dict(self._records),
             **numbers,
         )
+
+    def close(self) -> None:
+        """Counts no more."""
+        self._scratch.close()

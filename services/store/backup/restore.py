@@ -10,7 +10,7 @@ from __future__ import annotations
 import secrets
 import shutil
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -83,12 +83,7 @@ class Restore:
         if not self._files:
             text = "set HOPLINE_STORE_PROVIDER=sqlite, and no HOPLINE_STORE_URL"
             raise PreconditionFailed(f"this store provider keeps nothing in a folder: {text}")
-        manifest = verify(self._file)
-        if manifest.time_ms > self._now_ms + _CLOCKS_APART_MS:
-            # By how old it is it is known how much can have been given since.
-            text = f"{self._file} is of {utc(manifest.time_ms)}, and here it is {utc(self._now_ms)}: set the clock"
-            raise PreconditionFailed(text)
-        return manifest
+        return verified(self._file, self._now_ms)
 
     async def _given_before(self) -> Given:
         """By the store that is there, if it can be read: it knows best what it gave."""
@@ -138,13 +133,23 @@ class Restore:
             await provider.commit(last)
 
 
+def verified(file: Path, now_ms: int) -> Manifest:
+    """What is in the file, all of which was read. Raises PreconditionFailed, also where the clock cannot be right."""
+    manifest = verify(file)
+    if manifest.time_ms > now_ms + _CLOCKS_APART_MS:
+        # By how old it is it is known how much can have been given since.
+        text = f"{file} is of {utc(manifest.time_ms)}, and here it is {utc(now_ms)}: set the clock"
+        raise PreconditionFailed(text)
+    return manifest
+
+
 async def _check(provider: Provider, manifest: Manifest) -> None:
     """What was written is there when it is opened again."""
-    count = Count()
-    async with _opened(provider):
-        async for changes in provider.snapshot():
-            count.add(to_piece(changes))
-    found = count.manifest()
+    with closing(Count()) as count:
+        async with _opened(provider):
+            async for changes in provider.snapshot():
+                count.add(to_piece(changes))
+        found = count.manifest()
     for name in ("messages", "batches", "contents", "content_bytes", "partitions"):
         if getattr(found, name) != getattr(manifest, name):
             text = f"{name}: {getattr(manifest, name)} in the backup, {getattr(found, name)} in what was written"

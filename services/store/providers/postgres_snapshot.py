@@ -23,17 +23,20 @@ _CONTENTS = """
         ) AS next
     ) AS fitting JOIN content c ON c.id = fitting.id WHERE fitting.before < $3 ORDER BY c.id
 """
-# What was taken comes before the floors, which remove some of it.
+# In an order: who reads again, while nothing is written, gets the same pieces. What was taken comes before the floors,
+# which remove some of it.
 _TABLES = {
-    "entries": "SELECT id, partition, content, count, entries FROM entry_batch",
-    "dequeues": "SELECT batch, remaining, indexes FROM dequeue",
-    "delivered": "SELECT id, delivered_upto FROM entry_batch WHERE delivered_upto > 0",
-    "taken": "SELECT id, partition, origin, upto, messages FROM taken",
-    "floors": "SELECT partition, origin, uid FROM floor",
-    "writers": "SELECT origin, sequence FROM journal_writer",
-    "refusals": "SELECT origin, sequence, answer FROM refusal",
-    "leases": "SELECT name, epoch, member, role, address FROM lease",
-    "records": "SELECT kind, key, value, version FROM record",
+    "entries": "SELECT id, partition, content, count, entries FROM entry_batch ORDER BY id",
+    "dequeues": "SELECT batch, remaining, indexes FROM dequeue ORDER BY batch, remaining",
+    "delivered": "SELECT id, delivered_upto FROM entry_batch WHERE delivered_upto > 0 ORDER BY id",
+    "taken": """
+        SELECT id, partition, origin, upto, messages FROM taken ORDER BY partition, origin, upto, id
+    """,
+    "floors": "SELECT partition, origin, uid FROM floor ORDER BY partition, origin",
+    "writers": "SELECT origin, sequence FROM journal_writer ORDER BY origin",
+    "refusals": "SELECT origin, sequence, answer FROM refusal ORDER BY origin, sequence",
+    "leases": "SELECT name, epoch, member, role, address FROM lease ORDER BY name",
+    "records": "SELECT kind, key, value, version FROM record ORDER BY id",
     "outcomes": "SELECT id, committed FROM outcome ORDER BY at, id",
 }
 _DECODED = {

@@ -6,8 +6,11 @@ from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from services.common import plugins
 from services.rpc.store_pb2 import Fence, JournalFrame, PutRecordsRequest, Record
+from services.store import snapshot as pieces_of_rows
 from services.store.backup.wire import from_piece, to_piece
 from services.store.compaction import Compaction
 from services.store.provider import Changes, Provider
@@ -71,6 +74,16 @@ async def test_in_pieces(house: House) -> None:
         await house.append(frame)
     found = await snapshot(house)
     assert max(len(changes.contents) for changes in found) == 1
+
+
+async def test_the_same_pieces_again(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While nothing is written, pieces are the same each time: who was killed goes on behind those it has."""
+    monkeypatch.setattr(pieces_of_rows, "_PIECE_BYTES", 100)
+    await write_everything(house)
+    await house.acquire(*(f"partition/{number}" for number in range(20, 3, -1)))
+    found = await snapshot(house)
+    assert len(found) > 10
+    assert await snapshot(house) == found
 
 
 async def test_given_up(house: House) -> None:

@@ -1,0 +1,72 @@
+"""`hopline store export`, `import`, `copy`: a store that does not run, carried to another provider."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from services.cli.asking import read_settings, run
+from services.common.clock import epoch_ms
+
+# ruff: noqa: PLC0415 - as in services/__main__.py
+
+_PLACE = "A data folder (SQLite), PROVIDER:FOLDER, or a URL such as postgresql://user@host/database."
+_From = Annotated[str, typer.Argument(metavar="FROM", help=f"A store that does not run. {_PLACE}")]
+_To = Annotated[str, typer.Argument(metavar="TO", help=f"Where there is no store yet. {_PLACE}")]
+
+
+def export(
+    source: _From,
+    file: Annotated[Path, typer.Argument(help="That is not there yet.")],
+) -> None:
+    """Writes down all of a store that does not run (`backup`: of one that does). Killed and done again, it goes on."""
+    from services.cli.moving_shown import shown
+    from services.store.moving.export import Exported
+    from services.store.moving.export import export as exported
+    from services.store.moving.site import site
+
+    async def work() -> Exported:
+        with shown() as told:
+            return await exported(site(source), file, told)
+
+    done = run(work())
+    typer.echo(done.manifest)
+    again = f", {done.resumed} of them were there already" if done.resumed else ""
+    typer.echo(f"{file}: {file.stat().st_size} bytes{again}; read back and compared, queue by queue")
+
+
+def import_(
+    file: Annotated[Path, typer.Argument(help="As `hopline store export` or `backup` has made it.")],
+    destination: _To,
+) -> None:
+    """Makes a store of a file. What the broker did since the file was made is not in it."""
+    from services.cli.moving_shown import shown
+    from services.store.moving.importing import Imported, import_file
+    from services.store.moving.site import site
+
+    partitions = read_settings().partitions
+
+    async def work() -> Imported:
+        with shown() as told:
+            return await import_file(file, site(destination), partitions, epoch_ms(), told)
+
+    done = run(work())
+    typer.echo(done.manifest)
+    typer.echo(done.restored)
+    typer.echo(done.moved)
+
+
+def copy(source: _From, destination: _To) -> None:
+    """Makes a store of one that does not run, as it is. Of the two start the new one alone."""
+    from services.cli.moving_shown import shown
+    from services.store.moving.copy import copy as copied
+    from services.store.moving.into import Moved
+    from services.store.moving.site import site
+
+    async def work() -> Moved:
+        with shown() as told:
+            return await copied(site(source), site(destination), told)
+
+    typer.echo(run(work()))

@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from services.store.moving.site import Site, site
+from services.store.providers import postgres_writer
+from tests.support.kept import write_everything
+from tests.support.moving import house_of
+from tests.support.postgres import Cluster, cluster
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Cluster]:
+    with cluster() as running:
+        yield running
+
+
+@pytest.fixture
+def place(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Site]:
+    """A new place of each kind."""
+    monkeypatch.setattr(postgres_writer, "_PREDECESSOR_SECONDS", 0.3)
+    count = iter(range(100))
+
+    def make(kind: str) -> Site:
+        if kind == "postgres":
+            return site(request.getfixturevalue("postgres").new_database())
+        return site(f"{kind}:{tmp_path / f'place-{next(count)}'}")
+
+    return make
+
+
+@pytest.fixture
+def filled(place: Callable[[str], Site]) -> Callable[[str], Any]:
+    """A place with a store that has one of everything, and does not run."""
+
+    async def make(kind: str) -> Site:
+        where = place(kind)
+        house = house_of(where)
+        await house.start()
+        await write_everything(house)
+        await house.stop()
+        return where
+
+    return make
