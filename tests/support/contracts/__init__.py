@@ -1,0 +1,1 @@
+"""The contracts of a release, and what a later one may not do to them."""
