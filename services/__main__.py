@@ -14,6 +14,7 @@ from services.cli import messages, quick, watching
 from services.cli.acl import acl
 from services.cli.asking import fail, read_settings, run
 from services.cli.capture import commands as capture_commands
+from services.cli.definitions import definitions
 from services.cli.groups import groups
 from services.cli.permissions import permissions
 from services.cli.placing import partitions
@@ -46,6 +47,7 @@ app.add_typer(acl, name="acl")
 app.add_typer(providers, name="providers")
 app.add_typer(partitions, name="partitions")
 app.add_typer(vhosts, name="vhosts")
+app.add_typer(definitions, name="definitions")
 messages.add_to(app)
 watching.add_to(app)
 

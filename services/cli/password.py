@@ -12,7 +12,7 @@ from services.cli.asking import fail
 _STDIN = "-"
 
 
-def read_password(given: str | None, file: str | None) -> str:
+def read_password(given: str | None, file: str | None, *, twice: bool = True) -> str:
     """What was given, or is in the file ("-": standard input), or is typed; exits with status 2 where there is none."""
     if given is not None and file is not None:
         fail("--password, or --password-file: not both", status=2)
@@ -22,7 +22,7 @@ def read_password(given: str | None, file: str | None) -> str:
         return _from_file(file)
     if not _at_a_terminal():
         fail("no password: --password-file FILE names a file that has it, - is standard input", status=2)
-    typed: str = typer.prompt("Password", hide_input=True, confirmation_prompt=True)
+    typed: str = typer.prompt("Password", hide_input=True, confirmation_prompt=twice)
     return typed
 
 

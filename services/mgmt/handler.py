@@ -24,6 +24,7 @@ from services.mgmt.access.tested import Tester
 from services.mgmt.leaving import delete_user
 from services.mgmt.lookup.lookup import LookUp
 from services.mgmt.providers import Providers
+from services.mgmt.rabbitmq.definitions import Definitions
 from services.mgmt.users import KEPT_USUALLY, Kept, Users
 from services.rpc import mgmt_pb2, mgmt_pb2_grpc
 
@@ -35,7 +36,14 @@ class Handler(mgmt_pb2_grpc.MgmtServicer):
     """hopline.mgmt.Mgmt."""
 
     def __init__(
-        self, users: Users, providers: Providers, grants: Grants, tester: Tester, guard: Guard, look_up: LookUp
+        self,
+        users: Users,
+        providers: Providers,
+        grants: Grants,
+        tester: Tester,
+        guard: Guard,
+        look_up: LookUp,
+        definitions: Definitions,
     ) -> None:
         self._users = users
         self._providers = providers
@@ -43,6 +51,7 @@ class Handler(mgmt_pb2_grpc.MgmtServicer):
         self._tester = tester
         self._guard = guard
         self._look_up = look_up
+        self._definitions = definitions
 
     async def PutUser(self, request: mgmt_pb2.PutUserRequest, context: _Context) -> mgmt_pb2.PutUserReply:
         async def put() -> None:
@@ -151,6 +160,22 @@ class Handler(mgmt_pb2_grpc.MgmtServicer):
         found = await self._do("Connections", request, lambda: look_up(request.virtual_host, request.who), context)
         return mgmt_pb2.ConnectionsReply(connections=found)
 
+    async def ImportDefinitions(
+        self, request: mgmt_pb2.ImportDefinitionsRequest, context: _Context
+    ) -> mgmt_pb2.ImportDefinitionsReply:
+        async def take() -> bytes:
+            taken = await self._definitions.take(request.definitions, _virtual_host(request))
+            return taken.model_dump_json().encode()
+
+        return mgmt_pb2.ImportDefinitionsReply(taken=await self._do("ImportDefinitions", request, take, context))
+
+    async def ExportDefinitions(
+        self, request: mgmt_pb2.ExportDefinitionsRequest, context: _Context
+    ) -> mgmt_pb2.ExportDefinitionsReply:
+        give = self._definitions.give
+        told = await self._do("ExportDefinitions", request, lambda: give(_virtual_host(request)), context)
+        return mgmt_pb2.ExportDefinitionsReply(definitions=told)
+
     async def _do(
         self,
         method: str,
@@ -169,3 +194,7 @@ class Handler(mgmt_pb2_grpc.MgmtServicer):
 
 def _kept(request: mgmt_pb2.PutUserRequest | mgmt_pb2.ChangeUserRequest) -> Kept:
     return Kept(request.kind or KEPT_USUALLY.kind, request.hashed)
+
+
+def _virtual_host(request: mgmt_pb2.ImportDefinitionsRequest | mgmt_pb2.ExportDefinitionsRequest) -> str | None:
+    return request.virtual_host if request.HasField("virtual_host") else None

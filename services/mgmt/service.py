@@ -37,6 +37,7 @@ from services.mgmt.ledger.filer import Filer
 from services.mgmt.lookup.jaeger import Jaeger
 from services.mgmt.lookup.lookup import LookUp
 from services.mgmt.providers import Providers
+from services.mgmt.rabbitmq.definitions import Definitions
 from services.mgmt.restored import RestoredNote
 from services.mgmt.roll import Roll
 from services.mgmt.spans_note import spans_note
@@ -87,13 +88,14 @@ class Service:
         )
         access = Access(settings.access_control)
         grants, guard, tester = Grants(self._store), Guard(access, self._audit), Tester(access, self._store)
-        handler = Handler(users, self._providers, grants, tester, guard, self._look_up)
+        self._routers = Routers(self._store, NAME)
+        self._house = self._create_house(users, grants, table)
+        definitions = Definitions(self._house)
+        handler = Handler(users, self._providers, grants, tester, guard, self._look_up, definitions)
         add_MgmtServicer_to_server(handler, self._server.grpc)
         await self._server.listen()
         self._tasks.start(table.follow(self._store.watch_leases(ROLE)), name="follow leases")
-        self._routers = Routers(self._store, NAME)
         self._routers.start()
-        self._house = self._create_house(users, grants, table)
         roll = self._roll_of(table)
         self._tasks.start(note.follow(self._store.watch_records([RESTORED_KIND])), name="follow restores")
         health = StackHealth(settings, table, roll, notes=self._notes, restored=lambda: note.text)

@@ -8,6 +8,7 @@ from typing import Any
 
 from services.common.audit.acting import fields
 from services.common.clients.calls import Client, result
+from services.common.definitions import Taken
 from services.common.grpc_channel import connect
 from services.common.question import Sought
 from services.common.scram import Keys
@@ -16,6 +17,7 @@ from services.rpc import mgmt_pb2, mgmt_pb2_grpc
 
 _DEADLINE = 10.0  # seconds
 _LOOK_UP_DEADLINE = 30.0
+_IMPORT_DEADLINE = 600.0
 
 
 class MgmtClient(Client):
@@ -135,3 +137,14 @@ class MgmtClient(Client):
         request = mgmt_pb2.ConnectionsRequest(virtual_host=virtual_host, who=who)
         reply = await result(self._stub.Connections(request, timeout=_LOOK_UP_DEADLINE))
         return reply.connections
+
+    async def import_definitions(self, definitions: bytes, virtual_host: str | None = None) -> Taken:
+        """As RabbitMQ exports them; raises SyntaxFault for what is none, NotFound for a virtual host."""
+        request = mgmt_pb2.ImportDefinitionsRequest(definitions=definitions, virtual_host=virtual_host)
+        call = self._stub.ImportDefinitions(request, timeout=_IMPORT_DEADLINE, metadata=fields())
+        return Taken.model_validate_json((await result(call)).taken)
+
+    async def export_definitions(self, virtual_host: str | None = None) -> bytes:
+        """JSON, with hashes of passwords where all of it is asked for. Raises NotFound for a virtual host."""
+        request = mgmt_pb2.ExportDefinitionsRequest(virtual_host=virtual_host)
+        return (await result(self._stub.ExportDefinitions(request, timeout=_LOOK_UP_DEADLINE))).definitions

@@ -66,5 +66,7 @@ RPCS: Mapping[str, Question] = {
     "Trace": _always(OBSERVE),
     "Search": _always(OBSERVE),
     "Connections": _always(OBSERVE),
+    "ImportDefinitions": _always(CONFIGURE),
+    "ExportDefinitions": _always(CONFIGURE),
 }
 """By the name of the method, of its request."""

@@ -23,6 +23,8 @@ from services.mgmt.rest.failures import answer_failures, documented
 from services.mgmt.rest.model.routes import model_routes, service_routes
 from services.mgmt.rest.ports import port_changes, port_routes
 from services.mgmt.rest.providers import provider_routes
+from services.mgmt.rest.rabbitmq.paths import RawPaths
+from services.mgmt.rest.rabbitmq.routes import rabbitmq_routes
 from services.mgmt.rest.route import dry_run_routes
 from services.mgmt.rest.trace import trace_routes
 from services.mgmt.rest.users import of_user, user_changes, user_list
@@ -59,4 +61,7 @@ def application(
     for each in model_routes(doors, tree):
         app.include_router(each, prefix="/api")
     app.include_router(service_routes(doors, tree))
+    for each in rabbitmq_routes(doors, tree.house):
+        app.include_router(each, prefix="/api")
+    app.add_middleware(RawPaths)
     return app

@@ -1,9 +1,9 @@
-"""Purging a queue: asked of its owner, on a stream as gateways have one."""
+"""What only a queue's owner can do, purging it for one: asked on a stream as gateways have one."""
 
 from __future__ import annotations
 
 import asyncio
-from typing import Final
+from typing import Any, Final
 
 import grpc.aio
 
@@ -28,40 +28,49 @@ class Purging:
         self._store = store
         self._table = table
 
+    def owner_of(self, partition: int) -> str:
+        """The member that has it; empty where nobody does."""
+        owner = self._table.owners.get(partition)
+        return owner.member if owner else ""
+
     async def purge(self, queue_id: int, partition: int, name: str) -> int:
         """How many messages went. Raises NotFound, and Unavailable where nobody owns the queue for long."""
-        origin, _ = await self._store.allocate_origin("mgmt")
-        try:
-            async with asyncio.timeout(_DEADLINE):
-                reply = await self._until_answered(queue_id, partition, origin)
-        except TimeoutError:
-            raise Unavailable(f"queue '{name}' has no owner that answers; try again") from None
+        reply = await self.ask(partition, name, purge=pb.PurgeRequest(queue_id=queue_id))
         if reply.reason == pb.UNKNOWN_QUEUE:
             raise NotFound(f"no queue '{name}'")
         if reply.reason != pb.NONE:
             raise InternalError(reply.text or f"queue '{name}' is not purged")
         return int(reply.message_count)
 
-    async def _until_answered(self, queue_id: int, partition: int, origin: int) -> pb.QueueReply:
+    async def ask(self, partition: int, name: str, **what: Any) -> pb.QueueReply:  # noqa: ANN401 - one field of the oneof
+        """What the owner of the queue answers. Raises Unavailable where there is none for long."""
+        origin, _ = await self._store.allocate_origin("mgmt")
+        try:
+            async with asyncio.timeout(_DEADLINE):
+                return await self._until_answered(partition, pb.QueueRequest(id=1, **what), origin)
+        except TimeoutError:
+            raise Unavailable(f"queue '{name}' has no owner that answers; try again") from None
+
+    async def _until_answered(self, partition: int, request: pb.QueueRequest, origin: int) -> pb.QueueReply:
         while True:
-            if reply := await self._ask(queue_id, partition, origin):
+            if reply := await self._ask(partition, request, origin):
                 return reply
             await asyncio.sleep(_AGAIN)
 
-    async def _ask(self, queue_id: int, partition: int, origin: int) -> pb.QueueReply | None:
+    async def _ask(self, partition: int, request: pb.QueueRequest, origin: int) -> pb.QueueReply | None:
         """None: not now."""
         owner = self._table.owners.get(partition)
         try:
-            reply = await _purged(owner, queue_id, origin) if owner else None
+            reply = await _answered(owner, request, origin) if owner else None
         except Unavailable:
             return None
         return None if reply is None or reply.reason in _NOT_NOW else reply
 
 
-async def _purged(owner: Owner, queue_id: int, origin: int) -> pb.QueueReply:
+async def _answered(owner: Owner, request: pb.QueueRequest, origin: int) -> pb.QueueReply:
     channel = connect(owner.address)
     hello = pb.Hello(origin=origin, name="mgmt", member=owner.member, number=1)
-    request = pb.QueueRequest(id=1, purge=pb.PurgeRequest(queue_id=queue_id), term=owner.epoch)
+    request.term = owner.epoch
     try:
         with unless_given_up():
             call = QueueStub(channel).Attach(timeout=_DEADLINE)

@@ -40,6 +40,54 @@ _MODEL = {route: tags for category in SEEN_BY for route, tags in _of_model(categ
 for _path in ("querybroker", "queryvhost"):
     _MODEL |= {(_method, f"/api/{{version}}/{_path}/{{path}}"): ADMINISTRATORS for _method in ("GET", "POST")}
 
+EVERYBODY = set(KNOWN)
+
+
+def _of_rabbitmq() -> dict[tuple[str, str], set[str]]:
+    """Lists are of what the user sees; what is in a virtual host that there is not, observers alone are told."""
+    seen = ("vhosts", "exchanges", "queues", "bindings", "consumers")
+    found = {("GET", f"/api/{path}"): EVERYBODY for path in (*seen, "whoami")}
+    found |= {("GET", f"/api/{path}/{{vhost}}"): OBSERVERS for path in seen if path != "vhosts"}
+    one = "/api/vhosts/{name}"
+    found |= {("GET", one): OBSERVERS, ("PUT", one): ADMINISTRATORS, ("DELETE", one): ADMINISTRATORS}
+    for kind, more in (("exchanges", ("/bindings/source", "/bindings/destination")), ("queues", ("/bindings",))):
+        one = f"/api/{kind}/{{vhost}}/{{name}}"
+        found |= {(method, one): OBSERVERS for method in ("GET", "PUT", "DELETE")}
+        found |= {("GET", one + each): OBSERVERS for each in more}
+    found[("DELETE", "/api/queues/{vhost}/{name}/contents")] = OBSERVERS
+    for char in "qe":
+        path = f"/api/bindings/{{vhost}}/e/{{source}}/{char}/{{destination}}"
+        found |= {(method, path): OBSERVERS for method in ("GET", "POST")}
+        found |= {(method, path + "/{props}"): OBSERVERS for method in ("GET", "DELETE")}
+    return found | _of_administrators() | _absent()
+
+
+def _of_administrators() -> dict[tuple[str, str], set[str]]:
+    found = [("GET", f"/api/vhosts/{{name}}/{each}") for each in ("permissions", "topic-permissions")]
+    found += [(method, f"/api/definitions{rest}") for method in ("GET", "POST") for rest in ("", "/{vhost}")]
+    for kind in ("permissions", "topic-permissions"):
+        found += [("GET", f"/api/{kind}")]
+        found += [(method, f"/api/{kind}/{{vhost}}/{{user}}") for method in ("GET", "PUT", "DELETE")]
+    found += [(method, "/api/users/{name}") for method in ("GET", "PUT", "DELETE")]
+    found += [("GET", "/api/users/{name}/permissions"), ("GET", "/api/users/{name}/topic-permissions")]
+    found += [("GET", "/api/users"), ("GET", "/api/users/without-permissions"), ("POST", "/api/users/bulk-delete")]
+    return dict.fromkeys(found, ADMINISTRATORS)
+
+
+def _absent() -> dict[tuple[str, str], set[str]]:
+    places = {
+        **dict.fromkeys(("policies", "operator-policies", "vhost-limits"), ("/{vhost}", "/{name}")),
+        "parameters": ("/{component}", "/{vhost}", "/{name}"),
+        "global-parameters": ("/{name}",),
+    }
+    paths = [f"/api/{kind}{''.join(parts[:n])}" for kind, parts in places.items() for n in range(len(parts) + 1)]
+    whole = [f"/api/{kind}{''.join(parts)}" for kind, parts in places.items()]
+    found = [("GET", path) for path in paths] + [(method, path) for path in whole for method in ("PUT", "DELETE")]
+    return dict.fromkeys(found, EVERYBODY)
+
+
+_RABBITMQ = _of_rabbitmq()
+
 ROUTES: dict[tuple[str, str], set[str]] = {
     ("GET", "/api/trace/{id}"): OBSERVERS,
     ("GET", "/api/trace"): OBSERVERS,
@@ -71,6 +119,7 @@ ROUTES: dict[tuple[str, str], set[str]] = {
     ("GET", "/service/metadata"): OBSERVERS,
     ("GET", "/service/structure"): OBSERVERS,
     **_MODEL,
+    **_RABBITMQ,
 }
 """Which tags each takes. A new route has its line here, or is asked for by nobody who is tried."""
 
@@ -98,6 +147,8 @@ async def everybody(client: MgmtClient) -> list[str]:
 
 def _about(route: tuple[str, str]) -> str:
     """Of the model one test tries all routes of a category: who is tried takes longer to make than to ask."""
+    if route in _RABBITMQ:
+        return f"RabbitMQ's {route[1].split('/')[2]}"
     return " ".join(route) if route not in _MODEL else route[1].split("/")[3]
 
 
@@ -108,8 +159,9 @@ async def test_every_route_as_every_role(about: str, get: Get, everybody: list[s
         concrete = re.sub(r"\{\w+\}", "nobody", path.replace("{version}", "latest"))
         for role in everybody:
             status, body, _ = await get(concrete, f"{role}:secret", method)
-            assert (status == 403) is (role not in ROUTES[method, path]), (method, path, role, status, body)
-            if status == 403:
+            refused = 401 if (method, path) in _RABBITMQ else 403  # as RabbitMQ answers who may not
+            assert (status == refused) is (role not in ROUTES[method, path]), (method, path, role, status, body)
+            if status == refused:
                 assert (body.get("reason") or body["errorMessage"]).endswith(f"refused for user '{role}'")
         assert (await get(concrete, "none:wrong", method))[0] == 401
 

@@ -1,0 +1,92 @@
+"""`hopline definitions`: what another broker has comes here, and what is here goes elsewhere."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from services.cli.asking import fail
+from services.cli.talking import on_mgmt
+
+if TYPE_CHECKING:
+    from services.common.definitions import Taken
+
+# ruff: noqa: PLC0415 - as in services/__main__.py
+
+definitions = typer.Typer(no_args_is_help=True, help="Users, permissions, exchanges, queues and bindings as a file.")
+
+_Host = Annotated[str | None, typer.Option("--vhost", help="Of one virtual host, whose name is not in the file.")]
+
+
+@definitions.command("import")
+def import_definitions(
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE|URL",
+            help="As RabbitMQ exports it; - is standard input. Or RabbitMQ's management itself: "
+            "http://user@host:15672 - its password is asked for.",
+        ),
+    ],
+    password_file: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Holds the password at the URL; - is standard input.")
+    ] = None,
+    virtual_host: _Host = None,
+    as_json: Annotated[bool, typer.Option("--json", help="What became of it as JSON.")] = False,
+) -> None:
+    """Takes what RabbitMQ had, its users with their passwords too, and lists what cannot be taken.
+
+    What is here stays. Status 3 says that something was left out.
+    """
+    from services.cli.definitions_shown import lines
+    from services.common.printable import printable_json
+
+    data = _fetched(source, password_file) if source.startswith(("http://", "https://")) else _read(source)
+    taken: Taken = on_mgmt(lambda client: client.import_definitions(data, virtual_host))
+    for line in [printable_json(taken.model_dump_json())] if as_json else lines(taken):
+        typer.echo(line)
+    raise typer.Exit(3 if taken.left_out else 0)
+
+
+@definitions.command("export")
+def export_definitions(
+    file: Annotated[str, typer.Argument(help="Is written; - is standard output.")] = "-",
+    virtual_host: _Host = None,
+) -> None:
+    """Writes down what is here, as RabbitMQ would: in it are hashes of passwords, so it is for its owner alone."""
+    from services.cli.definitions_shown import indented
+
+    text = indented(on_mgmt(lambda client: client.export_definitions(virtual_host)))
+    if file == "-":
+        typer.echo(text)
+        return
+    try:
+        _write(Path(file), text)
+    except OSError as error:
+        fail(f"{file} cannot be written: {error.strerror}")
+
+
+def _write(path: Path, text: str) -> None:
+    path.touch(mode=0o600)
+    path.write_text(f"{text}\n")
+
+
+def _read(source: str) -> bytes:
+    try:
+        return sys.stdin.buffer.read() if source == "-" else Path(source).read_bytes()
+    except OSError as error:
+        fail(f"{source} cannot be read: {error.strerror}")
+
+
+def _fetched(url: str, password_file: str | None) -> bytes:
+    from services.cli.definitions_fetched import fetched, user_of
+    from services.cli.password import read_password
+
+    user, given = user_of(url)
+    try:
+        return fetched(url, user, given or read_password(None, password_file, twice=False))
+    except (OSError, ValueError) as error:
+        fail(f"no definitions from there: {error}")

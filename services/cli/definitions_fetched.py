@@ -1,0 +1,46 @@
+"""Definitions asked of RabbitMQ's management over HTTP."""
+
+from __future__ import annotations
+
+import base64
+import urllib.error
+import urllib.request
+from typing import Final
+from urllib.parse import unquote, urlsplit, urlunsplit
+
+_PATH: Final = "/api/definitions"
+_GUEST: Final = "guest"
+_DEADLINE: Final = 60.0  # seconds
+
+
+def user_of(url: str) -> tuple[str, str]:
+    """User and password that are in it; who is not named is guest."""
+    parts = urlsplit(url)
+    return unquote(parts.username or _GUEST), unquote(parts.password or "")
+
+
+def address_of(url: str) -> str:
+    """Without them; without a path, it is that of definitions."""
+    parts = urlsplit(url)
+    path = parts.path if parts.path.strip("/") else _PATH
+    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], path, parts.query, ""))
+
+
+class _Stay(urllib.request.HTTPRedirectHandler):
+    """Nobody else is told the password."""
+
+    def redirect_request(self, *_: object) -> None:
+        """To nowhere."""
+
+
+def fetched(url: str, user: str, password: str) -> bytes:
+    """Raises OSError, with what the other side says where it says no."""
+    request = urllib.request.Request(address_of(url))  # noqa: S310 - whoever calls has looked
+    request.add_header("Authorization", f"Basic {base64.b64encode(f'{user}:{password}'.encode()).decode()}")
+    try:
+        with urllib.request.build_opener(_Stay).open(request, timeout=_DEADLINE) as answer:
+            data: bytes = answer.read()
+            return data
+    except urllib.error.HTTPError as failure:
+        with failure:
+            raise OSError(f"{failure.code} {failure.reason}") from None

@@ -1,0 +1,168 @@
+"""What RabbitMQ's tools have changed: who owns a thing does it, and it is seen here when it is done."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from services.common.errors import AccessRefused, BrokerError, InternalError, NotFound, PreconditionFailed, SyntaxFault
+from services.common.message import arguments as tables
+from services.mgmt.rabbitmq.forms import BindingForm, ExchangeForm, QueueForm
+from services.mgmt.rabbitmq.objects import DEFAULT, properties_key
+from services.mgmt.tree.house import House
+from services.mgmt.tree.mirror import Kept
+from services.mgmt.tree.virtual_hosts import PREDECLARED
+from services.rpc import queue_pb2 as pb
+from services.rpc.router_pb2 import (
+    Bind,
+    CreateVirtualHost,
+    DeclareExchange,
+    DeclareQueue,
+    DeleteExchange,
+    DeleteVirtualHost,
+)
+
+_REFUSED: Final[Mapping[int, tuple[type[BrokerError], str]]] = {
+    pb.IN_USE: (PreconditionFailed, "in use"),
+    pb.NOT_EMPTY: (PreconditionFailed, "not empty"),
+}
+
+
+class Changes:
+    """Every call raises the BrokerError that whoever owns it answers with, or Unavailable."""
+
+    def __init__(self, house: House) -> None:
+        self._house = house
+
+    # -------------------------------------------------------------- virtual hosts
+
+    async def create_virtual_host(self, name: str) -> bool:
+        """Whether there was none."""
+        there = name in self._house.mirror.tables["virtual_host"]
+        await self._house.topology.change(create_virtual_host=CreateVirtualHost(name=name))
+        await self._house.seen("virtual_host", name, there=True)
+        return not there
+
+    async def delete_virtual_host(self, name: str) -> None:
+        """With everything in it."""
+        await self._house.topology.change(delete_virtual_host=DeleteVirtualHost(name=name))
+        await self._house.seen("virtual_host", name, there=False)
+
+    # -------------------------------------------------------------- exchanges
+
+    async def declare_exchange(self, virtual_host: str, name: str, told: ExchangeForm) -> bool:
+        """Whether there was none."""
+        key = json.dumps([virtual_host, name], ensure_ascii=False)
+        there = name in PREDECLARED or key in self._house.mirror.tables["exchange"]
+        declare = DeclareExchange(
+            name=name,
+            type=told.type,
+            durable=told.durable,
+            auto_delete=told.auto_delete,
+            internal=told.internal,
+            arguments=_table(told.arguments),
+        )
+        await self._house.topology.change(virtual_host, declare_exchange=declare)
+        if not there:
+            await self._house.seen("exchange", key, there=True)
+        return not there
+
+    async def delete_exchange(self, virtual_host: str, name: str, *, if_unused: bool) -> None:
+        """With its bindings."""
+        if name in PREDECLARED or name in ("", DEFAULT):
+            raise AccessRefused(f"exchange '{name}' is of every virtual host")
+        await self._house.topology.change(virtual_host, delete_exchange=DeleteExchange(name=name, if_unused=if_unused))
+        await self._house.seen("exchange", json.dumps([virtual_host, name], ensure_ascii=False), there=False)
+
+    # -------------------------------------------------------------- queues
+
+    async def declare_queue(self, virtual_host: str, name: str, told: QueueForm) -> bool:
+        """Whether there was none. Raises SyntaxFault without a name: nobody here would be told which it became."""
+        if not name:
+            raise SyntaxFault("a queue needs a name")
+        declare = DeclareQueue(
+            name=name, durable=told.durable, auto_delete=told.auto_delete, arguments=_table(told.arguments)
+        )
+        reply = await self._house.topology.change(virtual_host, declare_queue=declare)
+        await self._until(lambda: self._has_queue(reply.queue.id))
+        return reply.created
+
+    async def delete_queue(self, queue: Mapping[str, Any], *, if_unused: bool, if_empty: bool) -> None:
+        """As its owner has it: nobody else knows whether it is empty."""
+        delete = pb.DeleteRequest(queue_id=queue["id"], if_unused=if_unused, if_empty=if_empty)
+        reply = await self._house.purging.ask(queue["partition"], queue["name"], delete=delete)
+        if reply.reason not in (pb.NONE, pb.UNKNOWN_QUEUE):
+            kind, text = _REFUSED.get(reply.reason, (InternalError, reply.text or "not deleted"))
+            raise kind(f"queue '{queue['name']}' in vhost '{queue['virtual_host']}' {text}")
+        await self._until(lambda: not self._has_queue(queue["id"]))
+
+    async def purge_queue(self, queue: Mapping[str, Any]) -> int:
+        """How many messages went."""
+        return await self._house.purging.purge(queue["id"], queue["partition"], queue["name"])
+
+    def _has_queue(self, number: int) -> bool:
+        return bool(self._house.mirror.grouped("queue", "id").get(number))
+
+    # -------------------------------------------------------------- bindings
+
+    async def bind(self, virtual_host: str, place: Place, told: BindingForm) -> str:
+        """The key of the binding, whether it was there or not."""
+        arguments = _table(told.arguments)
+        await self._house.topology.change(virtual_host, bind=place.bind(told.routing_key, arguments))
+        key = properties_key(told.routing_key, arguments.decode())
+        await self._until(lambda: self._binding(virtual_host, place, key) is not None)
+        return key
+
+    async def unbind(self, virtual_host: str, place: Place, key: str) -> None:
+        """Raises NotFound where there is none of that key."""
+        found = self._binding(virtual_host, place, key)
+        if found is None:
+            raise NotFound(f"no binding '{key}' of '{place.source}' and '{place.destination}'")
+        value = found.value
+        unbind = place.bind(value["routing_key"], value["arguments"].encode())
+        await self._house.topology.change(virtual_host, unbind=unbind)
+        await self._until(lambda: self._binding(virtual_host, place, key) is not found)
+
+    def _binding(self, virtual_host: str, place: Place, key: str) -> Kept | None:
+        for each in self._house.mirror.grouped("binding", "source").get(place.source, ()):
+            value = each.value
+            there = value["virtual_host"] == virtual_host and self._name(value["destination"]) == place.key
+            if there and properties_key(value["routing_key"], value["arguments"]) == key:
+                return each
+        return None
+
+    def _name(self, destination: int | str) -> tuple[bool, str]:
+        """Whether it is an exchange, and its name."""
+        if isinstance(destination, str):
+            return True, destination
+        queues = self._house.mirror.grouped("queue", "id").get(destination)
+        return False, str(queues[0].value["name"]) if queues else ""
+
+    async def _until(self, holds: Callable[[], bool]) -> None:
+        await self._house.mirror.until(holds)
+
+
+class Place:
+    """Where a binding leads from, and where to."""
+
+    def __init__(self, source: str, destination: str, *, to_exchange: bool) -> None:
+        self.source = "" if source == DEFAULT else source
+        self.destination = destination
+        self.to_exchange = to_exchange
+
+    @property
+    def key(self) -> tuple[bool, str]:
+        """Of the destination: a queue and an exchange may have the same name."""
+        return self.to_exchange, self.destination
+
+    def bind(self, routing_key: str, arguments: bytes) -> Bind:
+        """As the router is told."""
+        bind = Bind(source=self.source, destination=self.destination, to_exchange=self.to_exchange)
+        bind.routing_key, bind.arguments = routing_key, arguments
+        return bind
+
+
+def _table(told: Mapping[str, Any]) -> bytes:
+    """As the router keeps arguments. Raises SyntaxFault for what is none."""
+    return tables.dump(tables.load(json.dumps(dict(told)).encode()))

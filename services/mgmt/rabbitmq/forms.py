@@ -1,0 +1,147 @@
+"""What RabbitMQ's tools say of a thing that they want: bodies of requests, and the items of definitions.
+
+Keys that mean nothing here are passed over, as RabbitMQ does; rabbitmqadmin says "true" in quotes.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
+
+from services.common.access.records import Expression
+from services.common.message import LONGEST_NAME
+
+
+def _short(name: str) -> str:
+    if len(name.encode()) > LONGEST_NAME:
+        raise ValueError(f"at most {LONGEST_NAME} bytes")
+    return name
+
+
+Short = Annotated[str, BeforeValidator(lambda value: _short(value) if isinstance(value, str) else value)]
+Table = Annotated[dict[str, Any], BeforeValidator(lambda value: {} if value in ([], None) else value)]
+"""Exports of older versions have [] for none."""
+
+
+def _tags(value: object) -> object:
+    """Before 3.9 they were one text."""
+    if not isinstance(value, str):
+        return value
+    return [tag.strip() for tag in value.split(",") if tag.strip()]
+
+
+Tags = Annotated[tuple[str, ...], BeforeValidator(_tags), Field(max_length=64)]
+
+
+class _Form(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+
+class ExchangeForm(_Form):
+    """An exchange."""
+
+    type: str = Field(max_length=255)
+    durable: bool = True
+    auto_delete: bool = False
+    internal: bool = False
+    arguments: Table = Field(default_factory=dict)
+
+
+class QueueForm(_Form):
+    """A queue."""
+
+    durable: bool = True
+    auto_delete: bool = False
+    arguments: Table = Field(default_factory=dict)
+
+
+class BindingForm(_Form):
+    """Of a source and a destination that are told otherwise."""
+
+    routing_key: Short = ""
+    arguments: Table = Field(default_factory=dict)
+
+
+class UserForm(_Form):
+    """A user: a password, or the hash of one."""
+
+    password: SecretStr | None = None
+    password_hash: SecretStr | None = None
+    hashing_algorithm: str | None = Field(None, max_length=64)
+    tags: Tags
+
+
+class PermissionForm(_Form):
+    """Three regular expressions of names."""
+
+    configure: Expression
+    write: Expression
+    read: Expression
+
+
+class TopicPermissionForm(_Form):
+    """Two regular expressions of routing keys."""
+
+    exchange: str = Field(max_length=255)
+    write: Expression
+    read: Expression
+
+
+class UserNames(_Form):
+    """Of those who are to go."""
+
+    users: tuple[str, ...] = Field(max_length=10_000)
+
+
+# ------------------------------------------------------------------ items of definitions
+
+
+class _InVirtualHost(_Form):
+    vhost: str = Field(max_length=255)
+
+
+class NamedExchange(ExchangeForm, _InVirtualHost):
+    """An exchange with its place."""
+
+    name: Short
+
+
+class NamedQueue(QueueForm, _InVirtualHost):
+    """A queue with its place."""
+
+    name: Short
+
+
+class PlacedBinding(BindingForm, _InVirtualHost):
+    """A binding with its place."""
+
+    source: str
+    destination: str
+    destination_type: str = "queue"
+
+
+class NamedUser(UserForm):
+    """A user with the name."""
+
+    name: str = Field(min_length=1)
+
+
+class PlacedPermission(PermissionForm, _InVirtualHost):
+    """Of a user."""
+
+    user: str = Field(min_length=1, max_length=255)
+
+
+class PlacedTopicPermission(TopicPermissionForm, _InVirtualHost):
+    """Of a user."""
+
+    user: str = Field(min_length=1, max_length=255)
+
+
+class NamedVirtualHost(_Form):
+    """What may be said of one beside its name has no meaning here."""
+
+    name: Short = Field(min_length=1)
+    limits: Any = None
+    default_queue_type: str | None = None

@@ -1,0 +1,38 @@
+"""Arguments as RabbitMQ's JSON has them: without the marks of types that JSON does not have."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+from services.common.message import arguments
+
+
+def plain(kept: str | bytes) -> dict[str, Any]:
+    """Of a record's arguments."""
+    data = kept.encode() if isinstance(kept, str) else kept
+    return {name: told(value) for name, value in arguments.load(data).items()}
+
+
+def told(value: Any) -> Any:  # noqa: ANN401 - whatever a field table has
+    """One value; bytes that are no text are base64."""
+    if isinstance(value, Mapping):
+        return {name: told(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [told(each) for each in value]
+    if isinstance(value, datetime):
+        return int(value.timestamp())
+    if isinstance(value, Decimal):
+        return float(value)
+    return text(value) if isinstance(value, bytes) else value
+
+
+def text(data: bytes) -> str:
+    """UTF-8, else base64."""
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return base64.b64encode(data).decode()

@@ -1,0 +1,143 @@
+"""Sections of RabbitMQ's definitions: how one item of each is taken, in the order in which they build on each other."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Final, NamedTuple, NoReturn
+
+from services.common.access.records import Permission, TopicPermission
+from services.common.errors import BrokerError, NotFound, SyntaxFault
+from services.mgmt.rabbitmq.changes import Changes, Place
+from services.mgmt.rabbitmq.forms import (
+    NamedExchange,
+    NamedQueue,
+    NamedUser,
+    NamedVirtualHost,
+    PlacedBinding,
+    PlacedPermission,
+    PlacedTopicPermission,
+)
+from services.mgmt.rabbitmq.objects import Objects
+from services.mgmt.rabbitmq.users import put_user
+from services.mgmt.tree.house import House
+
+_NO_MEANING: Final = {"internal_cluster_id"}
+"""Of the cluster that it comes from, and of nothing in it."""
+_PLUGINS: Final = {
+    "federation-upstream": "there is no federation here",
+    "federation-upstream-set": "there is no federation here",
+    "shovel": "there are no shovels here",
+    "vhost-limits": "virtual hosts have no limits here",
+    "operator_policy": "there are no policies here",
+}
+
+
+class NotTaken(BrokerError):
+    """There is no such thing here."""
+
+
+class Broker(NamedTuple):
+    """Who is changed."""
+
+    house: House
+    objects: Objects
+    changes: Changes
+
+
+async def _virtual_host(broker: Broker, item: Mapping[str, Any]) -> str:
+    told = NamedVirtualHost.model_validate(item)
+    await broker.changes.create_virtual_host(told.name)
+    if told.limits:
+        return "without its limits: there are none here"
+    if told.default_queue_type not in (None, "undefined", "classic", "quorum"):
+        return f"queues are classic where nothing is said, not {told.default_queue_type}"
+    return ""
+
+
+async def _user(broker: Broker, item: Mapping[str, Any]) -> str:
+    told = NamedUser.model_validate(item)
+    await put_user(broker.house.users, told.name, told)
+    return "without its limits: there are none here" if item.get("limits") else ""
+
+
+async def _permission(broker: Broker, item: Mapping[str, Any]) -> str:
+    told = PlacedPermission.model_validate(item)
+    terms = {"configure": told.configure, "write": told.write, "read": told.read}
+    await broker.house.grants.put_permission(Permission(user=told.user, virtual_host=told.vhost, **terms))
+    return ""
+
+
+async def _topic_permission(broker: Broker, item: Mapping[str, Any]) -> str:
+    told = PlacedTopicPermission.model_validate(item)
+    terms = {"exchange": told.exchange, "write": told.write, "read": told.read}
+    await broker.house.grants.put_topic_permission(TopicPermission(user=told.user, virtual_host=told.vhost, **terms))
+    return ""
+
+
+async def _exchange(broker: Broker, item: Mapping[str, Any]) -> str:
+    told = NamedExchange.model_validate(item)
+    _has(broker, told.vhost)
+    await broker.changes.declare_exchange(told.vhost, told.name, told)
+    return ""
+
+
+async def _queue(broker: Broker, item: Mapping[str, Any]) -> str:
+    told = NamedQueue.model_validate(item)
+    _has(broker, told.vhost)
+    await broker.changes.declare_queue(told.vhost, told.name, told)
+    return ""
+
+
+async def _binding(broker: Broker, item: Mapping[str, Any]) -> str:
+    told = PlacedBinding.model_validate(item)
+    _has(broker, told.vhost)
+    if told.destination_type not in ("queue", "exchange"):
+        raise SyntaxFault(f"a destination is a queue or an exchange, not {told.destination_type}")
+    place = Place(told.source, told.destination, to_exchange=told.destination_type == "exchange")
+    await broker.changes.bind(told.vhost, place, told)
+    return ""
+
+
+async def _parameter(_broker: Broker, item: Mapping[str, Any]) -> NoReturn:
+    component = str(item.get("component", ""))
+    raise NotTaken(_PLUGINS.get(component, f"there is nothing here that has parameters of {component!r}"))
+
+
+async def _global_parameter(_broker: Broker, item: Mapping[str, Any]) -> str:
+    if item.get("name") in _NO_MEANING:
+        return ""
+    raise NotTaken("there are no global parameters here")
+
+
+async def _policy(_broker: Broker, _item: Mapping[str, Any]) -> NoReturn:
+    raise NotTaken("there are no policies here: say it in the arguments of queues and exchanges")
+
+
+def _has(broker: Broker, virtual_host: str) -> None:
+    if not broker.objects.has_virtual_host(virtual_host):
+        raise NotFound(f"no vhost '{virtual_host}'")
+
+
+Take = Callable[[Broker, Mapping[str, Any]], Awaitable[str]]
+"""Gives what is lost of it, if anything is. Raises BrokerError, and ValidationError for what is no such item."""
+
+SECTIONS: Final[Mapping[str, Take]] = {
+    "vhosts": _virtual_host,
+    "users": _user,
+    "permissions": _permission,
+    "topic_permissions": _topic_permission,
+    "exchanges": _exchange,
+    "queues": _queue,
+    "bindings": _binding,
+    "parameters": _parameter,
+    "global_parameters": _global_parameter,
+    "policies": _policy,
+}
+IN_VIRTUAL_HOST: Final = frozenset({"exchanges", "queues", "bindings", "parameters", "policies"})
+"""What definitions of one virtual host have, without its name in them."""
+ABOUT: Final = frozenset({
+    "rabbit_version", "rabbitmq_version", "product_name", "product_version", "rabbitmq_definition_format",
+    "original_cluster_name", "original_vhost_name", "explanation", "metadata", "description", "default_queue_type",
+    "name", "vhost",
+})  # fmt: skip
+"""What says where definitions come from."""

@@ -1,0 +1,104 @@
+"""Definitions that were exported from RabbitMQ are taken: what can be, and the rest is told by name, with why."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+import structlog
+from pydantic import ValidationError
+
+from services.common.definitions import LeftOut, Taken
+from services.common.errors import BrokerError, NotFound, SyntaxFault, Unavailable
+from services.mgmt.rabbitmq.sections import ABOUT, IN_VIRTUAL_HOST, SECTIONS, Broker
+
+_AT_ONCE: Final = 32
+"""Of one section: the router decides what comes together in one go."""
+_NAMES: Final = ("name", "user", "source")
+
+log = structlog.get_logger()
+
+
+async def take(broker: Broker, data: bytes, virtual_host: str | None = None) -> Taken:
+    """All of it, or that of one virtual host, whose name it does not say. What is here already stays.
+
+    Raises SyntaxFault for what is no JSON object, NotFound where there is no such virtual host, Unavailable where
+    somebody is away: then it can be taken again.
+    """
+    said = _read(data)
+    await broker.objects.known()
+    if virtual_host is not None and not broker.objects.has_virtual_host(virtual_host):
+        raise NotFound(f"no vhost '{virtual_host}'")
+    taken = Taken()
+    for name in SECTIONS:
+        await _section(broker, name, said.get(name), virtual_host, taken)
+    taken.left_out += _unknown(said)
+    log.info("definitions taken", taken=taken.taken, left_out=len(taken.left_out))
+    return taken
+
+
+def _read(data: bytes) -> Mapping[str, Any]:
+    try:
+        said = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise SyntaxFault(f"definitions are JSON: {error}") from None
+    if not isinstance(said, dict):
+        raise SyntaxFault("definitions are a JSON object")
+    return said
+
+
+async def _section(broker: Broker, name: str, items: object, virtual_host: str | None, taken: Taken) -> None:
+    """What it holds is done side by side, and told in its order."""
+    if items is None:
+        return
+    if not isinstance(items, list):
+        raise SyntaxFault(f"{name}: a list is wanted")
+    few = asyncio.Semaphore(_AT_ONCE)
+
+    async def one(item: object) -> LeftOut | None:
+        async with few:
+            return await _item(broker, name, item, virtual_host)
+
+    left_out = await asyncio.gather(*map(one, items))
+    told = [each for each in left_out if each]
+    if items:
+        taken.taken[name] = len(items) - sum(not each.here for each in told)
+    taken.left_out += told
+
+
+async def _item(broker: Broker, section: str, item: object, virtual_host: str | None) -> LeftOut | None:
+    if not isinstance(item, dict):
+        return LeftOut(kind=section, name="?", reason="an object is wanted")
+    if virtual_host is not None:
+        if section not in IN_VIRTUAL_HOST:
+            return _left_out(section, item, "it is of no virtual host")
+        item = {**item, "vhost": virtual_host}
+    return await _tried(broker, section, item)
+
+
+async def _tried(broker: Broker, section: str, item: Mapping[str, Any]) -> LeftOut | None:
+    try:
+        lost = await SECTIONS[section](broker, item)
+        return _left_out(section, item, lost, here=True) if lost else None
+    except Unavailable:
+        raise
+    except ValidationError as error:
+        reason = "; ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors())
+    except BrokerError as error:
+        reason = error.text
+    return _left_out(section, item, reason)
+
+
+def _left_out(section: str, item: Mapping[str, Any], reason: str, *, here: bool = False) -> LeftOut:
+    name = next((str(item[key]) for key in _NAMES if item.get(key)), "")
+    if section == "bindings":
+        name = f"{name} → {item.get('destination', '')} ({item.get('routing_key', '')})"
+    return LeftOut(kind=section, vhost=str(item.get("vhost", "")), name=name, reason=reason, here=here)
+
+
+def _unknown(said: Mapping[str, Any]) -> Iterator[LeftOut]:
+    for name, items in said.items():
+        if name not in SECTIONS and name not in ABOUT and items:
+            yield LeftOut(kind=name, name="all", reason="there is no such section here")

@@ -1,0 +1,67 @@
+"""Users in RabbitMQ's words: the names of its hashes, and which users are let in from this machine only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from services.common import plugins
+from services.common.credentials import GROUP, kind_named, kind_of
+from services.common.errors import SyntaxFault
+from services.common.users import User
+from services.mgmt.rabbitmq.forms import UserForm
+from services.mgmt.users import KEPT_USUALLY, Kept, Users
+
+_HASHINGS: Final[Mapping[str, str]] = {
+    "rabbit_password_hashing_sha256": "rabbitmq-sha256",
+    "rabbit_password_hashing_sha512": "rabbitmq-sha512",
+}
+"""RabbitMQ's modules, and the plug-ins of `credential_kinds` that read what they made."""
+_USUAL: Final = "rabbit_password_hashing_sha256"
+_SEALED: Final = "recoverable"
+"""What can be read by the stack that keeps it only."""
+_LOOPBACK_ONLY: Final = frozenset({"guest"})
+"""RabbitMQ's `loopback_users`, which is of its configuration and in no definitions."""
+
+
+async def put_user(users: Users, name: str, told: UserForm) -> bool:
+    """Whether there was none of that name. One that is there stays as it is where nothing of it is another.
+
+    Raises SyntaxFault where there is neither a password nor a hash that is understood here.
+    """
+    former = next((each for each in await users.all() if each.name == name), None)
+    said, kept = _password(told)
+    if former and kept.hashed and (former.password_hash, former.tags) == (said, told.tags):
+        return False
+    only = former.loopback_only if former else name in _LOOPBACK_ONLY
+    await users.put(name, said, told.tags, loopback_only=only, kept=kept)
+    return former is None
+
+
+def _password(told: UserForm) -> tuple[str, Kept]:
+    """Raises SyntaxFault."""
+    if told.password and (said := told.password.get_secret_value()):
+        return said, KEPT_USUALLY
+    if told.password_hash and (said := told.password_hash.get_secret_value()):
+        return _hash(said, told.hashing_algorithm or _USUAL)
+    raise SyntaxFault("a user needs a password, or the hash of one: without, nobody is let in here")
+
+
+def _hash(said: str, algorithm: str) -> tuple[str, Kept]:
+    kind = _HASHINGS.get(algorithm, algorithm)
+    if kind not in plugins.names(GROUP):
+        raise SyntaxFault(f"hashes of {algorithm} are not understood here; there are {', '.join(_HASHINGS)}")
+    begins = kind_named(kind).begins[0] if algorithm in _HASHINGS else ""
+    return begins + said, Kept(kind, hashed=True)
+
+
+def hash_of(user: User) -> tuple[str, str]:
+    """What is kept of the password, and the name of the algorithm; empty where it is of no use elsewhere."""
+    names = {kind: name for name, kind in _HASHINGS.items()}
+    kind = kind_of(user.password_hash)
+    name = next((each for each in plugins.names(GROUP) if plugins.load(GROUP, each) is kind), "")
+    if kind is None or name == _SEALED:
+        return "", _USUAL
+    if name in names:
+        return user.password_hash.removeprefix(kind.begins[0]), names[name]
+    return user.password_hash, name

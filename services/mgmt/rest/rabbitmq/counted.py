@@ -1,0 +1,99 @@
+"""Rows of queues and virtual hosts with what is counted of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from operator import itemgetter
+from typing import Any, Final
+
+from services.mgmt.rabbitmq.objects import Row
+from services.mgmt.rabbitmq.sections import Broker
+from services.mgmt.tree.counts import Row as Counts
+from services.rpc.counts_pb2 import Consumer
+
+_NOTHING: Final = Counts(0, 0, 0)
+_CLASSIC: Final = "classic"
+
+
+class Counted:
+    """As it was counted last."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._objects = broker.objects
+        self._rows = broker.house.counts.last.rows
+        self._consumers = broker.house.counts.last.consumers
+        self._owner = broker.house.purging.owner_of
+        self.quick: Mapping[str, Callable[[Row], Any]] = {
+            "messages": lambda row: sum(self._of(row)[:2]),
+            "messages_ready": lambda row: self._of(row).ready,
+            "messages_unacknowledged": lambda row: self._of(row).unsettled,
+            "memory": lambda row: self._of(row).bytes,
+            "consumers": lambda row: len(self.consumers_of(row)),
+            **{name: itemgetter(name) for name in ("name", "vhost", "durable", "auto_delete")},
+        }
+        """Columns of queues by which they can be sorted before all of them are told."""
+
+    def _of(self, queue: Row) -> Counts:
+        return self._rows.get(queue["id"], _NOTHING)
+
+    def consumers_of(self, queue: Row) -> list[Consumer]:
+        """Of one queue."""
+        return self._consumers.get(queue["id"], [])
+
+    def queue(self, row: Row) -> Row:
+        """A row of a list of queues."""
+        counts, consumers = self._of(row), self.consumers_of(row)
+        return {
+            **{name: row[name] for name in ("name", "vhost", "durable", "auto_delete", "exclusive", "arguments")},
+            "type": row["arguments"].get("x-queue-type", _CLASSIC),
+            "node": self._owner(row["partition"]),
+            "state": "running" if row["id"] in self._rows else "starting",
+            "policy": None,
+            "operator_policy": None,
+            "effective_policy_definition": {},
+            **_messages(counts.ready, counts.unsettled),
+            "memory": counts.bytes,
+            "consumers": len(consumers),
+            "exclusive_consumer_tag": next((each.tag for each in consumers if each.exclusive), None),
+            "single_active_consumer_tag": self._single(row, consumers),
+        }
+
+    @staticmethod
+    def _single(row: Row, consumers: Iterable[Consumer]) -> str | None:
+        if not row["arguments"].get("x-single-active-consumer"):
+            return None
+        return next((each.tag for each in consumers if each.live), None)
+
+    def host(self, name: str) -> Row:
+        """A row of a list of virtual hosts."""
+        return {
+            "name": name,
+            "description": "",
+            "tags": [],
+            "metadata": {"description": "", "tags": []},
+            "tracing": False,
+            "cluster_state": {},
+            **self.totals([name]),
+        }
+
+    def totals(self, hosts: Iterable[str]) -> Row:
+        """What waits, and is out, in some virtual hosts."""
+        counts = [self._of(row) for host in hosts for row in self._objects.queues(host)]
+        return _messages(sum(each.ready for each in counts), sum(each.unsettled for each in counts))
+
+    def consumer(self, queue: Row, consumer: Consumer) -> Row:
+        """A row of a list of consumers."""
+        return {
+            "queue": {"name": queue["name"], "vhost": queue["vhost"]},
+            "consumer_tag": consumer.tag,
+            "exclusive": consumer.exclusive,
+            "ack_required": not consumer.settled,
+            "active": consumer.live,
+            "activity_status": "up" if consumer.live else "waiting",
+            "arguments": {"x-priority": consumer.priority} if consumer.priority else {},
+            "channel_details": {"connection_name": consumer.connection},
+        }
+
+
+def _messages(ready: int, unsettled: int) -> Row:
+    return {"messages": ready + unsettled, "messages_ready": ready, "messages_unacknowledged": unsettled}

@@ -1,0 +1,57 @@
+"""/api/definitions: all that is here in one file, and what was exported elsewhere."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import JSONResponse
+
+from services.common.definitions import Taken
+from services.mgmt.access.operations import CONFIGURE
+from services.mgmt.rabbitmq.giving import give, give_virtual_host
+from services.mgmt.rabbitmq.sections import Broker
+from services.mgmt.rabbitmq.taking import take
+from services.mgmt.rest.basic import Doors
+from services.mgmt.rest.rabbitmq.answers import Route, documented
+from services.mgmt.rest.rabbitmq.caller import Caller, who_asks
+
+_BODY = {"requestBody": {"content": {"application/json": {"schema": {"type": "object"}}}}}
+
+
+def definition_routes(doors: Doors, broker: Broker) -> APIRouter:
+    """For who may configure: administrators."""
+    asks = who_asks(doors, CONFIGURE)
+    router = APIRouter(
+        prefix="/definitions", tags=["RabbitMQ: definitions"], route_class=Route, responses=documented(404)
+    )
+
+    @router.get("", summary="Export", dependencies=[asks])
+    async def export() -> dict[str, Any]:
+        """With hashes of passwords."""
+        return await give(broker.house, broker.objects)
+
+    @router.get("/{vhost:encoded}", summary="Export a virtual host")
+    async def export_virtual_host(vhost: str, caller: Caller = asks) -> dict[str, Any]:
+        """Names in it do not say where they are."""
+        await broker.objects.known()
+        caller.seen(broker.objects, vhost)
+        return await give_virtual_host(broker.objects, vhost)
+
+    @router.post("", summary="Import", dependencies=[asks], openapi_extra=_BODY)
+    async def import_all(request: Request) -> Response:
+        """204 where all of it could be taken; 200, and what could not and why, where not."""
+        return _told(await take(broker, await request.body()))
+
+    @router.post("/{vhost:encoded}", summary="Import into a virtual host", openapi_extra=_BODY)
+    async def import_virtual_host(vhost: str, request: Request, caller: Caller = asks) -> Response:
+        """What is in the file comes into this one, wherever it was."""
+        await broker.objects.known()
+        caller.seen(broker.objects, vhost)
+        return _told(await take(broker, await request.body(), vhost))
+
+    return router
+
+
+def _told(taken: Taken) -> Response:
+    return JSONResponse(taken.model_dump()) if taken.left_out else Response(status_code=204)

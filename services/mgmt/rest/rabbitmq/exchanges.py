@@ -1,0 +1,124 @@
+"""/api/exchanges."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import JSONResponse
+
+from services.common.access import questions
+from services.common.access.action import Property
+from services.mgmt.rabbitmq.forms import ExchangeForm
+from services.mgmt.rabbitmq.objects import Row
+from services.mgmt.rabbitmq.sections import Broker
+from services.mgmt.rest.basic import Doors
+from services.mgmt.rest.rabbitmq.answers import Route, body_of, documented, put, read
+from services.mgmt.rest.rabbitmq.caller import Caller, who_asks
+from services.mgmt.rest.rabbitmq.listing import Query_, listed, shown
+
+_ONE = "/{vhost:encoded}/{name:encoded}"
+
+
+def exchange_routes(doors: Doors, broker: Broker) -> APIRouter:
+    """Who sees a virtual host sees those in it."""
+    router = APIRouter(prefix="/exchanges", tags=["RabbitMQ: exchanges"], route_class=Route, responses=documented(404))
+    asks: Caller = who_asks(doors)
+    objects = broker.objects
+
+    async def rows(caller: Caller, vhost: str | None, wanted: Query_) -> JSONResponse:
+        await objects.known()
+        return listed([row for host in caller.seen(objects, vhost) for row in objects.exchanges(host)], wanted, _told)
+
+    @router.get("", summary="Exchanges")
+    async def list_exchanges(wanted: Query_, caller: Caller = asks) -> JSONResponse:
+        """In all virtual hosts that the user sees."""
+        return await rows(caller, None, wanted)
+
+    @router.get("/{vhost:encoded}", summary="Exchanges of a virtual host")
+    async def exchanges_in(vhost: str, wanted: Query_, caller: Caller = asks) -> JSONResponse:
+        """With those that each has."""
+        return await rows(caller, vhost, wanted)
+
+    @router.get(_ONE, summary="An exchange")
+    async def get_exchange(vhost: str, name: str, columns: str = "", caller: Caller = asks) -> JSONResponse:
+        """The one without a name is amq.default."""
+        await objects.known()
+        caller.seen(objects, vhost)
+        return JSONResponse(shown(_told(objects.exchange(vhost, name)), columns))
+
+    return router
+
+
+def bound_routes(doors: Doors, broker: Broker) -> APIRouter:
+    """Bindings of one."""
+    router = APIRouter(prefix="/exchanges", tags=["RabbitMQ: exchanges"], route_class=Route, responses=documented(404))
+    asks: Caller = who_asks(doors)
+
+    @router.get(_ONE + "/bindings/source", summary="Bindings from it")
+    async def leading_on(vhost: str, name: str, wanted: Query_, caller: Caller = asks) -> JSONResponse:
+        """Of which it is the source."""
+        return await _bound(broker, caller, vhost, name, "source", wanted)
+
+    @router.get(_ONE + "/bindings/destination", summary="Bindings to it")
+    async def leading_here(vhost: str, name: str, wanted: Query_, caller: Caller = asks) -> JSONResponse:
+        """Of which it is the destination."""
+        return await _bound(broker, caller, vhost, name, "destination", wanted)
+
+    return router
+
+
+def exchange_changes(doors: Doors, broker: Broker) -> APIRouter:
+    """As over AMQP, by the user's permissions."""
+    router = APIRouter(prefix="/exchanges", tags=["RabbitMQ: exchanges"], route_class=Route, responses=documented(404))
+    asks: Caller = who_asks(doors)
+    objects = broker.objects
+
+    @router.put(_ONE, summary="Declare an exchange", status_code=201, openapi_extra=body_of(ExchangeForm))
+    async def put_exchange(vhost: str, name: str, request: Request, caller: Caller = asks) -> Response:
+        """One that is there is left as it is, or 400 where it is another."""
+        await objects.known()
+        caller.seen(objects, vhost)
+        told = await read(request, ExchangeForm)
+        caller.check(questions.create_exchange(vhost, name, _alternate(told), _properties(told)))
+        return put(created=await broker.changes.declare_exchange(vhost, name, told))
+
+    @router.delete(_ONE, summary="Delete an exchange", status_code=204)
+    async def delete_exchange(vhost: str, name: str, request: Request, caller: Caller = asks) -> None:
+        """With its bindings; `if-unused=true` where there must be none."""
+        await objects.known()
+        caller.seen(objects, vhost)
+        caller.check(questions.delete_exchange(vhost, name))
+        objects.exchange(vhost, name)
+        await broker.changes.delete_exchange(vhost, name, if_unused=request.query_params.get("if-unused") == "true")
+
+    return router
+
+
+async def _bound(broker: Broker, caller: Caller, vhost: str, name: str, end: str, wanted: Query_) -> JSONResponse:
+    objects = broker.objects
+    await objects.known()
+    caller.seen(objects, vhost)
+    exchange = objects.exchange(vhost, name)["name"]
+    found = [row for row in objects.bindings(vhost) if row[end] == exchange]
+    if end == "destination":
+        found = [row for row in found if row["destination_type"] == "exchange"]
+    return listed(found, wanted)
+
+
+def _told(row: Row) -> Row:
+    return {**row, "policy": None, "user_who_performed_action": ""}
+
+
+def _alternate(told: ExchangeForm) -> str | None:
+    named: Any = told.arguments.get("alternate-exchange")
+    return named if isinstance(named, str) else None
+
+
+def _properties(told: ExchangeForm) -> questions.Properties:
+    return (
+        (Property.DURABLE, told.durable),
+        (Property.AUTO_DELETE, told.auto_delete),
+        (Property.TEMPORARY, told.auto_delete),
+        (Property.TYPE, told.type),
+    )

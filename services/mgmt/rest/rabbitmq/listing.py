@@ -1,0 +1,120 @@
+"""Lists as RabbitMQ answers them: columns, order, pages and filters by name, as the query says.
+
+https://www.rabbitmq.com/docs/management#http-api: pagination, sorting, and `columns`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Annotated, Any, Final, TypeVar
+
+import regex
+from fastapi import Query
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel, Field
+
+from services.common.errors import SyntaxFault
+
+_R = TypeVar("_R", bound=Mapping[str, Any])
+
+_MOST: Final = 500
+_LONGEST_MATCH: Final = 0.05  # seconds
+
+
+class Wanted(BaseModel):
+    """What the query of a list says."""
+
+    columns: str = Field("", max_length=4096, description="names, with commas; of what is inside others with dots")
+    sort: str = Field("", max_length=255, description="a column")
+    sort_reverse: bool = False
+    page: int | None = Field(None, ge=1, description="without it, the list is answered whole")
+    page_size: int = Field(100, ge=1, le=_MOST)
+    name: str = Field("", max_length=255, description="of pages: only what has this in its name")
+    use_regex: bool = False
+    pagination: bool = False
+
+
+Query_ = Annotated[Wanted, Query()]
+_Row = dict[str, Any]
+
+
+def listed(
+    rows: Sequence[_R],
+    wanted: Wanted,
+    tell: Callable[[_R], _Row] = dict,
+    quick: Mapping[str, Callable[[_R], Any]] | None = None,
+) -> JSONResponse:
+    """An answer. `tell` makes of a row what is told of it; `quick` are columns that can be had without."""
+    found = _named(rows, wanted) if wanted.page else rows
+    if wanted.sort:
+        found = sorted(found, key=_order(wanted.sort, tell, quick or {}), reverse=wanted.sort_reverse)
+    if wanted.page is None:
+        return JSONResponse([shown(tell(row), wanted.columns) for row in found])
+    return JSONResponse(_page(len(rows), found, wanted, tell))
+
+
+def _page(total: int, found: Sequence[_R], wanted: Wanted, tell: Callable[[_R], _Row]) -> _Row:
+    page, size = wanted.page or 1, wanted.page_size
+    pages = max(1, -(-len(found) // size))
+    if page > pages:
+        raise SyntaxFault(f"page out of range, page: {page} page size: {size}, len: {len(found)}")
+    items = [shown(tell(row), wanted.columns) for row in found[(page - 1) * size : page * size]]
+    return {
+        "total_count": total,
+        "item_count": len(items),
+        "filtered_count": len(found),
+        "page": page,
+        "page_size": size,
+        "page_count": pages,
+        "items": items,
+    }
+
+
+def _named(rows: Sequence[_R], wanted: Wanted) -> Sequence[_R]:
+    if not wanted.name:
+        return rows
+    if not wanted.use_regex:
+        lower = wanted.name.lower()
+        return [row for row in rows if lower in str(row["name"]).lower()]
+    try:
+        pattern = regex.compile(wanted.name, regex.IGNORECASE)
+        return [row for row in rows if pattern.search(str(row["name"]), timeout=_LONGEST_MATCH)]
+    except (regex.error, TimeoutError) as error:
+        raise SyntaxFault(f"name: {error}") from None
+
+
+def _order(column: str, tell: Callable[[_R], _Row], quick: Mapping[str, Callable[[_R], Any]]) -> Callable[[_R], Any]:
+    """Numbers before texts, and what there is not before both."""
+    value_of = quick.get(column) or (lambda row: _at(tell(row), column.split(".")))
+
+    def key(row: _R) -> tuple[int, Any]:
+        value = value_of(row)
+        if isinstance(value, int | float):
+            return 1, value
+        return (0, "") if value is None else (2, str(value))
+
+    return key
+
+
+def shown(row: _Row, columns: str) -> _Row:
+    """Those columns of a row that are asked for, as they are nested."""
+    if not columns:
+        return row
+    found: _Row = {}
+    for column in columns.split(","):
+        path = column.strip().split(".")
+        if (value := _at(row, path)) is not None:
+            _put(found, path, value)
+    return found
+
+
+def _at(row: Any, path: Iterable[str]) -> Any:  # noqa: ANN401 - whatever JSON has
+    for name in path:
+        row = row.get(name) if isinstance(row, Mapping) else None
+    return row
+
+
+def _put(row: _Row, path: Sequence[str], value: Any) -> None:  # noqa: ANN401 - whatever JSON has
+    for name in path[:-1]:
+        row = row.setdefault(name, {})
+    row[path[-1]] = value

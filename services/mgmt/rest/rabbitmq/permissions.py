@@ -1,0 +1,110 @@
+"""/api/permissions and /api/topic-permissions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import JSONResponse
+
+from services.common.access.records import Permission, TopicPermission
+from services.common.errors import NotFound
+from services.mgmt.access.operations import CONFIGURE
+from services.mgmt.rabbitmq.forms import PermissionForm, TopicPermissionForm
+from services.mgmt.rabbitmq.grants import permissions, topic_permissions
+from services.mgmt.rabbitmq.sections import Broker
+from services.mgmt.rest.basic import Doors
+from services.mgmt.rest.rabbitmq.answers import Route, body_of, documented, put, read
+from services.mgmt.rest.rabbitmq.caller import who_asks
+from services.mgmt.rest.rabbitmq.listing import Query_, listed
+
+_ONE = "/{vhost:encoded}/{user:encoded}"
+
+
+def permission_routes(doors: Doors, broker: Broker) -> APIRouter:
+    """For who may configure: administrators."""
+    router = _router("/permissions", doors)
+    house = broker.house
+
+    async def rows() -> list[dict[str, Any]]:
+        await broker.objects.known()
+        return permissions(await house.grants.all(), broker.objects.virtual_hosts())
+
+    @router.get("", summary="What users may do")
+    async def list_permissions(wanted: Query_) -> JSONResponse:
+        """In each virtual host: one that counts in all of them is told in each."""
+        return listed(await rows(), wanted)
+
+    @router.get(_ONE, summary="What a user may do in a virtual host")
+    async def get_permission(vhost: str, user: str) -> dict[str, Any]:
+        """The one that counts there."""
+        found = [row for row in await rows() if (row["vhost"], row["user"]) == (vhost, user)]
+        if not found:
+            raise NotFound(f"user '{user}' has no permission in vhost '{vhost}'")
+        return found[0]
+
+    @router.put(_ONE, summary="Permit a user", status_code=201, openapi_extra=body_of(PermissionForm))
+    async def put_permission(vhost: str, user: str, request: Request) -> Response:
+        """In one virtual host."""
+        told = await read(request, PermissionForm)
+        former = {each.key for each in (await house.grants.all()).permissions}
+        permission = Permission(user=user, virtual_host=vhost, **told.model_dump())
+        await house.grants.put_permission(permission)
+        return put(created=permission.key not in former)
+
+    @router.delete(_ONE, summary="Permit no longer", status_code=204)
+    async def clear_permission(vhost: str, user: str) -> None:
+        """In one virtual host. What is set for all of them is not cleared here, and 404."""
+        await house.grants.clear_permission(user, vhost)
+
+    return router
+
+
+def topic_permission_routes(doors: Doors, broker: Broker) -> APIRouter:
+    """For who may configure: administrators."""
+    router = _router("/topic-permissions", doors)
+    house = broker.house
+
+    async def of(vhost: str, user: str) -> list[dict[str, Any]]:
+        told = topic_permissions(await house.grants.all())
+        found = [row for row in told if (row["vhost"], row["user"]) == (vhost, user)]
+        if not found:
+            raise NotFound(f"user '{user}' has no topic permission in vhost '{vhost}'")
+        return found
+
+    @router.get("", summary="By which keys users may publish and bind")
+    async def list_topic_permissions(wanted: Query_) -> JSONResponse:
+        """In each virtual host."""
+        return listed(topic_permissions(await house.grants.all()), wanted)
+
+    @router.get(_ONE, summary="By which keys a user may")
+    async def get_topic_permissions(vhost: str, user: str) -> list[dict[str, Any]]:
+        """One for each exchange."""
+        return await of(vhost, user)
+
+    @router.put(_ONE, summary="Permit keys", status_code=201, openapi_extra=body_of(TopicPermissionForm))
+    async def put_topic_permission(vhost: str, user: str, request: Request) -> Response:
+        """For one exchange."""
+        told = await read(request, TopicPermissionForm)
+        former = {each.key for each in (await house.grants.all()).topic_permissions}
+        permission = TopicPermission(user=user, virtual_host=vhost, **told.model_dump())
+        await house.grants.put_topic_permission(permission)
+        return put(created=permission.key not in former)
+
+    @router.delete(_ONE, summary="Permit every key again", status_code=204)
+    async def clear_topic_permissions(vhost: str, user: str) -> None:
+        """For every exchange."""
+        for row in await of(vhost, user):
+            await house.grants.clear_topic_permission(user, vhost, row["exchange"])
+
+    return router
+
+
+def _router(prefix: str, doors: Doors) -> APIRouter:
+    return APIRouter(
+        prefix=prefix,
+        tags=["RabbitMQ: permissions"],
+        route_class=Route,
+        responses=documented(404),
+        dependencies=[who_asks(doors, CONFIGURE)],
+    )

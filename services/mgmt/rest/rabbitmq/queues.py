@@ -1,0 +1,152 @@
+"""/api/queues and /api/consumers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import JSONResponse
+
+from services.common.access import questions
+from services.common.access.action import Action, Property
+from services.common.errors import ResourceLocked
+from services.mgmt.rabbitmq.forms import QueueForm
+from services.mgmt.rabbitmq.objects import Row
+from services.mgmt.rabbitmq.sections import Broker
+from services.mgmt.rest.basic import Doors
+from services.mgmt.rest.rabbitmq.answers import Route, body_of, documented, put, read
+from services.mgmt.rest.rabbitmq.caller import Caller, who_asks
+from services.mgmt.rest.rabbitmq.counted import Counted
+from services.mgmt.rest.rabbitmq.listing import Query_, listed, shown
+
+_ONE = "/{vhost:encoded}/{name:encoded}"
+
+
+def queue_routes(doors: Doors, broker: Broker) -> APIRouter:
+    """Who sees a virtual host sees those in it."""
+    router = APIRouter(prefix="/queues", tags=["RabbitMQ: queues"], route_class=Route, responses=documented(404))
+    asks: Caller = who_asks(doors)
+    objects = broker.objects
+
+    async def rows(caller: Caller, vhost: str | None, wanted: Query_) -> JSONResponse:
+        await objects.known(counted=True)
+        counted = Counted(broker)
+        found = [row for host in caller.seen(objects, vhost) for row in objects.queues(host)]
+        return listed(found, wanted, counted.queue, counted.quick)
+
+    @router.get("", summary="Queues")
+    async def list_queues(wanted: Query_, caller: Caller = asks) -> JSONResponse:
+        """In all virtual hosts that the user sees; counts are five seconds old at most."""
+        return await rows(caller, None, wanted)
+
+    @router.get("/{vhost:encoded}", summary="Queues of a virtual host")
+    async def queues_in(vhost: str, wanted: Query_, caller: Caller = asks) -> JSONResponse:
+        """Counts are five seconds old at most."""
+        return await rows(caller, vhost, wanted)
+
+    @router.get(_ONE, summary="A queue")
+    async def get_queue(vhost: str, name: str, columns: str = "", caller: Caller = asks) -> JSONResponse:
+        """With its consumers."""
+        await objects.known(counted=True)
+        caller.seen(objects, vhost)
+        row, counted = objects.queue(vhost, name), Counted(broker)
+        details = [counted.consumer(row, each) for each in counted.consumers_of(row)]
+        owner = {"owner_pid_details": {"name": row["owner"]}} if "owner" in row else {}
+        return JSONResponse(shown({**counted.queue(row), "consumer_details": details, **owner}, columns))
+
+    @router.get(_ONE + "/bindings", summary="Bindings of a queue")
+    async def bindings_of(vhost: str, name: str, wanted: Query_, caller: Caller = asks) -> JSONResponse:
+        """With that of the default exchange."""
+        await objects.known()
+        caller.seen(objects, vhost)
+        objects.queue(vhost, name)
+        return listed([row for row in objects.bindings(vhost) if _leads_to(row, name)], wanted)
+
+    return router
+
+
+def queue_changes(doors: Doors, broker: Broker) -> APIRouter:
+    """As over AMQP, by the user's permissions."""
+    router = APIRouter(prefix="/queues", tags=["RabbitMQ: queues"], route_class=Route, responses=documented(404))
+    asks: Caller = who_asks(doors)
+    objects = broker.objects
+
+    @router.put(_ONE, summary="Declare a queue", status_code=201, openapi_extra=body_of(QueueForm))
+    async def put_queue(vhost: str, name: str, request: Request, caller: Caller = asks) -> Response:
+        """One that is there is left as it is, or 400 where it is another."""
+        await objects.known()
+        caller.seen(objects, vhost)
+        told = await read(request, QueueForm)
+        caller.check(questions.create_queue(vhost, name, _dead_letters(told), _properties(told.durable, told)))
+        return put(created=await broker.changes.declare_queue(vhost, name, told))
+
+    @router.delete(_ONE, summary="Delete a queue", status_code=204)
+    async def delete_queue(vhost: str, name: str, request: Request, caller: Caller = asks) -> None:
+        """With what is in it; `if-empty=true` and `if-unused=true` where that must not be."""
+        await objects.known()
+        caller.seen(objects, vhost)
+        caller.check(questions.of_queue(Action.DELETE, vhost, name, ()))
+        queue = _nobodys(objects.record_of(vhost, name))
+        asked = request.query_params
+        unused, empty = asked.get("if-unused") == "true", asked.get("if-empty") == "true"
+        await broker.changes.delete_queue(queue, if_unused=unused, if_empty=empty)
+
+    @router.delete(_ONE + "/contents", summary="Purge a queue", status_code=204)
+    async def purge_queue(vhost: str, name: str, caller: Caller = asks) -> None:
+        """Of what waits; what consumers hold stays theirs."""
+        await objects.known()
+        caller.seen(objects, vhost)
+        caller.check(questions.of_queue(Action.PURGE, vhost, name, ()))
+        await broker.changes.purge_queue(_nobodys(objects.record_of(vhost, name)))
+
+    return router
+
+
+def consumer_routes(doors: Doors, broker: Broker) -> APIRouter:
+    """Who sees a virtual host sees those in it."""
+    router = APIRouter(prefix="/consumers", tags=["RabbitMQ: queues"], route_class=Route, responses=documented(404))
+    asks: Caller = who_asks(doors)
+
+    async def rows(caller: Caller, vhost: str | None, wanted: Query_) -> JSONResponse:
+        await broker.objects.known(counted=True)
+        counted = Counted(broker)
+        queues = (row for host in caller.seen(broker.objects, vhost) for row in broker.objects.queues(host))
+        return listed([counted.consumer(row, each) for row in queues for each in counted.consumers_of(row)], wanted)
+
+    @router.get("", summary="Consumers")
+    async def list_consumers(wanted: Query_, caller: Caller = asks) -> JSONResponse:
+        """In all virtual hosts that the user sees."""
+        return await rows(caller, None, wanted)
+
+    @router.get("/{vhost:encoded}", summary="Consumers of a virtual host")
+    async def consumers_in(vhost: str, wanted: Query_, caller: Caller = asks) -> JSONResponse:
+        """Five seconds old at most."""
+        return await rows(caller, vhost, wanted)
+
+    return router
+
+
+def _leads_to(binding: Row, queue: str) -> bool:
+    return (binding["destination_type"], binding["destination"]) == ("queue", queue)
+
+
+def _nobodys(queue: Any) -> Any:  # noqa: ANN401 - the record
+    """Raises ResourceLocked for one that is its connection's alone."""
+    if queue["exclusive_to"]:
+        name, host = queue["name"], queue["virtual_host"]
+        raise ResourceLocked(f"cannot obtain exclusive access to locked queue '{name}' in vhost '{host}'")
+    return queue
+
+
+def _dead_letters(told: QueueForm) -> str | None:
+    named: Any = told.arguments.get("x-dead-letter-exchange")
+    return named if isinstance(named, str) else None
+
+
+def _properties(durable: bool, told: QueueForm) -> questions.Properties:
+    return (
+        (Property.DURABLE, durable),
+        (Property.AUTO_DELETE, told.auto_delete),
+        (Property.TEMPORARY, told.auto_delete),
+        (Property.EXCLUSIVE, False),
+    )

@@ -1,0 +1,45 @@
+"""RabbitMQ's routes put together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fastapi import APIRouter
+
+from services.mgmt.rabbitmq.changes import Changes
+from services.mgmt.rabbitmq.objects import Objects
+from services.mgmt.rabbitmq.sections import Broker
+from services.mgmt.rest.basic import Doors
+from services.mgmt.rest.rabbitmq.absent import absent_routes
+from services.mgmt.rest.rabbitmq.bindings import binding_routes
+from services.mgmt.rest.rabbitmq.definitions import definition_routes
+from services.mgmt.rest.rabbitmq.exchanges import bound_routes, exchange_changes, exchange_routes
+from services.mgmt.rest.rabbitmq.permissions import permission_routes, topic_permission_routes
+from services.mgmt.rest.rabbitmq.queues import consumer_routes, queue_changes, queue_routes
+from services.mgmt.rest.rabbitmq.users import user_changes, user_routes, who_routes
+from services.mgmt.rest.rabbitmq.virtual_hosts import grants_in_virtual_hosts, virtual_host_routes
+from services.mgmt.tree.house import House
+
+
+def rabbitmq_routes(doors: Doors, house: House) -> Iterator[APIRouter]:
+    """Below /api."""
+    broker = Broker(house, Objects(house), Changes(house))
+    for routes in (
+        definition_routes,
+        virtual_host_routes,
+        grants_in_virtual_hosts,
+        user_changes,
+        user_routes,
+        permission_routes,
+        topic_permission_routes,
+        exchange_routes,
+        bound_routes,
+        exchange_changes,
+        queue_routes,
+        queue_changes,
+        consumer_routes,
+    ):
+        yield routes(doors, broker)
+    yield from binding_routes(doors, broker)
+    yield from absent_routes(doors)
+    yield who_routes(doors)

@@ -1,0 +1,79 @@
+"""/api/vhosts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter, Response
+from fastapi.responses import JSONResponse
+
+from services.common.access.action import Action, Kind
+from services.common.access.asked import Asked
+from services.mgmt.access.operations import CONFIGURE
+from services.mgmt.rabbitmq.forms import NamedVirtualHost
+from services.mgmt.rabbitmq.grants import permissions, topic_permissions
+from services.mgmt.rabbitmq.sections import Broker
+from services.mgmt.rest.basic import Doors
+from services.mgmt.rest.rabbitmq.answers import Route, documented, put
+from services.mgmt.rest.rabbitmq.caller import Caller, who_asks
+from services.mgmt.rest.rabbitmq.counted import Counted
+from services.mgmt.rest.rabbitmq.listing import Query_, listed, shown
+
+
+def virtual_host_routes(doors: Doors, broker: Broker) -> APIRouter:
+    """Who may see one is told of it; administrators make and delete them."""
+    router = APIRouter(prefix="/vhosts", tags=["RabbitMQ: vhosts"], route_class=Route, responses=documented(404))
+    asks: Caller = who_asks(doors)
+    objects = broker.objects
+
+    @router.get("", summary="Virtual hosts")
+    async def list_virtual_hosts(wanted: Query_, caller: Caller = asks) -> JSONResponse:
+        """Those that the user sees, with what waits in them."""
+        await objects.known(counted=True)
+        counted = Counted(broker)
+        return listed([{"name": name} for name in caller.seen(objects)], wanted, lambda row: counted.host(row["name"]))
+
+    @router.get("/{name:encoded}", summary="A virtual host")
+    async def get_virtual_host(name: str, columns: str = "", caller: Caller = asks) -> JSONResponse:
+        """With what waits in it."""
+        await objects.known(counted=True)
+        caller.seen(objects, name)
+        return JSONResponse(shown(Counted(broker).host(name), columns))
+
+    @router.put("/{name:encoded}", summary="Have a virtual host", status_code=201)
+    async def put_virtual_host(name: str, caller: Caller = asks) -> Response:
+        """201 where there was none, 204 where there was; what the body says has no meaning here."""
+        caller.check(Asked(Action.CREATE, Kind.VIRTUALHOST, name, name))
+        await objects.known()
+        return put(created=await broker.changes.create_virtual_host(NamedVirtualHost(name=name).name))
+
+    @router.delete("/{name:encoded}", summary="Have it no longer", status_code=204)
+    async def delete_virtual_host(name: str, caller: Caller = asks) -> None:
+        """With everything in it."""
+        caller.check(Asked(Action.DELETE, Kind.VIRTUALHOST, name, name))
+        await objects.known()
+        caller.seen(objects, name)
+        await broker.changes.delete_virtual_host(name)
+
+    return router
+
+
+def grants_in_virtual_hosts(doors: Doors, broker: Broker) -> APIRouter:
+    """What users may do in one."""
+    router = APIRouter(prefix="/vhosts", tags=["RabbitMQ: vhosts"], route_class=Route, responses=documented(404))
+    asks: Caller = who_asks(doors, CONFIGURE)
+
+    @router.get("/{name:encoded}/permissions", summary="Permissions in it")
+    async def in_virtual_host(name: str, caller: Caller = asks) -> list[dict[str, Any]]:
+        """Of every user."""
+        await broker.objects.known()
+        return permissions(await broker.house.grants.all(), caller.seen(broker.objects, name))
+
+    @router.get("/{name:encoded}/topic-permissions", summary="Topic permissions in it")
+    async def topics_in_virtual_host(name: str, caller: Caller = asks) -> list[dict[str, Any]]:
+        """Of every user."""
+        await broker.objects.known()
+        caller.seen(broker.objects, name)
+        return [row for row in topic_permissions(await broker.house.grants.all()) if row["vhost"] == name]
+
+    return router

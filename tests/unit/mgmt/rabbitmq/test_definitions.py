@@ -1,0 +1,113 @@
+"""Definitions that RabbitMQ exported are taken, with users who sign in by its hashes; what cannot be is told."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from services.common.clients.mgmt import MgmtClient
+from services.common.errors import NotFound, SyntaxFault
+from tests.support.exported import EXPORTED, queue, user
+from tests.unit.mgmt.rabbitmq.conftest import Asked
+
+
+async def test_all_of_it(asked: Asked) -> None:
+    """204; once more 204; its users sign in, with what they may do; and it is exported again as it came."""
+    assert [(await asked("POST", "definitions", EXPORTED))[0] for _ in range(2)] == [204, 204]
+    assert [each["name"] for each in await asked.get("queues/shop", "anna:secret")] == ["orders", "safe"]
+    assert (await asked.get("whoami", "bert:secret"))["tags"] == ["management", "policymaker"]
+    told = await asked.get("definitions")
+    for section in ("exchanges", "bindings", "queues", "topic_permissions", "policies"):
+        assert told[section] == EXPORTED[section]
+    assert EXPORTED["permissions"][0] in told["permissions"]
+    assert [user("anna"), user("bert", "sha512", tags=["management", "policymaker"]), user("guest")] == told["users"]
+
+
+async def test_a_round(asked: Asked) -> None:
+    """What Hopline exports it takes itself, with passwords that were made here."""
+    await asked("POST", "definitions", EXPORTED)
+    await asked("PUT", "users/carl", {"password": "tiger", "tags": "management"})
+    told = await asked.get("definitions")
+    await asked("DELETE", "vhosts/shop")
+    for name in ("anna", "carl"):
+        await asked("DELETE", f"users/{name}")
+    assert (await asked("POST", "definitions", told)) == (204, None)
+    assert await asked.get("definitions") == told
+    assert (await asked.get("whoami", "carl:tiger"))["name"] == "carl"
+
+
+async def test_guest_stays_here(asked: Asked) -> None:
+    """RabbitMQ's guest is let in from its own machine only, which no definitions say."""
+    await asked("DELETE", "users/guest", user="guest:guest")
+    client = MgmtClient(asked.house.settings.address_of("mgmt"))
+    await client.import_definitions(json.dumps(EXPORTED).encode())
+    assert [each.name for each in await client.list_users() if each.loopback_only] == ["guest"]
+    await client.close()
+
+
+async def test_what_cannot_be_taken(asked: Asked) -> None:
+    """Is told by name, with the reason, and holds up nothing else."""
+    exported = {
+        "vhosts": [{"name": "shop", "limits": [{"name": "max-queues", "value": 5}]}],
+        "users": [user("old", "md5"), user("certified", password_hash="")],
+        "permissions": [{"user": "anna", "vhost": "gone", "configure": "", "write": "", "read": ""}],
+        "parameters": [{"component": "shovel", "vhost": "shop", "name": "move", "value": {}}],
+        "policies": [{"vhost": "shop", "name": "ha", "pattern": ".*", "definition": {}}],
+        "queues": [queue("log", arguments={"x-queue-type": "stream"}), queue("plain"), queue("x", "gone"), 7],
+        "exchanges": [{"name": "hash", "vhost": "shop", "type": "x-consistent-hash", "durable": True}],
+        "bindings": [{"source": "hash", "vhost": "shop", "destination": "plain", "routing_key": "1"}],
+        "quotas": [1],
+    }
+    status, told = await asked("POST", "definitions", exported)
+    assert status == 200
+    assert told["taken"] == {
+        "vhosts": 1,
+        "users": 0,
+        "permissions": 0,
+        "exchanges": 0,
+        "queues": 1,
+        "bindings": 0,
+        "parameters": 0,
+        "policies": 0,
+    }
+    reasons = {(each["kind"], each["name"]): each["reason"] for each in told["left_out"]}
+    assert "without its limits" in reasons["vhosts", "shop"]
+    assert "rabbit_password_hashing_md5" in reasons["users", "old"]
+    assert "needs a password" in reasons["users", "certified"]
+    assert reasons["permissions", "anna"] == "vhost 'gone' not found"
+    assert reasons["parameters", "move"] == "there are no shovels here"
+    assert "no policies" in reasons["policies", "ha"]
+    assert "x-queue-type" in reasons["queues", "log"]
+    assert reasons["queues", "x"] == "no vhost 'gone'"
+    assert "x-consistent-hash" in reasons["exchanges", "hash"]
+    assert "no exchange 'hash'" in reasons["bindings", "hash → plain (1)"]
+    assert "no such section" in reasons["quotas", "all"]
+    assert [each["name"] for each in await asked.get("queues/shop")] == ["plain"]
+
+
+async def test_one_virtual_host(asked: Asked) -> None:
+    """Its definitions do not say its name, and come into another one as well."""
+    await asked("POST", "definitions", EXPORTED)
+    await asked("PUT", "vhosts/copy")
+    told = await asked.get("definitions/shop")
+    assert "users" not in told
+    assert "vhost" not in told["queues"][0]
+    assert await asked("POST", "definitions/copy", told) == (204, None)
+    assert {**await asked.get("definitions/copy")} == told
+    assert (await asked("POST", "definitions/copy", {"users": [user("anna")]}))[1]["left_out"][0]["kind"] == "users"
+    assert (await asked("POST", "definitions/none", told))[0] == 404
+
+
+async def test_by_grpc(asked: Asked) -> None:
+    """The command line has the same, and is told what no definitions are."""
+    client = MgmtClient(asked.house.settings.address_of("mgmt"))
+    taken = await client.import_definitions(json.dumps(EXPORTED).encode())
+    assert (taken.taken["queues"], taken.left_out) == (2, [])
+    assert json.loads(await client.export_definitions()) == await asked.get("definitions")
+    assert json.loads(await client.export_definitions("shop")) == await asked.get("definitions/shop")
+    with pytest.raises(SyntaxFault, match="JSON"):
+        await client.import_definitions(b"no")
+    with pytest.raises(NotFound, match="'none'"):
+        await client.export_definitions("none")
+    await client.close()
