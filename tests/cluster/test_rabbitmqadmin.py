@@ -75,6 +75,20 @@ def test_declare_list_delete(admin: Admin, name: str) -> None:
     assert name not in admin("list", "vhosts") + admin("list", "users")
 
 
+def test_publish_and_get(admin: Admin, name: str, tmp_path: Path) -> None:
+    """What is published is got, and stays until it is got for good; what goes nowhere is said to."""
+    admin("declare", "queue", f"name={name}")
+    properties = 'properties={"delivery_mode": 2, "headers": {"n": 1}}'
+    assert "Message published\n" in admin("publish", f"routing_key={name}", "payload=hello", properties)
+    assert "NOT routed" in admin("publish", "routing_key=nowhere", "payload=hello")
+    [_, kept] = json.loads("[0," + admin("-f", "raw_json", "get", f"queue={name}").strip()[1:])
+    assert (kept["payload"], kept["properties"]) == ("hello", {"delivery_mode": 2, "headers": {"n": 1}})
+    file = tmp_path / "payload"
+    admin("get", f"queue={name}", "ackmode=ack_requeue_false", f"payload_file={file}")
+    assert file.read_text() == "hello"
+    assert "No items" in admin("get", f"queue={name}")
+
+
 def test_what_it_is_told(admin: Admin, stack: Stack, name: str) -> None:
     """What is wrong, what is not there, and who may not: as lines, not as its own faults."""
     admin("declare", "queue", f"name={name}")

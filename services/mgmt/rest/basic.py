@@ -48,7 +48,7 @@ class Basic(HTTPBasic):
         self._asked = asked
 
     async def __call__(self, request: Request) -> Principal:  # type: ignore[override]  # who it is, not what was typed
-        claim = self._read(request)
+        claim = self.read(request)
         peer = request.client.host if request.client else _GONE
         try:
             principal = await self._sign_in(claim, peer, _visit(request, claim, peer))
@@ -57,7 +57,8 @@ class Basic(HTTPBasic):
         self._guard.check(await self._guard.user(principal, peer), ASK_MGMT, self._asked(request))
         return principal
 
-    def _read(self, request: Request) -> Credentials | Token:
+    def read(self, request: Request) -> Credentials | Token:
+        """What is claimed. Raises HTTPException where nothing is."""
         # FastAPI's own reads ASCII only.
         scheme, encoded = get_authorization_scheme_param(request.headers.get("Authorization"))
         if scheme.lower() == "bearer" and encoded:

@@ -55,6 +55,8 @@ def _of_rabbitmq() -> dict[tuple[str, str], set[str]]:
         found |= {(method, one): OBSERVERS for method in ("GET", "PUT", "DELETE")}
         found |= {("GET", one + each): OBSERVERS for each in more}
     found[("DELETE", "/api/queues/{vhost}/{name}/contents")] = OBSERVERS
+    found[("POST", "/api/queues/{vhost}/{name}/get")] = OBSERVERS
+    found[("POST", "/api/exchanges/{vhost}/{name}/publish")] = OBSERVERS
     for char in "qe":
         path = f"/api/bindings/{{vhost}}/e/{{source}}/{char}/{{destination}}"
         found |= {(method, path): OBSERVERS for method in ("GET", "POST")}

@@ -14,6 +14,7 @@ from services.mgmt.rest.rabbitmq.absent import absent_routes
 from services.mgmt.rest.rabbitmq.bindings import binding_routes
 from services.mgmt.rest.rabbitmq.definitions import definition_routes
 from services.mgmt.rest.rabbitmq.exchanges import bound_routes, exchange_changes, exchange_routes
+from services.mgmt.rest.rabbitmq.messages import message_routes
 from services.mgmt.rest.rabbitmq.permissions import permission_routes, topic_permission_routes
 from services.mgmt.rest.rabbitmq.queues import consumer_routes, queue_changes, queue_routes
 from services.mgmt.rest.rabbitmq.users import user_changes, user_routes, who_routes
@@ -38,6 +39,7 @@ def rabbitmq_routes(doors: Doors, house: House) -> Iterator[APIRouter]:
         queue_routes,
         queue_changes,
         consumer_routes,
+        message_routes,
     ):
         yield routes(doors, broker)
     yield from binding_routes(doors, broker)

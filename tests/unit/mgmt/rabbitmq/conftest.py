@@ -33,7 +33,9 @@ class Asked(NamedTuple):
 async def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Asked]:
     monkeypatch.setattr(counts, "OLDEST", 0.0)
     async with BrokerHouse(tmp_path, gateways=1, http_host="127.0.0.1", http_port=0) as house:
-        mgmt = Service(house.settings)
+        gateway = f"unix:{house.settings.run_folder}/gateway-1.sock"
+        of_gateway = {"amqp_host": "127.0.0.1", "amqp_port": house.ports[0], "gateway_address": gateway}
+        mgmt = Service(house.settings.model_copy(update=of_gateway))
         await mgmt.start()
         yield Asked(house, mgmt, asking(mgmt.http_port))
         await mgmt.stop()

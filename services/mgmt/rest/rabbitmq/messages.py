@@ -1,0 +1,57 @@
+"""Publish and get by hand: as a client over AMQP, signed in as whoever asks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter, Request
+
+from services.common.access import questions
+from services.common.access.action import Action
+from services.mgmt.access.operations import ASK_MGMT
+from services.mgmt.rabbitmq.amqp import Login, channel
+from services.mgmt.rabbitmq.messages import GetForm, PublishForm, get
+from services.mgmt.rabbitmq.objects import DEFAULT
+from services.mgmt.rabbitmq.sections import Broker
+from services.mgmt.rest.basic import Doors
+from services.mgmt.rest.rabbitmq.answers import Route, body_of, documented, read
+from services.mgmt.rest.rabbitmq.caller import Caller, who_asks
+
+_ONE = "/{vhost:encoded}/{name:encoded}"
+
+
+def message_routes(doors: Doors, broker: Broker) -> APIRouter:
+    """The gateway asks what the user may, by mgmt's address; here it is asked by the user's own before."""
+    router = APIRouter(tags=["RabbitMQ: messages"], route_class=Route, responses=documented(404))
+    asks: Caller = who_asks(doors)
+    door = doors.to(ASK_MGMT)
+
+    def login(request: Request, caller: Caller) -> Login:
+        claim = door.read(request)
+        return Login(claim.user or caller.asker.name, claim.secret, caller.asker.host)
+
+    @router.post(f"/exchanges{_ONE}/publish", summary="Publish", openapi_extra=body_of(PublishForm))
+    async def publish(vhost: str, name: str, request: Request, caller: Caller = asks) -> dict[str, bool]:
+        """One message; whether any queue has it."""
+        await broker.objects.known()
+        caller.seen(broker.objects, vhost)
+        exchange = "" if name == DEFAULT else name
+        told = await read(request, PublishForm)
+        caller.check(questions.publish(vhost, exchange, told.routing_key))
+        broker.objects.exchange(vhost, name)
+        body = told.body()
+        async with channel(broker.house.settings, login(request, caller), vhost) as opened:
+            return {"routed": await opened.publish(exchange, told.routing_key, told.properties.made(), body)}
+
+    @router.post(f"/queues{_ONE}/get", summary="Get messages", openapi_extra=body_of(GetForm))
+    async def get_messages(vhost: str, name: str, request: Request, caller: Caller = asks) -> list[dict[str, Any]]:
+        """Those that come first; `ackmode` says whether they go back, or are gone."""
+        await broker.objects.known()
+        caller.seen(broker.objects, vhost)
+        told = await read(request, GetForm)
+        caller.check(questions.of_queue(Action.CONSUME, vhost, name, ()))
+        broker.objects.queue(vhost, name)
+        async with channel(broker.house.settings, login(request, caller), vhost) as opened:
+            return await get(opened, name, told)
+
+    return router

@@ -1,0 +1,112 @@
+"""Publish and get by hand, over RabbitMQ's API at a whole broker."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+import pytest
+
+from tests.unit.mgmt.rabbitmq.conftest import Asked
+
+
+async def _get(asked: Asked, ackmode: str, count: int = 1, user: str = "guest:guest", **more: Any) -> Any:
+    body = {"count": count, "ackmode": ackmode, "encoding": "auto", **more}
+    return await asked("POST", "queues/%2F/q/get", body, user)
+
+
+async def _publish(asked: Asked, payload: str, user: str = "guest:guest", **more: Any) -> Any:
+    body = {"properties": {}, "routing_key": "q", "payload": payload, "payload_encoding": "string", **more}
+    return await asked("POST", "exchanges/%2F/amq.default/publish", body, user)
+
+
+async def test_a_message(asked: Asked) -> None:
+    """Comes as it was sent, with its properties, whatever is in it."""
+    await asked("PUT", "queues/%2F/q", {})
+    properties = {"content_type": "text/plain", "delivery_mode": 2, "timestamp": 1700000000, "headers": {"a": [1, "b"]}}
+    assert await _publish(asked, "grüße", properties=properties) == (200, {"routed": True})
+    data = base64.b64encode(b"\xff\x00").decode()
+    assert await _publish(asked, data, payload_encoding="base64") == (200, {"routed": True})
+    status, [text, binary] = await _get(asked, "ack_requeue_false", 5)
+    assert (status, text) == (
+        200,
+        {
+            "payload_bytes": 7,
+            "redelivered": False,
+            "exchange": "",
+            "routing_key": "q",
+            "message_count": 1,
+            "properties": properties,
+            "payload": "grüße",
+            "payload_encoding": "string",
+        },
+    )
+    assert (binary["payload"], binary["payload_encoding"], binary["properties"]) == (data, "base64", {})
+    assert await _publish(asked, "m", routing_key="nowhere") == (200, {"routed": False})
+
+
+@pytest.mark.parametrize(
+    ("ackmode", "left", "dead"),
+    [
+        ("ack_requeue_true", ["a", "b"], []),
+        ("reject_requeue_true", ["a", "b"], []),
+        ("ack_requeue_false", [], []),
+        ("reject_requeue_false", [], ["a", "b"]),
+    ],
+)
+async def test_what_becomes_of_them(asked: Asked, ackmode: str, left: list[str], dead: list[str]) -> None:
+    """They go back to their places, are gone, or are dead letters."""
+    client = await asked.house.connect()
+    await client.declare("dead")
+    arguments = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"}
+    await asked("PUT", "queues/%2F/q", {"arguments": arguments})
+    for payload in "ab":
+        await _publish(asked, payload)
+    assert [each["payload"] for each in (await _get(asked, ackmode, 9))[1]] == ["a", "b"]
+    again = (await _get(asked, "ack_requeue_false", 9))[1]
+    assert [each["payload"] for each in again] == left
+    assert all(each["redelivered"] for each in again)
+    await client.consume("dead", no_ack=True)
+    assert await client.bodies(len(dead)) == [each.encode() for each in dead]
+
+
+async def test_truncated(asked: Asked) -> None:
+    """No more of a body is told than is asked for, but how long it is."""
+    await asked("PUT", "queues/%2F/q", {})
+    await _publish(asked, "0123456789")
+    [told] = (await _get(asked, "ack_requeue_true", truncate=4, encoding="base64"))[1]
+    assert (base64.b64decode(told["payload"]), told["payload_bytes"]) == (b"0123", 10)
+
+
+async def test_whose_permissions(asked: Asked) -> None:
+    """Those of who asks; the message is theirs, and may name nobody else."""
+    await asked("PUT", "queues/%2F/q", {})
+    await asked("PUT", "users/anna", {"password": "secret", "tags": "management"})
+    await asked("PUT", "permissions/%2F/anna", {"configure": "", "write": "", "read": "^q$"})
+    status, told = await _publish(asked, "m", "anna:secret")
+    assert (status, told["error"]) == (401, "not_authorised")
+    assert "write access to exchange 'amq.default'" in told["reason"]
+    await _publish(asked, "m")
+    assert (await _get(asked, "ack_requeue_true", user="anna:secret"))[0] == 200
+    assert (await _publish(asked, "m", properties={"user_id": "guest"})) == (200, {"routed": True})
+    status, told = await _publish(asked, "m", properties={"user_id": "anna"})
+    assert (status, "user_id" in told["reason"]) == (400, True)
+
+
+async def test_refused(asked: Asked) -> None:
+    """A full queue, what is not there, what is no message, and one that is another connection's: each with why."""
+    await asked("PUT", "queues/%2F/q", {"arguments": {"x-max-length": 1, "x-overflow": "reject-publish"}})
+    await _publish(asked, "m")
+    status, told = await _publish(asked, "m")
+    assert (status, "refuses" in told["reason"]) == (400, True)
+    body = {"routing_key": "q", "payload": "m"}
+    wanted = {"count": 1, "ackmode": "ack_requeue_true", "encoding": "auto"}
+    assert (await asked("POST", "exchanges/%2F/none/publish", body))[0] == 404
+    assert (await asked("POST", "queues/%2F/none/get", wanted))[0] == 404
+    assert (await _publish(asked, "%", payload_encoding="base64"))[0] == 400
+    assert "no_such" in (await _publish(asked, "m", properties={"no_such": 1}))[1]["reason"]
+    assert (await _get(asked, "forget"))[0] == 400
+    client = await asked.house.connect()
+    own = (await client.declare("", exclusive=True)).queue
+    status, told = await asked("POST", f"queues/%2F/{own}/get", wanted)
+    assert (status, "exclusive access" in told["reason"]) == (400, True)
