@@ -89,7 +89,8 @@ class Settings(BaseSettings):
     mgmt_address: str = ""
     queue_address: str = Field("", description="host:port to listen on; empty: unix socket")
     queue_advertise: str = Field("", description="host:port told to others; empty: where they reach queue_address")
-    gateway_address: str = Field("", description="gRPC health and reflection of the gateway")
+    gateway_address: str = Field("", description="gRPC of the gateway: who is connected, health")
+    gateway_advertise: str = Field("", description="host:port told to others; empty: where they reach gateway_address")
 
     secret_file: Path | None = Field(
         None,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
+from services.common.advertise import reachable_address
 from services.common.audit.audit import Audit
 from services.common.authentication.authenticator import Authenticator
 from services.common.authentication.known_users import KINDS
@@ -29,10 +30,12 @@ from services.gateway.connections.asked_again import AskedAgain
 from services.gateway.connections.engines import Engines
 from services.gateway.connections.listener import Listener
 from services.gateway.connections.ports import Ports
+from services.gateway.connections.telling import Telling
 from services.gateway.observe.observer import Observer
 from services.gateway.sessions.broker import Broker
 from services.gateway.sessions.permitted import Permits
 from services.gateway.sign_in.older_users import OlderUsers
+from services.rpc.gateway_pb2_grpc import add_GatewayServicer_to_server
 
 _LAST_WRITES = 2.0  # seconds
 
@@ -47,7 +50,8 @@ class Service:
 
     async def start(self) -> None:
         """Returns when clients can connect and log in; raises OSError when the port is taken."""
-        settings = self._settings
+        settings, telling = self._settings, Telling()
+        add_GatewayServicer_to_server(telling, self._server.grpc)
         await self._server.listen()
         self._store = StoreClient(settings.address_of("store"))
         origin, _ = await self._store.allocate_origin("gateway")
@@ -70,9 +74,15 @@ class Service:
         await access.known()
         await self._listener.start()
         self._tasks.start(AskedAgain(authenticator, self._listener.signed_in).run(), name="ask for users again")
-        self._ports = Ports(self._listener, self._name, self._store.put_records)
+        telling.listener = self._listener
+        self._ports = Ports(self._listener, self._name, self._store.put_records, await self._reachable())
         self._ports.start(self._store.watch_records([PORT_KIND]))
         await self._server.ready()
+
+    async def _reachable(self) -> str:
+        settings = self._settings
+        own = settings.address_of("gateway")
+        return settings.gateway_advertise or await reachable_address(own, settings.address_of("store"))
 
     def _keep_records(self, origin: int) -> None:
         """Events, the audit log, the ledger and spans."""

@@ -100,7 +100,7 @@ class Service:
         self._tasks.start(note.follow(self._store.watch_records([RESTORED_KIND])), name="follow restores")
         health = StackHealth(settings, table, roll, notes=self._notes, restored=lambda: note.text)
         self._tasks.start(access.follow(self._store.watch_records(ACCESS_KINDS)), name="follow access")
-        self._http.start(Front(health, lambda: self._application(guard, grants, tester, users)))
+        self._http.start(Front(health, lambda: self._application(guard, grants, tester, users, health)))
         await _seed(users, grants, first, settings.address_of("store"))
         self._tasks.start(grants.follow_virtual_hosts(self._store.watch_records([VIRTUAL_HOST])), name="follow vhosts")
         await self._server.ready()
@@ -115,7 +115,9 @@ class Service:
         self._tasks.start(roll.follow_gateways(self._store.watch_records([WATCHER_KIND])), name="follow gateways")
         return roll
 
-    def _application(self, guard: Guard, grants: Grants, tester: Tester, users: Users) -> Application:
+    def _application(
+        self, guard: Guard, grants: Grants, tester: Tester, users: Users, health: StackHealth
+    ) -> Application:
         # Not before somebody asks for it: see Front.
         from services.mgmt.rest.application import application  # noqa: PLC0415
         from services.mgmt.rest.basic import Doors  # noqa: PLC0415
@@ -126,7 +128,8 @@ class Service:
         rules, ports = CaptureRules(self._store), self._house.ports
         doors, routes = Doors(sign_in, guard), DryRunOfAny(self._routers)
         tree = Tree(self._house)
-        return application(doors, self._look_up, routes, rules, ports, grants, tester, self._providers, users, tree)
+        others = grants, tester, self._providers, users, health, tree
+        return application(doors, self._look_up, routes, rules, ports, *others)
 
     def _create_house(self, users: Users, grants: Grants, table: PartitionTable) -> House:
         store = self._store

@@ -89,6 +89,25 @@ def test_publish_and_get(admin: Admin, name: str, tmp_path: Path) -> None:
     assert "No items" in admin("get", f"queue={name}")
 
 
+def test_connections(admin: Admin, stack: Stack) -> None:
+    """Who is connected is listed, and closed; the whole is shown in numbers."""
+    parameters = pika.ConnectionParameters(HOST, stack.address.port, client_properties={"connection_name": "shop"})
+    connection = pika.BlockingConnection(parameters)
+    channel = connection.channel()
+    queue = channel.queue_declare("", exclusive=True).method.queue
+    channel.basic_consume(queue, lambda *_: None)
+    rows = admin.rows("list", "connections", "name", "user", "user_provided_name", "channels")
+    [name] = [row[0] for row in rows if row[1:] == ["guest", "shop", "1"]]
+    assert [f"{name} (1)", "guest"] in admin.rows("list", "channels")
+    assert "hopline" in admin("show", "overview")
+    assert {"gateway", "router", "queue"} <= {row[0] for row in admin.rows("list", "nodes", "role")}
+    admin("list", "nodes")
+    admin("close", "connection", f"name={name}")
+    with pytest.raises(pika.exceptions.ConnectionClosedByBroker, match="Closed via management"):
+        connection.process_data_events(10)
+    assert name not in admin("list", "connections")
+
+
 def test_what_it_is_told(admin: Admin, stack: Stack, name: str) -> None:
     """What is wrong, what is not there, and who may not: as lines, not as its own faults."""
     admin("declare", "queue", f"name={name}")

@@ -30,6 +30,8 @@ class Account(BaseModel):
 
     instance: str
     served: tuple[Served, ...]
+    address: str = ""
+    """Where the gateway's gRPC is; empty: it is older, and does not say."""
 
 
 class Where(BaseModel):

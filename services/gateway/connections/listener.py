@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 import structlog
@@ -75,6 +75,11 @@ class Listener:
         broker.close_virtual_host = self._close_virtual_host
         authenticator.close_user = self._close_user
         authenticator.close_provider = self._close_provider
+
+    @property
+    def connections(self) -> Iterable[Connection]:
+        """Those that are open, or on their way in or out."""
+        return self._connections
 
     async def start(self) -> None:
         """Listens at the ports of the settings; raises OSError when one is taken."""

@@ -33,10 +33,11 @@ _DO = "see that its address is free, and that it wants what is there, or remove 
 
 
 class Ports:
-    """`instance` is the gateway, `put` writes records."""
+    """`instance` is the gateway, `put` writes records; `address` is where others reach its gRPC."""
 
-    def __init__(self, listener: Listener, instance: str, put: Put) -> None:
+    def __init__(self, listener: Listener, instance: str, put: Put, address: str = "") -> None:
         self._listener = listener
+        self._address = address
         self._instance = instance
         self._put = put
         self._wanted: dict[str, Port] = {}
@@ -136,7 +137,9 @@ class Ports:
                 await asyncio.sleep(_AGAIN)
 
     async def _tell(self) -> bool:
-        value = Account(instance=self._instance, served=self._served()).model_dump_json().encode()
+        value = (
+            Account(instance=self._instance, served=self._served(), address=self._address).model_dump_json().encode()
+        )
         try:
             await self._put([Record(kind=RECORD_KIND, key=self._instance, value=value, transient=True)], [])
         except BrokerError as error:

@@ -28,6 +28,7 @@ from services.mgmt.rest.rabbitmq.routes import rabbitmq_routes
 from services.mgmt.rest.route import dry_run_routes
 from services.mgmt.rest.trace import trace_routes
 from services.mgmt.rest.users import of_user, user_changes, user_list
+from services.mgmt.stack_health import StackHealth
 from services.mgmt.tree.tree import Tree
 from services.mgmt.users import Users
 
@@ -42,6 +43,7 @@ def application(
     tester: Tester,
     providers: Providers,
     users: Users,
+    health: StackHealth,
     tree: Tree,
 ) -> FastAPI:
     """For those who come in by the `doors`: each route has its own."""
@@ -61,7 +63,7 @@ def application(
     for each in model_routes(doors, tree):
         app.include_router(each, prefix="/api")
     app.include_router(service_routes(doors, tree))
-    for each in rabbitmq_routes(doors, tree.house):
+    for each in rabbitmq_routes(doors, tree.house, health):
         app.include_router(each, prefix="/api")
     app.add_middleware(RawPaths)
     return app

@@ -107,7 +107,7 @@ class Makers:
             "store": self._store,
             "router": self._router,
             "queue": self._queue,
-            "gateway": lambda _host: GatewayService(self.settings),
+            "gateway": self._gateway,
             "nats": lambda _host: Nats(self._network, self.nats),
             "mgmt": self._mgmt,
         }
@@ -126,6 +126,9 @@ class Makers:
     def _queue(self, host: Host) -> Service:
         own = self.settings.model_copy(update={"queue_advertise": f"{host.address}:{RPC_PORT}"})
         return QueueService(own, host.name)
+
+    def _gateway(self, host: Host) -> Service:
+        return GatewayService(self.settings.model_copy(update={"gateway_advertise": f"{host.address}:{RPC_PORT}"}))
 
     def _mgmt(self, host: Host) -> Service:
         self._lives += 1

@@ -46,7 +46,16 @@ EVERYBODY = set(KNOWN)
 def _of_rabbitmq() -> dict[tuple[str, str], set[str]]:
     """Lists are of what the user sees; what is in a virtual host that there is not, observers alone are told."""
     seen = ("vhosts", "exchanges", "queues", "bindings", "consumers")
-    found = {("GET", f"/api/{path}"): EVERYBODY for path in (*seen, "whoami")}
+    others = ("whoami", "overview", "cluster-name", "connections", "channels")
+    found = {("GET", f"/api/{path}"): EVERYBODY for path in (*seen, *others)}
+    for path in ("connections/{name}", "connections/{name}/channels", "channels/{name}"):
+        found["GET", f"/api/{path}"] = EVERYBODY
+    found["DELETE", "/api/connections/{name}"] = EVERYBODY
+    for path in ("vhosts/{vhost}/connections", "vhosts/{vhost}/channels", "nodes", "nodes/{name}"):
+        found["GET", f"/api/{path}"] = OBSERVERS
+    for path in ("alarms", "local-alarms", "virtual-hosts", "port-listener/{port}"):
+        found["GET", f"/api/health/checks/{path}"] = OBSERVERS
+    found["GET", "/api/aliveness-test/{vhost}"] = OBSERVERS
     found |= {("GET", f"/api/{path}/{{vhost}}"): OBSERVERS for path in seen if path != "vhosts"}
     one = "/api/vhosts/{name}"
     found |= {("GET", one): OBSERVERS, ("PUT", one): ADMINISTRATORS, ("DELETE", one): ADMINISTRATORS}

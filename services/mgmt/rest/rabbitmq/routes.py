@@ -12,17 +12,21 @@ from services.mgmt.rabbitmq.sections import Broker
 from services.mgmt.rest.basic import Doors
 from services.mgmt.rest.rabbitmq.absent import absent_routes
 from services.mgmt.rest.rabbitmq.bindings import binding_routes
+from services.mgmt.rest.rabbitmq.connections import channel_routes, connection_routes
 from services.mgmt.rest.rabbitmq.definitions import definition_routes
 from services.mgmt.rest.rabbitmq.exchanges import bound_routes, exchange_changes, exchange_routes
+from services.mgmt.rest.rabbitmq.health import aliveness_routes, health_routes
 from services.mgmt.rest.rabbitmq.messages import message_routes
+from services.mgmt.rest.rabbitmq.overview import node_routes, overview_routes
 from services.mgmt.rest.rabbitmq.permissions import permission_routes, topic_permission_routes
 from services.mgmt.rest.rabbitmq.queues import consumer_routes, queue_changes, queue_routes
 from services.mgmt.rest.rabbitmq.users import user_changes, user_routes, who_routes
 from services.mgmt.rest.rabbitmq.virtual_hosts import grants_in_virtual_hosts, virtual_host_routes
+from services.mgmt.stack_health import StackHealth
 from services.mgmt.tree.house import House
 
 
-def rabbitmq_routes(doors: Doors, house: House) -> Iterator[APIRouter]:
+def rabbitmq_routes(doors: Doors, house: House, health: StackHealth) -> Iterator[APIRouter]:
     """Below /api."""
     broker = Broker(house, Objects(house), Changes(house))
     for routes in (
@@ -40,8 +44,14 @@ def rabbitmq_routes(doors: Doors, house: House) -> Iterator[APIRouter]:
         queue_changes,
         consumer_routes,
         message_routes,
+        connection_routes,
+        channel_routes,
+        overview_routes,
+        aliveness_routes,
     ):
         yield routes(doors, broker)
     yield from binding_routes(doors, broker)
+    yield health_routes(doors, broker, health)
+    yield node_routes(doors, health)
     yield from absent_routes(doors)
     yield who_routes(doors)

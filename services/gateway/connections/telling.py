@@ -1,0 +1,72 @@
+"""Who is connected, for management: read when asked, so that no message pays for it."""
+# ruff: noqa: N802 - the contract names the methods
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from services.common.errors import NotFound
+from services.rpc import gateway_pb2 as pb
+from services.rpc.gateway_pb2_grpc import GatewayServicer
+
+if TYPE_CHECKING:
+    from services.gateway.connections.connection import Connection
+    from services.gateway.connections.listener import Listener
+    from services.gateway.sessions.session import Session
+
+_AT_ONCE = 100  # connections in one turn of the loop: what carries messages does not wait for all of them
+
+
+class Telling(GatewayServicer):
+    """hopline.gateway.Gateway; `listener` is there as soon as there is one."""
+
+    def __init__(self) -> None:
+        self.listener: Listener | None = None
+
+    async def Connections(self, request: pb.ConnectionsRequest, context: Any) -> AsyncIterator[pb.ConnectionsTold]:  # noqa: ANN401, ARG002 - generic in its stubs only
+        left = iter(self._open())
+        while portion := list(islice(left, _AT_ONCE)):
+            yield told(portion)
+            await asyncio.sleep(0)
+
+    async def Close(self, request: pb.CloseRequest, context: Any) -> pb.CloseReply:  # noqa: ANN401, ARG002 - as above
+        found = next((each for each in self._open() if each.name == request.name), None)
+        if found is None or not found.virtual_host:
+            raise NotFound(f"no connection '{request.name}'")
+        found.shut_down(request.reason)
+        return pb.CloseReply()
+
+    def _open(self) -> list[Connection]:
+        return list(self.listener.connections) if self.listener else []
+
+
+def told(connections: Iterable[Connection]) -> pb.ConnectionsTold:
+    """Those that are open."""
+    return pb.ConnectionsTold(connections=[_told(each) for each in connections if each.virtual_host and not each.lost])
+
+
+def _told(connection: Connection) -> pb.Connection:
+    return pb.Connection(
+        name=connection.name,
+        peer=connection.peer,
+        user=connection.user,
+        virtual_host=connection.virtual_host,
+        client=connection.client,
+        port=connection.login.port,
+        sessions=[_session(each) for _, each in sorted(connection.sessions.items())],
+    )
+
+
+def _session(session: Session) -> pb.Session:
+    return pb.Session(
+        number=session.number,
+        consumers=len(session.consumers),
+        unsettled=len(session.unsettled),
+        limit=session.limit,
+        shared_limit=session.shared_limit,
+        confirms=session.confirms is not None,
+        transaction=session.transaction is not None,
+    )

@@ -1,0 +1,92 @@
+"""/api/health/checks and /api/aliveness-test: what watches a broker asks these."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from fastapi import APIRouter, Request
+from fastapi.responses import JSONResponse
+
+from services.common.access import questions
+from services.common.access.action import Action
+from services.mgmt.access.operations import ASK_MGMT, OBSERVE
+from services.mgmt.rabbitmq.amqp import Login, channel
+from services.mgmt.rabbitmq.forms import QueueForm
+from services.mgmt.rabbitmq.messages import PropertiesForm
+from services.mgmt.rabbitmq.sections import Broker
+from services.mgmt.rest.basic import Doors
+from services.mgmt.rest.rabbitmq.answers import Route, documented
+from services.mgmt.rest.rabbitmq.caller import Caller, who_asks
+from services.mgmt.roll import OK
+from services.mgmt.stack_health import Report, StackHealth
+
+_QUEUE: Final = "aliveness-test"
+_PAYLOAD: Final = b"test_message"
+
+
+def health_routes(doors: Doors, broker: Broker, health: StackHealth) -> APIRouter:
+    """200 and `ok`, or 503 and `failed`, with why."""
+    asks = who_asks(doors, OBSERVE)
+    router = APIRouter(
+        prefix="/health/checks",
+        tags=["RabbitMQ: health"],
+        route_class=Route,
+        responses=documented(),
+        dependencies=[asks],
+    )
+
+    def check(path: str, summary: str, wrong: Callable[[Report], str]) -> None:
+        async def checked() -> JSONResponse:
+            """Half a second old at most."""
+            return _told(wrong(await health.report()))
+
+        router.add_api_route(path, checked, methods=["GET"], summary=summary, name=path)
+
+    check("/alarms", "Can what is durable be written", lambda report: _service(report, "store"))
+    check("/local-alarms", "The same: the store is one", lambda report: _service(report, "store"))
+    check("/virtual-hosts", "Does every queue have an owner that serves", lambda report: _service(report, "queue"))
+
+    @router.get("/port-listener/{port}", summary="Does a gateway listen there")
+    async def port_listener(port: int) -> JSONResponse:
+        """At that port."""
+        listeners = [at for each in await broker.house.ports.ports() for where in each.gateways for at in where.at]
+        there = any(at.endswith(f":{port}") for at in listeners)
+        return _told("" if there else f"no gateway listens at port {port}", {"port": port})
+
+    return router
+
+
+def aliveness_routes(doors: Doors, broker: Broker) -> APIRouter:
+    """A message goes through a queue, as whoever asks."""
+    router = APIRouter(tags=["RabbitMQ: health"], route_class=Route, responses=documented(404))
+    asks: Caller = who_asks(doors)
+    door = doors.to(ASK_MGMT)
+
+    @router.get("/aliveness-test/{vhost:encoded}", summary="Does a message get through")
+    async def aliveness(vhost: str, request: Request, caller: Caller = asks) -> dict[str, str]:
+        """By the queue aliveness-test, which is declared, and stays."""
+        await broker.objects.known()
+        caller.seen(broker.objects, vhost)
+        its = ((questions.create_queue(vhost, _QUEUE, None, ())), questions.publish(vhost, "", _QUEUE))
+        caller.check(*its, questions.of_queue(Action.CONSUME, vhost, _QUEUE, ()))
+        await broker.changes.declare_queue(vhost, _QUEUE, QueueForm(durable=False))
+        claim = door.read(request)
+        login = Login(claim.user or caller.asker.name, claim.secret, caller.asker.host)
+        async with channel(broker.house.settings, login, vhost) as opened:
+            await opened.publish("", _QUEUE, PropertiesForm().made(), _PAYLOAD)
+            await opened.get(_QUEUE, settled=True)
+        return {"status": "ok"}
+
+    return router
+
+
+def _service(report: Report, name: str) -> str:
+    state = report.services.get(name, "")
+    return "" if state == OK else f"{name}: {state}"
+
+
+def _told(wrong: str, more: dict[str, Any] | None = None) -> JSONResponse:
+    if wrong:
+        return JSONResponse({"status": "failed", "reason": wrong, **(more or {})}, 503)
+    return JSONResponse({"status": "ok", **(more or {})})

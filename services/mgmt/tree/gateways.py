@@ -1,0 +1,81 @@
+"""Who is connected: asked of all gateways that live, at the addresses that they say."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Final
+
+import structlog
+
+from services.common.clients.calls import result, stream
+from services.common.containment import contained
+from services.common.errors import BrokerError, NotFound
+from services.common.grpc_channel import connect
+from services.mgmt.tree.mirror import Mirror
+from services.rpc import gateway_pb2 as pb
+from services.rpc.gateway_pb2_grpc import GatewayStub
+
+if TYPE_CHECKING:
+    from services.rpc.gateway_pb2_grpc import GatewayAsyncStub
+
+_DEADLINE: Final = 5.0  # seconds
+_ROLE: Final = "gateway"
+
+log = structlog.get_logger()
+
+
+class Gateways:
+    """`mirror` has who lives, and what they say of themselves."""
+
+    def __init__(self, mirror: Mirror) -> None:
+        self._mirror = mirror
+
+    def members(self) -> Mapping[str, str]:
+        """Names of all that follow the topology, with their roles."""
+        return {key: kept.value["role"] for key, kept in sorted(self._mirror.tables["watcher"].items())}
+
+    def _addresses(self) -> Iterator[tuple[str, str]]:
+        """Those of an older version say none, and are left out."""
+        said = self._mirror.tables["port_state"]
+        for name, role in self.members().items():
+            address = said[name].value.get("address") if name in said else None
+            if role == _ROLE and address:
+                yield name, address
+
+    async def connections(self) -> list[pb.Connection]:
+        """By name of gateway. One that does not answer in time is left out."""
+        told = await asyncio.gather(*(self._of(*each) for each in self._addresses()))
+        return [each for connections in told for each in connections]
+
+    async def close(self, name: str, reason: str) -> None:
+        """Raises NotFound where no gateway has it, Unavailable where its gateway does not answer."""
+        address = dict(self._addresses()).get(gateway_of(name))
+        if address is None:
+            raise NotFound(f"no connection '{name}'")
+        channel = connect(address)
+        stub: GatewayAsyncStub = GatewayStub(channel)
+        try:
+            await result(stub.Close(pb.CloseRequest(name=name, reason=reason), timeout=_DEADLINE))
+        finally:
+            await channel.close()
+
+    async def _of(self, name: str, address: str) -> list[pb.Connection]:
+        channel = connect(address)
+        stub: GatewayAsyncStub = GatewayStub(channel)
+        found: list[pb.Connection] = []
+        try:
+            async for told in stream(stub.Connections(pb.ConnectionsRequest(), timeout=_DEADLINE)):
+                found += told.connections
+        except BrokerError as failure:
+            log.info("a gateway does not say who is connected", gateway=name, reason=failure.text)
+        except Exception as fault:  # noqa: BLE001 - the others have said theirs
+            contained("listing connections", fault, gateway=name)
+        finally:
+            await channel.close()
+        return found
+
+
+def gateway_of(connection: str) -> str:
+    """Names of connections begin with their gateway's origin."""
+    return f"{_ROLE}-{connection.partition('.')[0]}"
