@@ -19,7 +19,7 @@ _SCRIPTS = (
 
 
 class RabbitMQ:
-    """RabbitMQ without plug-ins and with its default settings, but for a `rabbitmq.conf` that lies in its folder.
+    """RabbitMQ with its default settings, but for a `rabbitmq.conf` that lies in its folder, and `plugins`.
 
     Port 0 is a free one.
     """
@@ -27,8 +27,9 @@ class RabbitMQ:
     name = "rabbitmq"
     measures: frozenset[str] | None = None
 
-    def __init__(self, *, port: int = 0) -> None:
+    def __init__(self, *, port: int = 0, plugins: tuple[str, ...] = ()) -> None:
         self._port = port
+        self._plugins = plugins
         self._groups: list[ProcessGroup] = []
 
     def missing(self) -> str | None:
@@ -41,7 +42,7 @@ class RabbitMQ:
         if not script:
             raise BenchmarkError(str(self.missing()))
         port, mapper_port = self._port or free_port(), free_port()
-        environment = _environment(folder, port, mapper_port)
+        environment = _environment(folder, port, mapper_port, self._plugins)
         # Erlang would start the port mapper as a daemon, which outlives the node.
         mapper = ["epmd", "-port", str(mapper_port), "-address", LOOPBACK]
         self._groups.append(ProcessGroup(mapper, environment, folder / "epmd.log"))
@@ -64,9 +65,9 @@ def _script() -> str | None:
     return next((path for path in candidates if path and Path(path).exists()), None)
 
 
-def _environment(folder: Path, port: int, mapper_port: int) -> dict[str, str]:
+def _environment(folder: Path, port: int, mapper_port: int, names: tuple[str, ...]) -> dict[str, str]:
     plugins = folder / "enabled_plugins"
-    plugins.write_text("[].\n")
+    plugins.write_text(f"[{','.join(names)}].\n")
     return {
         "HOME": str(folder),
         "ERL_EPMD_PORT": str(mapper_port),

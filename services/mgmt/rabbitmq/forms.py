@@ -41,8 +41,8 @@ class _Form(BaseModel):
 class ExchangeForm(_Form):
     """An exchange."""
 
-    type: str = Field(max_length=255)
-    durable: bool = True
+    type: str = Field("direct", max_length=255)
+    durable: bool = False
     auto_delete: bool = False
     internal: bool = False
     arguments: Table = Field(default_factory=dict)
@@ -51,7 +51,7 @@ class ExchangeForm(_Form):
 class QueueForm(_Form):
     """A queue."""
 
-    durable: bool = True
+    durable: bool = False
     auto_delete: bool = False
     arguments: Table = Field(default_factory=dict)
 

@@ -48,7 +48,12 @@ async def give(house: House, objects: Objects) -> dict[str, Any]:
 async def give_virtual_host(objects: Objects, name: str) -> dict[str, Any]:
     """What is in one, without its name."""
     await objects.known()
-    return {**_about(), "parameters": [], "policies": [], **_topology(objects, [name], without=("vhost",))}
+    return {
+        "rabbit_version": SPOKEN,
+        "parameters": [],
+        "policies": [],
+        **_topology(objects, [name], without=("vhost",)),
+    }
 
 
 def _about() -> dict[str, str]:

@@ -71,6 +71,7 @@ class Counted:
             "description": "",
             "tags": [],
             "metadata": {"description": "", "tags": []},
+            "default_queue_type": _CLASSIC,
             "tracing": False,
             "cluster_state": {},
             **self.totals([name]),

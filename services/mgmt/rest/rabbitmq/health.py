@@ -51,8 +51,10 @@ def health_routes(doors: Doors, broker: Broker, health: StackHealth) -> APIRoute
     async def port_listener(port: int) -> JSONResponse:
         """At that port."""
         listeners = [at for each in await broker.house.ports.ports() for where in each.gateways for at in where.at]
-        there = any(at.endswith(f":{port}") for at in listeners)
-        return _told("" if there else f"no gateway listens at port {port}", {"port": port})
+        ports = sorted({int(at.rpartition(":")[2]) for at in listeners})
+        if port in ports:
+            return _told("", {"port": port})
+        return _told("No active listener", {"missing": port, "ports": ports})
 
     return router
 

@@ -8,6 +8,7 @@ from fastapi import APIRouter, Request
 
 from services.common.access import questions
 from services.common.access.action import Action
+from services.common.errors import NotFound, PreconditionFailed
 from services.mgmt.access.operations import ASK_MGMT
 from services.mgmt.rabbitmq.amqp import Login, channel
 from services.mgmt.rabbitmq.messages import GetForm, PublishForm, get
@@ -38,10 +39,12 @@ def message_routes(doors: Doors, broker: Broker) -> APIRouter:
         exchange = "" if name == DEFAULT else name
         told = await read(request, PublishForm)
         caller.check(questions.publish(vhost, exchange, told.routing_key))
-        broker.objects.exchange(vhost, name)
         body = told.body()
-        async with channel(broker.house.settings, login(request, caller), vhost) as opened:
-            return {"routed": await opened.publish(exchange, told.routing_key, told.properties.made(), body)}
+        try:
+            async with channel(broker.house.settings, login(request, caller), vhost) as opened:
+                return {"routed": await opened.publish(exchange, told.routing_key, told.properties.made(), body)}
+        except NotFound as error:  # as of any other message that cannot be published
+            raise PreconditionFailed(error.text) from None
 
     @router.post(f"/queues{_ONE}/get", summary="Get messages", openapi_extra=body_of(GetForm))
     async def get_messages(vhost: str, name: str, request: Request, caller: Caller = asks) -> list[dict[str, Any]]:

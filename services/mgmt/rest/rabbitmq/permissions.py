@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
 
 from services.common.access.records import Permission, TopicPermission
-from services.common.errors import NotFound
+from services.common.errors import NotFound, SyntaxFault
 from services.mgmt.access.operations import CONFIGURE
 from services.mgmt.rabbitmq.forms import PermissionForm, TopicPermissionForm
 from services.mgmt.rabbitmq.grants import permissions, topic_permissions
@@ -49,7 +50,7 @@ def permission_routes(doors: Doors, broker: Broker) -> APIRouter:
         told = await read(request, PermissionForm)
         former = {each.key for each in (await house.grants.all()).permissions}
         permission = Permission(user=user, virtual_host=vhost, **told.model_dump())
-        await house.grants.put_permission(permission)
+        await _set(house.grants.put_permission(permission))
         return put(created=permission.key not in former)
 
     @router.delete(_ONE, summary="Permit no longer", status_code=204)
@@ -88,7 +89,7 @@ def topic_permission_routes(doors: Doors, broker: Broker) -> APIRouter:
         told = await read(request, TopicPermissionForm)
         former = {each.key for each in (await house.grants.all()).topic_permissions}
         permission = TopicPermission(user=user, virtual_host=vhost, **told.model_dump())
-        await house.grants.put_topic_permission(permission)
+        await _set(house.grants.put_topic_permission(permission))
         return put(created=permission.key not in former)
 
     @router.delete(_ONE, summary="Permit every key again", status_code=204)
@@ -98,6 +99,14 @@ def topic_permission_routes(doors: Doors, broker: Broker) -> APIRouter:
             await house.grants.clear_topic_permission(user, vhost, row["exchange"])
 
     return router
+
+
+async def _set(work: Awaitable[None]) -> None:
+    """A virtual host that is not there is no path that is not there: RabbitMQ answers 400."""
+    try:
+        await work
+    except NotFound as error:
+        raise SyntaxFault(error.text) from None
 
 
 def _router(prefix: str, doors: Doors) -> APIRouter:

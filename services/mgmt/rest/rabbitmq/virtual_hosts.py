@@ -9,6 +9,7 @@ from fastapi.responses import JSONResponse
 
 from services.common.access.action import Action, Kind
 from services.common.access.asked import Asked
+from services.common.access.records import EVERYTHING, Permission
 from services.mgmt.access.operations import CONFIGURE
 from services.mgmt.rabbitmq.forms import NamedVirtualHost
 from services.mgmt.rabbitmq.grants import permissions, topic_permissions
@@ -42,10 +43,16 @@ def virtual_host_routes(doors: Doors, broker: Broker) -> APIRouter:
 
     @router.put("/{name:encoded}", summary="Have a virtual host", status_code=201)
     async def put_virtual_host(name: str, caller: Caller = asks) -> Response:
-        """201 where there was none, 204 where there was; what the body says has no meaning here."""
+        """201 where there was none, and who made it may do everything in it, as in RabbitMQ; 204 where there was.
+
+        What the body says has no meaning here.
+        """
         caller.check(Asked(Action.CREATE, Kind.VIRTUALHOST, name, name))
         await objects.known()
-        return put(created=await broker.changes.create_virtual_host(NamedVirtualHost(name=name).name))
+        created = await broker.changes.create_virtual_host(NamedVirtualHost(name=name).name)
+        if created:
+            await _permit(broker, caller.asker.name, name)
+        return put(created=created)
 
     @router.delete("/{name:encoded}", summary="Have it no longer", status_code=204)
     async def delete_virtual_host(name: str, caller: Caller = asks) -> None:
@@ -56,6 +63,14 @@ def virtual_host_routes(doors: Doors, broker: Broker) -> APIRouter:
         await broker.changes.delete_virtual_host(name)
 
     return router
+
+
+async def _permit(broker: Broker, user: str, virtual_host: str) -> None:
+    """Everything in a virtual host that is new, where the user has no permission for all of them."""
+    grants = broker.house.grants
+    if not any(each.user == user and each.virtual_host is None for each in (await grants.all()).permissions):
+        every = {"configure": EVERYTHING, "write": EVERYTHING, "read": EVERYTHING}
+        await grants.put_permission(Permission(user=user, virtual_host=virtual_host, **every))
 
 
 def grants_in_virtual_hosts(doors: Doors, broker: Broker) -> APIRouter:

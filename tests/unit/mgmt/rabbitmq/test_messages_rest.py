@@ -101,7 +101,8 @@ async def test_refused(asked: Asked) -> None:
     assert (status, "refuses" in told["reason"]) == (400, True)
     body = {"routing_key": "q", "payload": "m"}
     wanted = {"count": 1, "ackmode": "ack_requeue_true", "encoding": "auto"}
-    assert (await asked("POST", "exchanges/%2F/none/publish", body))[0] == 404
+    status, told = await asked("POST", "exchanges/%2F/none/publish", body)
+    assert (status, "no exchange 'none'" in told["reason"]) == (400, True)
     assert (await asked("POST", "queues/%2F/none/get", wanted))[0] == 404
     assert (await _publish(asked, "%", payload_encoding="base64"))[0] == 400
     assert "no_such" in (await _publish(asked, "m", properties={"no_such": 1}))[1]["reason"]

@@ -136,11 +136,15 @@ async def test_lists(asked: Asked) -> None:
 
 
 async def test_virtual_hosts(asked: Asked) -> None:
-    """Are made, once; names in them are their own; they go with what is in them."""
+    """Are made, once; names in them are their own; they go with what is in them. Who made one may do all in it."""
     assert [(await asked("PUT", "vhosts/team%2Fa"))[0] for _ in range(2)] == [201, 204]
     assert (await asked("PUT", "queues/team%2Fa/q", {}))[0] == 201
     assert [each["vhost"] for each in await asked.get("queues/team%2Fa")] == ["team/a"]
     assert (await asked("DELETE", "vhosts/team%2Fa"))[0] == 204
+    await asked("PUT", "users/anna", {"password": "secret", "tags": "administrator"})
+    assert (await asked("PUT", "vhosts/hers", user="anna:secret"))[0] == 201
+    assert (await asked("PUT", "queues/hers/q", {}, user="anna:secret"))[0] == 201
+    assert (await asked("PUT", "queues/%2F/q", {}, user="anna:secret"))[0] == 401
     assert await asked("GET", "queues/team%2Fa") == (404, {"error": "not_found", "reason": "no vhost 'team/a'"})
 
 
@@ -176,7 +180,7 @@ async def test_what_is_not_here(asked: Asked) -> None:
 async def test_bodies_that_are_none(asked: Asked) -> None:
     """Are answered 400 with what is wrong, and change nothing."""
     wrong: list[tuple[str, Any, str]] = [
-        ("exchanges/%2F/e", {}, "type: Field required"),
+        ("exchanges/%2F/e", {"type": 1}, "type: Input should be a valid string"),
         ("exchanges/%2F/e", {"type": "nonsense"}, "nonsense"),
         ("queues/%2F/q", {"durable": "perhaps"}, "durable"),
         ("queues/%2F/q", {"arguments": {"x-queue-type": "stream"}}, "x-queue-type"),
@@ -184,6 +188,7 @@ async def test_bodies_that_are_none(asked: Asked) -> None:
         ("users/anna", {"password": "secret"}, "tags"),
         ("users/anna", {"tags": ""}, "needs a password"),
         ("permissions/%2F/guest", {"configure": "("}, "configure"),
+        ("permissions/none/guest", {"configure": "", "write": "", "read": ""}, "vhost 'none' not found"),
     ]
     for path, body, reason in wrong:
         status, told = await asked("PUT", path, body)
