@@ -13,6 +13,7 @@ from typing import Any
 Get = Callable[..., Awaitable[tuple[int, Any, Any]]]
 
 _GUEST = "guest:guest"
+_LONGEST = 20  # seconds: an answer that nobody is there takes mgmt ten
 
 
 def asking(port: int) -> Get:
@@ -28,7 +29,7 @@ def asking(port: int) -> Get:
             given = user if isinstance(user, bytes) else base64.b64encode(user.encode())
             request.add_header("Authorization", f"Basic {given.decode()}")
         try:
-            with urllib.request.urlopen(request, timeout=10) as answer:
+            with urllib.request.urlopen(request, timeout=_LONGEST) as answer:
                 return answer.status, json.loads(answer.read() or b"null"), answer.headers
         except urllib.error.HTTPError as failure:
             with failure:
