@@ -1,4 +1,4 @@
-"""What a queue's definition says, read once: limits, expiry, dead-lettering. The arguments are RabbitMQ's."""
+"""What a queue's definition says, read once: limits, expiry, dead-lettering (`services/common/arguments`)."""
 
 from __future__ import annotations
 
@@ -6,12 +6,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from services.common.message import LONGEST_NAME
+from services.common.arguments import queue as argument
+from services.common.arguments.broker_j import NO_OVERFLOW
+from services.common.arguments.reading import said
 
 
 @dataclass(frozen=True, slots=True)
 class QueueOptions:
-    """`None` is no limit. `queue_id`, `name`, `virtual_host` and `partition` say which queue it is."""
+    """`None` is no limit; `lowest_priority` and those below are one level.
+
+    `queue_id`, `name`, `virtual_host` and `partition` say which queue it is.
+    """
 
     queue_id: int
     virtual_host: str
@@ -25,6 +30,7 @@ class QueueOptions:
     ttl_ms: int | None = None
     unused_ms: int | None = None
     max_priority: int = 0
+    lowest_priority: int = 0
     single_active: bool = False
     delivery_limit: int | None = None
     dead_letter_exchange: str | None = None
@@ -33,7 +39,7 @@ class QueueOptions:
     @property
     def limited(self) -> bool:
         """Whether ready messages may become too many."""
-        return self.max_length is not None or self.max_bytes is not None
+        return self.overflow != NO_OVERFLOW and (self.max_length is not None or self.max_bytes is not None)
 
 
 def read_options(
@@ -41,13 +47,13 @@ def read_options(
     virtual_host: str,
     name: str,
     partition: int,
-    arguments: Mapping[str, Any],
+    table: Mapping[str, Any],
     *,
     durable: bool = False,
     auto_delete: bool = False,
 ) -> QueueOptions:
     """The options of a queue whose arguments the router has checked."""
-    limit = arguments.get("x-delivery-limit")
+    found = said(table)
     return QueueOptions(
         queue_id,
         virtual_host,
@@ -55,19 +61,15 @@ def read_options(
         partition,
         durable=durable,
         auto_delete=auto_delete,
-        overflow=arguments.get("x-overflow", "drop-head"),
-        max_length=arguments.get("x-max-length"),
-        max_bytes=arguments.get("x-max-length-bytes"),
-        ttl_ms=arguments.get("x-message-ttl"),
-        unused_ms=arguments.get("x-expires"),
-        max_priority=arguments.get("x-max-priority", 0),
-        single_active=bool(arguments.get("x-single-active-consumer", False)),
-        delivery_limit=None if limit is None or limit < 0 else limit,
-        dead_letter_exchange=arguments.get("x-dead-letter-exchange"),
-        dead_letter_key=_written(arguments.get("x-dead-letter-routing-key")),
+        overflow=argument.OVERFLOW.of(found),
+        max_length=argument.MAX_LENGTH.of(found),
+        max_bytes=argument.MAX_LENGTH_BYTES.of(found),
+        ttl_ms=argument.MESSAGE_TTL.of(found),
+        unused_ms=argument.EXPIRES.of(found),
+        max_priority=argument.MAX_PRIORITY.of(found),
+        lowest_priority=argument.LOWEST_PRIORITY.of(found),
+        single_active=argument.SINGLE_ACTIVE.of(found),
+        delivery_limit=argument.DELIVERY_LIMIT.of(found),
+        dead_letter_exchange=argument.DEAD_LETTER_EXCHANGE.of(found),
+        dead_letter_key=argument.DEAD_LETTER_KEY.of(found),
     )
-
-
-def _written(key: str | None) -> str | None:
-    """A key that no consumer could be told, from before such were refused, is none: letters keep the one they have."""
-    return key if key is None or len(key.encode()) <= LONGEST_NAME else None

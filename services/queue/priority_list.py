@@ -10,13 +10,14 @@ from services.queue.queue_type import AT_ONCE
 
 
 class PriorityList:
-    """The same as EntryList to whoever uses it; priorities above `highest` count as `highest`."""
+    """The same as EntryList to whoever uses it; of `levels` the lowest has all up to `lowest`."""
 
-    __slots__ = ("_highest", "_levels")
+    __slots__ = ("_highest", "_levels", "_lowest")
 
-    def __init__(self, highest: int) -> None:
-        self._highest = highest
-        self._levels = [EntryList() for _ in range(highest + 1)]
+    def __init__(self, levels: int, lowest: int = 0) -> None:
+        self._lowest = lowest
+        self._highest = levels - 1
+        self._levels = [EntryList() for _ in range(levels)]
         self._levels.reverse()
 
     @property
@@ -66,9 +67,10 @@ class PriorityList:
         return iter(merged)
 
     def _by_level(self, entries: Iterable[Entry]) -> Iterator[tuple[EntryList, list[Entry]]]:
-        highest = self._highest
+        lowest, highest = self._lowest, self._highest
         grouped: dict[int, list[Entry]] = {}
         for entry in entries:
-            grouped.setdefault(min(entry.message.facts.priority, highest), []).append(entry)
-        for priority, some in grouped.items():
-            yield self._levels[highest - priority], some
+            level = min(max(entry.message.facts.priority - lowest, 0), highest)
+            grouped.setdefault(level, []).append(entry)
+        for level, some in grouped.items():
+            yield self._levels[highest - level], some

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from services.common.arguments.broker_j import POLICIES
 from services.mgmt.model.faults import IllegalConfiguration
 
 _DEAD_LETTERS: Final = "x-dead-letter-exchange"
 _DEAD_LETTER_KEY: Final = "x-dead-letter-routing-key"
-_POLICIES: Final = {"drop-head": "RING", "reject-publish": "REJECT", "reject-publish-dlx": "REJECT_TO_ALTERNATE"}
-_OVERFLOW: Final = {policy: name for name, policy in _POLICIES.items()}
+_POLICIES: Final = {argument: policy for policy, argument in POLICIES.items()}
 _LIMITS: Final = ("maximumQueueDepthMessages", "maximumQueueDepthBytes")
 
 
@@ -84,10 +84,8 @@ def arguments_of(wanted: Mapping[str, Any], is_exchange: Callable[[str], bool]) 
 
 def _overflow(wanted: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     policy, limited = wanted.get("overflowPolicy", "NONE"), any(wanted.get(limit, -1) >= 0 for limit in _LIMITS)
-    if limited and policy == "NONE":
-        raise IllegalConfiguration("attribute 'overflowPolicy': with a limit of the depth, one but NONE is wanted")
-    if policy != "NONE":
-        yield "x-overflow", _OVERFLOW[policy]
+    if limited or policy != "NONE":
+        yield "x-overflow", POLICIES[policy]
 
 
 def _dead_letters(alternate: Mapping[str, Any] | None, is_exchange: Callable[[str], bool]) -> Iterator[tuple[str, Any]]:

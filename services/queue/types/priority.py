@@ -1,4 +1,4 @@
-"""A queue with x-max-priority: the highest priority first, and in the order of arrival within one."""
+"""A queue with x-max-priority, or Broker-J's priorities: the highest first, in the order of arrival within one."""
 
 from __future__ import annotations
 
@@ -11,4 +11,4 @@ class PriorityQueue(StandardQueue):
     """See services.queue.queue_type.Queue."""
 
     def create_ready(self) -> Ready:
-        return PriorityList(self.options.max_priority)
+        return PriorityList(self.options.max_priority + 1, self.options.lowest_priority)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from services.common.arguments import checks
 from services.common.errors import CommandInvalid, PreconditionFailed
 from services.common.message import arguments
 from services.router.topology import access, equivalence, names
@@ -33,7 +34,7 @@ def declare_exchange(state: State, request: ChangeRequest, effects: Effects) -> 
 def _create(virtual_host: str, declare: DeclareExchange) -> Exchange:
     names.check_new("exchange", declare.name)
     alternate = arguments.load(declare.arguments).get(_ALTERNATE)
-    if alternate is not None and (wrong := names.wrong_with(alternate)):
+    if alternate is not None and (wrong := checks.name(alternate)):
         thing = names.called("exchange", declare.name, virtual_host)
         raise PreconditionFailed(f"invalid arg '{_ALTERNATE}' for {thing}: {wrong}")
     return Exchange(

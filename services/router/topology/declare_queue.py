@@ -33,9 +33,8 @@ def _create(state: State, host: VirtualHost, declare: DeclareQueue, connection: 
     if declare.exclusive and not connection:
         raise PreconditionFailed("an exclusive queue needs a connection to belong to")
     name = declare.name or f"amq.gen-{state.new_name()}"
-    table = arguments.load(declare.arguments)
-    queue_arguments.check(table, name, host.name, state.kinds)
-    kind = queue_arguments.queue_type(table, name, host.name, durable=declare.durable, exclusive=declare.exclusive)
+    said = queue_arguments.check(arguments.load(declare.arguments), name, host.name, state.kinds)
+    kind = queue_arguments.queue_type(said, name, host.name, durable=declare.durable, exclusive=declare.exclusive)
     return Queue(
         id=state.new_id(),
         virtual_host=host.name,
@@ -58,6 +57,6 @@ def _check_same(known: Queue, declare: DeclareQueue, connection: str) -> None:
     equivalence.check_arguments(
         queue_arguments.COMPARED,
         thing,
-        queue_arguments.DEFAULTS | arguments.load(declare.arguments),
-        queue_arguments.DEFAULTS | arguments.load(known.arguments),
+        queue_arguments.compared(arguments.load(declare.arguments)),
+        queue_arguments.compared(arguments.load(known.arguments)),
     )

@@ -42,13 +42,6 @@ def check_new(kind: str, name: str, *, exclusive: bool = False) -> None:
         raise SyntaxFault(f"{kind} name is longer than {LONGEST_NAME} bytes")
 
 
-def wrong_with(value: object) -> str | None:
-    """Why an argument is no name and no routing key, or None when it may be one."""
-    if not isinstance(value, str):
-        return f"must be text, not {type(value).__name__}"
-    return None if fits(value) else f"must be no longer than {LONGEST_NAME} bytes"
-
-
 def fits(name: str) -> bool:
     """Whether the wire has room for a name, or a routing key."""
     return len(name.encode()) <= LONGEST_NAME

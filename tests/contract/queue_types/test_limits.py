@@ -172,6 +172,14 @@ def test_limits_count_only_what_waits(make: Make) -> None:
         assert machine.queue.ready_count == 1
 
 
+def test_no_overflow(make: Make) -> None:
+    """Broker-J's NONE: a limit that is said, and holds nobody up."""
+    machine = make(max_length=1, overflow="none")
+    assert machine.publish(3) == []
+    assert machine.queue.reserve(5, 5)
+    assert machine.queue.ready_count == 3
+
+
 def test_reserved_room(make: Make) -> None:
     """Room that a transaction was promised is not given to others."""
     machine = make(max_length=2, overflow="reject-publish")

@@ -15,6 +15,15 @@ def test_highest_first() -> None:
     assert machine.link.uids() == [3, 4, 2, 5, 1]
 
 
+def test_fewer_levels_than_priorities() -> None:
+    """Three levels of Broker-J's tell the priorities around the middle one apart (queue.priorities, section 2)."""
+    machine = Machine("priority", max_priority=2, qpid_lowest_priority=3)
+    for priority in (0, 3, 4, 5, 9):
+        machine.publish(1, priority=priority)
+    machine.consumer()
+    assert machine.link.uids() == [4, 5, 3, 1, 2]
+
+
 def test_requeued_within_its_level() -> None:
     """What comes back stands before later ones of its own priority, and behind higher ones."""
     machine = Machine("priority", max_priority=5)

@@ -21,6 +21,10 @@ BOTH: list[tuple[dict[str, Any], dict[str, Any]]] = [
         {"maximumQueueDepthBytes": 0, "overflowPolicy": "REJECT"},
         {"x-max-length-bytes": 0, "x-overflow": "reject-publish"},
     ),
+    (
+        {"maximumQueueDepthMessages": 5, "overflowPolicy": "NONE"},
+        {"x-max-length": 5, "x-overflow": "none"},
+    ),
     ({"overflowPolicy": "REJECT_TO_ALTERNATE"}, {"x-overflow": "reject-publish-dlx"}),
     ({"maximumMessageTtl": 60000}, {"x-message-ttl": 60000}),
     ({"maximumDeliveryAttempts": 1}, {"x-delivery-limit": 0}),
@@ -50,7 +54,6 @@ def test_both_ways(attributes: dict[str, Any], table: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("wanted", "why"),
     [
-        ({"maximumQueueDepthMessages": 5}, "overflowPolicy"),
         ({"maximumLiveConsumers": 2}, "0 or 1 is wanted, not 2"),
         ({"alternateBinding": {"destination": ""}}, "a map with a destination is wanted"),
         ({"priorities": 0}, "at least 1 is wanted, not 0"),

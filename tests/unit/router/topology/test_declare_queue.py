@@ -129,6 +129,8 @@ def test_names(bench: Bench) -> None:
         ("x-queue-type", 1),
         ("x-single-active-consumer", "yes"),
         ("x-consumer-timeout", 0),
+        ("qpid.max_count", "5"),
+        ("qpid.policy_type", "explode"),
     ],
 )
 def test_invalid_arguments(bench: Bench, argument: Any, value: Any) -> None:
@@ -152,6 +154,14 @@ def test_valid_arguments(bench: Bench) -> None:
         "x-single-active-consumer": True,
     }
     assert bench.queue("q", arguments=table).type == "classic"
+
+
+def test_names_of_broker_j(bench: Bench) -> None:
+    """A queue is the same whichever names its declarations use, and its error speaks of what they say."""
+    queue = bench.queue("q", arguments={"maximumQueueDepthMessages": 5, "overflowPolicy": "RING"})
+    assert bench.queue("q", arguments={"x-max-length": 5, "x-overflow": "drop-head"}) == queue
+    with pytest.raises(PreconditionFailed, match="inequivalent arg 'x-max-length'"):
+        bench.queue("q", arguments={"qpid.max_count": 6, "qpid.policy_type": "ring"})
 
 
 def test_quorum_is_a_durable_classic_queue(bench: Bench) -> None:

@@ -1,0 +1,81 @@
+"""Broker-J's names for what RabbitMQ has arguments for: on the wire of 0-x, and in its model, which it accepts too.
+
+A table, read beside Broker-J's `QueueArgumentsConverter`. Each has Broker-J's own meaning: a depth without a policy
+holds nobody up (its default policy is NONE), and attempts are counted from the first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from services.common.arguments import queue
+from services.common.arguments.argument import Alias, Argument, Said
+from services.common.arguments.checks import MS_AT_MOST, Check, integer, one_of
+
+NO_OVERFLOW: Final = "none"
+POLICIES: Final = {
+    "NONE": NO_OVERFLOW,
+    "RING": queue.DROP_HEAD,
+    "REJECT": "reject-publish",
+    "REJECT_TO_ALTERNATE": "reject-publish-dlx",
+}
+"""Overflow policies; the last one is Hopline's own, RabbitMQ's reject-publish-dlx."""
+
+_MIDDLE: Final = 5  # of the ten priorities of JMS
+_NOT_LIMITED: Final = {queue.OVERFLOW.name: NO_OVERFLOW}
+
+
+def _number(argument: Argument[Any], *, none: int, more: int = 0) -> Callable[[int], Said]:
+    """`none` says that there is no limit; Broker-J counts from `more`."""
+    return lambda value: {} if value == none else {argument.name: value - more}
+
+
+def _policy(value: str) -> Said:
+    return {queue.OVERFLOW.name: POLICIES[value.upper()]}
+
+
+def _is_policy(value: object) -> str | None:
+    """In capitals or not, as Broker-J has it."""
+    return one_of(tuple(POLICIES))(value.upper() if isinstance(value, str) else value)
+
+
+def _levels(value: int) -> Said:
+    """So many levels, of which the middle one is for the priority that messages have that say none."""
+    lowest = max(0, _MIDDLE - (value + 1) // 2)
+    return {queue.MAX_PRIORITY.name: value - 1} | ({queue.LOWEST_PRIORITY.name: lowest} if lowest else {})
+
+
+def _single(value: int) -> Said:
+    return {queue.SINGLE_ACTIVE.name: True} if value else {}
+
+
+def _both(names: tuple[str, str], check: Check, says: Callable[[Any], Said], **more: Said) -> tuple[Alias, Alias]:
+    """On the wire, and in the model."""
+    wire, model = names
+    return Alias(wire, check, says, **more), Alias(model, check, says, **more)
+
+
+ALIASES: Final = (
+    *_both(
+        ("qpid.max_count", "maximumQueueDepthMessages"),
+        integer(-1),
+        _number(queue.MAX_LENGTH, none=-1),
+        implies=_NOT_LIMITED,
+    ),
+    *_both(
+        ("qpid.max_size", "maximumQueueDepthBytes"),
+        integer(-1),
+        _number(queue.MAX_LENGTH_BYTES, none=-1),
+        implies=_NOT_LIMITED,
+    ),
+    *_both(("qpid.policy_type", "overflowPolicy"), _is_policy, _policy),
+    *_both(
+        ("x-qpid-maximum-delivery-count", "maximumDeliveryAttempts"),
+        integer(0),
+        _number(queue.DELIVERY_LIMIT, none=0, more=1),
+    ),
+    *_both(("x-qpid-priorities", "priorities"), integer(1, 256), _levels),
+    Alias("maximumMessageTtl", integer(0, MS_AT_MOST), _number(queue.MESSAGE_TTL, none=0)),
+    Alias("maximumLiveConsumers", integer(0, 1), _single),
+)

@@ -1,0 +1,62 @@
+"""What can be said of a queue: a table, read beside RabbitMQ's documentation of queue arguments.
+
+To add an argument: a row here, and its value in `services/queue/options.py`. Those that nothing reads have no effect
+here, and are checked all the same (`docs/differences.md`).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from services.common.arguments.argument import Argument
+from services.common.arguments.checks import MS_AT_MOST, boolean, integer, name, one_of, text
+
+CLASSIC: Final = "classic"
+QUORUM: Final = "quorum"
+DROP_HEAD: Final = "drop-head"
+_DROPS: Final = {"x-overflow": DROP_HEAD}
+
+
+def _limit(value: int) -> int | None:
+    """RabbitMQ's -1 is no limit."""
+    return None if value < 0 else value
+
+
+DEAD_LETTER_EXCHANGE: Final[Argument[str | None]] = Argument("x-dead-letter-exchange", name, None)
+DEAD_LETTER_KEY: Final[Argument[str | None]] = Argument("x-dead-letter-routing-key", name, None)
+DELIVERY_LIMIT: Final[Argument[int | None]] = Argument("x-delivery-limit", integer(-1), None, _limit)
+EXPIRES: Final[Argument[int | None]] = Argument("x-expires", integer(1, MS_AT_MOST), None)
+MAX_LENGTH: Final[Argument[int | None]] = Argument("x-max-length", integer(0), None, implies=_DROPS)
+MAX_LENGTH_BYTES: Final[Argument[int | None]] = Argument("x-max-length-bytes", integer(0), None, implies=_DROPS)
+MAX_PRIORITY: Final[Argument[int]] = Argument("x-max-priority", integer(0, 255), 0)
+MESSAGE_TTL: Final[Argument[int | None]] = Argument("x-message-ttl", integer(0, MS_AT_MOST), None)
+OVERFLOW: Final[Argument[str]] = Argument("x-overflow", text, DROP_HEAD)
+QUEUE_TYPE: Final[Argument[str]] = Argument("x-queue-type", text, CLASSIC)
+SINGLE_ACTIVE: Final[Argument[bool]] = Argument("x-single-active-consumer", boolean, False)
+
+LOWEST_PRIORITY: Final[Argument[int]] = Argument("x-qpid-lowest-priority", integer(0, 9), 0)
+"""Priorities up to it are one level: Broker-J's queues with fewer than ten levels tell the middle ones apart."""
+
+ARGUMENTS: Final[tuple[Argument[Any], ...]] = (
+    Argument("x-consumer-timeout", integer(1, MS_AT_MOST), None),
+    DEAD_LETTER_EXCHANGE,
+    DEAD_LETTER_KEY,
+    Argument("x-dead-letter-strategy", one_of(("at-most-once", "at-least-once")), None),
+    DELIVERY_LIMIT,
+    EXPIRES,
+    Argument("x-max-in-memory-bytes", integer(0), None),
+    Argument("x-max-in-memory-length", integer(0), None),
+    MAX_LENGTH,
+    MAX_LENGTH_BYTES,
+    MAX_PRIORITY,
+    MESSAGE_TTL,
+    Argument("x-queue-leader-locator", text, None),
+    Argument("x-queue-master-locator", text, None),
+    Argument("x-queue-mode", one_of(("default", "lazy")), None),
+    Argument("x-queue-version", integer(1, 2), None),
+    Argument("x-quorum-initial-group-size", integer(1), None),
+    SINGLE_ACTIVE,
+    LOWEST_PRIORITY,
+    OVERFLOW,
+    QUEUE_TYPE,
+)

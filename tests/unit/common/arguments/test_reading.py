@@ -1,0 +1,92 @@
+"""Arguments by RabbitMQ's names and by Broker-J's: each with its own meaning, no two that contradict each other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from services.common.arguments import queue
+from services.common.arguments.broker_j import ALIASES
+from services.common.arguments.reading import Wrong, checked, said
+
+# A value that is right, what it says, one of a wrong type, and one that is impossible.
+EACH: dict[str, tuple[Any, dict[str, Any], Any, Any]] = {
+    "x-consumer-timeout": (1, {"x-consumer-timeout": 1}, "1", 0),
+    "x-dead-letter-exchange": ("", {"x-dead-letter-exchange": ""}, 5, "x" * 256),
+    "x-dead-letter-routing-key": ("k", {"x-dead-letter-routing-key": "k"}, 5, "x" * 256),
+    "x-dead-letter-strategy": ("at-most-once", {"x-dead-letter-strategy": "at-most-once"}, 1, "never"),
+    "x-delivery-limit": (-1, {"x-delivery-limit": -1}, True, -2),
+    "x-expires": (1, {"x-expires": 1}, 1.5, 0),
+    "x-max-in-memory-bytes": (0, {"x-max-in-memory-bytes": 0}, "0", -1),
+    "x-max-in-memory-length": (0, {"x-max-in-memory-length": 0}, "0", -1),
+    "x-max-length": (0, {"x-max-length": 0}, True, -1),
+    "x-max-length-bytes": (0, {"x-max-length-bytes": 0}, 1.5, 1 << 63),
+    "x-max-priority": (255, {"x-max-priority": 255}, "9", 256),
+    "x-message-ttl": (0, {"x-message-ttl": 0}, "0", 1 << 32),
+    "x-queue-leader-locator": ("client-local", {"x-queue-leader-locator": "client-local"}, 1, None),
+    "x-queue-master-locator": ("min-masters", {"x-queue-master-locator": "min-masters"}, 1, None),
+    "x-queue-mode": ("lazy", {"x-queue-mode": "lazy"}, 1, "eager"),
+    "x-queue-version": (2, {"x-queue-version": 2}, "2", 3),
+    "x-quorum-initial-group-size": (3, {"x-quorum-initial-group-size": 3}, "3", 0),
+    "x-single-active-consumer": (True, {"x-single-active-consumer": True}, 1, None),
+    "x-qpid-lowest-priority": (3, {"x-qpid-lowest-priority": 3}, "3", 10),
+    "x-overflow": ("reject-publish", {"x-overflow": "reject-publish"}, {}, None),
+    "x-queue-type": ("classic", {"x-queue-type": "classic"}, 1, None),
+    "qpid.max_count": (5, {"x-max-length": 5, "x-overflow": "none"}, "5", -2),
+    "maximumQueueDepthMessages": (-1, {"x-overflow": "none"}, "5", -2),
+    "qpid.max_size": (5, {"x-max-length-bytes": 5, "x-overflow": "none"}, "5", -2),
+    "maximumQueueDepthBytes": (0, {"x-max-length-bytes": 0, "x-overflow": "none"}, True, -2),
+    "qpid.policy_type": ("ring", {"x-overflow": "drop-head"}, 1, "explode"),
+    "overflowPolicy": ("REJECT", {"x-overflow": "reject-publish"}, {}, "FLOW_TO_DISK"),
+    "x-qpid-maximum-delivery-count": (1, {"x-delivery-limit": 0}, "1", -1),
+    "maximumDeliveryAttempts": (0, {}, True, -1),
+    "x-qpid-priorities": (10, {"x-max-priority": 9}, "10", 0),
+    "priorities": (3, {"x-max-priority": 2, "x-qpid-lowest-priority": 3}, True, 257),
+    "maximumMessageTtl": (7, {"x-message-ttl": 7}, "7", -1),
+    "maximumLiveConsumers": (1, {"x-single-active-consumer": True}, "1", 2),
+}
+
+
+def test_every_argument_is_tried() -> None:
+    """There is none but those below."""
+    assert set(EACH) == {each.name for each in (*queue.ARGUMENTS, *ALIASES)}
+
+
+@pytest.mark.parametrize("name", EACH)
+def test_each(name: str) -> None:
+    """A right value is taken for what it says; a wrong-typed and an impossible one are refused under the name given."""
+    right, says, *wrong = EACH[name]
+    assert checked({name: right}) == said({name: right}) == says
+    for value in wrong:
+        with pytest.raises(Wrong) as error:
+            checked({name: value})
+        assert error.value.name == name
+        assert error.value.why.startswith("must be ")
+
+
+def test_unknown_names_say_nothing() -> None:
+    """As in RabbitMQ."""
+    assert checked({"x-mine": 1, "x-max-length": 5}) == {"x-max-length": 5}
+
+
+def test_the_same_twice() -> None:
+    """Both names at once are fine where they say the same, and refused where they do not."""
+    assert checked({"x-message-ttl": 5, "maximumMessageTtl": 5}) == {"x-message-ttl": 5}
+    with pytest.raises(Wrong, match="'maximumMessageTtl' says something else than 'x-message-ttl'"):
+        checked({"x-message-ttl": 5, "maximumMessageTtl": 6})
+
+
+def test_names_with_different_meanings() -> None:
+    """A limit drops by RabbitMQ's name and does nothing by Broker-J's: with both, the policy has to be said."""
+    both = {"x-max-length": 5, "qpid.max_count": 5}
+    with pytest.raises(
+        Wrong, match=r"'qpid\.max_count' has another 'x-overflow' in mind than 'x-max-length': say which"
+    ):
+        checked(both)
+    assert checked({**both, "qpid.policy_type": "RING"}) == {"x-max-length": 5, "x-overflow": "drop-head"}
+
+
+def test_what_was_accepted_once() -> None:
+    """A table from before a name was known is read all the same: what is no value of it says nothing."""
+    assert said({"qpid.max_count": "many", "x-max-length": 5}) == {"x-max-length": 5}
