@@ -7,16 +7,16 @@ import tracemalloc
 
 from services.common.message.columns import put
 from services.common.message.facts import Facts
-from services.queue.arrival import Arrival
-from services.queue.columns import Columns
-from services.queue.consumers import Consumer
-from services.queue.context import QueueContext
-from services.queue.deliveries import Deliveries
-from services.queue.journal_draft import ContentDraft, PartitionDraft
-from services.queue.message import Interned, MemoryAccount
-from services.queue.options import QueueOptions
-from services.queue.overflow.drop_head import DropHead
-from services.queue.types.standard import StandardQueue
+from services.queue.machine.arrival import Arrival
+from services.queue.machine.columns import Columns
+from services.queue.machine.consumers import Consumer
+from services.queue.machine.context import QueueContext
+from services.queue.machine.deliveries import Deliveries
+from services.queue.machine.journal_draft import ContentDraft, PartitionDraft
+from services.queue.machine.message import Interned, MemoryAccount
+from services.queue.machine.options import QueueOptions
+from services.queue.machine.overflow.drop_head import DropHead
+from services.queue.machine.types.standard import StandardQueue
 from services.rpc import queue_pb2 as pb
 
 _RUN, _SIZE, _ROUNDS = 500, 256, 400

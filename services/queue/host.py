@@ -16,21 +16,21 @@ from services.common.errors import BrokerError
 from services.common.ledger.recorder import OFF, Recorder
 from services.common.runtime import Tasks
 from services.common.uid import UidSource, origin_of
-from services.queue.expected import Expected
-from services.queue.full import Gate
-from services.queue.greeted import Greeted
-from services.queue.journal_writer import JournalWriter
-from services.queue.journeys import Journeys
-from services.queue.message import Interned, MemoryAccount
-from services.queue.registry import Registry
-from services.queue.returning import Returning
-from services.queue.ticket import Receipt, Unheard
+from services.queue.journal.ticket import Receipt, Unheard
+from services.queue.journal.writer import JournalWriter
+from services.queue.links.expected import Expected
+from services.queue.links.full import Gate
+from services.queue.links.greeted import Greeted
+from services.queue.links.returning import Returning
+from services.queue.machine.message import Interned, MemoryAccount
+from services.queue.observe.journeys import Journeys
+from services.queue.partitions.registry import Registry
 from services.rpc import store_pb2
 from services.rpc.router_pb2 import ChangeReply, ChangeRequest, DeleteQueue, QueueDefinition
 
 if TYPE_CHECKING:
-    from services.queue.link import Link
-    from services.queue.queue_type import Queue
+    from services.queue.links.link import Link
+    from services.queue.machine.queue_type import Queue
 
 log = structlog.get_logger()
 

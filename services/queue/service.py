@@ -28,18 +28,18 @@ from services.common.telemetry.status import report
 from services.common.telemetry.tracer import Tracer
 from services.common.uid import UidSource
 from services.queue.counting import Counting
-from services.queue.dead_letter_office import DeadLetterOffice
-from services.queue.definitions import Definitions
-from services.queue.full import Gate
-from services.queue.handler import Attached
+from services.queue.dead_letters.office import DeadLetterOffice
 from services.queue.host import Host
-from services.queue.journal_writer import JournalWriter
-from services.queue.journeys import Journeys
-from services.queue.partition import Partition
-from services.queue.partitions import Partitions
-from services.queue.pins import Pins
-from services.queue.registry import Registry
-from services.queue.sisters import member_of, sisters_of
+from services.queue.journal.writer import JournalWriter
+from services.queue.links.full import Gate
+from services.queue.links.handler import Attached
+from services.queue.observe.journeys import Journeys
+from services.queue.partitions.definitions import Definitions
+from services.queue.partitions.partition import Partition
+from services.queue.partitions.partitions import Partitions
+from services.queue.partitions.pins import Pins
+from services.queue.partitions.registry import Registry
+from services.queue.partitions.sisters import member_of, sisters_of
 from services.queue.timers import Timers
 from services.rpc.counts_pb2_grpc import add_CountsServicer_to_server
 from services.rpc.queue_pb2 import DESCRIPTOR

@@ -10,12 +10,12 @@ from functools import partial
 from services.common.containment import contained, for_each
 from services.common.ledger.place import Place
 from services.common.ledger.stages import QUEUE_DELETED
-from services.queue.entry import Entry
 from services.queue.host import Host
-from services.queue.message import NOBODYS
-from services.queue.partition import Partition, State
-from services.queue.record import uids_of
-from services.queue.releasing import release_held_by
+from services.queue.links.releasing import release_held_by
+from services.queue.machine.entry import Entry
+from services.queue.machine.message import NOBODYS
+from services.queue.machine.record import uids_of
+from services.queue.partitions.partition import Partition, State
 from services.rpc.ledger_pb2 import DROPPED
 
 _TICK = 0.05  # at least, between two looks
@@ -116,6 +116,6 @@ class Timers:
 
 def _tell_orphaned(partition: Partition, entries: list[Entry]) -> None:
     """The record does not name the queue: nobody knows any more what it was called."""
-    if partition.context.recorder.on and entries:
+    if partition.recorder.on and entries:
         place = Place(entries[0].message.facts.virtual_host, partition=partition.number, epoch=partition.epoch)
-        partition.context.recorder.record(DROPPED, place, uids_of(entries), reason=QUEUE_DELETED)
+        partition.recorder.record(DROPPED, place, uids_of(entries), reason=QUEUE_DELETED)

@@ -8,16 +8,16 @@ from typing import Any
 from services.common import plugins
 from services.common.message.columns import put
 from services.common.message.facts import Facts
-from services.queue.arrival import Arrival
-from services.queue.columns import Columns
-from services.queue.consumers import Consumer
-from services.queue.context import QueueContext
-from services.queue.deliveries import Deliveries
-from services.queue.entry import Holder
-from services.queue.journal_draft import ContentDraft, PartitionDraft
-from services.queue.message import Interned, MemoryAccount
-from services.queue.options import read_options
-from services.queue.queue_type import Queue
+from services.queue.machine.arrival import Arrival
+from services.queue.machine.columns import Columns
+from services.queue.machine.consumers import Consumer
+from services.queue.machine.context import QueueContext
+from services.queue.machine.deliveries import Deliveries
+from services.queue.machine.entry import Holder
+from services.queue.machine.journal_draft import ContentDraft, PartitionDraft
+from services.queue.machine.message import Interned, MemoryAccount
+from services.queue.machine.options import read_options
+from services.queue.machine.queue_type import Queue
 from services.rpc import queue_pb2 as pb
 from tests.support.messages import PROPERTIES, facts
 

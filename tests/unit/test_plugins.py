@@ -18,9 +18,9 @@ from services.gateway.protocols.engine import Engine
 from services.gateway.sasl import Mechanism
 from services.gateway.transport.kind import Transport
 from services.mgmt.tree.category import Category
-from services.queue.overflow import OverflowPolicy
-from services.queue.queue_type import Queue
-from services.queue.share import Placement
+from services.queue.machine.overflow import OverflowPolicy
+from services.queue.machine.queue_type import Queue
+from services.queue.partitions.share import Placement
 from services.router.exchanges.exchange_type import ExchangeType
 from services.store.provider import Provider as Store
 

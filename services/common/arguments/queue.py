@@ -1,7 +1,7 @@
 """What can be said of a queue: a table, read beside RabbitMQ's documentation of queue arguments.
 
-To add an argument: a row here, and its value in `services/queue/options.py`. Those that nothing reads have no effect
-here, and are checked all the same (`docs/differences.md`).
+To add one: a row here, and its value in `services/queue/machine/options.py`. Those that nothing reads have no
+effect here, and are checked all the same (`docs/differences.md`).
 """
 
 from __future__ import annotations

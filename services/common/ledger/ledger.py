@@ -16,7 +16,8 @@ from services.common.ledger import stream
 from services.common.ledger.buffer import Buffer
 from services.common.ledger.captures import OFF as NO_CAPTURES
 from services.common.ledger.captures import CaptureBatches, Captures
-from services.common.ledger.recorder import OFF, Recorder, RowRecorder
+from services.common.ledger.recorder import OFF, Recorder
+from services.common.ledger.row_recorder import RowRecorder
 from services.common.runtime import Tasks
 from services.rpc.ledger_pb2 import LedgerBatch
 

@@ -1,19 +1,12 @@
-"""Notes what happens to messages: one append for a batch and stage, whatever becomes of it afterwards."""
+"""What services tell of messages, to whatever notes it. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Protocol
 
-from services.common.clock import epoch_ns
-from services.common.ledger.encoding import MOST_TEXT, Draft, Identified, Mixture, Row, Sealed, parts, ranges_of
+from services.common.ledger.encoding import Mixture
 from services.common.ledger.place import Place
-from services.common.ledger.uid_ranges import condense
-from services.rpc.ledger_pb2 import LedgerBatch
-
-_ROWS_AT_ONCE = 50  # are encoded in some tenths of a millisecond, which is how long nothing else happens
-_ROWS_OF_BATCH = 2000
-_PROPERTIES_OF_BATCH = 256 << 10  # bytes
 
 
 class Recorder(Protocol):
@@ -73,131 +66,3 @@ class NoRecorder:
 
 
 OFF: Recorder = NoRecorder()
-
-
-def _nothing() -> None:
-    """Nobody waits for rows."""
-
-
-def _at_once(work: Callable[[], None]) -> None:
-    work()
-
-
-class RowRecorder:
-    """Numbers the rows of one instance, and gives them to `sink` in batches; `wake` is called for the first of each."""
-
-    on = True
-
-    def __init__(
-        self,
-        service: str,
-        instance: str,
-        sink: Callable[[Sealed], None],
-        wake: Callable[[], None] = _nothing,
-        later: Callable[[Callable[[], None]], object] = _at_once,
-    ) -> None:
-        """`later` does some work when nothing is waited for: whoever records has a message in hand."""
-        self._wake = wake
-        self._later = later
-        self._header = LedgerBatch(service=service, instance=instance)
-        self._sink = sink
-        self._rows: list[Row] = []
-        self._identified: list[Identified] = []
-        self._properties = 0
-        self._draft = Draft(self._header, 1)
-
-    def record(
-        self,
-        stage: int,
-        place: Place,
-        uids: Sequence[int],
-        *,
-        outcome: str = "",
-        reason: str = "",
-        size: int = 0,
-        successors: range | None = None,
-    ) -> None:
-        """As Recorder says."""
-        if uids:
-            # A plain tuple in the shape of a Row: making the named one takes several times as long.
-            row = (epoch_ns() // 1000, stage, place, condense(uids), outcome, reason, size, successors, None)
-            self._take(row)  # type: ignore[arg-type]
-
-    def record_each(self, stage: int, mixture: Mixture, uids: Sequence[int], *, reason: str = "") -> None:
-        """As Recorder says."""
-        if uids:
-            place, size = mixture.places[0][0], sum(mixture.sizes)
-            self._take(Row(epoch_ns() // 1000, stage, place, condense(uids), "", reason, size, None, mixture))
-
-    def _take(self, row: Row) -> None:
-        self._rows.append(row)
-        count = len(self._rows)
-        if count == 1:
-            self._wake()
-        elif count == _ROWS_AT_ONCE:
-            self._later(self._encode_some)
-
-    def note(self, stage: int, place: Place) -> None:
-        """As Recorder says."""
-        self._rows.append(Row(epoch_ns() // 1000, stage, place, (), "", "", 0, None))
-        self._wake()
-
-    def identify(self, message_format: str, uids: Sequence[int], properties: Sequence[bytes]) -> None:
-        """As Recorder says."""
-        self._identified.append(Identified(message_format, uids, properties))
-        self._properties += sum(map(len, properties))
-        if self._properties >= _PROPERTIES_OF_BATCH:
-            self.seal()
-
-    def seal(self) -> bool:
-        """Ends the batch at hand; False when there is none."""
-        if self._rows:
-            self._encode()
-        if not self._draft.rows:
-            return False  # what was identified waits for the row that tells of it
-        self._end()
-        return True
-
-    @property
-    def next_row(self) -> int:
-        """The number of the first row that is in no batch yet."""
-        return self._draft.first_row
-
-    def sign_of_life(self, *, last: bool = False) -> bytes:
-        """A batch without rows; `last`: there will be no others."""
-        waiting = self._rows or self._draft.rows
-        told_until = 0 if waiting else epoch_ns() // 1000
-        batch = LedgerBatch(first_row=self._draft.first_row, last=last, time_us=told_until)
-        batch.MergeFrom(self._header)
-        return batch.SerializeToString()
-
-    def _encode_some(self) -> None:
-        if self._rows:
-            self._encode()
-
-    def _encode(self) -> None:
-        rows, self._rows = self._rows, []
-        self._draft.identify(self._identified)
-        self._identified = []
-        for start in range(0, len(rows), _ROWS_AT_ONCE):
-            self._add(rows[start : start + _ROWS_AT_ONCE])
-            if self._draft.rows >= _ROWS_OF_BATCH or self._draft.text >= MOST_TEXT:
-                self._end()
-
-    def _add(self, rows: Sequence[Row]) -> None:
-        ranges = list(map(ranges_of, rows))
-        plain = all(row[8] is None for row in rows)
-        if plain and sum([len(firsts) for firsts, _ in ranges]) <= self._draft.room:
-            self._draft.add(rows, ranges)
-            return
-        for row, its in zip(rows, ranges, strict=True):
-            for part, of_part in parts(row, its):
-                if not self._draft.fits(part, of_part):
-                    self._end()
-                self._draft.add((part,), (of_part,))
-
-    def _end(self) -> None:
-        sealed = self._draft.sealed()
-        self._draft, self._properties = Draft(self._header, self._draft.next_row), 0
-        if sealed.rows:
-            self._sink(sealed)

@@ -11,8 +11,8 @@ import pytest
 import pytest_asyncio
 from pamqp import commands
 
-from services.queue.link import Link
-from services.queue.transactions import Transactions
+from services.queue.links.link import Link
+from services.queue.links.transactions import Transactions
 from services.rpc.queue_pb2 import LinkFrame, TransactionStep
 from tests.contract.gateway.test_settling import ready
 from tests.support.broker_house import BrokerHouse

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from services.queue.entry import Entry, Holder, JournalPart, Undecided
-from services.queue.message import Message
-from services.queue.types import standard
+from services.queue.machine.entry import Entry, Holder, JournalPart, Undecided
+from services.queue.machine.message import Message
+from services.queue.machine.types import standard
 from services.rpc import queue_pb2 as pb
 from tests.support.messages import PROPERTIES, facts
 from tests.support.queue_machine import FakeLink, Machine, Make

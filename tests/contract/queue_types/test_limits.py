@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from services.queue import dispatch, entry_list, priority_list, ready
-from services.queue.types import standard
+from services.queue.machine.delivery import dispatch
+from services.queue.machine.order import entry_list, priority_list, ready
+from services.queue.machine.types import standard
 from services.rpc import queue_pb2 as pb
 from tests.support.queue_machine import Machine, Make
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from services.queue.entry import Undecided
+from services.queue.machine.entry import Undecided
 from services.rpc import queue_pb2 as pb
 from tests.support.queue_machine import Make
 

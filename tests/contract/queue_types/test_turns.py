@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from services.queue.consumers import Consumer
+from services.queue.machine.consumers import Consumer
 from tests.support.queue_machine import PLENTY, Make
 
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from services.common.clients.outbound import Attempt, Delivery, Messages, encode, frames_of
 from services.common.clients.refusals import Refusals
 from services.common.message.indexes import choice, condensed
-from services.queue.columns import Columns
-from services.queue.message import Interned
+from services.queue.machine.columns import Columns
+from services.queue.machine.message import Interned
 from services.rpc import queue_pb2 as pb
 from tests.support.messages import facts
 

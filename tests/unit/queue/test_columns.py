@@ -8,11 +8,11 @@ from typing import TypeAlias
 import pytest
 
 from services.common.message.columns import put
-from services.queue.arrival import Arrival
-from services.queue.columns import Columns
-from services.queue.journal_draft import ContentDraft
-from services.queue.message import Interned
-from services.queue.publishing import arrivals
+from services.queue.links.publishing import arrivals
+from services.queue.machine.arrival import Arrival
+from services.queue.machine.columns import Columns
+from services.queue.machine.journal_draft import ContentDraft
+from services.queue.machine.message import Interned
 from services.rpc import queue_pb2 as pb
 from tests.support.messages import PROPERTIES, facts
 

@@ -8,9 +8,11 @@ from typing import Any
 import pytest
 
 from services.common.clients.publisher import Publisher
-from services.queue import dead_letter_office, link, partitions
-from services.queue.registry import Registry
-from services.queue.transactions import Transactions
+from services.queue.dead_letters import office as dead_letter_office
+from services.queue.links import link
+from services.queue.links.transactions import Transactions
+from services.queue.partitions import partitions
+from services.queue.partitions.registry import Registry
 from services.rpc import queue_pb2 as pb
 from tests.support.queue_house import House, RawLink
 

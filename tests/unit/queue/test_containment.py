@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from services.queue import dead_letter_office
-from services.queue.dead_letter import rewrite
-from services.queue.dead_letter_office import DeadLetterOffice
-from services.queue.partition import Partition
-from services.queue.recovery import Recovery
-from services.queue.registry import Registry
-from services.queue.types.standard import StandardQueue
+from services.queue.dead_letters import office as dead_letter_office
+from services.queue.dead_letters.office import DeadLetterOffice
+from services.queue.machine.dead_letter import rewrite
+from services.queue.machine.types.standard import StandardQueue
+from services.queue.partitions.partition import Partition
+from services.queue.partitions.recovery import Recovery
+from services.queue.partitions.registry import Registry
 from services.rpc import queue_pb2 as pb
 from tests.support.queue_house import House, RawLink
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from itertools import count
 
 from services.common.message.columns import facts_in, properties_in, put
-from services.queue.columns import Columns
-from services.queue.content import Source, add_content
-from services.queue.journal_draft import ContentDraft
-from services.queue.message import Interned
+from services.queue.journal.content import Source, add_content
+from services.queue.machine.columns import Columns
+from services.queue.machine.journal_draft import ContentDraft
+from services.queue.machine.message import Interned
 from services.rpc import store_pb2
 from services.rpc.queue_pb2 import PublishBatch
 from tests.support.messages import facts

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from services.common.message import format_named
-from services.queue.context import DeadLetter
-from services.queue.dead_letter import is_circle, rewrite, routing_keys
-from services.queue.entry import Entry
-from services.queue.message import Holding, Message
-from services.queue.options import read_options
+from services.queue.machine.context import DeadLetter
+from services.queue.machine.dead_letter import is_circle, rewrite, routing_keys
+from services.queue.machine.entry import Entry
+from services.queue.machine.message import Holding, Message
+from services.queue.machine.options import read_options
 from tests.support.messages import facts
 
 FORMAT = format_named("amqp-0-9")

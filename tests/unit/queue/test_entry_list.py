@@ -6,10 +6,10 @@ import random
 
 import pytest
 
-from services.queue import entry_list
-from services.queue.entry import AVAILABLE, Entry
-from services.queue.entry_list import EntryList
-from services.queue.message import Message
+from services.queue.machine.entry import AVAILABLE, Entry
+from services.queue.machine.message import Message
+from services.queue.machine.order import entry_list
+from services.queue.machine.order.entry_list import EntryList
 from tests.support.messages import facts
 
 

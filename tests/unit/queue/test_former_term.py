@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from services.queue.partition import State
-from services.queue.peer_terms import PeerTerms
-from services.queue.ticket import Ticket, Unheard
+from services.queue.journal.ticket import Ticket, Unheard
+from services.queue.links.peer_terms import PeerTerms
+from services.queue.partitions.partition import State
 from tests.unit.queue.test_journal_refusals import Refuser, alternating
 from tests.unit.queue.test_large_queues import Desk
 

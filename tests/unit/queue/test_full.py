@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from services.queue.full import NOWHERE, Full, Gate
+from services.queue.links.full import NOWHERE, Full, Gate
 
 LIMIT = 1000
 

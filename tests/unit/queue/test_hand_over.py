@@ -10,9 +10,9 @@ from unittest.mock import AsyncMock
 import pytest
 
 from services.common.clock import epoch_ms, monotonic
-from services.queue import link as links
-from services.queue import partitions, recovering
-from services.queue.partition import Partition, State
+from services.queue.links import link as links
+from services.queue.partitions import partitions, recovering
+from services.queue.partitions.partition import Partition, State
 from services.queue.service import Service
 from services.rpc import queue_pb2 as pb
 from tests.support.queue_house import House, RawLink

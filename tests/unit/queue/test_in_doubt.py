@@ -7,8 +7,8 @@ import itertools
 
 import pytest
 
-from services.queue import transactions
-from services.queue.transactions import Transactions
+from services.queue.links import transactions
+from services.queue.links.transactions import Transactions
 from services.rpc import queue_pb2 as pb
 from services.rpc import store_pb2
 from tests.support.queue_house import House, RawLink

@@ -11,17 +11,17 @@ from services.common.errors import PreconditionFailed
 from services.common.message.columns import put
 from services.common.partition import lease_name
 from services.common.uid import UidSource
-from services.queue.columns import Columns
-from services.queue.content import Source
-from services.queue.context import QueueContext
-from services.queue.journal_draft import ContentDraft, PartitionDraft
-from services.queue.journal_writer import JournalWriter
-from services.queue.message import Interned, MemoryAccount
-from services.queue.options import read_options
-from services.queue.partition import Partition
-from services.queue.peer_terms import PeerTerms
-from services.queue.publishing import arrivals
-from services.queue.ticket import Ticket, Unheard
+from services.queue.journal.content import Source
+from services.queue.journal.ticket import Ticket, Unheard
+from services.queue.journal.writer import JournalWriter
+from services.queue.links.peer_terms import PeerTerms
+from services.queue.links.publishing import arrivals
+from services.queue.machine.columns import Columns
+from services.queue.machine.context import QueueContext
+from services.queue.machine.journal_draft import ContentDraft, PartitionDraft
+from services.queue.machine.message import Interned, MemoryAccount
+from services.queue.machine.options import read_options
+from services.queue.partitions.partition import Partition
 from services.rpc import queue_pb2 as pb
 from services.rpc.store_pb2 import JournalAck, JournalFrame
 from tests.support.messages import PROPERTIES, facts

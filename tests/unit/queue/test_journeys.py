@@ -11,16 +11,16 @@ from services.common.telemetry import conventions as c
 from services.common.telemetry.context import SpanContext, new_root
 from services.common.telemetry.span import Span
 from services.common.telemetry.tracer import Tracer
-from services.queue import journeys as module
-from services.queue.columns import Columns
-from services.queue.consumers import Consumer
-from services.queue.content import Source
-from services.queue.deliveries import Deliveries
-from services.queue.journeys import Journeys
-from services.queue.message import Interned
-from services.queue.options import QueueOptions
-from services.queue.traced_batch import TracedBatch
-from services.queue.traced_record import TracedRecord
+from services.queue.journal.content import Source
+from services.queue.machine.columns import Columns
+from services.queue.machine.consumers import Consumer
+from services.queue.machine.deliveries import Deliveries
+from services.queue.machine.message import Interned
+from services.queue.machine.options import QueueOptions
+from services.queue.observe import journeys as module
+from services.queue.observe.journeys import Journeys
+from services.queue.observe.traced_batch import TracedBatch
+from services.queue.observe.traced_record import TracedRecord
 from services.rpc import queue_pb2 as pb
 from services.rpc.router_pb2 import QueueDefinition
 from tests.support.messages import PROPERTIES, facts

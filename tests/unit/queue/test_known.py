@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from services.queue.known import Known, Taken
+from services.queue.journal.known import Known, Taken
 from services.rpc.store_pb2 import TakenColumns
 
 QUEUES = (1, 2, 3)

@@ -10,16 +10,20 @@ import pytest
 
 from services.common.errors import PreconditionFailed
 from services.common.uid import UidSource
-from services.queue import dead_letter_office, dispatch, entry_list, journal_writer, ready, releasing, requests
-from services.queue.context import DeadLetter, QueueContext
-from services.queue.dead_letter import rewrite
-from services.queue.entry import Entry, JournalPart
-from services.queue.journal_draft import PartitionDraft
-from services.queue.journal_writer import JournalWriter
-from services.queue.message import MemoryAccount, Message
-from services.queue.partition import Partition
-from services.queue.ticket import Receipt
-from services.queue.types import standard
+from services.queue.dead_letters import office as dead_letter_office
+from services.queue.journal import writer as journal_writer
+from services.queue.journal.ticket import Receipt
+from services.queue.journal.writer import JournalWriter
+from services.queue.links import releasing, requests
+from services.queue.machine.context import DeadLetter, QueueContext
+from services.queue.machine.dead_letter import rewrite
+from services.queue.machine.delivery import dispatch
+from services.queue.machine.entry import Entry, JournalPart
+from services.queue.machine.journal_draft import PartitionDraft
+from services.queue.machine.message import MemoryAccount, Message
+from services.queue.machine.order import entry_list, ready
+from services.queue.machine.types import standard
+from services.queue.partitions.partition import Partition
 from services.rpc import queue_pb2 as pb
 from services.rpc import store_pb2
 from services.rpc.router_pb2 import Message as Question

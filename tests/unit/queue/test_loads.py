@@ -5,8 +5,8 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from services.queue.loads import Loads
-from services.queue.partition import State
+from services.queue.partitions.loads import Loads
+from services.queue.partitions.partition import State
 
 
 class _Process:

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from services.common.disk import Room
-from services.queue import partitions
-from services.queue.partition import Partition, State
+from services.queue.partitions import partitions
+from services.queue.partitions.partition import Partition, State
 from services.rpc import queue_pb2 as pb
 from services.store import committer
 from tests.support.queue_house import House, RawLink

@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 
 from services.common.errors import PreconditionFailed
-from services.queue import journal_writer, publishing
 from services.queue.host import Host
-from services.queue.partition import Partition, State
-from services.queue.registry import Registry
-from services.queue.types.standard import StandardQueue
+from services.queue.journal import writer as journal_writer
+from services.queue.links import publishing
+from services.queue.machine.types.standard import StandardQueue
+from services.queue.partitions.partition import Partition, State
+from services.queue.partitions.registry import Registry
 from services.rpc import queue_pb2 as pb
 from services.rpc import store_pb2
 from tests.support.queue_house import House

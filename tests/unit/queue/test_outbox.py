@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from services.common.message.weight import FRAME_BYTES, weight
-from services.queue.outbox import Outbox
+from services.queue.links.outbox import Outbox
 from services.rpc import queue_pb2 as pb
 from tests.support.messages import facts
 

@@ -6,7 +6,7 @@ import pytest
 
 from services.common.ledger.encoding import Sealed
 from services.common.ledger.ledger import Ledger
-from services.common.ledger.recorder import RowRecorder
+from services.common.ledger.row_recorder import RowRecorder
 from services.rpc.ledger_pb2 import HANDED_OVER, TAKEN_OVER, LedgerBatch
 from tests.support.queue_house import House
 

@@ -11,7 +11,7 @@ import pytest
 
 from services.common.clients.placement import PlacementClient
 from services.common.errors import NotFound, Unavailable
-from services.queue.pins import Pins
+from services.queue.partitions.pins import Pins
 from services.rpc.store_pb2 import Record, Records
 from tests.support.queue_house import House
 

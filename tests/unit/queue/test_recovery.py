@@ -7,8 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from services.queue.message import Interned, MemoryAccount
-from services.queue.recovery import Recovery
+from services.queue.machine.message import Interned, MemoryAccount
+from services.queue.partitions.recovery import Recovery
 from services.rpc.queue_pb2 import PublishBatch, PublishRun
 from services.rpc.store_pb2 import EntryBatch, EntryColumns, RecoveredBatch
 

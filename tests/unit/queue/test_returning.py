@@ -8,8 +8,8 @@ from unittest.mock import Mock
 
 import pytest
 
-from services.queue import link as links
-from services.queue.partitions import Partitions
+from services.queue.links import link as links
+from services.queue.partitions.partitions import Partitions
 from services.rpc import queue_pb2 as pb
 from tests.support.queue_house import House, RawLink
 

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import pytest
 
-from services.queue import ticket
-from services.queue.partition import State
+from services.queue.journal import ticket
+from services.queue.partitions.partition import State
 from services.rpc import queue_pb2 as pb
 from tests.support.queue_house import House, RawLink
 

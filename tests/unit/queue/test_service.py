@@ -8,7 +8,7 @@ import pytest
 
 from services.common.clock import epoch_ms
 from services.common.message import format_named
-from services.queue import link as links
+from services.queue.links import link as links
 from services.queue.service import Service as QueueService
 from services.rpc import queue_pb2 as pb
 from tests.support.queue_house import House

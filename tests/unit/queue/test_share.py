@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.queue.share import View, plan, shares
+from services.queue.partitions.share import View, plan, shares
 
 A, B, C, D = "abcd"
 

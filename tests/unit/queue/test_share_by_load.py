@@ -8,8 +8,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.queue.share import View
-from services.queue.share_by_load import plan
+from services.queue.partitions.share import View
+from services.queue.partitions.share_by_load import plan
 
 A, B, C = "abc"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from services.queue import link as links
+from services.queue.links import link as links
 from services.rpc import queue_pb2 as pb
 from tests.support.queue_house import House, RawLink
 

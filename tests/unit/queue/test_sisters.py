@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from services.queue.partitions.sisters import missing, sisters_of
 from services.queue.service import Service
-from services.queue.sisters import missing, sisters_of
 from tests.support.queue_house import House
 
 

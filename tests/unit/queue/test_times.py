@@ -8,7 +8,7 @@ import pytest
 
 from services.common.clients.outbound import Attempt, encode
 from services.common.clock import epoch_ms
-from services.queue.times import put_right
+from services.queue.machine.times import put_right
 from services.rpc.queue_pb2 import PublishBatch, PublishRun
 from tests.support import messages as messages_module
 from tests.support.messages import messages

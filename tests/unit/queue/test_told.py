@@ -8,8 +8,8 @@ from unittest.mock import Mock, call
 
 import pytest
 
-from services.queue.partition import State
-from services.queue.told import Told
+from services.queue.links.told import Told
+from services.queue.partitions.partition import State
 from services.rpc import queue_pb2 as pb
 
 QUEUE, EPOCH = 7, 3

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from services.queue import link as link_module
-from services.queue.partition import State
+from services.queue.links import link as link_module
+from services.queue.partitions.partition import State
 from services.rpc import queue_pb2 as pb
 from tests.support.queue_house import House
 from tests.unit.queue.test_sent_again import queues_of_one_partition

@@ -5,7 +5,7 @@ from __future__ import annotations
 import grpc
 
 from services.common.grpc_channel import connect
-from services.queue.greeted import Greeted
+from services.queue.links.greeted import Greeted
 from services.rpc import queue_pb2 as pb
 from services.rpc.queue_pb2_grpc import QueueStub
 from tests.support.queue_house import House

@@ -10,7 +10,8 @@ from services.common.clock import epoch_ns
 from services.common.ledger import encoding, reading
 from services.common.ledger.encoding import Mixture, Sealed
 from services.common.ledger.place import Peer, Place
-from services.common.ledger.recorder import OFF, RowRecorder
+from services.common.ledger.recorder import OFF
+from services.common.ledger.row_recorder import RowRecorder
 from services.rpc.ledger_pb2 import DEAD_LETTERED, ENQUEUED, RECEIVED, SETTLED, TAKEN_OVER, LedgerBatch
 
 PLACES = [Place("/", queue="a", partition=1), Place("/", queue="b", partition=2), Place("/", queue="a", partition=1)]
@@ -157,7 +158,7 @@ def test_a_connection_is_told_of_once_in_an_hour(monkeypatch: pytest.MonkeyPatch
     told, batches = recorder()
     here = Place("/", protocol="amqp", connection="5.1", client="app", peer=Peer("alice", "10.0.0.1:5000"))
     for minute in (0, 1, 59, 60, 61):
-        monkeypatch.setattr("services.common.ledger.recorder.epoch_ns", lambda now=minute: now * 60_000_000_000)
+        monkeypatch.setattr("services.common.ledger.row_recorder.epoch_ns", lambda now=minute: now * 60_000_000_000)
         told.record(RECEIVED, here._replace(exchange=f"e{minute}"), [minute + 1])
         told.record_each(RECEIVED, Mixture([(here, "key")], [0]), [100 + minute])
         told.seal()

@@ -15,7 +15,7 @@ from services.common.clients.leases import Leases
 from services.common.errors import Unavailable
 from services.gateway.sessions import transaction as transactions
 from services.gateway.sessions.consumer import ConsumerState
-from services.queue import transactions as participants
+from services.queue.links import transactions as participants
 from services.rpc import store_pb2
 from tests.contract.gateway.test_settling import ready
 from tests.contract.gateway.test_transactions import transactional

@@ -14,7 +14,7 @@ import pytest
 
 from services.common.ledger.encoding import Sealed
 from services.common.ledger.place import Place
-from services.common.ledger.recorder import RowRecorder
+from services.common.ledger.row_recorder import RowRecorder
 from services.mgmt.ledger import cabinet as module
 from services.mgmt.ledger.cabinet import Cabinet
 from services.mgmt.ledger.decode import decode

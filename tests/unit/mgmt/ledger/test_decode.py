@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from services.common.ledger.encoding import Sealed
 from services.common.ledger.place import Peer, Place
-from services.common.ledger.recorder import RowRecorder
+from services.common.ledger.row_recorder import RowRecorder
 from services.common.ledger.stages import NAMES
 from services.common.message import field_table
 from services.common.message.amqp_0_9 import FORMAT

@@ -14,7 +14,7 @@ from services.common.ledger import encoding
 from services.common.ledger.encoding import Mixture, Sealed
 from services.common.ledger.place import Place
 from services.common.ledger.reading import rows_of
-from services.common.ledger.recorder import RowRecorder
+from services.common.ledger.row_recorder import RowRecorder
 from services.common.ledger.stages import NAMES
 from services.mgmt.ledger.decode import decode
 from services.rpc.ledger_pb2 import DEAD_LETTERED, RECEIVED, ROUTED, SETTLED, LedgerBatch

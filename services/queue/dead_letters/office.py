@@ -1,0 +1,369 @@
+"""Sends dead letters on: routes them in batches, publishes them, and only then lets go of what they were.
+
+At least once: the source entry is kept, on disk too, until every queue of the target has the message. One that is full
+is asked again, less and less often; for one that is gone the router is asked again. A letter that nobody can receive
+(no such exchange, no route, only circles) is dropped, as in RabbitMQ.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Protocol
+
+import structlog
+
+from services.common import plugins
+from services.common.clients.outbound import Messages, Refused, Targets, Ticket
+from services.common.clients.pressure import Congestion, Pressure
+from services.common.containment import contained, for_each
+from services.common.errors import Unavailable
+from services.common.ledger.recorder import OFF, Recorder
+from services.common.ledger.stages import UNROUTABLE
+from services.common.message.facts import Facts
+from services.common.message.weight import FRAME_BYTES
+from services.common.runtime import Tasks
+from services.common.uid import UidSource
+from services.queue.dead_letters.record import DeadLetterRecord, Letters
+from services.queue.machine.context import DeadLetter
+from services.queue.machine.dead_letter import is_circle, rewrite, routing_keys
+from services.queue.machine.overflow import OverflowPolicy
+from services.queue.partitions.partition import Partition, State
+from services.queue.partitions.registry import Registry
+from services.rpc.queue_pb2 import OVERFLOW
+from services.rpc.router_pb2 import Message, Routed, RouteReply
+
+log = structlog.get_logger()
+
+_AT_ONCE = 1000
+_OPEN_AT_ONCE = 500  # to write down the way of a letter takes long, and any number may come in one turn
+_UNDER_WAY = 4000  # letters that no answer has come for
+_RETRY_SECONDS = 0.5
+_DO = "they stay in their queue and are tried again; if it stays so, report it with these lines"
+_AS_IT_WAS = "it is sent on without x-death: report it with these lines"
+_FIRST_BACKOFF = 0.1
+_LONGEST_BACKOFF = 5.0
+
+
+class Routes(Protocol):
+    """The part of the router's client that routes."""
+
+    def route(self, messages: list[Message]) -> Awaitable[RouteReply]: ...
+
+
+class Publications(Protocol):
+    """The publisher."""
+
+    @property
+    def uids(self) -> UidSource: ...
+
+    def publish(self, messages: Messages, ticket: Ticket) -> Pressure | None: ...
+
+    def when_relieved(self, pressure: Pressure, who: object, callback: Callable[[], None]) -> None: ...
+
+
+@dataclass(slots=True, eq=False)
+class _Letter:
+    """`taken` are the queues that have it, `tries` counts the times that not all of them would."""
+
+    letter: DeadLetter
+    partition: Partition
+    properties: bytes = b""
+    headers: dict[str, Any] = field(default_factory=dict)
+    keys: list[str] = field(default_factory=list)
+    taken: set[int] = field(default_factory=set)
+    tries: int = 0
+
+    @property
+    def size(self) -> int:
+        """Of what is sent."""
+        return len(self.properties) + len(self.letter.entry.message.body)
+
+
+@dataclass(slots=True)
+class _Sent:
+    """Waits for the targets of some letters; the publisher finds owners by itself."""
+
+    office: DeadLetterOffice
+    addressed: list[tuple[_Letter, Targets]]
+
+    def settled(self, numbers: Sequence[int], refusals: list[Refused]) -> None:
+        self.office.answered({number: self.addressed[number] for number in numbers}, refusals)
+
+
+class DeadLetterOffice:
+    """One for each process; letters are collected from the partitions' contexts."""
+
+    def __init__(
+        self,
+        registry: Registry,
+        routes: Routes,
+        publisher: Publications,
+        tasks: Tasks,
+        until_certain: Callable[[], Awaitable[None]],
+        recorder: Recorder = OFF,
+    ) -> None:
+        """`until_certain` returns when it is known which partitions are this process's."""
+        self._registry = registry
+        self._record = DeadLetterRecord(recorder, registry)
+        self._routes = routes
+        self._until_certain = until_certain
+        self._publisher = publisher
+        self._waiting: deque[_Letter] = deque()
+        self._open: dict[Partition, dict[_Letter, None]] = {}
+        self._under_way = 0
+        self._full = False
+        self._room = asyncio.Event()
+        self._partitions: dict[Partition, None] = {}
+        self._more = asyncio.Event()
+        self._tasks = tasks
+
+    def start(self) -> None:
+        """Begins to send."""
+        self._tasks.start(self._run(), "dead letters")
+
+    def collect_from(self, partition: Partition) -> None:
+        """The partition's context has dead letters."""
+        self._partitions[partition] = None
+        self._more.set()
+
+    def sends(self, partition: Partition) -> bool:
+        """Whether it has letters of the partition that it has not been refused for yet."""
+        letters = self._open.get(partition, ())
+        return bool(partition.context.dead_letters) or any(not letter.tries for letter in letters)
+
+    def letters_of(self, partition: Partition) -> list[DeadLetter]:
+        """All of the partition that are not done with."""
+        return [*(letter.letter for letter in self._open.get(partition, ())), *partition.context.dead_letters]
+
+    def answered(self, addressed: Mapping[int, tuple[_Letter, Targets]], refusals: list[Refused]) -> None:
+        """Every target of some letters took them, or said why not."""
+        self._under_way -= len(addressed)
+        self._room.set()
+        refused: dict[int, set[int]] = {}
+        for numbers, queue_id, reason in refusals:
+            if reason == OVERFLOW and self._passes_on(queue_id):
+                continue
+            for number in numbers:
+                refused.setdefault(number, set()).add(queue_id)
+        for number, (letter, targets) in addressed.items():
+            if number not in refused:
+                self._let_go(letter)
+                continue
+            letter.tries += 1
+            letter.taken.update(queue_id for queue_id in targets if queue_id not in refused[number])
+        if again := [letter for number, (letter, _) in addressed.items() if number in refused]:
+            self._later(again)
+
+    def _later(self, letters: list[_Letter]) -> None:
+        backoff = min(_FIRST_BACKOFF * 2 ** min(letters[0].tries - 1, 10), _LONGEST_BACKOFF)
+        asyncio.get_running_loop().call_later(backoff, self._again, letters)
+
+    def _again(self, letters: list[_Letter]) -> None:
+        self._waiting.extend(letters)
+        self._more.set()
+
+    async def _run(self) -> None:
+        while True:
+            await self._more.wait()
+            self._more.clear()
+            while self._waiting or self._partitions:
+                while self._full or self._under_way >= _UNDER_WAY:
+                    self._room.clear()
+                    await self._room.wait()
+                self._open_some()
+                await asyncio.sleep(0)
+                if self._waiting:
+                    await self._send_some([letter for letter in self._take_some() if self._may_send(letter)])
+
+    async def _send_some(self, letters: list[_Letter]) -> None:
+        """One that cannot be sent is tried again later, and stays where it is until then; the others go."""
+        if not letters:
+            return
+        try:
+            await self._send(letters)
+        except Exception as fault:  # noqa: BLE001 - one letter's
+            if len(letters) > 1:
+                for letter in letters:
+                    await self._send_some([letter])
+            else:
+                self._keep(letters, fault)
+
+    def _keep(self, letters: list[_Letter], fault: Exception) -> None:
+        contained("sending dead letters on", fault, do=_DO, queue=letters[0].letter.queue.name)
+        for letter in letters:
+            letter.tries += 1
+        self._later(letters)
+
+    def _take_some(self) -> list[_Letter]:
+        """The next that fit into a frame, one at least."""
+        some = [self._waiting.popleft()]
+        size = some[0].size
+        while self._waiting and len(some) < _AT_ONCE and (size := size + self._waiting[0].size) <= FRAME_BYTES:
+            some.append(self._waiting.popleft())
+        return some
+
+    def _may_send(self, letter: _Letter) -> bool:
+        """What another process will find in its queue, or has found already, is its affair."""
+        if letter.partition.state in (State.WRITTEN, State.GONE):
+            self._let_go(letter)
+            return False
+        return True
+
+    def _open_some(self) -> None:
+        """Those of one partition after the other, in turns: the others of a great many stay as they are meanwhile."""
+        room = min(_OPEN_AT_ONCE, _AT_ONCE - len(self._waiting))
+        while self._partitions and room > 0:
+            partition = next(iter(self._partitions))
+            del self._partitions[partition]
+            letters = partition.context.dead_letters
+            some = [letters.popleft() for _ in range(min(room, len(letters)))]
+            for_each("opening a dead letter", some, partial(self._open_letter, partition))
+            room -= len(some)
+            if letters:
+                self._partitions[partition] = None
+
+    def _open_letter(self, partition: Partition, letter: DeadLetter) -> None:
+        opened = _Letter(letter, partition)
+        self._open.setdefault(partition, {})[opened] = None
+        if not self._may_send(opened):
+            return
+        try:
+            opened.properties, opened.headers = rewrite(letter)
+        except Exception as fault:  # noqa: BLE001 - better as it was than not at all
+            contained("describing a dead letter's way", fault, do=_AS_IT_WAS, queue=letter.queue.name)
+            opened.properties, opened.headers = letter.entry.message.properties, {}
+        opened.keys = routing_keys(letter, opened.headers)
+        self._waiting.append(opened)
+
+    def _let_go(self, letter: _Letter) -> None:
+        """The entry is done with, on disk too, as far as it is still this process's affair."""
+        partition = letter.partition
+        of_partition = self._open.get(partition, {})
+        of_partition.pop(letter, None)
+        if not of_partition:
+            self._open.pop(partition, None)
+        entry = letter.letter.entry
+        if (journeys := partition.journeys) is not None and journeys.live:
+            journeys.gone(entry.message.uid, letter.letter.queue.queue_id)
+        durable = entry.part is not None and partition.state in (State.SERVING, State.LEAVING)
+        partition.context.forget([entry], letter.letter.holding, durable=durable)
+
+    def _passes_on(self, queue_id: int) -> bool:
+        """A full queue that dead-letters what it refuses has done with it."""
+        definition = self._registry.definitions.get(queue_id)
+        if definition is None:
+            return False
+        options = self._registry.options(definition)
+        policy: OverflowPolicy = plugins.load("overflow_policies", options.overflow)()
+        return policy.dead_letters_refused and options.dead_letter_exchange is not None
+
+    async def _send(self, letters: list[_Letter]) -> None:
+        questions = [
+            Message(
+                virtual_host=letter.letter.queue.virtual_host,
+                exchange=letter.letter.queue.dead_letter_exchange or "",
+                routing_key=letter.keys[0],
+                more_keys=letter.keys[1:],
+                format=letter.letter.entry.message.facts.format,
+                properties=letter.properties,
+            )
+            for letter in letters
+        ]
+        routed = (await self._route(questions)).routed
+        addressed = [(letter, self._targets(letter, its)) for letter, its in zip(letters, routed, strict=True)]
+        await self._until_certain()  # asking took its time, and there may be another owner, who sends them
+        addressed = [(letter, targets) for letter, targets in addressed if self._may_send(letter)]
+        self._drop([letter for letter, targets in addressed if not targets])
+        if going := [(letter, targets) for letter, targets in addressed if targets]:
+            self._publish_all(going)
+
+    async def _route(self, questions: list[Message]) -> RouteReply:
+        while True:
+            try:
+                return await self._routes.route(questions)
+            except Unavailable as failure:
+                log.warning("dead letters wait for the router", reason=failure.text)
+                await asyncio.sleep(_RETRY_SECONDS)
+
+    def _targets(self, letter: _Letter, routed: Routed) -> Targets:
+        return tuple(
+            queue_id
+            for queue_id in routed.queue_ids
+            if queue_id not in letter.taken and not self._is_circle(letter, queue_id)
+        )
+
+    def _drop(self, letters: list[_Letter]) -> None:
+        """Nobody can receive them."""
+        if letters:
+            self._record.dropped(_sources(letters), UNROUTABLE)
+            for letter in letters:
+                self._let_go(letter)
+
+    def _publish_all(self, addressed: list[tuple[_Letter, Targets]]) -> None:
+        try:
+            self._publish(addressed)
+        except Exception as fault:  # noqa: BLE001 - one letter's, and the others are sent
+            if len(addressed) > 1:
+                for each in addressed:
+                    self._publish_all([each])
+            else:
+                self._keep([addressed[0][0]], fault)
+
+    def _publish(self, addressed: list[tuple[_Letter, Targets]]) -> None:
+        letters = [letter for letter, _ in addressed]
+        messages = Messages(
+            self._publisher.uids.take(len(letters)),
+            [_facts(letter) for letter in letters],
+            [letter.properties for letter in letters],
+            [letter.letter.entry.message.body for letter in letters],
+            [targets for _, targets in addressed],
+            range(len(letters)),
+        )
+        self._record.sent_on(_sources(letters), messages.uids)
+        self._record.routed(messages)
+        messages.traces = self._traces(letters)
+        # A process that is out of memory gets them all the same: they make room where they were.
+        pressure = self._publisher.publish(messages, _Sent(self, addressed))
+        self._under_way += len(letters)  # and not if that raises: nobody answers then
+        if pressure and pressure.state is Congestion.FULL:
+            self._full = True
+            self._publisher.when_relieved(pressure, self, self._relieved)
+
+    def _traces(self, letters: list[_Letter]) -> dict[int, bytes] | None:
+        """Contexts of those that are traced, which what they go on as is a part of too."""
+        contexts: dict[int, bytes] = {}
+        for index, opened in enumerate(letters):
+            journeys, letter = opened.partition.journeys, opened.letter
+            if journeys is None or not journeys.live:
+                continue
+            uid, queue_id, exchange = letter.entry.message.uid, letter.queue.queue_id, _exchange_of(letter)
+            if context := journeys.moving(uid, queue_id, letter.reason, exchange, letter.time_ms):
+                contexts[index] = context
+        return contexts or None
+
+    def _relieved(self) -> None:
+        self._full = False
+        self._room.set()
+
+    def _is_circle(self, letter: _Letter, queue_id: int) -> bool:
+        definition = self._registry.definitions.get(queue_id)
+        return definition is not None and is_circle(letter.letter, letter.headers, definition.name)
+
+
+def _exchange_of(letter: DeadLetter) -> str:
+    return letter.queue.dead_letter_exchange or ""
+
+
+def _facts(opened: _Letter) -> Facts:
+    """Of what a letter goes on as: its time to live is over, or no longer counts."""
+    letter = opened.letter
+    facts = letter.entry.message.facts
+    return facts._replace(exchange=_exchange_of(letter), routing_key=opened.keys[0], ttl_ms=None)
+
+
+def _sources(letters: list[_Letter]) -> Letters:
+    return [(each.letter, each.partition) for each in letters]

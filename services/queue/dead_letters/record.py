@@ -1,0 +1,71 @@
+"""What becomes of dead letters, for the ledger."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+from services.common.clients.outbound import Messages
+from services.common.ledger.encoding import Mixture
+from services.common.ledger.place import Keyed, Place
+from services.common.ledger.recorder import Recorder
+from services.queue.machine.context import DeadLetter
+from services.queue.machine.record import QueueRecord, uids_of
+from services.queue.partitions.partition import Partition
+from services.queue.partitions.registry import Registry
+from services.rpc.ledger_pb2 import ROUTED
+
+Letters = Sequence[tuple[DeadLetter, Partition]]
+
+
+class DeadLetterRecord:
+    """Tells of letters queue by queue, whether their queues are still there or not."""
+
+    def __init__(self, recorder: Recorder, registry: Registry) -> None:
+        self._recorder = recorder
+        self._registry = registry
+
+    def dropped(self, letters: Letters, reason: str) -> None:
+        """They go nowhere."""
+        for record, group in self._by_queue(letters):
+            target = group[0].queue.dead_letter_exchange or ""
+            record.dropped(uids_of(letter.entry for letter in group), reason, target)
+
+    def sent_on(self, letters: Letters, uids: Sequence[int]) -> None:
+        """They go on, each as the message of the same place in `uids`, which follow one another."""
+        first = uids[0]
+        for record, group in self._by_queue(letters):
+            target = group[0].queue.dead_letter_exchange or ""
+            successors = range(first, first + len(group))
+            first += len(group)
+            record.dead_lettered(uids_of(letter.entry for letter in group), group[0].reason, target, successors)
+
+    def routed(self, messages: Messages) -> None:
+        """Where they go as new messages."""
+        bases: dict[tuple[str, str, int], Place | None] = {}
+        found: dict[int, tuple[list[Keyed], list[int]]] = {}
+        for uid, facts, targets in zip(messages.uids, messages.facts, messages.targets, strict=True):
+            for queue_id in targets:
+                way = facts.virtual_host, facts.exchange, queue_id
+                if way not in bases:
+                    bases[way] = self._base(*way)
+                if base := bases[way]:
+                    places, uids = found.setdefault(queue_id, ([], []))
+                    places.append((base, facts.routing_key))
+                    uids.append(uid)
+        for places, uids in found.values():
+            self._recorder.record_each(ROUTED, Mixture(places, range(len(places))), uids)
+
+    def _base(self, virtual_host: str, exchange: str, queue_id: int) -> Place | None:
+        definition = self._registry.definitions.get(queue_id)
+        if definition is None:
+            return None
+        return Place(virtual_host, exchange, queue=definition.name, partition=definition.partition)
+
+    def _by_queue(self, letters: Letters) -> Iterator[tuple[QueueRecord, list[DeadLetter]]]:
+        if not self._recorder.on:
+            return
+        for _, group in groupby(letters, lambda pair: (pair[1].number, pair[0].queue.queue_id, pair[0].reason)):
+            pairs = list(group)
+            letter, partition = pairs[0]
+            yield partition.context.record_of(letter.queue), [each for each, _ in pairs]

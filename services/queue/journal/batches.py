@@ -1,0 +1,68 @@
+"""The batches that one link has published, until its peer has heard what became of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from services.queue.journal.ticket import Answers, Ticket, Unheard
+from services.queue.links.peer_terms import PeerTerms
+from services.queue.partitions.partition import Partition, State
+from services.rpc import queue_pb2 as pb
+
+
+class Batches:
+    """`partitions` are those that this process holds, by number; `unheard` are those of all links."""
+
+    def __init__(self, partitions: Mapping[int, Partition], unheard: Unheard) -> None:
+        self._partitions = partitions
+        self.terms = PeerTerms(partitions)
+        self._of_all = unheard
+        self._turned_away: set[int] = set()  # partitions of which something was refused that was published here
+        self._unheard: dict[int, Ticket] = {}  # by sequence, ascending
+        self._last = 0
+        self._sent_again: dict[int, tuple[int, int]] = {}  # partition → epoch, and the last batch before that was said
+
+    def begin(self, answers: Answers, batch: pb.PublishBatch) -> Ticket:
+        """The ticket of a batch that has come."""
+        for partition in batch.resumed:
+            self._turned_away.discard(partition)
+            # What was refused comes now: that all had come was said before.
+            self._sent_again.pop(partition, None)
+        self.terms.begin(batch.terms)
+        self._last = batch.sequence
+        ticket = Ticket(answers, batch.sequence, self._turned_away, self._of_all, self.terms)
+        self._unheard[batch.sequence] = ticket
+        self._of_all.add(ticket)
+        return ticket
+
+    def heard(self, sequences: Iterable[int]) -> None:
+        """The peer knows of these that they are done."""
+        for sequence in sequences:
+            if ticket := self._unheard.pop(sequence, None):
+                ticket.heard()
+
+    def sent_again(self, said: Iterable[pb.SentAgain]) -> None:
+        """The peer says that nothing older than the batches so far will come for these."""
+        for each in said:
+            self._sent_again[each.partition] = each.epoch, self._last
+
+    def forget_former(self, origin: int) -> None:
+        """What `origin` had from former owners and on former links, where it has come again and that was heard."""
+        if not self._sent_again:
+            return
+        oldest = next(iter(self._unheard), self._last + 1)
+        for number, (epoch, last) in list(self._sent_again.items()):
+            partition = self._partitions.get(number)
+            if oldest <= last or number in self._turned_away or partition is None or partition.epoch != epoch:
+                continue
+            if partition.state is not State.RECOVERING:
+                del self._sent_again[number]
+                partition.known.sent_again(origin)
+
+    def close(self) -> None:
+        """The stream is gone: what was not heard may come again on another."""
+        for ticket in self._unheard.values():
+            ticket.link_ended()
+        self._unheard.clear()
+        for partition in self._partitions.values():
+            partition.known.nothing_comes()

@@ -1,0 +1,230 @@
+"""Who waits for the journal: a batch is done when every part of it is safe or refused; settlements, when safe."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Generator, Sequence
+from typing import Protocol
+
+from services.common.clock import monotonic
+from services.common.containment import for_each
+from services.queue.journal.known import Known, Taken
+from services.queue.links.peer_terms import PeerTerms
+from services.rpc.queue_pb2 import NOT_OWNER, Reason
+
+_LONGEST = 10.0  # seconds: a publisher that hears nothing for longer is rarer than a death meanwhile
+_EXPECT_SECONDS = 1.0  # one expectation stands for as long for all that are settled too early
+_RETURN_SECONDS = 2.0  # in which a gateway that lives has another stream, and most of what it sends again is answered
+
+
+class Answers(Protocol):
+    """Where answers to batches go."""
+
+    @property
+    def broken(self) -> bool:
+        """Whether nobody hears them any more."""
+
+    def done(self, sequence: int) -> None: ...
+
+    def refuse(self, sequence: int, indexes: Sequence[int], queue_id: int, reason: Reason.ValueType) -> None: ...
+
+
+class Part(Protocol):
+    """Waits for the journal."""
+
+    pending: int
+
+    def part_done(self) -> None: ...
+
+    def part_failed(self) -> None:
+        """It cannot be written."""
+
+
+class Receipt:
+    """For the settlements of a frame; `done` is called when all `pending` parts of them are safe."""
+
+    __slots__ = ("_done", "pending")
+
+    def __init__(self, done: Callable[[], None]) -> None:
+        self._done = done
+        self.pending = 1
+
+    def part_done(self) -> None:
+        """One part less."""
+        self.pending -= 1
+        if not self.pending:
+            self._done()
+
+    def part_failed(self) -> None:
+        """Nobody is told that they are safe: what has settled them keeps them."""
+
+
+class Written:
+    """To be awaited: whether everything that its parts wait for is on disk."""
+
+    __slots__ = ("_written", "pending")
+
+    def __init__(self) -> None:
+        self._written: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        self.pending = 1
+
+    def __await__(self) -> Generator[None, None, bool]:
+        return self._written.__await__()
+
+    def part_done(self) -> None:
+        """One part less."""
+        self.pending -= 1
+        if not self.pending and not self._written.done():
+            self._written.set_result(True)
+
+    def part_failed(self) -> None:
+        """It cannot be written."""
+        if not self._written.done():
+            self._written.set_result(False)
+
+
+class Ticket:
+    """One batch of one link; `pending` parts of it are open.
+
+    `turned_away` are the partitions of which the link has had something refused, to be sent again or elsewhere: what
+    follows it is refused too, until the link says that it comes again. `terms` are those for which it publishes.
+    """
+
+    __slots__ = (
+        "_answers", "_given_up", "_sequence", "_taken", "_unheard", "number", "pending", "terms", "turned_away",
+        "until",
+    )  # fmt: skip
+
+    def __init__(
+        self, answers: Answers, sequence: int, turned_away: set[int], unheard: Unheard, terms: PeerTerms
+    ) -> None:
+        self._answers = answers
+        self._sequence = sequence
+        self._taken: list[tuple[Known, Taken]] = []
+        self._given_up = False
+        self._unheard = unheard
+        self.turned_away = turned_away
+        self.terms = terms
+        self.pending = 1
+        self.number = 0  # of all batches of the process …
+        self.until = 0.0  # … and until when settlements wait for it (monotonic seconds)
+
+    @property
+    def abandoned(self) -> bool:
+        """Whether nobody waits any more: who published it may have sent it elsewhere since."""
+        return self._given_up or self._answers.broken
+
+    def give_up(self) -> None:
+        """Something failed in between: its publisher is told so by somebody else."""
+        self._given_up = True
+        self.not_safe()
+        self._unheard.over(self)
+
+    def refuse(self, indexes: Sequence[int], queue_id: int, reason: Reason.ValueType) -> None:
+        """A queue does not take the messages at these indexes."""
+        self._answers.refuse(self._sequence, indexes, queue_id, reason)
+
+    def turn_away(self, partition: int, indexes: Sequence[int], queue_id: int) -> None:
+        """They are for the partition's owner, who is another, or this process later."""
+        self.turned_away.add(partition)
+        self.refuse(indexes, queue_id, NOT_OWNER)
+
+    def part_done(self) -> None:
+        """One part less; after the last one the batch is done."""
+        self.pending -= 1
+        if not self.pending:
+            self._answers.done(self._sequence)
+
+    # -------------------------------------------------------------- until the link has heard that
+
+    def took(self, known: Known, taken: Taken) -> None:
+        """A partition has taken some of it."""
+        known.add(taken)
+        self._taken.append((known, taken))
+
+    def not_safe(self) -> None:
+        """What was taken until now may not be there when it comes again: then it is taken again."""
+        for known, taken in self._taken:
+            known.not_safe(taken)
+
+    def heard(self) -> None:
+        """The link knows that the batch is done."""
+        for known, taken in self._taken:
+            known.heard(taken)
+        self._unheard.over(self)
+
+    def link_ended(self) -> None:
+        """The link will not hear it."""
+        for known, taken in self._taken:
+            known.link_ended(taken)
+        self._unheard.link_ended(self)
+
+
+class _Expected:
+    """Stands for batches that have not come again yet."""
+
+    __slots__ = ("number", "until")
+
+    def __init__(self) -> None:
+        self.number = 0
+        self.until = 0.0
+
+
+class Unheard:
+    """Batches whose publishers have not heard yet that they are done.
+
+    Until they have, they send all of it again if this process dies. What is not on disk would be there again, whatever
+    consumers have said of it: so their gateways keep what they have said until then.
+    """
+
+    def __init__(self) -> None:
+        self._open: dict[Ticket | _Expected, None] = {}  # in the order in which they came
+        self._count = 0  # of all that came
+        self._expect_again = 0.0  # when expectations are prolonged (monotonic seconds)
+        self._held: deque[tuple[int, Receipt]] = deque()  # how many had come before it
+
+    def expect(self) -> None:
+        """What is settled is to come again yet, from a publisher that has not heard who has its queue now."""
+        if monotonic() >= self._expect_again:
+            self._expect_again = monotonic() + _EXPECT_SECONDS
+            self.add(_Expected())
+
+    def add(self, ticket: Ticket | _Expected) -> None:
+        """A batch has come."""
+        now = monotonic()
+        self._oldest(now)  # those of streams that are gone are not kept, whether anybody settles or not
+        self._count += 1
+        ticket.number, ticket.until = self._count, now + _LONGEST
+        self._open[ticket] = None
+
+    def link_ended(self, ticket: Ticket) -> None:
+        """Its publisher sends it again on another stream, if there is one soon."""
+        ticket.until = min(ticket.until, monotonic() + _RETURN_SECONDS)
+
+    def over(self, ticket: Ticket) -> None:
+        """Its publisher does not send it again."""
+        self._open.pop(ticket, None)
+        if self._held:
+            self._let_go()
+
+    def hold(self, receipt: Receipt) -> None:
+        """Settlements are not safe before all batches so far are heard of; not for ever, as gateways keep them."""
+        self._let_go()
+        if self._open:
+            receipt.pending += 1
+            self._held.append((self._count, receipt))
+
+    def _let_go(self) -> None:
+        oldest, held = self._oldest(monotonic()), self._held
+        safe = []
+        while held and held[0][0] < oldest:
+            safe.append(held.popleft()[1])
+        for_each("telling that settlements are safe", safe, Receipt.part_done)
+
+    def _oldest(self, now: float) -> int:
+        while (ticket := next(iter(self._open), None)) is not None:
+            if ticket.until > now:
+                return ticket.number
+            del self._open[ticket]
+        return self._count + 1

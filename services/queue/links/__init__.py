@@ -1,0 +1,1 @@
+"""Streams of gateways, and of queue processes that dead-letter here: what comes, what goes, what each holds."""

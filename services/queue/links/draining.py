@@ -1,0 +1,31 @@
+"""Consumers that drain: what is ready is sent, then they have no credit."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from services.queue.host import Host
+    from services.queue.links.outbox import Outbox
+    from services.queue.machine.consumers import Consumer
+    from services.queue.machine.queue_type import Queue
+
+_LOOK_SECONDS = 0.01
+
+
+def drain(host: Host, outbox: Outbox, handle: int, consumers: Mapping[int, tuple[Consumer, Queue]]) -> None:
+    """What is ready was sent when it got its credit; a queue that is busy with its entries has its time first.
+
+    Who lacks bytes is not answered: its gateway drains again when it grants some.
+    """
+    found = consumers.get(handle)
+    if found is None or found[0].link.broken:
+        return
+    consumer, queue = found
+    if queue.lags(host.now()):
+        asyncio.get_running_loop().call_later(_LOOK_SECONDS, drain, host, outbox, handle, consumers)
+    elif consumer.messages <= 0 or consumer.size > 0:
+        outbox.frame.drained.add(consumer=handle, left=max(consumer.messages, 0))
+        queue.consumers.stop(consumer)

@@ -1,0 +1,393 @@
+"""One gateway's stream: its frames are carried out in order, what they bring about is collected in the outbox."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from weakref import WeakKeyDictionary
+
+import structlog
+
+from services.common.containment import for_each
+from services.common.errors import BrokerError
+from services.common.message.indexes import choice
+from services.queue.host import Host
+from services.queue.journal.batches import Batches
+from services.queue.journal.content import Source
+from services.queue.journal.ticket import Receipt
+from services.queue.links import publishing, requests
+from services.queue.links.consumer_events import attached, cancelled, detached
+from services.queue.links.draining import drain
+from services.queue.links.full import Full
+from services.queue.links.outbox import Outbox
+from services.queue.links.releasing import release_held_by
+from services.queue.links.told import Told
+from services.queue.links.transactions import Transactions
+from services.queue.machine.claims import FINAL
+from services.queue.machine.columns import Columns, queue_ids_of
+from services.queue.machine.consumers import Consumer
+from services.queue.machine.entry import Holder
+from services.queue.machine.newcomer import newcomer
+from services.queue.machine.queue_type import Queue
+from services.queue.machine.times import put_right
+from services.queue.observe.traced_batch import TracedAnswers, TracedBatch
+from services.queue.partitions.partition import Awaited, Partition, State
+from services.rpc import queue_pb2 as pb
+
+log = structlog.get_logger()
+
+_RETURN_SECONDS = 1.0  # in which a gateway that lives has another stream
+
+
+class Link(Holder):
+    """Holder of what it has been sent and has not settled."""
+
+    def __init__(self, host: Host, wake: Callable[[], None], fail: Callable[[Exception], None]) -> None:
+        """`wake` is called when there is something to say that nothing received brought about.
+
+        `fail` ends the stream, by what could not be carried out when it had waited.
+        """
+        super().__init__()
+        self.outbox = Outbox(self._something_to_say)
+        self.deliveries = self.outbox.deliveries
+        self._wake = wake
+        self._fail = fail
+        self.name = ""
+        self._host = host
+        self._consumers: dict[int, tuple[Consumer, Queue]] = {}
+        self._awaiting: dict[int, tuple[Awaited, pb.AttachConsumer]] = {}  # by consumer
+        self._touched: WeakKeyDictionary[Queue, None] = WeakKeyDictionary()  # in the order in which they were
+        self._transactions = Transactions(host, self)
+        self._suspended: list[pb.LinkFrame] = []
+        self._settling = 0  # frames with settlements, so far
+        self._tells = False
+        self.member = ""  # whom the peer means: it may still try a stream to a process that was here before
+        self.told = Told(host.registry)
+        self._receiving = False
+        self._unused: list[Queue] = []  # left without a consumer
+        self._batches = Batches(host.registry.partitions, host.unheard)
+
+    def hello(self, hello: pb.Hello) -> bool:
+        """The first frame said who it is; False when the peer has had another stream since: nothing is heard then."""
+        self.name, self.origin, self._tells, self.member = hello.name, hello.origin, hello.tells, hello.member
+        self._batches.terms.are_said = hello.says_terms
+        if not self._host.greeted.is_latest(hello):
+            self.broken = True
+            return False
+        # The peer has given up a stream that it had before, and has sent elsewhere what still comes from there.
+        for former in [link for link in self._host.links if (link.origin, link.member) == (self.origin, self.member)]:
+            former.close()
+        self._host.links[self] = None
+        self._host.expected.came(self.origin)
+        if self._host.gate.full:
+            self.tell_full(self._host.gate.full)
+        return True
+
+    # -------------------------------------------------------------- frames
+
+    def receive(self, frame: pb.LinkFrame) -> None:
+        """Carries a frame out; one that comes while leases may have run out waits for certainty."""
+        if self.broken:
+            return
+        if not self._host.certain:
+            self._suspended.append(frame)
+            return
+        self._receiving = True
+        self.told.begin()
+        now = self._host.now()
+        self._batches.heard(self.outbox.heard(frame.heard))
+        if frame.attaches:
+            self._attach_all(frame.attaches, now)
+        if frame.settles:
+            self._settle_all(frame.settles, now)
+        # Before messages: an immediate one wants a consumer that can take it, and its publisher knows of this one.
+        if frame.credits:
+            self._credit_all(frame.credits, now)
+        if frame.publishes:
+            for_each("taking messages in", frame.publishes, partial(self._publish, now=now), self._not_taken)
+        if frame.requests:
+            requests.answer_all(self._host, self, frame.requests)
+        if frame.detaches:
+            self._detach_all(frame.detaches, now)
+        for step in frame.transactions:
+            self._transactions.step(step, now)
+        self._host.returning.came(self.origin, self.told.hear(frame.told, now))
+        self._batches.sent_again(frame.sent_again)
+        self._batches.forget_former(self.origin)
+        self._host.check_memory()
+        self._receiving = False
+
+    def resume(self) -> None:
+        """Carries out what has waited for the leases."""
+        frames, self._suspended = self._suspended, []
+        for frame in frames:
+            try:
+                self.receive(frame)
+            except Exception as fault:  # noqa: BLE001 - as when it is carried out at once
+                self._fail(fault)
+        if frames:
+            self._wake()
+
+    def close(self) -> None:
+        """The stream is gone, and its consumers with it; what it held waits for a moment, if the gateway may be back.
+
+        While leases may have run out all of that waits: what it held may be another process's to give to others.
+        """
+        if self.broken:
+            return
+        self.broken = True
+        self._batches.close()
+        self._host.links.pop(self, None)
+        self._host.when_certain(self._leave)
+
+    def _leave(self) -> None:
+        if self._tells and all(link.origin != self.origin for link in self._host.links):
+            self._host.expected.expect(self.origin, _RETURN_SECONDS)
+        now = self._host.now()
+        consumers, self._consumers = self._consumers, {}
+        for_each("detaching a consumer", consumers.values(), partial(self._leave_queue, now=now))
+        self._awaiting.clear()
+        for partition in self._host.registry.partitions.values():
+            partition.recalled = {recalled for recalled in partition.recalled if recalled[0] is not self}
+        self._transactions.close()
+        if self._tells:
+            self._host.departed[self.origin] = self
+            self._host.tasks.start(self._end_later(), f"link of {self.name} ends")
+        else:
+            self._end()
+
+    def _leave_queue(self, found: tuple[Consumer, Queue], now: int) -> None:
+        consumer, queue = found
+        self._host.events.publish(detached(consumer, queue.options, self.name))
+        if self._tells:
+            self._host.returning.left(consumer, queue.options)
+        if queue.detach(consumer, now):
+            self._unused.append(queue)
+
+    async def _end_later(self) -> None:
+        """After a moment in which the leases hold: while they may have run out nobody is listened to."""
+        await asyncio.sleep(_RETURN_SECONDS)
+        while not self._host.certain:
+            await self._host.until_certain()
+            await asyncio.sleep(_RETURN_SECONDS)
+        self._end()
+
+    def _end(self) -> None:
+        """What it held goes back to its place, unless it was claimed; queues go with their last consumer."""
+        self.over = True
+        if self._host.departed.get(self.origin) is self:
+            del self._host.departed[self.origin]
+        # Before queues go for want of consumers.
+        self._host.returning.over(self)
+        now = self._host.now()
+        for queue in self._unused:
+            # Another object when the partition has left and come back: its consumers are there.
+            present = self._host.registry.queues.get(queue.options.queue_id)
+            if present is not None and not len(present.consumers):
+                self._host.delete_soon(queue.options.queue_id)
+        touched = list(self._touched)
+        for_each("giving deliveries back", touched, lambda queue: release_held_by(self._host, queue, self))
+        for_each("serving those that are left", touched, lambda queue: queue.dispatch(now))
+        self._touched.clear()
+        self._host.check_memory()
+
+    def has_told(self, partition: Partition) -> bool:
+        """Whether the peer has said all that its consumers hold of a partition, if it ever does."""
+        return not self._tells or self.told.has(partition)
+
+    # -------------------------------------------------------------- answers
+
+    def done(self, sequence: int) -> None:
+        """A batch has been answered in full."""
+        self.outbox.frame.done.append(sequence)
+
+    def refuse(self, sequence: int, indexes: Sequence[int], queue_id: int, reason: pb.Reason.ValueType) -> None:
+        """Part of a batch is not taken."""
+        self.outbox.frame.refusals.add(sequence=sequence, queue_id=queue_id, reason=reason, **choice(indexes))
+
+    def tell_full(self, full: Full) -> None:
+        """Publishers wait where it is full, and nowhere else."""
+        self.outbox.frame.blocked.CopyFrom(pb.Blocked(everywhere=full.everywhere, queue_ids=full.queue_ids))
+
+    def activated(self, consumer: Consumer) -> None:
+        """It is its queue's single active one: the next owner hears of that from its gateway."""
+        self.outbox.frame.activated.add(consumer=consumer.handle, number=consumer.activated)
+
+    def ended(self, consumer: Consumer, reason: pb.Reason.ValueType) -> None:
+        """A consumer's queue is gone from here."""
+        if found := self._consumers.pop(consumer.handle, None):
+            self._host.events.publish(cancelled(consumer, found[1].options, self.name, reason))
+            self.outbox.frame.cancelled.add(consumer=consumer.handle, reason=reason)
+
+    def holds_of(self, queue: Queue) -> None:
+        """It may hold entries of `queue` from now on."""
+        self._touched[queue] = None
+
+    def _something_to_say(self) -> None:
+        # Whoever is receiving writes by itself.
+        if not self._receiving:
+            self._wake()
+
+    # -------------------------------------------------------------- the parts of a frame
+
+    def _publish(self, raw: bytes, now: int) -> None:
+        batch = pb.PublishBatch.FromString(raw)
+        raw = put_right(raw, batch, now)
+        source = Source(raw, batch, Columns(batch, self._host.interned))
+        if batch.transaction:
+            self._transactions.publish(batch, source)
+        else:
+            answers = TracedAnswers(TracedBatch(self._host, source), self) if source.traced else self
+            publishing.accept(self._host, self._batches.begin(answers, batch), source, now)
+
+    def _not_taken(self, raw: bytes, error: BrokerError) -> None:
+        """Its publisher hears that none of it is safe, though some of it may be; its transaction cannot be prepared."""
+        batch = pb.PublishBatch.FromString(raw)
+        if batch.transaction:
+            self._transactions.spoil(batch.transaction, error.text)
+        for queue_id in queue_ids_of(batch):
+            self.refuse(batch.sequence, range(len(batch.uids)), queue_id, pb.OTHER)
+        self.done(batch.sequence)
+
+    def _attach_all(self, attaches: Sequence[pb.AttachConsumer], now: int) -> None:
+        """All of them first: what one holds must not be delivered to another that came before it in the frame."""
+        touched: dict[Queue, None] = {}
+        attach, tell = partial(self._attach_to, touched, now=now), partial(self._not_attached, touched)
+        for_each("attaching a consumer", attaches, attach, tell)
+        for_each("serving new consumers", touched, partial(self._begin, now=now))
+
+    def _attach_to(self, touched: dict[Queue, None], attach: pb.AttachConsumer, now: int) -> None:
+        if (queue := self._attach(attach, now)) is not None:
+            touched[queue] = None
+
+    def _begin(self, queue: Queue, now: int) -> None:
+        """The gateway has said what it holds from before: the rest of what it had is anybody's."""
+        former = self._host.registry.partitions[queue.options.partition].formers.get(self.origin)
+        for holder in (former, self._host.departed.get(self.origin)):
+            if holder:
+                release_held_by(self._host, queue, holder)
+        queue.dispatch(now)
+
+    def _attach(self, attach: pb.AttachConsumer, now: int) -> Queue | None:
+        registry, handle, queue_id = self._host.registry, attach.consumer, attach.queue_id
+        queue = registry.serving(queue_id, attach.term)
+        if queue is None and (partition := registry.awaited(queue_id)):
+            partition.recalled.discard((self, queue_id))
+            # Who comes again was there before: an exclusive consumer finds nobody in its place.
+            self._await(partition, attach, partition.claiming if attach.again else partition.waiting)
+            return None
+        if queue is None:
+            reason = registry.missing(queue_id)
+            self.outbox.frame.attached.add(consumer=handle, reason=reason)
+            if reason == pb.NOT_OWNER and attach.again:
+                self.told.not_heard(registry.definitions[queue_id].partition)
+            return None
+        if decided := self._decided_first(queue, attach):
+            self._await(decided, attach, decided.claiming if attach.again else decided.waiting)
+            return None
+        self._touched[queue] = None
+        if attach.stray:
+            queue.claim(attach.held, self, now)
+            self.outbox.frame.attached.add(consumer=handle)
+            return queue
+        if before := self._consumers.pop(handle, None):
+            # It asks again because it has not heard the answer.
+            before[1].consumers.remove(before[0])
+        consumer = newcomer(attach, self)
+        reason = queue.attach(consumer, attach.held, now, again=attach.again)
+        answer = self.outbox.frame.attached.add(consumer=handle, reason=reason, age=consumer.age)
+        if reason != pb.NONE:
+            answer.text = f"queue '{queue.options.name}' is in exclusive use"
+            return None
+        self._consumers[handle] = (consumer, queue)
+        self._host.events.publish(attached(consumer, queue.options, self.name, again=attach.again))
+        return queue
+
+    def _decided_first(self, queue: Queue, attach: pb.AttachConsumer) -> Awaited | None:
+        """Whether the queue goes, and who has it to himself."""
+        if deletion := self._host.registry.deleting.awaited(attach.queue_id):
+            return deletion
+        return None if attach.again or attach.stray else self._host.returning.awaited(queue, attach)
+
+    def _await(self, awaited: Awaited, attach: pb.AttachConsumer, waiting: list[Callable[[], None]]) -> None:
+        self._awaiting[attach.consumer] = (awaited, attach)
+        waiting.append(partial(self._attach_later, attach))
+
+    def _not_attached(self, touched: dict[Queue, None], attach: pb.AttachConsumer, error: BrokerError) -> None:
+        self._consumers.pop(attach.consumer, None)
+        self.outbox.frame.attached.add(consumer=attach.consumer, reason=pb.OTHER, text=error.text)
+        if queue := self._host.registry.queues.get(attach.queue_id):
+            for consumer in queue.consumers:
+                if consumer.link is self and consumer.handle == attach.consumer:
+                    queue.consumers.remove(consumer)
+            touched[queue] = None  # it may have been the single active one
+
+    def _attach_later(self, attach: pb.AttachConsumer) -> None:
+        partition, latest = self._awaiting.get(attach.consumer, (None, None))
+        if partition is None or latest is not attach:
+            return
+        del self._awaiting[attach.consumer]
+        now, touched = self._host.now(), dict[Queue, None]()
+        tell = partial(self._not_attached, touched)
+        for_each("attaching a consumer", (attach,), partial(self._attach_to, touched, now=now), tell)
+        # After every other consumer that waits, for the same reason as in a frame.
+        partition.waiting += [partial(self._begin, queue, now) for queue in touched]
+
+    def _settle_all(self, settles: Sequence[pb.Settle], now: int) -> None:
+        self._settling += 1
+        for_each("settling deliveries", settles, partial(self._settle, now=now))
+        self._host.safe_soon(Receipt(partial(self.outbox.settled, self._settling)))
+
+    def _settle(self, settle: pb.Settle, now: int) -> None:
+        if settle.transaction:
+            self._transactions.settle(settle)
+            return
+        queue = self._host.registry.settling(settle.queue_id)
+        if queue is not None:
+            queue.settle(settle.outcome, self._settled_here(settle, queue), now)
+        elif partition := self._host.registry.awaited(settle.queue_id):
+            partition.waiting.append(partial(self._settle, settle, now))
+        elif (partition := self._host.registry.partition_of(settle.queue_id)) and partition.state is State.WRITTEN:
+            self.outbox.frame.unsettled.append(settle)
+
+    def _settled_here(self, settle: pb.Settle, queue: Queue) -> list[int]:
+        if settle.outcome in FINAL:
+            return list(settle.uids)
+        return queue.not_others(settle.uids, self) if self._host.registry.is_in(queue, settle.term) else []
+
+    def _credit_all(self, granted: Iterable[pb.Credit], now: int) -> None:
+        for_each("giving a consumer credit", granted, partial(self._credit, now=now), self._not_served)
+
+    def _not_served(self, credit: pb.Credit, _error: BrokerError) -> None:
+        """It would wait for ever: its client hears that it has ended, and may come back."""
+        if found := self._consumers.get(credit.consumer):
+            consumer, queue = found
+            queue.consumers.remove(consumer)
+            self.ended(consumer, pb.OTHER)
+            queue.dispatch(self._host.now())  # it may have been the single active one
+
+    def _credit(self, credit: pb.Credit, now: int) -> None:
+        if found := self._consumers.get(credit.consumer):
+            consumer, queue = found
+            queue.credit(consumer, credit.messages, credit.bytes, now)
+            if credit.drain:
+                drain(self._host, self.outbox, credit.consumer, self._consumers)
+        elif awaited := self._awaiting.get(credit.consumer):
+            awaited[0].waiting.append(partial(self._credit_all, (credit,), now))
+
+    def _detach_all(self, handles: Iterable[int], now: int) -> None:
+        tell: Callable[[int, BrokerError], object] = lambda handle, _: self.outbox.frame.detached.append(handle)  # noqa: E731
+        for_each("detaching a consumer", handles, partial(self._detach, now=now), tell)
+
+    def _detach(self, handle: int, now: int) -> None:
+        if awaited := self._awaiting.get(handle):
+            awaited[0].waiting.append(partial(self._detach_all, (handle,), now))
+            return
+        found = self._consumers.pop(handle, None)
+        if found:
+            consumer, queue = found
+            self._host.events.publish(detached(consumer, queue.options, self.name))
+            if queue.detach(consumer, now):
+                self._host.delete_soon(queue.options.queue_id)
+        self.outbox.frame.detached.append(handle)

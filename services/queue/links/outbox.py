@@ -1,0 +1,116 @@
+"""What a link has to say next: collected while a write is under way, then frames of bounded size."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+
+from services.common.message.columns import put
+from services.common.message.weight import FRAME_BYTES
+from services.queue.links.pieces import pieces
+from services.queue.machine.deliveries import Columns, Deliveries
+from services.rpc import queue_pb2 as pb
+
+
+class Outbox:
+    """`wake` is called when there is something to say after there was nothing."""
+
+    def __init__(self, wake: Callable[[], None]) -> None:
+        self.deliveries = Deliveries(wake)
+        self._wake = wake
+        self._frame = pb.QueueFrame()
+        self._begun = False
+        self._unheard: deque[list[int]] = deque()  # what each frame with `done` said in it, until that was heard
+        self._heard = 0  # how many of these
+        self._replies: deque[pb.QueueReply] = deque()
+        self._pieces: deque[Columns] = deque()  # of deliveries that did not go into one frame
+
+    @property
+    def frame(self) -> pb.QueueFrame:
+        """The next frame, but for deliveries and replies; to be added to."""
+        if not self._begun:
+            self._begun = True
+            self._wake()
+        return self._frame
+
+    def reply(self, reply: pb.QueueReply) -> None:
+        """Answers a request, in the next frame that has room."""
+        self._replies.append(reply)
+        if not self._begun:
+            self._begun = True
+            self._wake()
+
+    def settled(self, number: int) -> None:
+        """The settlements of a frame are safe; said when there is something else to say."""
+        self._frame.settled.append(number)
+
+    def safe(self, transaction: int) -> None:
+        """The settlements of a transaction are safe; said when there is something else to say."""
+        self._frame.safe.append(transaction)
+
+    def heard(self, frames: int) -> list[int]:
+        """So many frames with `done` were read; gives the batches of those that it was not known of."""
+        batches: list[int] = []
+        while self._heard < frames and self._unheard:
+            self._heard += 1
+            batches += self._unheard.popleft()
+        return batches
+
+    @property
+    def pending(self) -> bool:
+        """Whether there is something to say."""
+        return self._begun or bool(self._pieces) or bool(self.deliveries.runs)
+
+    def take(self) -> pb.QueueFrame | None:
+        """The next frame, or None when there is nothing to say. What it carries fits, but for one large message."""
+        if not self.pending:
+            return None
+        frame = self._frame
+        self._frame, self._begun = pb.QueueFrame(), False
+        if self._pieces or self.deliveries.runs:
+            self._add_deliveries(frame.deliveries)
+        if self._pieces or self.deliveries.runs:
+            self._postpone(frame)
+        if frame.done:
+            self._unheard.append(list(frame.done))
+        self._add_replies(frame)
+        return frame
+
+    def _add_deliveries(self, batch: pb.DeliveryBatch) -> None:
+        deliveries = self.deliveries
+        if not self._pieces:
+            self._pieces.extend(pieces(deliveries.columns, deliveries.carried))
+            deliveries.reset()
+        if deliveries.traced:
+            # All of them, whatever is left for the next frame: they may come early, and never late.
+            batch.traced.extend(deliveries.traced)
+            deliveries.traced.clear()
+        piece = self._pieces.popleft()
+        encode(piece, batch)
+
+    def _add_replies(self, frame: pb.QueueFrame) -> None:
+        size = 0
+        while self._replies and (not size or size + self._replies[0].ByteSize() <= FRAME_BYTES):
+            reply = self._replies.popleft()
+            size += reply.ByteSize()
+            frame.replies.append(reply)
+        self._begun |= bool(self._replies)
+
+    def _postpone(self, frame: pb.QueueFrame) -> None:
+        """Deliveries are left over: the end of consumers must not overtake them."""
+        self._frame.detached.extend(frame.detached)
+        self._frame.cancelled.extend(frame.cancelled)
+        self._frame.drained.extend(frame.drained)
+        del frame.drained[:]
+        del frame.detached[:]
+        del frame.cancelled[:]
+        self._begun = True
+
+
+def encode(piece: Columns, batch: pb.DeliveryBatch) -> None:
+    """Puts deliveries on the wire."""
+    batch.uids.extend(piece.uids)
+    batch.bodies.extend(piece.bodies)
+    put(batch, piece.facts, piece.properties)
+    for run in piece.runs:
+        batch.runs.add(consumer=run.consumer, count=run.count, redelivered=run.redelivered)

@@ -1,0 +1,28 @@
+"""Gives back what somebody held who is gone: a great deal in turns, between which others have theirs."""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+
+from services.common.containment import by_itself
+from services.queue.host import Host
+from services.queue.machine.queue_type import AT_ONCE, Queue
+
+
+def release_held_by(host: Host, queue: Queue, holder: object) -> None:
+    """What `holder` has of a queue goes to others, as soon as all of it is back in its place."""
+    if uids := queue.release_held_by(holder, host.now()):
+        host.tasks.start(_release(host, queue, holder, uids), f"deliveries of {queue.options.name} come back")
+
+
+async def _release(host: Host, queue: Queue, holder: object, uids: list[int]) -> None:
+    for first in range(0, len(uids), AT_ONCE):
+        await asyncio.sleep(0)
+        await host.until_certain()
+        if host.registry.settling(queue.options.queue_id) is not queue:
+            return  # the next owner reads who had it, or it is deleted
+        end = first + AT_ONCE
+        release = partial(queue.release, uids[first:end], holder, host.now(), last=end >= len(uids))
+        by_itself("giving deliveries back", release)
+        host.check_memory()

@@ -1,0 +1,180 @@
+"""Questions to one queue: get, purge, delete, inspect."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from functools import partial
+from typing import TYPE_CHECKING
+
+from services.common.containment import contained, for_each
+from services.common.errors import BrokerError, NotFound
+from services.queue.host import Host
+from services.queue.journal.ticket import Written
+from services.queue.links.outbox import encode
+from services.queue.machine.deliveries import Columns, DeliveryRun
+from services.queue.machine.entry import Entry
+from services.queue.machine.queue_type import AT_ONCE, Queue
+from services.rpc import queue_pb2 as pb
+
+if TYPE_CHECKING:
+    from services.queue.links.link import Link
+
+_LOOK_SECONDS = 0.02  # between looks whether a queue is up to date
+_NOT_WRITTEN = "what was purged is gone, but may come back with the queue's next owner: that could not be written"
+
+
+def queue_id_of(request: pb.QueueRequest) -> int:
+    """Which queue is asked."""
+    kind = request.WhichOneof("request")
+    return getattr(request, kind).queue_id if kind else 0
+
+
+def answer_all(host: Host, link: Link, asked: Iterable[pb.QueueRequest]) -> None:
+    """Each now, or when its queue can be asked."""
+    if not link.broken:  # when they have waited; nobody would hear them, nor give back what they take
+        for_each("answering a request", asked, partial(_ask, host, link), partial(_not_answered, link))
+
+
+def _not_answered(link: Link, request: pb.QueueRequest, error: BrokerError) -> None:
+    link.outbox.frame.replies.add(id=request.id, reason=pb.OTHER, text=error.text)
+
+
+def _ask(host: Host, link: Link, request: pb.QueueRequest) -> None:
+    registry, queue_id, now = host.registry, queue_id_of(request), host.now()
+    queue = registry.serving(queue_id, request.term)
+    if queue is None and (partition := registry.awaited(queue_id)):
+        partition.waiting.append(partial(answer_all, host, link, (request,)))
+    elif queue_id in registry.unusable and request.HasField("delete"):
+        delete_unusable(host, link, request)
+    elif queue is None:
+        link.outbox.reply(pb.QueueReply(id=request.id, reason=registry.missing(queue_id)))
+    elif deletion := registry.deleting.awaited(queue_id):
+        deletion.waiting.append(partial(answer_all, host, link, (request,)))
+    elif request.HasField("get") and queue.lags(now):
+        later = partial(host.when_certain, partial(answer_all, host, link, (request,)))
+        asyncio.get_running_loop().call_later(_LOOK_SECONDS, later)
+    else:
+        answer(host, link, request, queue, now)
+
+
+def answer(host: Host, link: Link, request: pb.QueueRequest, queue: Queue, now: int) -> None:
+    """Carries a request out; a delete answers when the router has deleted the definition."""
+    reply = pb.QueueReply(id=request.id)
+    kind = request.WhichOneof("request")
+    if kind == "delete":
+        _delete(host, link, request, queue, reply)
+        return
+    if kind == "purge":
+        _purge(host, link, queue, reply)
+        return
+    if kind == "get":
+        _get(host, link, request.get, queue, reply, now)
+    else:
+        queue.use.touch(now)
+        reply.message_count = queue.ready_count
+    reply.consumer_count = len(queue.consumers)
+    link.outbox.reply(reply)
+
+
+def _purge(host: Host, link: Link, queue: Queue, reply: pb.QueueReply) -> None:
+    """Drops as many as there are now, some in each turn: what comes meanwhile is behind them."""
+    left, written = queue.ready_count, Written()
+    reply.message_count = _purge_some(host, queue, left, written)
+    rest = _purge_the_rest(host, link, queue, reply, left - reply.message_count, written)
+    host.tasks.start(rest, f"purge queue {queue.options.name}")
+
+
+async def _purge_the_rest(
+    host: Host, link: Link, queue: Queue, reply: pb.QueueReply, left: int, written: Written
+) -> None:
+    """Answers when it is on disk, for then no owner brings back what was purged."""
+    try:
+        while left > 0 and await _is_next(host, queue) and (count := _purge_some(host, queue, left, written)):
+            reply.message_count += count
+            left -= count
+        host.check_memory()
+        written.part_done()
+        if not await written:
+            reply.reason, reply.text = pb.OTHER, _NOT_WRITTEN
+        elif not _is_here(host, queue):
+            reply.reason = host.registry.missing(queue.options.queue_id)
+    except Exception as fault:  # noqa: BLE001 - as when it is carried out at once
+        reply.reason, reply.text = pb.OTHER, contained("purging a queue", fault, queue=queue.options.name).text
+    reply.consumer_count = len(queue.consumers)
+    link.outbox.reply(reply)
+
+
+def _purge_some(host: Host, queue: Queue, most: int, written: Written) -> int:
+    """What one turn bears; a part of `written` waits for it."""
+    count = queue.purge(min(most, AT_ONCE))
+    host.writer.barrier(written)
+    return count
+
+
+async def _is_next(host: Host, queue: Queue) -> bool:
+    """After the turns of others: whether there is more to do in a queue."""
+    host.check_memory()
+    await asyncio.sleep(0)
+    await host.until_certain()
+    return _is_here(host, queue)
+
+
+def _is_here(host: Host, queue: Queue) -> bool:
+    return host.registry.queues.get(queue.options.queue_id) is queue
+
+
+def _get(host: Host, link: Link, request: pb.GetRequest, queue: Queue, reply: pb.QueueReply, now: int) -> None:
+    entry = queue.get(link, now, settled=request.settled)
+    if entry is not None:
+        link.holds_of(queue)
+        _encode_entry(entry, reply.message)
+        if traced := host.journeys.taken(entry.message.uid, queue.options.queue_id, link):
+            reply.message.traced.append(traced)
+    reply.message_count = queue.ready_count
+
+
+def _encode_entry(entry: Entry, batch: pb.DeliveryBatch) -> None:
+    message, run = entry.message, DeliveryRun(0, 1, entry.attempts > 0)
+    encode(Columns([message.uid], [message.facts], [message.properties], [message.body], [run]), batch)
+
+
+def _delete(host: Host, link: Link, request: pb.QueueRequest, queue: Queue, reply: pb.QueueReply) -> None:
+    asked = request.delete
+    if asked.if_unused and len(queue.consumers):
+        reply.reason, reply.text = pb.IN_USE, f"queue '{queue.options.name}' in use"
+    elif asked.if_empty and queue.ready_count:
+        reply.reason, reply.text = pb.NOT_EMPTY, f"queue '{queue.options.name}' not empty"
+    else:
+        host.registry.deleting.begin(asked.queue_id)
+        if asked.if_empty:
+            host.registry.seal(queue)
+        host.tasks.start(_delete_there(host, link, queue, reply), f"delete queue {queue.options.name}")
+        return
+    link.outbox.reply(reply)
+
+
+def delete_unusable(host: Host, link: Link, request: pb.QueueRequest) -> None:
+    """Of a queue that cannot be served there is nothing to count or to check."""
+    reply = pb.QueueReply(id=request.id)
+    host.tasks.start(_delete_definition(host, link, request.delete.queue_id, reply), "delete an unusable queue")
+
+
+async def _delete_there(host: Host, link: Link, queue: Queue, reply: pb.QueueReply) -> None:
+    reply.message_count = queue.ready_count
+    await _delete_definition(host, link, queue.options.queue_id, reply)
+
+
+async def _delete_definition(host: Host, link: Link, queue_id: int, reply: pb.QueueReply) -> None:
+    definition = host.registry.definitions.get(queue_id)
+    try:
+        if definition is not None:
+            await host.delete(definition)
+    except NotFound:
+        reply.reason, reply.text = pb.UNKNOWN_QUEUE, "the queue is deleted already"
+    except BrokerError as failure:
+        reply.reason, reply.text, reply.message_count = pb.UNAVAILABLE, failure.text, 0
+        host.registry.unseal(queue_id)
+    finally:
+        host.registry.deleting.over(queue_id)
+    link.outbox.reply(reply)

@@ -1,0 +1,378 @@
+"""Local transactions as a participant sees them: collected, prepared (held, staged in the journal), then decided.
+
+PREPARE  checks limits, keeps room, takes the settled entries out of everybody's reach and stages the durable part.
+COMPLETE applies all of it in memory; the journal has applied it with the store's decision.
+ABORT    gives everything back.
+
+The store is asked when the link is gone, and when a gateway that is there says nothing for too long. Asking decides:
+what is undecided is aborted. So a gateway has time for all processes to prepare, and, when the store was away, for its
+commit to come before the question. Once it is asked the store's word counts alone: whoever would have this process
+decide, as the only one that has a part, hears that it holds nothing any more, and asks the store itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING
+
+import structlog
+
+from services.common.containment import for_each
+from services.common.errors import BrokerError, PreconditionFailed
+from services.queue.host import Host
+from services.queue.journal.content import Source
+from services.queue.journal.ticket import Receipt
+from services.queue.links.open_transaction import OpenTransaction, Settlement
+from services.queue.links.publishing import arrivals
+from services.queue.machine.arrival import Arrival
+from services.queue.machine.claims import FINAL
+from services.queue.machine.journal_draft import ContentDraft
+from services.queue.machine.queue_type import Queue
+from services.queue.machine.record import uids_of
+from services.queue.observe.traced_batch import TracedBatch
+from services.queue.partitions.partition import Awaited
+from services.rpc import queue_pb2 as pb
+from services.rpc import store_pb2
+
+if TYPE_CHECKING:
+    from services.queue.links.link import Link
+
+log = structlog.get_logger()
+
+_RETRY_SECONDS = 0.5
+_UNTOLD_SECONDS = 40.0  # longer than a gateway waits for all to prepare
+_COPIES = 3  # of a batch: as it came, decoded, and as bodies by themselves
+_MISSING: Mapping[int, str] = {
+    pb.NOT_OWNER: "the partition has another owner",
+    pb.OTHER: "a queue cannot be served",
+}
+
+
+class Transactions:
+    """Those of one link."""
+
+    def __init__(self, host: Host, link: Link) -> None:
+        self._host = host
+        self._link = link
+        self._open: dict[int, OpenTransaction] = {}
+
+    def publish(self, batch: pb.PublishBatch, source: Source) -> None:
+        """Keeps a batch for its transaction."""
+        transaction = self._of(batch.transaction)
+        transaction.batches.append((batch.sequence, source))
+        size = _COPIES * source.size
+        transaction.size += size
+        self._host.account.used += size
+        if source.traced:
+            transaction.traced.append(TracedBatch(self._host, source))
+
+    def spoil(self, number: int, text: str) -> None:
+        """Something of a transaction was not taken, for this reason: the rest of it is not carried out without."""
+        self._of(number).spoiled = text or "a batch of it was not taken"
+
+    def settle(self, settle: pb.Settle) -> None:
+        """Keeps a settlement for its transaction."""
+        self._of(settle.transaction).settles.append(settle)
+
+    def step(self, step: pb.TransactionStep, now: int) -> None:
+        """PREPARE, COMPLETE or ABORT. What the last two raise ends the link: then both sides ask the store."""
+        number = step.transaction
+        if step.step == pb.TransactionStep.PREPARE:
+            self._try_to_prepare(number, now)
+        elif step.step == pb.TransactionStep.COMPLETE:
+            self._complete(number, now)
+        else:
+            self._abort(number, now)
+
+    def _complete(self, number: int, now: int) -> None:
+        transaction = self._open.get(number)
+        if transaction is None or not transaction.prepared:
+            self._not_held(number)
+            self._safe_soon(number)
+        elif not transaction.asked or transaction.parts:  # with parts, it is the store that has committed it
+            self._conclude(number, transaction, now, committed=True)
+            self._carried_out(number)
+
+    def _abort(self, number: int, now: int) -> None:
+        if transaction := self._open.get(number):
+            prepared = transaction.prepared
+            self._conclude(number, transaction, now, committed=False)
+            if prepared:
+                self._forget_staged(number, transaction)
+        self._link.outbox.frame.completed.append(number)
+
+    def _carried_out(self, number: int) -> None:
+        self._link.outbox.frame.completed.append(number)
+        self._safe_soon(number)
+
+    def _safe_soon(self, number: int) -> None:
+        """As with other settlements: what is not on disk comes again while the rest of its batch is not."""
+        self._host.safe_soon(Receipt(partial(self._link.outbox.safe, number)))
+
+    def _not_held(self, number: int) -> None:
+        self._link.outbox.frame.prepared.add(transaction=number, reason=pb.UNAVAILABLE)
+
+    def _conclude(self, number: int, transaction: OpenTransaction, now: int, *, committed: bool) -> None:
+        """Once, whoever says it first."""
+        self._open.pop(number, None)
+        self._release(transaction)
+        if transaction.prepared:
+            transaction.prepared = False
+            self._decide(transaction, now, committed=committed)
+
+    def close(self) -> None:
+        """The link is gone: what is not prepared is forgotten, the rest is as the store says."""
+        transactions, self._open = self._open, {}
+        for number, transaction in transactions.items():
+            self._release(transaction)
+            if transaction.prepared:
+                self._ask(number, transaction)
+
+    def _release(self, transaction: OpenTransaction) -> None:
+        """What it brought belongs to queues from now on, or goes."""
+        self._host.account.used -= transaction.size
+        transaction.size = 0
+
+    def _of(self, number: int) -> OpenTransaction:
+        found = self._open.get(number)
+        if found is None:
+            found = self._open[number] = OpenTransaction(self._link.origin)
+        return found
+
+    # -------------------------------------------------------------- prepare
+
+    def _try_to_prepare(self, number: int, now: int) -> None:
+        for_each("preparing a transaction", (number,), partial(self._prepare, now=now), self._not_prepared)
+
+    def _not_prepared(self, number: int, error: BrokerError) -> None:
+        if transaction := self._open.pop(number, None):
+            self._release(transaction)
+            self._give_back(transaction, self._host.now())
+        self._link.outbox.frame.prepared.add(transaction=number, reason=pb.OTHER, text=error.text)
+
+    def _prepare(self, number: int, now: int) -> None:
+        transaction = self._of(number)
+        if awaited := self._awaited(transaction):
+            awaited.waiting.append(partial(self._prepare_later, number))
+            return
+        reason, text = self._hold(transaction)
+        if reason != pb.NONE:
+            self._open.pop(number)
+            self._release(transaction)
+            self._give_back(transaction, now)
+            self._answer(number, transaction, reason, text)
+            return
+        transaction.prepared = True
+        self._stage(number, transaction)
+
+    def _prepare_later(self, number: int) -> None:
+        if number in self._open:
+            self._try_to_prepare(number, self._host.now())
+
+    def _awaited(self, transaction: OpenTransaction) -> Awaited | None:
+        published = [queue_id for _, source in transaction.batches for queue_id, _ in source.columns.queues]
+        queue_ids = published + [settle.queue_id for settle in transaction.settles]
+        awaited = (self._host.registry.awaited(queue_id) for queue_id in dict.fromkeys(queue_ids))
+        return next((partition for partition in awaited if partition), None)
+
+    def _hold(self, transaction: OpenTransaction) -> tuple[pb.Reason.ValueType, str]:
+        """NONE, or why it cannot be carried out. What is for queues that were deleted meanwhile goes nowhere."""
+        registry = self._host.registry
+        if transaction.spoiled:
+            return pb.OTHER, transaction.spoiled
+        for _, source in transaction.batches:
+            content = ContentDraft(self._host.take_id, source)
+            transaction.contents.append(content)
+            for queue_id, arrival, _ in arrivals(source.columns, content):
+                arrival.immediate = False
+                queue = registry.queues.get(queue_id)
+                if queue is not None:
+                    transaction.concerns(registry.partitions[queue.options.partition])
+                if queue is not None and not self._reserve(transaction, queue, arrival):
+                    return pb.OVERFLOW, f"queue '{queue.options.name}' is full"
+                if queue is None and (missing := registry.missing(queue_id)) != pb.UNKNOWN_QUEUE:
+                    return missing, _MISSING[missing]
+        for settle in transaction.settles:
+            queue = registry.queues.get(settle.queue_id)
+            if queue is not None:
+                transaction.concerns(registry.partitions[queue.options.partition])
+                self._hold_settled(transaction, queue, settle)
+            elif (missing := registry.missing(settle.queue_id)) != pb.UNKNOWN_QUEUE:
+                return missing, _MISSING[missing]
+        return pb.NONE, ""
+
+    def _reserve(self, transaction: OpenTransaction, queue: Queue, arrival: Arrival) -> bool:
+        count, options = len(arrival), queue.options
+        if not queue.reserve(count, sum(map(len, arrival.bodies))):
+            return False
+        transaction.publications.append((queue, arrival))
+        arrival.place = queue.place(count)
+        if options.durable:
+            parts = arrival.enlist(options, 0, count, arrival.place)
+            arrival.parts = parts if any(parts) else None
+        return True
+
+    def _hold_settled(self, transaction: OpenTransaction, queue: Queue, settle: pb.Settle) -> None:
+        options = queue.options
+        # A rejected one stays in the journal until the dead-letter exchange has it.
+        ends = settle.outcome == pb.ACCEPT or (settle.outcome == pb.REJECT and options.dead_letter_exchange is None)
+        uids = settle.uids if settle.outcome in FINAL else queue.not_others(settle.uids, self._link)
+        entries, coming = queue.hold(uids, transaction)
+        transaction.settlements.append(Settlement(queue, settle.outcome, entries, coming, ends))
+
+    def _stage(self, number: int, transaction: OpenTransaction) -> None:
+        partitions = self._host.registry.partitions
+        contents = [content for content in transaction.contents if content.entries]
+        fences = {number: partitions[number] for content in contents for number in content.entries}
+        dequeues: dict[int, list[int]] = {}
+        for settlement in transaction.settlements:
+            parts = [entry for entry in settlement.entries if entry.part is not None] if settlement.staged else []
+            for entry in parts:
+                assert entry.part is not None
+                dequeues.setdefault(entry.part.batch, []).append(entry.position - entry.part.base)
+            if parts:
+                fences[settlement.queue.options.partition] = partitions[settlement.queue.options.partition]
+        if not fences:
+            self._is_prepared(number, transaction)
+            return
+        frames = self._host.writer.stage(number, contents, dequeues, list(fences.values()))
+        transaction.parts = len(frames)
+        staged = asyncio.gather(*frames, return_exceptions=True)
+        staged.add_done_callback(partial(self._staged, number, transaction))
+
+    def _staged(
+        self,
+        number: int,
+        transaction: OpenTransaction,
+        answer: asyncio.Future[list[store_pb2.JournalAck | BaseException]],
+    ) -> None:
+        acks = [] if answer.cancelled() else answer.result()
+        failures = [ack for ack in acks if isinstance(ack, BaseException)]
+        if acks and not failures and not any(ack.fenced for ack in acks if isinstance(ack, store_pb2.JournalAck)):
+            self._is_prepared(number, transaction)
+        elif self._open.pop(number, None):
+            self._release(transaction)
+            self._give_back(transaction, self._host.now())
+            self._forget_staged(number, transaction)
+            transaction.prepared, transaction.parts = False, 0
+            reason, text = _why_not(failures) if failures or not acks else (pb.NOT_OWNER, "")
+            self._answer(number, transaction, reason, text)
+
+    def _forget_staged(self, number: int, transaction: OpenTransaction) -> None:
+        """The store keeps what is staged until it is decided, so it is."""
+        if transaction.parts:
+            self._host.tasks.start(self._abort_staged(number), f"abort transaction {number}")
+
+    async def _abort_staged(self, number: int) -> None:
+        with suppress(BrokerError):
+            await self._host.store.resolve_transaction(number)
+
+    def _is_prepared(self, number: int, transaction: OpenTransaction) -> None:
+        self._answer(number, transaction, pb.NONE, "")
+        self._await_decision(number, transaction)
+
+    def _answer(self, number: int, transaction: OpenTransaction, reason: pb.Reason.ValueType, text: str) -> None:
+        frame = self._link.outbox.frame
+        frame.done.extend([sequence for sequence, _ in transaction.batches])
+        frame.prepared.add(transaction=number, parts=transaction.parts, reason=reason, text=text)
+
+    # -------------------------------------------------------------- the decision
+
+    def _decide(self, transaction: OpenTransaction, now: int, *, committed: bool) -> None:
+        transaction.decided()
+        if not committed:
+            self._give_back(transaction, now)
+            return
+        # It is decided: what one part of it raises keeps no other from being carried out.
+        for_each("publishing of a transaction", transaction.publications, partial(self._commit, now=now))
+        for_each("telling of a traced transaction", transaction.traced, TracedBatch.done)
+        settle = partial(self._commit_settled, transaction, now=now)
+        for_each("settling of a transaction", transaction.settlements, settle)
+
+    def _commit(self, publication: tuple[Queue, Arrival], now: int) -> None:
+        queue, arrival = publication
+        if self._is_served(queue):
+            queue.publish(arrival, now, reserved=True)
+            if queue.record.on and arrival.parts:
+                kept = [uid for uid, part in zip(arrival.uids, arrival.parts, strict=True) if part is not None]
+                queue.record.persisted(kept)
+
+    def _commit_settled(self, transaction: OpenTransaction, settlement: Settlement, now: int) -> None:
+        if self._is_served(settlement.queue):
+            entries = settlement.entries
+            if settlement.outcome not in FINAL:
+                # What its gateway has given back meanwhile may be somebody else's.
+                entries = [entry for entry in entries if entry.holder is transaction]
+            settlement.queue.settle_held(settlement.outcome, entries, now, staged=settlement.staged)
+            settlement.queue.settle_coming(settlement.outcome, settlement.coming, transaction, now)
+        else:
+            # What is committed counts at the next owner too, who would not know it: the gateway tells him.
+            queue_id, uids = settlement.queue.options.queue_id, uids_of(settlement.entries) + settlement.coming
+            self._link.outbox.frame.unsettled.add(queue_id=queue_id, outcome=settlement.outcome, uids=uids)
+
+    def _give_back(self, transaction: OpenTransaction, now: int) -> None:
+        transaction.decided()
+        for traced in transaction.traced:
+            traced.aborted()
+        for queue, arrival in transaction.publications:
+            queue.unreserve(len(arrival.bodies), sum(map(len, arrival.bodies)))
+        for settlement in transaction.settlements:
+            if self._is_served(settlement.queue):
+                settlement.entries += settlement.queue.let_go(settlement.coming, transaction)
+                for holder, entries in transaction.returning(settlement, self._link).items():
+                    settlement.queue.unhold(entries, holder, now)
+
+    def _is_served(self, queue: Queue) -> bool:
+        """Not deleted, and not handed over, since it was prepared."""
+        return self._host.registry.settling(queue.options.queue_id) is queue
+
+    # -------------------------------------------------------------- nobody says what was decided
+
+    def _await_decision(self, number: int, transaction: OpenTransaction) -> None:
+        if transaction.prepared and number in self._open:
+            overdue = partial(self._overdue, number, transaction)
+            transaction.patience = asyncio.get_running_loop().call_later(_UNTOLD_SECONDS, overdue)
+
+    def _overdue(self, number: int, transaction: OpenTransaction) -> None:
+        if number not in self._open:
+            return
+        if self._host.certain:
+            log.info("nobody says how a transaction was decided", transaction=number, gateway=self._link.name)
+            self._ask(number, transaction)
+        else:
+            # The store may be away, and the gateway waits for it as well: that one comes first.
+            self._host.when_certain(partial(self._await_decision, number, transaction))
+
+    def _ask(self, number: int, transaction: OpenTransaction) -> None:
+        if not transaction.asked:
+            transaction.asked = True
+            self._host.tasks.start(self._resolve(number, transaction), f"resolve transaction {number}")
+
+    async def _resolve(self, number: int, transaction: OpenTransaction) -> None:
+        while transaction.prepared:
+            try:
+                outcome = await self._host.store.resolve_transaction(number)
+            except BrokerError as failure:
+                log.info("outcome of a transaction not known yet", transaction=number, reason=failure.text)
+                await asyncio.sleep(_RETRY_SECONDS)
+            else:
+                self._host.when_certain(partial(self._resolved, number, transaction, committed=outcome.committed))
+                return
+
+    def _resolved(self, number: int, transaction: OpenTransaction, *, committed: bool) -> None:
+        if not transaction.prepared:
+            return
+        self._conclude(number, transaction, self._host.now(), committed=committed)
+        if committed:
+            self._carried_out(number)
+        else:
+            self._not_held(number)
+
+
+def _why_not(failures: Sequence[BaseException]) -> tuple[pb.Reason.ValueType, str]:
+    """What the store refuses for good is not tried again."""
+    refused = next((failure for failure in failures if isinstance(failure, PreconditionFailed)), None)
+    return (pb.OTHER, refused.text) if refused else (pb.UNAVAILABLE, "")

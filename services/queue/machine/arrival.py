@@ -1,0 +1,138 @@
+"""Messages of a batch on their way to one queue of this process."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+from operator import attrgetter
+from typing import TYPE_CHECKING
+
+from services.common.message.alike import objects
+from services.common.message.facts import Facts
+from services.common.message.indexes import pick
+from services.common.message.weight import weight
+from services.queue.machine.entry import JournalPart
+from services.queue.machine.journal_draft import ContentDraft
+from services.queue.machine.message import Message
+
+if TYPE_CHECKING:
+    from services.queue.machine.columns import Columns
+    from services.queue.machine.options import QueueOptions
+
+Parts = Sequence[JournalPart | None]
+
+_PERSISTENT = attrgetter("persistent")
+
+
+class Arrival:
+    """Columns: message i has `uids[i]`, `facts[i]`, `properties[i]` and `bodies[i]`, and is number `indexes[i]` of its
+    content. `time_ms` is when they were received. Messages become objects when a queue has to keep them, and then once.
+
+    `expires` is when each of them does (Unix ms, or 0), None when none does. Those of a transaction have had their
+    `place` in the queue, and `parts` in the journal, since it was prepared.
+    """
+
+    __slots__ = (
+        "_columns",
+        "_objects",
+        "bodies",
+        "content",
+        "expires",
+        "facts",
+        "immediate",
+        "indexes",
+        "parts",
+        "place",
+        "properties",
+        "time_ms",
+        "uids",
+    )
+
+    def __init__(
+        self,
+        columns: Columns,
+        indexes: Sequence[int],
+        time_ms: int,
+        content: ContentDraft,
+        *,
+        immediate: bool = False,
+    ) -> None:
+        self.uids: Sequence[int] = pick(columns.uids, indexes)
+        self.facts: Sequence[Facts] = pick(columns.facts, indexes)
+        self.properties: Sequence[bytes] = pick(columns.properties, indexes)
+        self.bodies: Sequence[bytes] = pick(columns.bodies, indexes)
+        self.indexes = indexes
+        self.time_ms = time_ms
+        self.content = content
+        self.immediate = immediate
+        self.expires: list[int] | None = None
+        self.place: int | None = None
+        self.parts: Parts | None = None
+        self._columns = columns
+        self._objects = list(objects(self.facts).values())
+
+    def __len__(self) -> int:
+        return len(self.uids)
+
+    def part(self, first: int, end: int) -> Arrival:
+        """The messages `first` to `end - 1` by themselves."""
+        return Arrival(self._columns, self.indexes[first:end], self.time_ms, self.content, immediate=self.immediate)
+
+    def expire_by(self, queue_ttl_ms: int | None) -> bool:
+        """Works out when they expire, by their own time to live and their queue's; whether any of them does."""
+        own = {facts.ttl_ms for facts in self._objects}
+        if queue_ttl_ms is None and own == {None}:
+            return False
+        limits = {ttl: [limit for limit in (ttl, queue_ttl_ms) if limit is not None] for ttl in own}
+        at = {ttl: self.time_ms + min(its) if its else 0 for ttl, its in limits.items()}
+        self.expires = [at[facts.ttl_ms] for facts in self.facts]
+        return True
+
+    def weight(self, first: int, end: int) -> int:
+        """Bytes of properties and bodies of the messages from `first` to `end - 1`."""
+        if end - first == len(self.bodies):
+            return weight(self.properties, self.bodies)
+        return weight(self.properties[first:end], self.bodies[first:end])
+
+    def kept(self, first: int, end: int) -> int:
+        """Bytes of them in memory as long as they are: their routing keys too, as Message.kept says."""
+        objects, facts = self._objects, self.facts
+        if len(objects) == 1:
+            return self.weight(first, end) + (end - first) * len(objects[0].routing_key)
+        return self.weight(first, end) + sum([len(each.routing_key) for each in facts[first:end]])
+
+    def span(self, first: int, end: int, step: int = 1) -> Sequence[int]:
+        """The uids of every `step`-th message from `first` to `end - 1`, as a range where they are consecutive."""
+        uids = self.uids
+        lowest, highest = uids[first], uids[end - 1]
+        if highest - lowest == end - 1 - first:  # they ascend
+            return range(lowest, highest + 1, step)
+        return uids[first:end:step]
+
+    def messages(self, first: int, end: int) -> list[Message]:
+        """The messages `first` to `end - 1`; the same objects for every queue that asks."""
+        if self._columns.some_are_shared:
+            return list(map(self._columns.message, self.indexes[first:end]))
+        own = slice(first, end)
+        columns = self.uids[own], self.facts[own], self.properties[own], self.bodies[own]
+        return list(map(Message, *columns))
+
+    def enlist(self, options: QueueOptions, first: int, end: int, position: int) -> Parts:
+        """Enters what is persistent of messages `first` to `end - 1` for the journal, as entries of a queue at
+        `position` and following. Gives where each stands there.
+        """
+        kinds = set(map(_PERSISTENT, self._objects))
+        if kinds == {False}:
+            return (None,) * (end - first)
+        if kinds == {True}:
+            return (self._enlist(options, first, end, position),) * (end - first)
+        parts: list[JournalPart | None] = []
+        for persistent, group in groupby(range(first, end), lambda index: self.facts[index].persistent):
+            start, count = first + len(parts), len(list(group))
+            place = position + len(parts)
+            part = self._enlist(options, start, start + count, place) if persistent else None
+            parts += [part] * count
+        return parts
+
+    def _enlist(self, options: QueueOptions, first: int, end: int, position: int) -> JournalPart:
+        return self.content.enlist(options.partition, options.queue_id, self.indexes[first:end], position)

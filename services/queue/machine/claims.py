@@ -1,0 +1,225 @@
+"""What clients hold of a queue since before this process had it.
+
+An owner may deliver a message before that is on disk, and die: then the client has it, and the publisher's gateway
+sends it again, later than the client's gateway claims it or sooner. A claim for what is not here waits for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from services.common.ledger.stages import HELD
+from services.queue.machine.consumers import Link
+from services.queue.machine.context import QueueContext
+from services.queue.machine.entry import Entry, Holder, Undecided
+from services.queue.machine.order.ready import Ready
+from services.queue.machine.record import QueueRecord, uids_of
+from services.rpc import queue_pb2 as pb
+
+# By then a gateway that lives has sent again what it has. Most claims that wait are of messages that are done with.
+_KEPT_MS = 60_000
+
+Outcome: TypeAlias = pb.Outcome.ValueType
+
+FINAL: Final = frozenset({pb.ACCEPT, pb.REJECT})  # outcomes of which it does not matter who says them
+
+
+@dataclass(slots=True)
+class _Claim:
+    """`link` has what is not here yet, or nobody; `outcome`: it was settled already; `undecided`: a transaction's."""
+
+    link: Link | None
+    outcome: Outcome | None = None
+    undecided: Undecided | None = None
+
+    def begin(self, entry: Entry) -> None:
+        """It is here now."""
+        entry.holder = self.undecided or self.link
+        if self.undecided:
+            self.undecided.heirs[entry] = self.link
+
+
+class Claims:
+    """`unsettled` are the acquired entries by uid; claims move entries there from `ready`.
+
+    `context` hears of what is settled before it is here: its publisher has not sent it again, so nothing of it is safe.
+    """
+
+    def __init__(self, ready: Ready, unsettled: dict[int, Entry], record: QueueRecord, context: QueueContext) -> None:
+        self._ready = ready
+        self._unsettled = unsettled
+        self._record = record
+        self._context = context
+        self._waiting: dict[int, _Claim] = {}  # by uid
+        self._heirs: dict[int, Link] = {}  # who holds what somebody else holds too, by uid
+        self._until = 0
+
+    def __bool__(self) -> bool:
+        return bool(self._waiting or self._heirs)
+
+    def claim(self, held: Sequence[int], link: Link, now: int) -> list[Entry]:
+        """`link` holds these, whether they are here or not; gives those that have left the list for it.
+
+        Two may hold one message, when a gateway was cut off while its former owner changed: it is with who came first,
+        and then with the other, who has it already.
+        """
+        uids = set(held)
+        for uid in held:
+            if (entry := self._unsettled.get(uid)) is not None:
+                uids.discard(uid)
+                if isinstance(entry.holder, Undecided):
+                    entry.holder.heirs[entry] = link
+                elif isinstance(entry.holder, Holder) and entry.holder.broken:
+                    entry.holder = link
+                elif isinstance(entry.holder, Holder) and entry.holder.origin != link.origin:
+                    self._heirs[uid] = link
+        acquired = self._acquire(uids) if uids else []
+        for entry in acquired:
+            entry.holder = link
+            # Recovery counted an attempt that has not ended.
+            entry.attempts = max(entry.attempts - 1, 0)
+            uids.discard(entry.message.uid)
+        if uids:
+            self._forget_old(now)
+            self._until = now + _KEPT_MS
+            for uid in uids:
+                before = self._waiting.get(uid)
+                self._waiting[uid] = _Claim(link, undecided=before.undecided if before else None)
+        return acquired
+
+    def settled(self, outcome: Outcome, uids: Sequence[int]) -> None:
+        """What became of deliveries, some of which are perhaps not here."""
+        for uid in uids:
+            if outcome in FINAL:
+                self._heirs.pop(uid, None)
+            if (claim := self._waiting.get(uid)) is None:
+                continue
+            if outcome in FINAL:
+                claim.outcome, claim.undecided = outcome, None
+                self._context.on_early()
+            elif outcome == pb.ABANDON:
+                self._give_up(uid, claim)
+            else:
+                del self._waiting[uid]
+
+    def not_others(self, uids: Iterable[int], holder: Holder) -> list[int]:
+        """Those that neither another gateway holds that is there, nor a transaction of its."""
+        others = {uid for uid in uids if self._is_anothers(uid, holder.origin)}
+        for uid in others:
+            if (heir := self._heirs.get(uid)) and heir.origin == holder.origin:
+                del self._heirs[uid]
+        return [uid for uid in uids if uid not in others]
+
+    def _is_anothers(self, uid: int, origin: int) -> bool:
+        entry = self._unsettled.get(uid)
+        holder = entry.holder if entry else None
+        if isinstance(holder, Holder) and holder.broken:
+            return False
+        return isinstance(holder, (Holder, Undecided)) and holder.origin != origin
+
+    def abandon(self, uids: Sequence[int]) -> list[int]:
+        """Their consumer is gone: gives those that go back now; a transaction keeps what it has until it is decided."""
+        back: list[int] = []
+        for uid in uids:
+            entry = self._unsettled.get(uid)
+            if entry and isinstance(entry.holder, Undecided):
+                entry.holder.heirs[entry] = None
+            else:
+                back.append(uid)
+        return back
+
+    def release(self, holder: object) -> list[int]:
+        """What `holder` had is anybody's, when it comes; gives what it has that is here."""
+        for uid, claim in list(self._waiting.items()):
+            if claim.link is holder and claim.outcome is None:
+                self._give_up(uid, claim)
+        self._heirs = {uid: heir for uid, heir in self._heirs.items() if heir is not holder}
+        return self.held_by(holder, self._unsettled)
+
+    def inherited(self, entries: list[Entry]) -> list[Entry]:
+        """These come back: gives those that nobody else holds."""
+        if not self._heirs:
+            return entries
+        left: list[Entry] = []
+        for entry in entries:
+            heir = self._heirs.pop(entry.message.uid, None)
+            if heir is None or heir.broken:
+                left.append(entry)
+            else:
+                entry.holder = heir
+                self._unsettled[entry.message.uid] = entry
+        return left
+
+    def held_by(self, holder: object, uids: Iterable[int]) -> list[int]:
+        """Those of some messages that `holder` has unsettled."""
+        get = self._unsettled.get
+        return [uid for uid in uids if (entry := get(uid)) is not None and entry.holder is holder]
+
+    def _give_up(self, uid: int, claim: _Claim) -> None:
+        claim.link = None
+        if claim.undecided is None:
+            del self._waiting[uid]
+
+    # -------------------------------------------------------------- transactions
+
+    def hold(self, uids: Iterable[int], holder: Undecided) -> tuple[list[Entry], list[int]]:
+        """These are a transaction's: gives those that are here, and the uids of those that are to come."""
+        entries: list[Entry] = []
+        coming: list[int] = []
+        for uid in uids:
+            self._heirs.pop(uid, None)
+            if (entry := self._unsettled.get(uid)) is not None:
+                entry.holder = holder
+                entries.append(entry)
+            elif (claim := self._waiting.get(uid)) and claim.outcome is None:
+                claim.undecided = holder
+                coming.append(uid)
+        return entries, coming
+
+    def still(self, uids: Iterable[int], holder: Undecided) -> list[int]:
+        """Of those that were to come when `holder` took them, what it has yet: its gateway may have given them back."""
+        return [uid for uid in uids if self._is_to_come(uid, holder) or self._has_come(uid, holder)]
+
+    def let_go(self, uids: Iterable[int], holder: Undecided) -> list[Entry]:
+        """The transaction is off: what comes is who claims it's; gives those that have come since, and are its yet."""
+        for uid in uids:
+            if self._is_to_come(uid, holder):
+                claim = self._waiting[uid]
+                claim.undecided = None
+                if claim.link is None:
+                    del self._waiting[uid]
+        return [self._unsettled[uid] for uid in uids if self._has_come(uid, holder)]
+
+    def _is_to_come(self, uid: int, holder: Undecided) -> bool:
+        return (claim := self._waiting.get(uid)) is not None and claim.undecided is holder
+
+    def _has_come(self, uid: int, holder: Undecided) -> bool:
+        return (entry := self._unsettled.get(uid)) is not None and entry.holder is holder
+
+    # -------------------------------------------------------------- what comes
+
+    def among(self, uids: Sequence[int], now: int) -> bool:
+        """Whether any of these is claimed."""
+        self._forget_old(now)
+        return not self._waiting.keys().isdisjoint(uids)
+
+    def arrived(self, uids: Sequence[int]) -> tuple[list[Entry], dict[int, Outcome]]:
+        """These are in the list now: gives those that are claimed, which leave it, and what they were settled as."""
+        claimed = {uid: claim for uid in uids if (claim := self._waiting.pop(uid, None))}
+        entries = self._acquire(set(claimed))
+        for entry in entries:
+            claimed[entry.message.uid].begin(entry)
+        return entries, {uid: claim.outcome for uid, claim in claimed.items() if claim.outcome is not None}
+
+    def _acquire(self, uids: set[int]) -> list[Entry]:
+        entries = self._ready.acquire(uids)
+        if entries:
+            self._record.recovered(uids_of(entries), HELD)
+        self._unsettled.update((entry.message.uid, entry) for entry in entries)
+        return entries
+
+    def _forget_old(self, now: int) -> None:
+        if now > self._until:
+            self._waiting.clear()

@@ -1,0 +1,112 @@
+"""A publish batch, decoded: what there is of each message, and which messages are for which queue."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import NamedTuple
+
+from services.common.message import columns
+from services.common.message.facts import Facts, from_fields
+from services.common.message.indexes import chosen, condensed
+from services.queue.machine.message import Interned, Message
+from services.queue.machine.times import times_of
+from services.rpc.queue_pb2 import PublishBatch
+
+
+class Alike(NamedTuple):
+    """Messages of a batch, by their indexes, that were sent and received alike."""
+
+    indexes: Sequence[int]
+    time_ms: int  # when they were received, Unix ms
+    resent: bool = False
+    immediate: bool = False
+
+
+def queue_ids_of(batch: PublishBatch) -> set[int]:
+    """All queues where messages of a batch go."""
+    return {one.queue_id for one in batch.queues} | {queue_id for run in batch.runs for queue_id in run.queue_ids}
+
+
+class Columns:
+    """`queues` are the ids, with the indexes of the messages for each; `times` are Unix ms.
+
+    `some_are_shared`: whether some messages are for more queues than one. Every queue asks, so it is kept.
+    """
+
+    __slots__ = (
+        "_immediate",
+        "_messages",
+        "_resent",
+        "bodies",
+        "facts",
+        "properties",
+        "queues",
+        "some_are_shared",
+        "times",
+        "uids",
+    )
+
+    def __init__(self, batch: PublishBatch, interned: Interned) -> None:
+        """Raises InternalError for a batch that contradicts itself."""
+        self.uids: list[int] = list(batch.uids)
+        self.bodies: list[bytes] = list(batch.bodies)
+        self.times: int | list[int] = times_of(batch)
+        self._messages: list[Message | None] | None = None
+        if batch.runs:
+            self._read_runs(batch, interned)
+        else:
+            self._read_columns(batch, interned)
+        self.some_are_shared = sum(len(indexes) for _, indexes in self.queues) > len(self.uids)
+
+    def _read_columns(self, batch: PublishBatch, interned: Interned) -> None:
+        self.facts: list[Facts] = columns.facts_in(batch)
+        self.properties: list[bytes] = interned.properties(columns.properties_in(batch))
+        self.queues: list[tuple[int, Sequence[int]]] = [(one.queue_id, chosen(one)) for one in batch.queues]
+        self._resent = frozenset(batch.resent)
+        self._immediate = frozenset(batch.immediate)
+
+    def _read_runs(self, batch: PublishBatch, interned: Interned) -> None:
+        """As batches were before there were facts."""
+        self.facts, properties = [], []
+        queues: dict[int, list[int]] = {}
+        resent: set[int] = set()
+        immediate: set[int] = set()
+        own = iter(batch.properties)
+        for run in batch.runs:
+            indexes = range(len(self.facts), len(self.facts) + run.count)
+            self.facts += [from_fields(run)] * run.count
+            shared = run.HasField("shared_properties")
+            properties += [run.shared_properties] * run.count if shared else [next(own) for _ in indexes]
+            for queue_id in run.queue_ids:
+                queues.setdefault(queue_id, []).extend(indexes)
+            resent.update(indexes if run.resent else ())
+            immediate.update(indexes if run.immediate else ())
+        self.properties = interned.properties(properties)
+        self.queues = [(queue_id, condensed(some)) for queue_id, some in queues.items()]
+        self._resent, self._immediate = frozenset(resent), frozenset(immediate)
+
+    def received(self, index: int) -> int:
+        """When the gateway had a message, Unix ms."""
+        return self.times if isinstance(self.times, int) else self.times[index]
+
+    def alike(self, indexes: Sequence[int]) -> Iterator[Alike]:
+        """Messages in their order, parted where they differ in how they were sent; they hardly ever do."""
+        if isinstance(self.times, int) and not self._resent and not self._immediate:
+            yield Alike(indexes, self.times)
+            return
+        for (time_ms, resent, immediate), group in groupby(indexes, self._how):
+            yield Alike(condensed(list(group)), time_ms, resent, immediate)
+
+    def _how(self, index: int) -> tuple[int, bool, bool]:
+        return self.received(index), index in self._resent, index in self._immediate
+
+    def message(self, index: int) -> Message:
+        """The one object for a message."""
+        if self._messages is None:
+            self._messages = [None] * len(self.uids)
+        found = self._messages[index]
+        if found is None:
+            found = Message(self.uids[index], self.facts[index], self.properties[index], self.bodies[index])
+            self._messages[index] = found
+        return found

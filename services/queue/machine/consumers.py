@@ -1,0 +1,194 @@
+"""The consumers of one queue: who they are, what they may take, whose turn it is."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from typing import Final, Protocol
+
+from services.common.ledger.place import Place
+from services.queue.machine.deliveries import Deliveries
+from services.queue.machine.delivery.single_active import SingleActive
+from services.rpc.queue_pb2 import Reason
+
+
+class Link(Protocol):
+    """Where deliveries go and who holds them until they are settled."""
+
+    deliveries: Deliveries
+    origin: int  # incarnation of the gateway
+    broken: bool  # nobody listens any more …
+    over: bool  # … and who did is not waited for any more
+
+    def activated(self, consumer: Consumer) -> None:
+        """It is the single active one from now on; what it is sent comes later."""
+
+    def ended(self, consumer: Consumer, reason: Reason.ValueType) -> None:
+        """Its queue is gone from here; the consumer is out of it already."""
+
+
+NOWHERE = (Place(), Place())  # for the ledger, of a consumer whose deliveries it is not told
+
+
+class Consumer:
+    """`messages` and `size` are its credit; an entry may be sent while both are above zero."""
+
+    __slots__ = (
+        "activated", "age", "browse", "connection", "exclusive", "handle", "holds", "link", "messages", "places",
+        "priority", "queued", "seen", "settled", "size", "tag",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        handle: int,
+        link: Link,
+        *,
+        tag: str = "",
+        connection: str = "",
+        exclusive: bool = False,
+        settled: bool = False,
+        browse: bool = False,
+        priority: int = 0,
+        messages: int = 0,
+        size: int = 0,
+        age: int = 0,
+        activated: int = 0,
+        holds: bool = False,
+    ) -> None:
+        self.handle = handle
+        self.link = link
+        self.tag = tag
+        self.connection = connection
+        self.exclusive = exclusive
+        self.settled = settled
+        self.browse = browse
+        self.priority = priority
+        self.messages = messages
+        self.size = size
+        self.age = age  # grows with every newcomer, of a queue with a single active consumer …
+        self.activated = activated  # … and when it became that one, by the same count; 0 is never
+        self.holds = holds  # has unsettled deliveries of a former owner
+        self.places = NOWHERE
+        self.seen = -1  # a browser's view: the position it has come to
+        self.queued = False  # stands in a ring
+
+    @property
+    def ready(self) -> bool:
+        """Whether it may be sent something."""
+        return self.messages > 0 and self.size > 0
+
+
+_NOBODY: Final[deque[Consumer]] = deque(maxlen=0)
+
+
+class Consumers:
+    """Rings of consumers with credit, one for each priority, highest first. Browsers stand apart: they take nothing."""
+
+    def __init__(self, single_active: SingleActive | None = None) -> None:
+        self._single_active = single_active
+        self.browsers: list[Consumer] = []
+        self._all: dict[Consumer, None] = {}  # in the order in which they came
+        self._rings: list[tuple[int, deque[Consumer]]] = []
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    def __iter__(self) -> Iterator[Consumer]:
+        return iter(list(self._all))
+
+    @property
+    def exclusive(self) -> Consumer | None:
+        """The one that has the queue to itself."""
+        return next((consumer for consumer in self._all if consumer.exclusive), None)
+
+    def refuses(self, *, exclusive: bool) -> bool:
+        """A newcomer is not let in where one has the queue to itself, nor where it wants that and there are others."""
+        return self.exclusive is not None or (exclusive and len(self._all) > 0)
+
+    @property
+    def active(self) -> Consumer | None:
+        """The single active one, since there was something to deliver."""
+        return self._single_active.chosen if self._single_active else None
+
+    @property
+    def ring(self) -> deque[Consumer]:
+        """Those of the highest priority that have credit, whose turn it is first; empty when nobody can take.
+
+        To be asked for when there is something to take: a single active consumer is chosen then.
+        """
+        if self._single_active is not None and self._single_active.chosen is None:
+            self._choose(self._single_active)
+        rings = self._rings
+        while rings and not rings[0][1]:
+            rings.pop(0)
+        return rings[0][1] if rings else _NOBODY
+
+    def _choose(self, single_active: SingleActive) -> None:
+        single_active.choose(self._all)
+        if single_active.chosen is not None:
+            self.refresh(single_active.chosen)
+
+    def capacity(self) -> int:
+        """How many messages all of them together may be sent, as far as bytes allow any."""
+        return sum(consumer.messages for _, ring in self._rings for consumer in ring)
+
+    def add(self, consumer: Consumer) -> None:
+        """A newcomer, or one that comes again after a change of owner."""
+        self._all[consumer] = None
+        if consumer.browse:
+            self.browsers.append(consumer)
+        elif self._single_active:
+            self._single_active.came(consumer)
+        self.refresh(consumer)
+
+    def remove(self, consumer: Consumer) -> None:
+        """It takes nothing any more; if it was the active one, the next by age may become it."""
+        self._all.pop(consumer, None)
+        if consumer.browse:
+            self.browsers.remove(consumer)
+        if consumer.queued:
+            self._ring_of(consumer.priority).remove(consumer)
+            consumer.queued = False
+        if self._single_active:
+            self._single_active.went(consumer)
+
+    def refresh(self, consumer: Consumer) -> None:
+        """Its credit has grown: it may get a place at the end of its ring."""
+        if consumer.queued or consumer.browse or consumer.messages <= 0 or consumer.size <= 0:
+            return
+        if self._single_active is not None and consumer is not self._single_active.chosen:
+            return
+        consumer.queued = True
+        self._ring_of(consumer.priority).append(consumer)
+
+    def stop(self, consumer: Consumer) -> None:
+        """It takes nothing until it has credit again."""
+        consumer.messages = 0
+        if consumer.queued:
+            self._ring_of(consumer.priority).remove(consumer)
+            consumer.queued = False
+
+    def turn(self, ring: deque[Consumer], served: int) -> None:
+        """So many messages were given out in turns: drops those without credit, the next comes first.
+
+        Whoever had none is not looked at.
+        """
+        if served < len(ring):
+            had = [ring.popleft() for _ in range(served)]
+        else:
+            ring.rotate(-(served % len(ring)))
+            had = list(ring)
+            ring.clear()
+        for consumer in had:
+            consumer.queued = consumer.messages > 0 and consumer.size > 0
+            if consumer.queued:
+                ring.append(consumer)
+
+    def _ring_of(self, priority: int) -> deque[Consumer]:
+        for level, ring in self._rings:
+            if level == priority:
+                return ring
+        ring = deque[Consumer]()
+        self._rings.append((priority, ring))
+        self._rings.sort(key=lambda pair: -pair[0])
+        return ring

@@ -1,0 +1,99 @@
+"""What goes out to one link, as columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from services.common.message.facts import Facts
+from services.common.message.weight import weight
+from services.queue.machine.entry import Entry
+from services.rpc.queue_pb2 import TracedDelivery
+
+
+class DeliveryRun:
+    """`count` consecutive messages for one consumer."""
+
+    __slots__ = ("consumer", "count", "redelivered")
+
+    def __init__(self, consumer: int, count: int, redelivered: bool) -> None:
+        self.consumer = consumer
+        self.count = count
+        self.redelivered = redelivered
+
+
+class Columns(NamedTuple):
+    """Messages in order."""
+
+    uids: list[int]
+    facts: list[Facts]
+    properties: list[bytes]
+    bodies: list[bytes]
+    runs: list[DeliveryRun]
+
+
+class Deliveries:
+    """Columns of the link's next DeliveryBatch. `wake` is called when it was empty."""
+
+    __slots__ = ("bodies", "carried", "facts", "properties", "runs", "traced", "uids", "wake")
+
+    def __init__(self, wake: Callable[[], None]) -> None:
+        self.wake = wake
+        self.traced: list[TracedDelivery] = []  # what there is to say of messages that get spans
+        self.reset()
+
+    def reset(self) -> None:
+        """Begins anew; whoever took the columns has them for itself."""
+        self.uids: list[int] = []
+        self.facts: list[Facts] = []
+        self.properties: list[bytes] = []
+        self.bodies: list[bytes] = []
+        self.runs: list[DeliveryRun] = []
+        self.carried = 0  # bytes of properties and bodies
+
+    @property
+    def columns(self) -> Columns:
+        """All there is."""
+        return Columns(self.uids, self.facts, self.properties, self.bodies, self.runs)
+
+    def add(
+        self,
+        consumer: int,
+        redelivered: bool,
+        uids: Sequence[int],
+        facts: Sequence[Facts],
+        properties: Sequence[bytes],
+        bodies: Sequence[bytes],
+        carried: int,
+    ) -> None:
+        """Adds messages for a consumer; their properties and bodies weigh what is `carried`."""
+        if not self.runs:
+            self.wake()
+        self.uids.extend(uids)
+        self.facts.extend(facts)
+        self.properties.extend(properties)
+        self.bodies.extend(bodies)
+        self.carried += carried
+        last = self.runs[-1] if self.runs else None
+        if last is not None and last.consumer == consumer and last.redelivered is redelivered:
+            last.count += len(uids)
+        else:
+            self.runs.append(DeliveryRun(consumer, len(uids), redelivered))
+
+    def add_entries(self, consumer: int, entries: list[Entry]) -> tuple[bool, int]:
+        """Adds entries; whether some were delivered before, and what all weigh."""
+        first, end, again, size = 0, len(entries), False, 0
+        while first < end:
+            redelivered = entries[first].attempts > 0
+            again = again or redelivered
+            last = first + 1
+            while last < end and (entries[last].attempts > 0) is redelivered:
+                last += 1
+            group = [entry.message for entry in (entries if last - first == end else entries[first:last])]
+            properties, bodies = [message.properties for message in group], [message.body for message in group]
+            uids, facts = [message.uid for message in group], [message.facts for message in group]
+            carried = weight(properties, bodies)
+            self.add(consumer, redelivered, uids, facts, properties, bodies, carried)
+            size += carried
+            first = last
+        return again, size

@@ -1,0 +1,1 @@
+"""What of a queue is next."""

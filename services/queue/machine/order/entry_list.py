@@ -1,0 +1,219 @@
+"""The entries of a queue in their order, and views on them.
+
+Consumers that may take any entry share the list's front: what is taken is unlinked at once, so no garbage is left
+behind it. An entry that comes back has its old position and is kept, sorted, beside the chain: usually before it all.
+It is sorted in when one is to leave: a great deal may come back one by one, and to find its place each time takes long.
+A browser has a view of its own that remembers the position it has seen and follows the chain from there.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Iterable, Iterator
+from operator import attrgetter
+
+from services.queue.machine.entry import ACQUIRED, AVAILABLE, GONE, Entry
+from services.queue.machine.queue_type import AT_ONCE
+
+_SEARCH = 16  # entries that are looked at, about, to find the place of one among many
+_FEW = 64  # for each the list moves in memory: more take longer than to sort it
+
+
+def _descending(entry: Entry) -> int:
+    return -entry.position
+
+
+class EntryList:
+    """Available entries in order of position. `count` and `size` (bytes of bodies) are of those that are available."""
+
+    __slots__ = ("_back", "_head", "_returned", "_tail", "count", "size")
+
+    def __init__(self) -> None:
+        self._head: Entry | None = None
+        self._tail: Entry | None = None
+        self._returned: list[Entry] = []  # lowest position last, where taking it is cheap
+        self._back: list[Entry] = []  # what has come back since; lowest position last, the others in any order
+        self.count = 0
+        self.size = 0
+
+    def extend(self, entries: Iterable[Entry], size: int) -> None:
+        """Appends new entries, whose positions are higher than all before; `size` is that of their bodies."""
+        tail, count = self._tail, 0
+        for entry in entries:
+            if tail is None:
+                self._head = entry
+            else:
+                tail.next = entry
+            tail = entry
+            count += 1
+        self._tail = tail
+        self.count += count
+        self.size += size
+
+    def put_back(self, entries: list[Entry]) -> None:
+        """Makes acquired entries available again, at their places."""
+        back = self._back
+        for entry in entries:
+            entry.state = AVAILABLE
+            self.size += len(entry.message.body)
+            if back and back[-1].position < entry.position:
+                back.append(back[-1])
+                back[-2] = entry
+            else:
+                back.append(entry)
+        self.count += len(entries)
+
+    def _sort_in(self) -> None:
+        """What has come back to its place: few find it one by one, many are sorted with the others."""
+        if not self._back:
+            return
+        back, self._back = self._back, []
+        if len(back) < _FEW and _SEARCH * len(back) < len(self._returned):
+            for entry in back:
+                insort(self._returned, entry, key=_descending)
+        else:
+            self._returned.extend(back)
+            self._returned.sort(key=attrgetter("position"), reverse=True)
+
+    def peek(self) -> Entry | None:
+        """The first available entry; stays where it is."""
+        first = self._head
+        while first is not None and first.state != AVAILABLE:
+            first = self._unlink(first)
+        for some in (self._returned, self._back):
+            if some and (first is None or some[-1].position < first.position):
+                first = some[-1]
+        return first
+
+    def pop(self) -> Entry | None:
+        """Acquires the first available entry and takes it out."""
+        self._sort_in()
+        entry = self.peek()
+        if entry is None:
+            return None
+        if entry is self._head:
+            self._unlink(entry)
+        else:
+            self._returned.pop()
+        self._acquired(entry)
+        return entry
+
+    def take(self, limit: int, size: int, now: int, expired: list[Entry]) -> list[Entry]:
+        """Acquires entries until there are `limit` or they weigh `size`; `expired` gets those past their time.
+
+        These come and go without end: when they are a turn's work, there is no more in this one.
+        """
+        taken: list[Entry] = []
+        self._sort_in()
+        while self._returned and len(taken) < limit and size > 0 and (entry := self.pop()) is not None:
+            if entry.expires and entry.expires <= now:
+                expired.append(entry)
+                if len(expired) >= AT_ONCE:
+                    return taken
+            else:
+                taken.append(entry)
+                size -= entry.message.weight
+        if not self._returned:
+            self._take_chain(limit - len(taken), size, now, taken, expired)
+        return taken
+
+    def _take_chain(self, limit: int, size: int, now: int, taken: list[Entry], expired: list[Entry]) -> None:
+        """The hot loop of `take`, for when nothing has come back and the chain alone decides."""
+        entry, left, bodies, count, end = self._head, size, 0, 0, len(taken) + limit
+        while entry is not None and len(taken) < end and left > 0:
+            following = entry.next
+            # A browser that stood here finds its way by position; a link would keep what follows in memory.
+            entry.next = None
+            if entry.state == AVAILABLE:
+                entry.state = ACQUIRED
+                count += 1
+                message = entry.message
+                body = len(message.body)
+                bodies += body
+                if entry.expires and entry.expires <= now:
+                    expired.append(entry)
+                    if len(expired) >= AT_ONCE:
+                        end = 0
+                else:
+                    taken.append(entry)
+                    left -= body + len(message.properties)
+            entry = following
+        self._head = entry
+        if entry is None:
+            self._tail = None
+        self.count -= count
+        self.size -= bodies
+
+    def acquire(self, uids: set[int]) -> list[Entry]:
+        """Acquires the available entries of these messages wherever they stand, and takes them out."""
+        self._sort_in()
+        found = [entry for entry in self._returned if entry.state == AVAILABLE and entry.message.uid in uids]
+        for entry in found:
+            self._acquired(entry)
+        if found:
+            self._returned = [entry for entry in self._returned if entry.state == AVAILABLE]
+        found += self._take_out(uids, len(uids) - len(found))
+        found.sort(key=attrgetter("position"))
+        return found
+
+    def _take_out(self, uids: set[int], most: int) -> list[Entry]:
+        """From the chain. What stayed in it would be there twice once it had come back."""
+        taken: list[Entry] = []
+        before, entry = None, self._head
+        while entry is not None and len(taken) < most:
+            following = entry.next
+            if entry.state == AVAILABLE and entry.message.uid in uids:
+                taken.append(entry)
+                self._acquired(entry)
+                self._unlink_after(before, entry)
+            else:
+                before = entry
+            entry = following
+        return taken
+
+    def clear(self) -> list[Entry]:
+        """Takes everything out, in order."""
+        entries = list(self.view(-1))
+        for entry in entries:
+            entry.state = GONE
+            entry.next = None
+        self._head = self._tail = None
+        self._returned = []
+        self.count = self.size = 0
+        return entries
+
+    def view(self, seen: int) -> Iterator[Entry]:
+        """Available entries with positions above `seen`, in order. Ends when the list is changed under it."""
+        self._sort_in()
+        returned = self._returned
+        index = bisect_left(returned, -seen, key=_descending) - 1
+        entry = self._head
+        while entry is not None or index >= 0:
+            if index >= 0 and (entry is None or returned[index].position < entry.position):
+                candidate = returned[index]
+                index -= 1
+            else:
+                assert entry is not None
+                candidate, entry = entry, entry.next
+            if candidate.state == AVAILABLE and candidate.position > seen:
+                yield candidate
+
+    def _acquired(self, entry: Entry) -> None:
+        entry.state = ACQUIRED
+        self.count -= 1
+        self.size -= len(entry.message.body)
+
+    def _unlink_after(self, before: Entry | None, entry: Entry) -> None:
+        if before is None:
+            self._unlink(entry)
+            return
+        before.next, entry.next = entry.next, None
+        if before.next is None:
+            self._tail = before
+
+    def _unlink(self, head: Entry) -> Entry | None:
+        self._head = head.next
+        head.next = None
+        if self._head is None:
+            self._tail = None
+        return self._head

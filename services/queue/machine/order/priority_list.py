@@ -1,0 +1,76 @@
+"""Entries by priority: one list for each level, the highest level that has something is the front."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from services.queue.machine.entry import Entry
+from services.queue.machine.order.entry_list import EntryList
+from services.queue.machine.queue_type import AT_ONCE
+
+
+class PriorityList:
+    """The same as EntryList to whoever uses it; of `levels` the lowest has all up to `lowest`."""
+
+    __slots__ = ("_highest", "_levels", "_lowest")
+
+    def __init__(self, levels: int, lowest: int = 0) -> None:
+        self._lowest = lowest
+        self._highest = levels - 1
+        self._levels = [EntryList() for _ in range(levels)]
+        self._levels.reverse()
+
+    @property
+    def count(self) -> int:
+        return sum(level.count for level in self._levels)
+
+    @property
+    def size(self) -> int:
+        return sum(level.size for level in self._levels)
+
+    def extend(self, entries: Iterable[Entry], size: int) -> None:  # noqa: ARG002 - as Ready says
+        """As EntryList; they need not be of one priority."""
+        for level, some in self._by_level(entries):
+            level.extend(some, sum(len(entry.message.body) for entry in some))
+
+    def put_back(self, entries: list[Entry]) -> None:
+        for level, some in self._by_level(entries):
+            level.put_back(some)
+
+    def peek(self) -> Entry | None:
+        return next((entry for level in self._levels if level.count and (entry := level.peek())), None)
+
+    def pop(self) -> Entry | None:
+        return next((entry for level in self._levels if level.count and (entry := level.pop())), None)
+
+    def take(self, limit: int, size: int, now: int, expired: list[Entry]) -> list[Entry]:
+        taken: list[Entry] = []
+        for level in self._levels:
+            if len(taken) >= limit or size <= 0 or len(expired) >= AT_ONCE:
+                break
+            if level.count:
+                some = level.take(limit - len(taken), size, now, expired)
+                taken += some
+                size -= sum(entry.message.weight for entry in some)
+        return taken
+
+    def acquire(self, uids: set[int]) -> list[Entry]:
+        return [entry for level in self._levels for entry in level.acquire(uids)]
+
+    def clear(self) -> list[Entry]:
+        return [entry for level in self._levels for entry in level.clear()]
+
+    def view(self, seen: int) -> Iterator[Entry]:
+        """By position, not by priority: a browser comes by each entry once."""
+        merged = [entry for level in self._levels for entry in level.view(seen)]
+        merged.sort(key=lambda entry: entry.position)
+        return iter(merged)
+
+    def _by_level(self, entries: Iterable[Entry]) -> Iterator[tuple[EntryList, list[Entry]]]:
+        lowest, highest = self._lowest, self._highest
+        grouped: dict[int, list[Entry]] = {}
+        for entry in entries:
+            level = min(max(entry.message.facts.priority - lowest, 0), highest)
+            grouped.setdefault(level, []).append(entry)
+        for level, some in grouped.items():
+            yield self._levels[highest - level], some

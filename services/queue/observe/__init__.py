@@ -1,0 +1,1 @@
+"""Traced messages, for their spans."""

@@ -1,0 +1,37 @@
+"""What the topology says of queues, as far as this process owns their partitions."""
+
+from __future__ import annotations
+
+from services.queue.partitions.partition import State
+from services.queue.partitions.registry import Registry
+from services.rpc.router_pb2 import Forget, QueueDefinition
+
+
+class Definitions:
+    """Listens to the topology client."""
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+
+    def on_queue(self, definition: QueueDefinition) -> None:
+        partition = self._registry.partitions.get(definition.partition)
+        # A partition that is being read back makes its queues when it has been.
+        if partition and partition.state is State.SERVING and definition.id not in partition.queues:
+            self._registry.open(definition, partition)
+        self._registry.unheard.heard(definition.id)
+
+    def on_queue_deleted(self, definition: QueueDefinition) -> None:
+        self._registry.delete(definition)
+
+    def on_forget(self, forget: Forget) -> None:
+        """Routes are not kept here."""
+
+    def on_reset(self) -> None:
+        """As above; queues that are gone are told one by one."""
+
+    def on_virtual_host_deleted(self, name: str) -> None:
+        """As above."""
+
+    def on_place(self) -> None:
+        """Queues that are not in the topology do not exist."""
+        self._registry.unheard.heard_all()

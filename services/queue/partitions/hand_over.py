@@ -1,0 +1,141 @@
+"""What the next owner of a partition would not find in the journal, as frames that put it there.
+
+That is every entry that is not on disk, and every unsettled one, on disk or not: it is written anew with the word who
+holds it, and its former place in the journal is given up in the same frame. So is one that has been tried more than
+once, where a delivery limit asks how often. Positions are those that the entries have in their queues, so the next
+owner sees one order, whenever they were written. And it is all that is known of messages that may be sent again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Set as AbstractSet
+from typing import NamedTuple
+
+from services.common.clock import epoch_ms
+from services.common.message.columns import put
+from services.common.message.weight import FRAME_BYTES
+from services.queue.machine.context import DeadLetter
+from services.queue.machine.entry import ACQUIRED, Entry, Holder
+from services.queue.machine.message import Message
+from services.queue.machine.options import QueueOptions
+from services.queue.machine.queue_type import Queue
+from services.queue.partitions.partition import Partition
+from services.rpc.queue_pb2 import PublishBatch, Traced
+from services.rpc.store_pb2 import EntryColumns, JournalFrame
+
+_AT_ONCE = 2000
+
+
+class Row(NamedTuple):
+    """An entry of a queue; `held_by`: origin of the gateway that has it, or 0."""
+
+    queue_id: int
+    entry: Entry
+    held_by: int
+
+
+def unwritten(partition: Partition, letters: Iterable[DeadLetter]) -> list[Row]:
+    """What has to be written now; `letters` are dead letters under way, which go back to their queues."""
+    rows = [Row(each.queue.queue_id, each.entry, 0) for each in letters if _is_news(each.queue, each.entry)]
+    for queue in partition.queues.values():
+        rows.extend(_unwritten(queue, partition.undecided))
+    return rows
+
+
+def frames(partition: Partition, rows: Iterable[Row], take_id: Callable[[], int]) -> Iterator[JournalFrame]:
+    """Frames of bounded size that put `rows` into the journal."""
+    frame = _begun(partition, take_id)
+    for some in _chunks(rows):
+        _add_rows(frame, partition, some, take_id)
+        yield frame
+        frame = JournalFrame(fences=[partition.fence])
+    if frame.taken:
+        yield frame
+
+
+def _begun(partition: Partition, take_id: Callable[[], int]) -> JournalFrame:
+    frame, number, known = JournalFrame(fences=[partition.fence]), partition.number, partition.known
+    for origin in known.origins():
+        frame.floors.add(partition=number, origin=origin, uid=known.floor(origin))
+    for origin, upto, columns in known.handed_over():
+        messages = columns.SerializeToString()
+        frame.taken.add(id=take_id(), partition=number, origin=origin, upto=upto, messages=messages, whole=True)
+    return frame
+
+
+def _unwritten(queue: Queue, undecided: AbstractSet[object]) -> Iterator[Row]:
+    options = queue.options
+    for entry in queue.entries():
+        held = entry.state == ACQUIRED
+        # A transaction that is committed yet dequeues what it holds where the journal has it.
+        if entry.part is None or (entry.holder not in undecided if held else _is_news(options, entry)):
+            yield Row(options.queue_id, entry, entry.holder.origin if held and isinstance(entry.holder, Holder) else 0)
+
+
+def _is_news(options: QueueOptions, entry: Entry) -> bool:
+    """Of one that nobody holds: the journal tells that it was delivered, but not how often."""
+    return entry.part is None or (options.delivery_limit is not None and entry.attempts > 1)
+
+
+def _chunks(rows: Iterable[Row]) -> Iterator[list[Row]]:
+    chunk: list[Row] = []
+    size = 0
+    for row in rows:
+        chunk.append(row)
+        size += len(row.entry.message.body) + len(row.entry.message.properties)
+        if len(chunk) == _AT_ONCE or size >= FRAME_BYTES:
+            yield chunk
+            chunk, size = [], 0
+    if chunk:
+        yield chunk
+
+
+def _add_rows(frame: JournalFrame, partition: Partition, rows: list[Row], take_id: Callable[[], int]) -> None:
+    content, batch = take_id(), take_id()
+    columns = _content([row.entry.message for row in rows])
+    if (journeys := partition.journeys) is not None and journeys.live:
+        contexts = ((index, journeys.context_of(row.entry.message.uid)) for index, row in enumerate(rows))
+        columns.traced.extend(Traced(index=index, context=context) for index, context in contexts if context)
+    frame.contents.add(id=content, columns=columns.SerializeToString())
+    frame.entries.add(
+        id=batch,
+        partition=partition.number,
+        content=content,
+        count=len(rows),
+        entries=_columns(rows, partition.epoch).SerializeToString(),
+    )
+    given_up: dict[int, list[int]] = {}
+    for _, entry, _ in rows:
+        if entry.part is not None:
+            given_up.setdefault(entry.part.batch, []).append(entry.position - entry.part.base)
+    for former, indexes in given_up.items():
+        frame.dequeues.add(batch=former, indexes=indexes)
+
+
+def _columns(rows: list[Row], epoch: int) -> EntryColumns:
+    """Runs of entries that follow one another in a queue and are alike."""
+    columns = EntryColumns(epoch=epoch)
+    expected: tuple[int, int, int, int, int] | None = None
+    for index, (queue_id, entry, held_by) in enumerate(rows):
+        place = (queue_id, entry.position, entry.attempts, held_by, entry.expires)
+        if place == expected:
+            columns.count[-1] += 1
+        else:
+            columns.queue_id.append(queue_id)
+            columns.first.append(index)
+            columns.count.append(1)
+            columns.position.append(entry.position)
+            columns.attempts.append(entry.attempts)
+            columns.held_by.append(held_by)
+            columns.expires.append(entry.expires)
+        expected = (queue_id, entry.position + 1, entry.attempts, held_by, entry.expires)
+    return columns
+
+
+def _content(messages: list[Message]) -> PublishBatch:
+    batch = PublishBatch(time_ms=epoch_ms())
+    batch.uids.extend([message.uid for message in messages])
+    batch.bodies.extend([message.body for message in messages])
+    put(batch, [message.facts for message in messages], [message.properties for message in messages])
+    return batch

@@ -1,0 +1,77 @@
+"""What passes through each partition of this process, as far as that has changed: told with every renewal of leases."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from services.common.clock import Clock
+from services.common.partition import lease_name
+from services.queue.partitions.partition import Partition, State
+from services.rpc.store_pb2 import LeaseLoad
+
+_MEMORY = 5.0  # seconds over which a rate is averaged
+_NOTHING = 0.5  # messages a second
+_AGAIN = 10.0  # seconds after which what is not nothing is told again: a store that was restarted has forgotten it
+
+
+class _Meter:
+    """One partition in one term of office."""
+
+    __slots__ = ("partition", "rate", "since", "told", "told_at", "traffic")
+
+    def __init__(self, partition: Partition, now: float) -> None:
+        self.partition = partition
+        self.since = now
+        self.traffic = partition.context.traffic
+        self.rate = 0.0
+        self.told = (-1.0, -1)
+        self.told_at = 0.0
+
+    def measure(self, seconds: float) -> None:
+        traffic = self.partition.context.traffic
+        passed, self.traffic = traffic - self.traffic, traffic
+        self.rate += (passed / seconds - self.rate) * (1 - math.exp(-seconds / _MEMORY))
+
+    def is_news(self, now: float) -> bool:
+        """Whether `told` has to be told; it is taken for told then."""
+        load = self._load()
+        if load == self.told and (not any(load) or now - self.told_at < _AGAIN):
+            return False
+        self.told, self.told_at = load, now
+        return True
+
+    def _load(self) -> tuple[float, int]:
+        rate = self.rate if self.rate > _NOTHING else 0.0
+        return float(f"{rate:.2g}"), sum(queue.ready_count for queue in self.partition.queues.values())
+
+
+class Loads:
+    """Of the partitions that are served; `clock` is monotonic."""
+
+    def __init__(self, partitions: Mapping[int, Partition], clock: Clock) -> None:
+        self._partitions = partitions
+        self._clock = clock
+        self._meters: dict[int, _Meter] = {}
+        self._measured = clock()
+
+    def changed(self) -> list[LeaseLoad]:
+        """Measures, and gives what is not as it was told before.
+
+        Of one that has just come nothing is told: what its former owner said is true until it has been measured.
+        """
+        now = self._clock()
+        seconds, self._measured = now - self._measured, now
+        serving = {number: one for number, one in self._partitions.items() if one.state is State.SERVING}
+        self._meters = {
+            number: meter if (meter := self._meters.get(number)) and meter.partition is one else _Meter(one, now)
+            for number, one in serving.items()
+        }
+        changed = []
+        for number, meter in self._meters.items():
+            if seconds > 0 and meter.since < now:
+                meter.measure(seconds)
+            if now - meter.since >= _MEMORY and meter.is_news(now):
+                rate, messages = meter.told
+                changed.append(LeaseLoad(lease=lease_name(number), rate=rate, messages=messages))
+        return changed

@@ -1,0 +1,348 @@
+"""The partitions of this process: acquired as a fair share, read back, served, handed over, lost."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Collection, Container, Mapping
+from functools import partial
+
+import structlog
+
+from services.common.clients.leases import Leases
+from services.common.clock import monotonic
+from services.common.containment import contained, for_each
+from services.common.errors import Fenced
+from services.common.ledger.place import Place
+from services.common.partition import lease_name, partition_in
+from services.queue.dead_letters.office import DeadLetterOffice
+from services.queue.host import Host
+from services.queue.journal.known import Known
+from services.queue.links.expected import ANYBODY
+from services.queue.machine.context import QueueContext
+from services.queue.machine.journal_draft import PartitionDraft
+from services.queue.observe.traced_record import queue_record
+from services.queue.partitions.hand_over import Row, frames, unwritten
+from services.queue.partitions.loads import Loads
+from services.queue.partitions.partition import Partition, State
+from services.queue.partitions.recovering import Recoveries, read_back, wait_again
+from services.queue.partitions.recovery import Recovery
+from services.queue.partitions.share import Placement, View
+from services.queue.partitions.sisters import missing
+from services.rpc import store_pb2
+from services.rpc.ledger_pb2 import HANDED_OVER
+
+log = structlog.get_logger()
+
+_RETRY_SECONDS = 0.2
+_DO = "it is tried again; if it stays so, report it with these lines"
+_PATIENCE = 5.0  # with a store that does not answer, when this process is to stop; with transactions
+_SHORTLY = 1.0  # for gateways and dead letters, when a partition is to leave
+_LOOK_SECONDS = 0.005
+_LAST_WORDS = 0.1  # for answers on their way to gateways
+_FIRST_WORDS = 0.1  # for gateways to hear of this process, and to connect
+
+
+class Partitions:
+    """Listens to the leases. `office` gets the dead letters, `store` is read from; for `patience` seconds after the
+    start a share is left to processes that are joining too, and to `sisters`, who will be.
+    """
+
+    def __init__(
+        self,
+        host: Host,
+        office: DeadLetterOffice,
+        store: Recoveries,
+        partitions: int,
+        patience: float,
+        placement: Placement,
+        sisters: Collection[str] = (),
+    ) -> None:
+        self._host = host
+        self._office = office
+        self._store = store
+        self._count = partitions
+        self._placement = placement
+        self._loads = Loads(host.registry.partitions, monotonic)
+        # Enough that a share has moved within about a time to live, few enough that clients hardly notice.
+        self._moves = max(1, partitions // 8)
+        self._leases: Leases | None = None
+        self._pins: Mapping[int, str] = {}
+        self._joining = True
+        self._leaving = False
+        self._patience = patience
+        self._sisters = sisters
+        self._patient_until = 0.0
+        self._moving: asyncio.Task[None] | None = None
+        self._settled = asyncio.Event()  # has what it wants and serves it
+        self._wanting = True
+        self._room = True  # at the store
+        self._balanced: store_pb2.KeepAliveReply | None = None  # by which nothing was to be moved
+
+    async def join(self, leases: Leases) -> None:
+        """Returns when the others know that this process is coming."""
+        self._leases = leases
+        self._host.leases_hold = leases.check
+        leases.loads = self._loads.changed
+        await leases.start()
+
+    async def start(self, address: str) -> None:
+        """Returns when this process, which others reach at `address`, serves whatever it was given at first."""
+        assert self._leases is not None
+        self._joining = False
+        self._patient_until = monotonic() + self._patience
+        # What is left to those who have not come by then is for whoever is here.
+        asyncio.get_running_loop().call_later(self._patience + _LOOK_SECONDS, self._look_again)
+        self._host.expected.expect(ANYBODY, _FIRST_WORDS)
+        self._leases.serve_at(address)
+        await self._settled.wait()
+
+    async def stop(self) -> None:
+        """Hands everything over: nothing more is taken, what was taken is on disk and answered, then the leases go."""
+        self._leaving = True
+        partitions = list(self._host.registry.partitions.values())
+        serving = [partition for partition in partitions if partition.state is State.SERVING]
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_PATIENCE):
+                _tell(await self._hand_over(serving, _PATIENCE / 2))
+                if self._moving:
+                    await self._moving
+        for partition in partitions:
+            self._lose(partition)
+        if self._host.links:
+            # Whoever hears of the end before it hears of what is done would do it again elsewhere.
+            await asyncio.sleep(_LAST_WORDS)
+        if self._leases:
+            await self._leases.stop()
+
+    # -------------------------------------------------------------- the leases say
+
+    def renewed(self, held: dict[str, int], reply: store_pb2.KeepAliveReply) -> None:
+        """As LeaseListener says."""
+        epochs = {number: epoch for name, epoch in held.items() if (number := partition_in(name)) is not None}
+        for partition in list(self._host.registry.partitions.values()):
+            if epochs.get(partition.number) != partition.epoch:
+                self._lose(partition)
+        if not self._leaving and not self._joining:
+            for number, epoch in epochs.items():
+                if number not in self._host.registry.partitions:
+                    self._gain(number, epoch)
+            if reply is not self._balanced:
+                self._balance(reply)
+        if self._host.suspended:
+            # Not before it is known what was lost meanwhile.
+            for partition in self._host.registry.partitions.values():
+                wait_again(partition, self._host.now())
+            self._host.resume(valid=True)
+
+    def validity_changed(self, *, valid: bool) -> None:
+        """As LeaseListener says."""
+        if not valid:
+            log.warning(
+                "leases may have run out, everything waits until they are renewed",
+                do="see that the store answers, and that this process gets its share of the machine",
+            )
+            self._host.resume(valid=False)
+
+    def fenced(self, partition: Partition) -> None:
+        """The store refused a write: somebody else has the partition."""
+        if partition.state is not State.GONE:
+            log.warning(
+                "another process has the partition, which is let go", partition=partition.number, epoch=partition.epoch
+            )
+            self._lose(partition)
+
+    # -------------------------------------------------------------- moves
+
+    def pin(self, pins: Mapping[int, str]) -> None:
+        """Which partitions shall be with which members, from now on."""
+        self._pins, self._balanced = pins, None
+        self._look_again()
+
+    def owners_changed(self, owners: Container[int], *, room: bool = True) -> None:
+        """Partitions have changed hands; one that nobody has may be for this process, and every moment counts.
+
+        `room`: whether the store has some for what is handed over; without, no partition is moved.
+        """
+        grown, self._room = room and not self._room, room
+        if grown or any(number not in owners for number in range(self._count)):
+            self._look_again()
+
+    def _look_again(self) -> None:
+        if self._leases and not self._joining and not self._leaving:
+            self._leases.refresh()
+
+    def _view(self, me: str, reply: store_pb2.KeepAliveReply) -> View:
+        owners = {number: lease.member for lease in reply.leases if (number := partition_in(lease.name)) is not None}
+        members = {me, *(member.member for member in reply.members if member.address)}
+        patient = monotonic() < self._patient_until
+        joining = {member.member for member in reply.members if not member.address} - members if patient else set()
+        joining |= missing(self._sisters, members | joining) if patient else set()
+        loads = {number: lease.load.rate for lease in reply.leases if (number := partition_in(lease.name)) is not None}
+        return View(self._count, owners, members, joining, self._pins, loads)
+
+    def _balance(self, reply: store_pb2.KeepAliveReply) -> None:
+        assert self._leases is not None
+        me = self._leases.member
+        view = self._view(me, reply)
+        acquire, release = self._placement.plan(view, me, self._moves)
+        self._wanting = bool(acquire)
+        self._balanced = None if acquire or release or view.joining else reply
+        self._leases.acquire([lease_name(number) for number in acquire])
+        self._check_settled()
+        moving = [self._host.registry.partitions[number] for number in release if self._room]
+        if moving and (self._moving is None or self._moving.done()):
+            self._moving = self._host.tasks.start(self._move(moving), "hand over partitions")
+
+    async def _move(self, partitions: list[Partition]) -> None:
+        """One after the other, so that each is away as short as can be."""
+        handed: list[int] = []
+        for partition in partitions:
+            if partition.state is State.SERVING and not self._leaving:
+                handed += await self._hand_over([partition], _PATIENCE)
+                assert self._leases is not None
+                self._leases.release({lease_name(partition.number): partition.epoch})
+        _tell(handed)
+
+    async def _hand_over(self, partitions: list[Partition], patience: float) -> list[int]:
+        """Waits `patience` seconds for what was begun, then as long as it takes for the journal; gives what is done."""
+        handed: list[int] = []
+        for_each("recalling a partition", partitions, self._host.registry.suspend)
+        await self._ended(partitions, patience)
+        for partition in partitions:
+            if partition.state is State.LEAVING and await self._write_out(partition):
+                handed.append(partition.number)
+                self._host.recorder.note(HANDED_OVER, Place(partition=partition.number, epoch=partition.epoch))
+                partition.replay()
+        return handed
+
+    async def _ended(self, partitions: list[Partition], patience: float) -> None:
+        """Returns when no transaction is undecided, no dead letter on its first way, no settlement on its way here.
+
+        A gateway that has heard that a queue leaves asks for it again, and keeps settlements until it is answered.
+        """
+        began = monotonic()
+        while (passed := monotonic() - began) < patience:
+            waits = any(partition.undecided for partition in partitions)
+            if passed < _SHORTLY:
+                waits = waits or any(partition.recalled or self._office.sends(partition) for partition in partitions)
+            if not waits:
+                return
+            await asyncio.sleep(_LOOK_SECONDS)
+
+    async def _write_out(self, partition: Partition) -> bool:
+        """False when the partition was lost meanwhile, or not all of it could be written; it goes all the same."""
+        partition.state = State.WRITTEN
+        rows = unwritten(partition, self._office.letters_of(partition))
+        writing = asyncio.get_running_loop().create_task(self._write_all(partition, rows), name="write a partition out")
+        try:
+            await self._written(partition, rows, writing)
+            return writing.done() and writing.result()
+        except Exception as fault:  # noqa: BLE001 - it is nobody's to serve until it goes
+            contained("writing down what the next owner gets", fault, partition=partition.number)
+            return False
+        finally:
+            writing.cancel()
+
+    async def _written(self, partition: Partition, rows: list[Row], writing: asyncio.Task[bool]) -> None:
+        """Returns when that is done, or the store has no room for it and nothing would be lost without.
+
+        Nobody serves it meanwhile, and it may be what its consumers take that makes room.
+        """
+        while not writing.done():
+            await asyncio.wait((writing,), timeout=_PATIENCE)
+            if not writing.done() and not self._room and all(row.entry.part is not None for row in rows):
+                log.info(
+                    "the store has no room for what is handed over, the next owner reads back what is on disk",
+                    partition=partition.number,
+                )
+                return
+
+    async def _write_all(self, partition: Partition, rows: list[Row]) -> bool:
+        """Puts everything into the journal that is not there."""
+        writer = self._host.writer
+        await writer.drained()
+        for frame in frames(partition, rows, self._host.take_id):
+            if partition.state is not State.WRITTEN:
+                return False
+            answer = await writer.append(frame)
+            if answer.fenced:
+                self.fenced(partition)
+                return False
+        return partition.state is State.WRITTEN
+
+    def _gain(self, number: int, epoch: int) -> None:
+        partition = self._new(number, epoch)
+        self._host.registry.partitions[number] = partition
+        self._host.tasks.start(self._recover(partition), f"recover partition {number}")
+
+    def _new(self, number: int, epoch: int) -> Partition:
+        writer, office = self._host.writer, self._office
+        draft = PartitionDraft(lambda: writer.touch(partition))
+        journeys = self._host.journeys if self._host.journeys.tracer.on else None
+        record_of = partial(queue_record, self._host.recorder, epoch, journeys)
+        context = QueueContext(self._host.account, draft, lambda: office.collect_from(partition), record_of, epoch)
+        context.on_timed = self._host.timed.set
+        context.on_early = self._host.unheard.expect
+        partition = Partition(number, epoch, context, self._host.recorder, journeys)
+        return partition
+
+    async def _recover(self, partition: Partition) -> None:
+        recovery: Recovery | None = None
+        while partition.state is State.RECOVERING and not self._leaving:
+            try:
+                recovery = recovery or await read_back(self._host, self._store, partition)
+                await self._heard(partition)
+                self._serve(partition, recovery.known)
+            except Fenced:
+                self._lose(partition)
+            except Exception as failure:  # noqa: BLE001 - all that is for the partition waits until it is served
+                contained("taking a partition over", failure, do=_DO, partition=partition.number)
+                await asyncio.sleep(_RETRY_SECONDS)
+
+    async def _heard(self, partition: Partition) -> None:
+        """Returns when every gateway has said what its consumers hold from the former owner; waits a moment at most.
+
+        That is a moment in which the leases hold: while they may have run out nobody is listened to.
+        """
+        host, give_up = self._host, monotonic() + _SHORTLY
+        while partition.state is State.RECOVERING:
+            if not host.certain:
+                give_up = monotonic() + _SHORTLY
+            elif partition.epoch == 1 or monotonic() >= give_up or self._have_told(partition):
+                return
+            await asyncio.sleep(_LOOK_SECONDS / 2)
+
+    def _have_told(self, partition: Partition) -> bool:
+        return not self._host.expected and all(link.has_told(partition) for link in self._host.links)
+
+    def _serve(self, partition: Partition, known: Known) -> None:
+        if partition.state is not State.RECOVERING or self._leaving:
+            return  # what would be taken now would not be handed over
+        partition.known = known
+        self._host.registry.serve(partition)
+        partition.replay()
+        for link in self._host.links:
+            link.told.pass_on(partition, self._host.now())
+        self._host.check_memory()
+        self._host.timed.set()
+        self._check_settled()
+
+    def _check_settled(self) -> None:
+        partitions = self._host.registry.partitions.values()
+        if not self._wanting and all(partition.state is not State.RECOVERING for partition in partitions):
+            self._settled.set()
+
+    def _lose(self, partition: Partition) -> None:
+        if partition.state is State.GONE:
+            return
+        self._host.registry.drop(partition)
+        for link in self._host.links:
+            link.outbox.frame.lost_partitions.append(partition.number)
+            link.outbox.frame.lost_terms.append(partition.epoch)
+        partition.replay()
+
+
+def _tell(handed: list[int]) -> None:
+    if handed:
+        log.info("partitions handed over", partitions=handed)

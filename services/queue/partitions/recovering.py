@@ -1,0 +1,94 @@
+"""Streams a partition's entries from the store into its queues-to-be."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from functools import cache
+from typing import Protocol
+
+from services.common.containment import contained
+from services.common.ledger.place import Place
+from services.queue.host import Host
+from services.queue.machine.message import NOBODYS
+from services.queue.partitions.partition import Partition, State
+from services.queue.partitions.recovery import Recovery
+from services.rpc import store_pb2
+from services.rpc.ledger_pb2 import RECOVERED, TAKEN_OVER
+
+# For gateways to find the new owner and say what their consumers hold. What nobody claims goes to others then.
+_CLAIM_MS = 3000
+_DO = "keep a copy of the data folder and report it: the batch is left out, and stays on disk"
+
+
+class Recoveries(Protocol):
+    """The part of the store's client that recovers."""
+
+    def recover(self, partition: int, fence: store_pb2.Fence) -> AsyncIterator[store_pb2.RecoveredBatch]: ...
+
+
+async def read_back(host: Host, store: Recoveries, partition: Partition) -> Recovery:
+    """Leaves the entries with the partition, by queue. Raises what the store raises, and then leaves nothing."""
+    registry = host.registry
+
+    @cache
+    def ttl_of(queue_id: int) -> int | None:
+        definition = registry.definitions.get(queue_id)
+        try:
+            return registry.options(definition).ttl_ms if definition else None
+        except Exception as fault:  # noqa: BLE001 - one definition's, and the partition has other queues
+            contained("reading a queue's definition", fault, queue_id=queue_id)
+            return None
+
+    def traced(uid: int, queue_id: int, context: bytes, time_ms: int, attempts: int) -> None:
+        if definition := registry.definitions.get(queue_id):
+            host.journeys.recovered(uid, definition, context, time_ms, attempts)
+
+    recovery = Recovery(host.account, host.interned, partition.epoch, ttl_of, traced)
+    try:
+        async for batch in store.recover(partition.number, partition.fence):
+            try:
+                recovery.add(batch)
+            except Exception as fault:  # noqa: BLE001 - one record's, and the partition has others
+                contained("reading a batch of the journal", fault, do=_DO, partition=partition.number)
+        await host.exceed(recovery.highest)
+    except BaseException:
+        _forget(partition, recovery)
+        raise
+    if partition.state is not State.RECOVERING or registry.partitions.get(partition.number) is not partition:
+        _forget(partition, recovery)
+    else:
+        partition.orphans = recovery.in_order()
+        partition.claimable_until = host.now() + _CLAIM_MS if recovery.formers else 0
+        partition.formers = recovery.formers
+        if host.recorder.on:
+            _tell(host, partition, recovery)
+    return recovery
+
+
+def wait_again(partition: Partition, now: int) -> None:
+    """Nobody was listened to for a while: gateways get their whole time to say what is held."""
+    if partition.claimable_until:
+        partition.claimable_until = now + _CLAIM_MS
+
+
+def _tell(host: Host, partition: Partition, recovery: Recovery) -> None:
+    """Queues that the topology does not know yet have no name in the record.
+
+    The last row says that this is everything: what the owner before had, and no row tells of, is gone.
+    """
+    here = Place(partition=partition.number, epoch=partition.epoch)
+    for (queue_id, reason), uids in recovery.recovered.items():
+        definition = host.registry.definitions.get(queue_id)
+        if not uids:
+            continue
+        if definition:
+            partition.context.record_of(host.registry.options(definition)).recovered(uids, reason)
+        else:
+            host.recorder.record(RECOVERED, here, uids, reason=reason)
+    if partition.epoch > 1:  # of a new broker nobody had anything before
+        host.recorder.note(TAKEN_OVER, here)
+
+
+def _forget(partition: Partition, recovery: Recovery) -> None:
+    for entries in recovery.entries.values():
+        partition.context.forget(entries, NOBODYS, durable=False)

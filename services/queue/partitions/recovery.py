@@ -1,0 +1,147 @@
+"""Reads a partition back: entry batches of the journal become entries of queues again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from operator import attrgetter
+
+from services.common.ledger.stages import HANDED_OVER, HELD, JOURNAL
+from services.queue.journal.known import Known
+from services.queue.machine.columns import Columns
+from services.queue.machine.entry import ACQUIRED, Entry, Former, JournalPart
+from services.queue.machine.message import NOBODYS, Interned, MemoryAccount
+from services.queue.machine.record import uids_of
+from services.rpc.queue_pb2 import PublishBatch
+from services.rpc.store_pb2 import EntryColumns, RecoveredBatch, TakenColumns
+
+
+class Recovery:
+    """Collects the entries of each queue; `epoch` is the reader's, `ttl_of` tells a queue's x-message-ttl."""
+
+    def __init__(
+        self,
+        account: MemoryAccount,
+        interned: Interned,
+        epoch: int,
+        ttl_of: Callable[[int], int | None],
+        traced: Callable[[int, int, bytes, int, int], None],
+    ) -> None:
+        """`traced` hears of messages that get spans: uid, queue id, context, when received (Unix, ms), attempts."""
+        self.entries: dict[int, list[Entry]] = {}
+        self.known = Known()
+        self.highest = 0  # id of an entry batch
+        self.recovered: dict[tuple[int, str], list[int]] = {}  # queue and why → uids, for the ledger
+        self.formers: dict[int, Former] = {}  # gateways that had something from the former owner, by origin
+        self._epoch = epoch
+        self._account = account
+        self._interned = interned
+        self._ttl_of = ttl_of
+        self._traced = traced
+        self._next: dict[int, int] = {}  # queue → position behind all that was read
+        self._mixed: set[int] = set()  # queues whose batches do not come in the order of positions
+
+    def add(self, batch: RecoveredBatch) -> None:
+        """Takes the next part of the store's stream."""
+        for floor in batch.floors:
+            self.known.recover_floor(floor.origin, floor.uid)
+        for taken in batch.taken:
+            self.known.recover_taken(taken.origin, TakenColumns.FromString(taken.messages))
+        if not batch.entries.count:
+            return
+        self.highest = max(self.highest, batch.entries.id)
+        columns, index = EntryColumns.FromString(batch.entries.entries), 0
+        reader = _Reader(batch, columns, _Content(PublishBatch.FromString(batch.columns), self._interned))
+        runs = zip(columns.queue_id, columns.first, columns.count, strict=True)
+        self.known.recover_batch(batch.entries.id, runs, reader.content.uids, handed_over=bool(columns.attempts))
+        for number, (queue_id, count) in enumerate(zip(columns.queue_id, columns.count, strict=True)):
+            self._add_run(reader, number, queue_id, index, count)
+            index += count
+
+    def in_order(self) -> dict[int, list[Entry]]:
+        """All of them by queue, positions ascending."""
+        for queue_id in self._mixed & self.entries.keys():
+            self.entries[queue_id].sort(key=attrgetter("position"))
+        return self.entries
+
+    def _add_run(self, reader: _Reader, number: int, queue_id: int, index: int, count: int) -> None:
+        following = self._next.get(queue_id, 0)
+        columns = reader.columns
+        place = columns.position[number] if columns.position else following
+        if place < following:
+            self._mixed.add(queue_id)
+        self._next[queue_id] = max(following, place + count)
+        handed_over = bool(columns.attempts)
+        attempts = columns.attempts[number] if handed_over else 0
+        origin = columns.held_by[number] if handed_over else 0
+        kept = origin > 0 and columns.epoch + 1 == self._epoch
+        entries = reader.entries(number, index, count, place, attempts + (origin > 0 and not kept))
+        self._date(reader, number, queue_id, place, entries)
+        if kept and entries:
+            former = self.formers.setdefault(origin, Former(origin))
+            for entry in entries:
+                entry.state, entry.holder = ACQUIRED, former
+        messages = [entry.message for entry in entries]
+        self._account.hold(messages, sum([message.kept for message in messages]), NOBODYS)
+        reason = HELD if kept else HANDED_OVER if handed_over else JOURNAL
+        self.recovered.setdefault((queue_id, reason), []).extend(uids_of(entries))
+        if entries:
+            self.entries.setdefault(queue_id, []).extend(entries)
+            if reader.content.traced:
+                self._trace(reader.content, queue_id, entries)
+
+    def _trace(self, content: _Content, queue_id: int, entries: list[Entry]) -> None:
+        for entry in entries:
+            if found := content.traced.get(entry.message.uid):
+                self._traced(entry.message.uid, queue_id, *found, entry.attempts)
+
+    def _date(self, reader: _Reader, number: int, queue_id: int, place: int, entries: list[Entry]) -> None:
+        """Entries of a run, which begins at `place`, expire when they would have."""
+        columns = reader.columns
+        if columns.attempts:
+            for entry in entries:
+                entry.expires = columns.expires[number]
+            return
+        for entry in entries:
+            message = columns.first[number] + entry.position - place
+            entry.expires = self._expires(reader, message, queue_id)
+
+    def _expires(self, reader: _Reader, message: int, queue_id: int) -> int:
+        ttls, received = (reader.content.ttl(message), self._ttl_of(queue_id)), reader.content.received(message)
+        return min((received + ttl for ttl in ttls if ttl is not None), default=0)
+
+
+class _Reader:
+    """One entry batch and what it refers to."""
+
+    def __init__(self, batch: RecoveredBatch, columns: EntryColumns, content: _Content) -> None:
+        self.columns = columns
+        self.content = content
+        self._batch = batch.entries.id
+        self._dequeued = set(batch.dequeued)
+        self._delivered = batch.delivered_upto
+
+    def entries(self, number: int, index: int, count: int, place: int, attempts: int) -> list[Entry]:
+        """Those of run `number` that are left; the run begins at `index` of the batch and at `place` of its queue."""
+        part = JournalPart(self._batch, place - index)
+        first, message, dequeued = self.columns.first[number], self.content.message, self._dequeued
+        left = [at for at in range(count) if index + at not in dequeued] if dequeued else range(count)
+        entries = [Entry(message(first + at), place + at, 0, part) for at in left]
+        for entry, at in zip(entries, left, strict=True):
+            entry.attempts = attempts + (index + at < self._delivered)
+        return entries
+
+
+class _Content:
+    """A publish batch whose messages become objects when an entry needs them."""
+
+    def __init__(self, batch: PublishBatch, interned: Interned) -> None:
+        self._columns = Columns(batch, interned)
+        self.uids = self._columns.uids  # outlives the rest
+        self.message = self._columns.message
+        self.received = self._columns.received
+        self.traced = {self.uids[one.index]: (one.context, self.received(one.index)) for one in batch.traced}
+        """Of messages by uid: context, and when it was received."""
+
+    def ttl(self, index: int) -> int | None:
+        """The expiration that a message has of its own."""
+        return self._columns.facts[index].ttl_ms

@@ -1,0 +1,212 @@
+"""Which queues this process serves: those of the topology whose partitions it owns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from services.common import plugins
+from services.common.clock import Epoch
+from services.common.containment import contained
+from services.common.ledger import stages
+from services.common.message import arguments
+from services.queue.machine.message import NOBODYS
+from services.queue.machine.options import QueueOptions, read_options
+from services.queue.machine.queue_type import Queue
+from services.queue.machine.record import uids_of
+from services.queue.partitions.deletions import Deletions
+from services.queue.partitions.partition import Awaited, Partition, State
+from services.queue.partitions.unheard_queues import UnheardQueues
+from services.rpc import queue_pb2 as pb
+from services.rpc.router_pb2 import QueueDefinition
+
+_REMEMBERED = 1000
+_DO = "delete the queue, or start a version of Hopline that can serve it; what it has on disk is kept until then"
+
+
+class Registry:
+    """`queues` are those that can be used now, by id; `definitions` is the topology's own table.
+
+    `has_place`: whether that is known to be complete.
+    """
+
+    def __init__(self, definitions: Mapping[int, QueueDefinition], has_place: Callable[[], bool]) -> None:
+        self.now = Epoch()
+        """For everything that ends at a time: messages, queues, what is waited for."""
+        self.definitions = definitions
+        self.partitions: dict[int, Partition] = {}
+        self.queues: dict[int, Queue] = {}
+        self.deleting = Deletions()
+        self.unheard = UnheardQueues(has_place)
+        self._sealed: dict[int, Awaited] = {}  # queues that are to be deleted as they are: nothing comes in meanwhile
+        self.unusable: set[int] = set()  # queues that cannot be served as they are declared; what they have is kept
+        self.departed: dict[int, QueueDefinition] = {}
+        """The latest that were deleted: messages on their way to them are on record under their names."""
+
+    def partition_of(self, queue_id: int) -> Partition | None:
+        """The queue's partition when it is held, in whatever state."""
+        definition = self.definitions.get(queue_id)
+        return self.partitions.get(definition.partition) if definition else None
+
+    def serving(self, queue_id: int, term: int) -> Queue | None:
+        """The queue, when its partition is in the term for which it is asked; 0 is whichever it is in."""
+        queue = self.queues.get(queue_id)
+        return queue if queue is None or self.is_in(queue, term) else None
+
+    def is_in(self, queue: Queue, term: int) -> bool:
+        """Whether that is the term of its partition here, or 0."""
+        return not term or self.partitions[queue.options.partition].epoch == term
+
+    def awaited(self, queue_id: int) -> Awaited | None:
+        """What has to be waited for before anything can be said of the queue."""
+        if sealed := self._sealed.get(queue_id):
+            return sealed
+        if queue_id not in self.definitions:
+            return self.unheard.awaited(queue_id)
+        partition = self.partition_of(queue_id)
+        return partition if partition and partition.waits else None
+
+    def settling(self, queue_id: int) -> Queue | None:
+        """The queue, also when it is sealed, or handed over until what the next owner gets is written down."""
+        queue = self.queues.get(queue_id)
+        if queue is None and (partition := self.partition_of(queue_id)):
+            settles = State.SERVING if queue_id in self._sealed else State.LEAVING
+            queue = partition.queues.get(queue_id) if partition.state is settles else None
+        return queue
+
+    def seal(self, queue: Queue) -> None:
+        """It is empty, and to be deleted only then: what is for it waits until that is decided."""
+        options = queue.options
+        self._sealed[options.queue_id] = Awaited()
+        self.queues.pop(options.queue_id, None)
+
+    def unseal(self, queue_id: int) -> None:
+        """It was deleted, or stays: carries out, or refuses, what has waited."""
+        if sealed := self._sealed.pop(queue_id, None):
+            partition = self.partition_of(queue_id)
+            if partition and partition.state is State.SERVING and (queue := partition.queues.get(queue_id)):
+                self.queues[queue_id] = queue
+            sealed.replay()
+
+    def missing(self, queue_id: int) -> pb.Reason.ValueType:
+        """Why a queue is not in `queues`, when there is nothing to wait for."""
+        if queue_id in self.unusable:
+            return pb.OTHER
+        return pb.NOT_OWNER if queue_id in self.definitions else pb.UNKNOWN_QUEUE
+
+    def options(self, definition: QueueDefinition) -> QueueOptions:
+        """What a definition says."""
+        return read_options(
+            definition.id,
+            definition.virtual_host,
+            definition.name,
+            definition.partition,
+            arguments.load(definition.arguments),
+            durable=definition.durable,
+            auto_delete=definition.auto_delete,
+        )
+
+    def create(self, definition: QueueDefinition, partition: Partition) -> Queue:
+        """A queue of its type in a partition that is held."""
+        options = self.options(definition)
+        kind = "priority" if options.max_priority else definition.type or "classic"
+        policy = plugins.load("overflow_policies", options.overflow)()
+        queue: Queue = plugins.load("queue_types", kind)(options, partition.context, policy, self.now())
+        partition.queues[definition.id] = queue
+        if orphans := partition.orphans.pop(definition.id, None):
+            queue.recover(orphans)
+        if partition.state is State.SERVING:
+            self.queues[definition.id] = queue
+        return queue
+
+    def open(self, definition: QueueDefinition, partition: Partition) -> None:
+        """As `create`; a queue that cannot be served is named in the log, and left out."""
+        try:
+            self.create(definition, partition)
+        except Exception as fault:  # noqa: BLE001 - whatever its definition says, others have queues here too
+            self.unusable.add(definition.id)
+            contained("opening a queue", fault, do=_DO, queue=definition.name, virtual_host=definition.virtual_host)
+
+    def serve(self, partition: Partition) -> None:
+        """The partition has been read back."""
+        for definition in list(self.definitions.values()):
+            if definition.partition == partition.number and definition.id not in partition.queues:
+                self.open(definition, partition)
+        partition.state = State.SERVING
+        self.queues.update(partition.queues)
+
+    def suspend(self, partition: Partition) -> None:
+        """The partition is about to be handed over: nothing comes in, nothing goes out any more."""
+        partition.state = State.LEAVING
+        self._withdraw(partition)
+        for queue_id, queue in partition.queues.items():
+            partition.recalled |= {(consumer.link, queue_id) for consumer in queue.consumers if not consumer.settled}
+            _end(queue, pb.NOT_OWNER)
+        self._unseal_all(partition)
+
+    def drop(self, partition: Partition) -> None:
+        """The partition is somebody else's: ends its queues, tells their consumers, gives their memory back."""
+        self._withdraw(partition)
+        handed_over = partition.state is State.WRITTEN
+        partition.state = State.GONE
+        self.partitions.pop(partition.number, None)
+        for queue in partition.queues.values():
+            if queue.record.on and not handed_over:
+                _tell_lost(queue)
+            _end(queue, pb.NOT_OWNER)
+            queue.end(durable=False)
+        self._unseal_all(partition)
+        if (journeys := partition.journeys) is not None and journeys.live:
+            journeys.forget(partition.queues)
+        partition.queues.clear()
+        for entries in partition.orphans.values():
+            partition.context.forget(entries, NOBODYS, durable=False)
+        partition.orphans.clear()
+
+    def delete(self, definition: QueueDefinition) -> None:
+        """The topology has no such queue any more."""
+        self.unusable.discard(definition.id)
+        self.departed[definition.id] = definition
+        if len(self.departed) > _REMEMBERED:
+            del self.departed[next(iter(self.departed))]
+        self.queues.pop(definition.id, None)
+        partition = self.partitions.get(definition.partition)
+        queue = partition.queues.pop(definition.id, None) if partition else None
+        if queue:
+            if queue.record.on:
+                _tell_deleted(queue, self.now())
+            _end(queue, pb.UNKNOWN_QUEUE)
+            queue.end(durable=True)
+        self.unseal(definition.id)
+        self.deleting.over(definition.id)
+
+    def _unseal_all(self, partition: Partition) -> None:
+        for queue_id in self._sealed.keys() & partition.queues.keys():
+            self.unseal(queue_id)
+        for queue_id in partition.queues:
+            self.deleting.left(queue_id)
+
+    def _withdraw(self, partition: Partition) -> None:
+        for queue_id in partition.queues:
+            self.queues.pop(queue_id, None)
+
+
+def _tell_deleted(queue: Queue, now: int) -> None:
+    """What the queue had goes with it."""
+    if not (uids := uids_of(queue.entries())):
+        return
+    expired = queue.use.expired(now)
+    if expired:
+        queue.record.expired(uids, stages.QUEUE_TTL)
+    queue.record.dropped(uids, stages.EXPIRED if expired else stages.QUEUE_DELETED)
+
+
+def _tell_lost(queue: Queue) -> None:
+    """What is not on disk, the next owner does not find."""
+    if uids := uids_of(entry for entry in queue.entries() if entry.part is None):
+        queue.record.dropped(uids, stages.NO_OWNER)
+
+
+def _end(queue: Queue, reason: pb.Reason.ValueType) -> None:
+    for consumer in queue.consumers:
+        queue.consumers.remove(consumer)
+        consumer.link.ended(consumer, reason)
