@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from services.common import plugins
+from services.common.message import format_named
 from services.common.message.columns import put
 from services.common.message.facts import Facts
 from services.queue.machine.arrival import Arrival
@@ -22,6 +23,7 @@ from services.rpc import queue_pb2 as pb
 from tests.support.messages import PROPERTIES, facts
 
 PLENTY = 1 << 40
+AMQP_0_9 = format_named(facts("").format)
 
 
 def nothing() -> None: ...
@@ -64,9 +66,11 @@ class Machine:
         durable: bool = False,
         auto_delete: bool = False,
         epoch: int = 1,
+        table: Mapping[str, Any] | None = None,
         **arguments: Any,
     ) -> None:
-        table = {f"x-{name.replace('_', '-')}": value for name, value in arguments.items()}
+        """Arguments that begin with x- by their names, others in a `table`."""
+        table = {f"x-{name.replace('_', '-')}": value for name, value in arguments.items()} | dict(table or {})
         options = read_options(1, "/", "q", 0, table, durable=durable, auto_delete=auto_delete)
         self.account = MemoryAccount()
         self.draft = PartitionDraft(nothing)
@@ -95,17 +99,29 @@ class Machine:
         return self.publish_mixed([its] * count, now=now, body=body, immediate=immediate)
 
     def publish_mixed(
-        self, mixed: Sequence[Facts], *, now: int = 0, body: bytes = b"body", immediate: bool = False
+        self,
+        mixed: Sequence[Facts],
+        *,
+        now: int = 0,
+        body: bytes = b"body",
+        immediate: bool = False,
+        properties: Sequence[bytes] = (),
     ) -> list[tuple[int, int, int]]:
         """A message of each of these facts, with the next uids; gives the refusals."""
         count = len(mixed)
         batch = pb.PublishBatch(uids=range(self._uid + 1, self._uid + count + 1), bodies=[body] * count, time_ms=now)
-        put(batch, mixed, [PROPERTIES] * count)
+        put(batch, mixed, properties or [PROPERTIES] * count)
         self._uid += count
         content = ContentDraft(self._take_id)
         self.contents.append(content)
         arrival = Arrival(Columns(batch, Interned()), range(count), now, content, immediate=immediate)
         return self.queue.publish(arrival, now)
+
+    def publish_with(self, header: str, *values: object, persistent: bool = False) -> None:
+        """A message for each value of a header; None: without it."""
+        headers = [{} if value is None else {header: value} for value in values]
+        properties = [AMQP_0_9.with_headers(PROPERTIES, each) for each in headers]
+        self.publish_mixed([facts("amq.direct", persistent=persistent)] * len(values), properties=properties)
 
     def consumer(
         self, *, messages: int = 1 << 30, size: int = PLENTY, again: bool = False, now: int = 0, **more: Any

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from services.common.arguments import queue
 from services.common.arguments.argument import Alias, Argument, Said
-from services.common.arguments.checks import MS_AT_MOST, Check, integer, one_of
+from services.common.arguments.checks import MS_AT_MOST, Check, integer, key, one_of
 
 NO_OVERFLOW: Final = "none"
 POLICIES: Final = {
@@ -22,6 +22,7 @@ POLICIES: Final = {
 }
 """Overflow policies; the last one is Hopline's own, RabbitMQ's reject-publish-dlx."""
 
+_LAST_VALUE_KEY: Final = "qpid.LVQ_key"  # where nothing else is said
 _MIDDLE: Final = 5  # of the ten priorities of JMS
 _NOT_LIMITED: Final = {queue.OVERFLOW.name: NO_OVERFLOW}
 
@@ -50,6 +51,11 @@ def _single(value: int) -> Said:
     return {queue.SINGLE_ACTIVE.name: True} if value else {}
 
 
+def _is_true(value: object) -> str | None:
+    """Clients of Qpid say 1."""
+    return None if value in (True, 1) else f"must be true, not {value!r}"
+
+
 def _both(names: tuple[str, str], check: Check, says: Callable[[Any], Said], **more: Said) -> tuple[Alias, Alias]:
     """On the wire, and in the model."""
     wire, model = names
@@ -76,6 +82,9 @@ ALIASES: Final = (
         _number(queue.DELIVERY_LIMIT, none=0, more=1),
     ),
     *_both(("x-qpid-priorities", "priorities"), integer(1, 256), _levels),
+    Alias("sortKey", key, lambda value: {queue.SORT_KEY.name: value}),
+    Alias("lvqKey", key, lambda value: {queue.LAST_VALUE_KEY.name: value}),
+    Alias("qpid.last_value_queue", _is_true, lambda _: {}, implies={queue.LAST_VALUE_KEY.name: _LAST_VALUE_KEY}),
     Alias("maximumMessageTtl", integer(0, MS_AT_MOST), _number(queue.MESSAGE_TTL, none=0)),
     Alias("maximumLiveConsumers", integer(0, 1), _single),
 )

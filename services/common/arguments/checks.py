@@ -38,6 +38,11 @@ def name(value: object) -> str | None:
     return None if fits else f"must be no longer than {LONGEST_NAME} bytes"
 
 
+def key(value: object) -> str | None:
+    """The name of a header, which is not empty."""
+    return "must be the name of a header" if value == "" else name(value)
+
+
 def boolean(value: object) -> str | None:
     """True or false."""
     return None if isinstance(value, bool) else f"must be true or false, not {type(value).__name__}"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from services.common.arguments.argument import Argument
-from services.common.arguments.checks import MS_AT_MOST, boolean, integer, name, one_of, text
+from services.common.arguments.checks import MS_AT_MOST, boolean, integer, key, name, one_of, text
 
 CLASSIC: Final = "classic"
 QUORUM: Final = "quorum"
@@ -36,6 +36,10 @@ SINGLE_ACTIVE: Final[Argument[bool]] = Argument("x-single-active-consumer", bool
 
 LOWEST_PRIORITY: Final[Argument[int]] = Argument("x-qpid-lowest-priority", integer(0, 9), 0)
 """Priorities up to it are one level: Broker-J's queues with fewer than ten levels tell the middle ones apart."""
+SORT_KEY: Final[Argument[str | None]] = Argument("qpid.queue_sort_key", key, None)
+LAST_VALUE_KEY: Final[Argument[str | None]] = Argument("qpid.last_value_queue_key", key, None)
+ORDERS: Final = (MAX_PRIORITY, SORT_KEY, LAST_VALUE_KEY)
+"""Each says what is next in its own way: one queue has one of them."""
 
 ARGUMENTS: Final[tuple[Argument[Any], ...]] = (
     Argument("x-consumer-timeout", integer(1, MS_AT_MOST), None),
@@ -57,6 +61,8 @@ ARGUMENTS: Final[tuple[Argument[Any], ...]] = (
     Argument("x-quorum-initial-group-size", integer(1), None),
     SINGLE_ACTIVE,
     LOWEST_PRIORITY,
+    SORT_KEY,
+    LAST_VALUE_KEY,
     OVERFLOW,
     QUEUE_TYPE,
 )

@@ -33,6 +33,7 @@ MESSAGE_TTL: Final = "message_ttl"
 QUEUE_TTL: Final = "queue_ttl"
 UNROUTABLE: Final = "unroutable"
 PURGED: Final = "purged"
+REPLACED: Final = "replaced"  # by a newer one with its key
 QUEUE_DELETED: Final = "queue_deleted"
 NO_OWNER: Final = "no_owner"
 JOURNAL: Final = "journal"

@@ -16,13 +16,19 @@ class Queue(ConfiguredObject):
     """One incarnation of a queue."""
 
     parent_kind = "VirtualHost"
-    types = ("standard", "priority")
+    types = ("standard", "priority", "sorted", "lvq")
     context_defaults: ClassVar[Mapping[str, str]] = {"queue.priorities": "10"}
 
-    type: str = attribute("priority where there are priorities", immutable=True, valid=types)
+    type: str = attribute(
+        "what is next in it: priority where there are priorities, sorted and lvq where there is a key",
+        immutable=True,
+        valid=types,
+    )
     exclusive: str = attribute("whose alone it is", "NONE", valid=EXCLUSIVE, immutable=True)
     owner: str = derived("the connection whose alone it is")
     priorities: int = attribute("how many", "${queue.priorities}", types=("priority",), immutable=True)
+    sort_key: str = attribute("the header by whose text it is sorted", types=("sorted",), immutable=True)
+    lvq_key: str = attribute("the header of whose values only the last one is kept", types=("lvq",), immutable=True)
     maximum_queue_depth_messages: int = attribute("waiting messages; -1: any number", -1, immutable=True)
     maximum_queue_depth_bytes: int = attribute("of waiting messages' bodies; -1: any number", -1, immutable=True)
     overflow_policy: str = attribute("what a full queue does", "NONE", valid=OVERFLOW, immutable=True)

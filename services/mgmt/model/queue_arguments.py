@@ -1,91 +1,73 @@
-"""A queue's attributes as x-arguments, and back: a table, read beside RabbitMQ's documentation."""
+"""A queue's attributes as arguments, and back (`services/common/arguments`)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
-from services.common.arguments.broker_j import POLICIES
+from services.common.arguments import queue
+from services.common.arguments.broker_j import ALIASES, POLICIES
+from services.common.arguments.reading import Wrong, checked, said
 from services.mgmt.model.faults import IllegalConfiguration
 
-_DEAD_LETTERS: Final = "x-dead-letter-exchange"
-_DEAD_LETTER_KEY: Final = "x-dead-letter-routing-key"
+_MODEL: Final = frozenset(alias.name for alias in ALIASES)
 _POLICIES: Final = {argument: policy for policy, argument in POLICIES.items()}
-_LIMITS: Final = ("maximumQueueDepthMessages", "maximumQueueDepthBytes")
-
-
-@dataclass(frozen=True, slots=True)
-class _Number:
-    """A number that both sides count, maybe from another one on; `none` says in the model that there is none."""
-
-    attribute: str
-    argument: str
-    none: int
-    more: int = 0  # of the model's
-
-    def attributes(self, table: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-        value = table.get(self.argument)
-        if isinstance(value, int) and value >= 0:
-            yield self.attribute, value + self.more
-
-    def arguments(self, wanted: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-        value = wanted.get(self.attribute, self.none)
-        if value != self.none:
-            if value < self.more:
-                raise IllegalConfiguration(f"attribute '{self.attribute}': at least {self.more} is wanted, not {value}")
-            yield self.argument, value - self.more
-
-
+# Broker-J counts deliveries and levels; the arguments say after how many a message may come back, and the highest.
 _NUMBERS: Final = (
-    _Number("maximumQueueDepthMessages", "x-max-length", -1),
-    _Number("maximumQueueDepthBytes", "x-max-length-bytes", -1),
-    _Number("maximumMessageTtl", "x-message-ttl", 0),
-    # So many deliveries there are; the argument says after how many a message may come back.
-    _Number("maximumDeliveryAttempts", "x-delivery-limit", 0, more=1),
-    # So many levels there are; the argument says the highest.
-    _Number("priorities", "x-max-priority", -1, more=1),
+    ("maximumQueueDepthMessages", queue.MAX_LENGTH, 0),
+    ("maximumQueueDepthBytes", queue.MAX_LENGTH_BYTES, 0),
+    ("maximumMessageTtl", queue.MESSAGE_TTL, 0),
+    ("maximumDeliveryAttempts", queue.DELIVERY_LIMIT, 1),
 )
+_LIMITS: Final = ("maximumQueueDepthMessages", "maximumQueueDepthBytes")
+_ORDERS: Final = (("sorted", "sortKey", queue.SORT_KEY), ("lvq", "lvqKey", queue.LAST_VALUE_KEY))
+NEEDS: Final = {kind: attribute for kind, attribute, _ in _ORDERS}
+"""What a queue of a type cannot do without."""
 
 
 def attributes_of(table: Mapping[str, Any]) -> dict[str, Any]:
     """What arguments say that attributes can say; all of them are in `arguments` besides."""
-    found = dict(pair for number in _NUMBERS for pair in number.attributes(table))
-    found["type"] = "priority" if found.get("priorities", 1) > 1 else "standard"
-    if "priorities" in found and found["type"] == "standard":
-        del found["priorities"]
-    if "x-overflow" in table or any(limit in found for limit in _LIMITS):
-        found["overflowPolicy"] = _POLICIES.get(table.get("x-overflow", "drop-head"), "RING")
-    if table.get("x-single-active-consumer") is True:
-        found["maximumLiveConsumers"] = 1
-    if isinstance(exchange := table.get(_DEAD_LETTERS), str):
-        found["alternateBinding"] = _alternate(exchange, table.get(_DEAD_LETTER_KEY))
-    return found
+    found = said(table)
+    attributes: dict[str, Any] = {
+        attribute: value + more for attribute, argument, more in _NUMBERS if (value := argument.of(found)) is not None
+    }
+    attributes |= _order(found)
+    if queue.OVERFLOW.name in found or any(limit in attributes for limit in _LIMITS):
+        attributes["overflowPolicy"] = _POLICIES.get(queue.OVERFLOW.of(found), "RING")
+    if queue.SINGLE_ACTIVE.of(found):
+        attributes["maximumLiveConsumers"] = 1
+    if (exchange := queue.DEAD_LETTER_EXCHANGE.of(found)) is not None:
+        attributes["alternateBinding"] = _alternate(exchange, queue.DEAD_LETTER_KEY.of(found))
+    return attributes
 
 
-def _alternate(exchange: str, key: object) -> dict[str, Any]:
+def _order(found: Mapping[str, Any]) -> dict[str, Any]:
+    """Its type, and what that is by."""
+    if highest := queue.MAX_PRIORITY.of(found):
+        return {"type": "priority", "priorities": highest + 1}
+    for kind, attribute, argument in _ORDERS:
+        if key := argument.of(found):
+            return {"type": kind, attribute: key}
+    return {"type": "standard"}
+
+
+def _alternate(exchange: str, key: str | None) -> dict[str, Any]:
     """A queue, where the default exchange gets it by the queue's name."""
-    if not exchange and isinstance(key, str):
+    if not exchange and key is not None:
         return {"destination": key}
-    return {"destination": exchange} | ({"attributes": {"routingKey": key}} if isinstance(key, str) else {})
+    return {"destination": exchange} | ({} if key is None else {"attributes": {"routingKey": key}})
 
 
 def arguments_of(wanted: Mapping[str, Any], is_exchange: Callable[[str], bool]) -> dict[str, Any]:
     """With those that `arguments` names, which win. Raises IllegalConfiguration for what no queue is like here."""
-    table = dict(pair for number in _NUMBERS for pair in number.arguments(wanted))
-    table |= dict(_dead_letters(wanted.get("alternateBinding"), is_exchange))
-    live = wanted.get("maximumLiveConsumers", 0)
-    if live not in {0, 1}:
-        raise IllegalConfiguration(f"attribute 'maximumLiveConsumers': 0 or 1 is wanted, not {live}")
-    if live:
-        table["x-single-active-consumer"] = True
-    return table | dict(_overflow(wanted)) | dict(wanted.get("arguments", {}))
-
-
-def _overflow(wanted: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    policy, limited = wanted.get("overflowPolicy", "NONE"), any(wanted.get(limit, -1) >= 0 for limit in _LIMITS)
-    if limited or policy != "NONE":
-        yield "x-overflow", POLICIES[policy]
+    kind = wanted.get("type", "standard")
+    if (key := NEEDS.get(kind)) and not wanted.get(key):
+        raise IllegalConfiguration(f"attribute '{key}': a queue of type {kind} needs it")
+    try:
+        table = checked({name: value for name, value in wanted.items() if name in _MODEL})
+    except Wrong as error:
+        raise IllegalConfiguration(f"attribute '{error.name}': {error.why}") from None
+    return table | dict(_dead_letters(wanted.get("alternateBinding"), is_exchange)) | dict(wanted.get("arguments", {}))
 
 
 def _dead_letters(alternate: Mapping[str, Any] | None, is_exchange: Callable[[str], bool]) -> Iterator[tuple[str, Any]]:
@@ -94,10 +76,7 @@ def _dead_letters(alternate: Mapping[str, Any] | None, is_exchange: Callable[[st
     destination, key = alternate.get("destination"), (alternate.get("attributes") or {}).get("routingKey")
     if not isinstance(destination, str) or not destination:
         raise IllegalConfiguration("attribute 'alternateBinding': a map with a destination is wanted")
-    if is_exchange(destination):
-        yield _DEAD_LETTERS, destination
-        if key is not None:
-            yield _DEAD_LETTER_KEY, key
-    else:
-        yield _DEAD_LETTERS, ""
-        yield _DEAD_LETTER_KEY, destination
+    exchange, key = (destination, key) if is_exchange(destination) else ("", destination)
+    yield queue.DEAD_LETTER_EXCHANGE.name, exchange
+    if key is not None:
+        yield queue.DEAD_LETTER_KEY.name, key

@@ -10,6 +10,8 @@ from services.common.arguments import queue as argument
 from services.common.arguments.broker_j import NO_OVERFLOW
 from services.common.arguments.reading import said
 
+PRIORITY, SORTED, LAST_VALUE = "priority", "sorted", "last-value"
+
 
 @dataclass(frozen=True, slots=True)
 class QueueOptions:
@@ -31,6 +33,8 @@ class QueueOptions:
     unused_ms: int | None = None
     max_priority: int = 0
     lowest_priority: int = 0
+    sort_key: str | None = None
+    last_value_key: str | None = None
     single_active: bool = False
     delivery_limit: int | None = None
     dead_letter_exchange: str | None = None
@@ -40,6 +44,12 @@ class QueueOptions:
     def limited(self) -> bool:
         """Whether ready messages may become too many."""
         return self.overflow != NO_OVERFLOW and (self.max_length is not None or self.max_bytes is not None)
+
+    @property
+    def type(self) -> str | None:
+        """The queue type that the arguments ask for; None: it is as declared."""
+        asked = {PRIORITY: self.max_priority, SORTED: self.sort_key, LAST_VALUE: self.last_value_key}
+        return next((kind for kind, value in asked.items() if value), None)
 
 
 def read_options(
@@ -68,6 +78,8 @@ def read_options(
         unused_ms=argument.EXPIRES.of(found),
         max_priority=argument.MAX_PRIORITY.of(found),
         lowest_priority=argument.LOWEST_PRIORITY.of(found),
+        sort_key=argument.SORT_KEY.of(found),
+        last_value_key=argument.LAST_VALUE_KEY.of(found),
         single_active=argument.SINGLE_ACTIVE.of(found),
         delivery_limit=argument.DELIVERY_LIMIT.of(found),
         dead_letter_exchange=argument.DEAD_LETTER_EXCHANGE.of(found),

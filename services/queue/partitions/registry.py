@@ -108,7 +108,7 @@ class Registry:
     def create(self, definition: QueueDefinition, partition: Partition) -> Queue:
         """A queue of its type in a partition that is held."""
         options = self.options(definition)
-        kind = "priority" if options.max_priority else definition.type or "classic"
+        kind = options.type or definition.type or "classic"
         policy = plugins.load("overflow_policies", options.overflow)()
         queue: Queue = plugins.load("queue_types", kind)(options, partition.context, policy, self.now())
         partition.queues[definition.id] = queue

@@ -38,6 +38,9 @@ def _check_kinds(found: Said, kinds: Kinds) -> None:
     for argument, names in ((queue.OVERFLOW, kinds.overflow_policies), (queue.QUEUE_TYPE, types)):
         if wrong := one_of(names)(argument.of(found)):
             raise Wrong(argument.name, wrong)
+    orders = [order.name for order in queue.ORDERS if order.of(found)]
+    if len(orders) > 1:
+        raise Wrong(orders[1], f"is not for a queue with {orders[0]}")
     if queue.DEAD_LETTER_KEY.name in found and queue.DEAD_LETTER_EXCHANGE.name not in found:
         raise Wrong(queue.DEAD_LETTER_KEY.name, f"needs {queue.DEAD_LETTER_EXCHANGE.name}")
 

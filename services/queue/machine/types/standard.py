@@ -19,6 +19,7 @@ from services.queue.machine.order.ready import Ready, overdue, too_much
 from services.queue.machine.overflow import OverflowPolicy
 from services.queue.machine.queue_type import AT_ONCE, Refused
 from services.queue.machine.record import uids_of
+from services.queue.machine.room import Room
 from services.queue.machine.use import Use
 from services.rpc import queue_pb2 as pb
 
@@ -43,7 +44,7 @@ class StandardQueue:
         self._behind = False  # with what is past its time: more than a turn's work, and the clock does the rest
         self._returning = 0  # holders of so much that it comes back in turns: what is behind it waits for all of it
         self.use = Use(options, self.consumers, now)
-        self._reserved = [0, 0]  # messages and bytes that transactions will bring
+        self._room = Room(options, policy, self._ready)
         if options.unused_ms is not None:
             context.expect(options.queue_id)
 
@@ -65,12 +66,16 @@ class StandardQueue:
             self._expects_expiry()
         if self._claims and self._claims.among(arrival.uids, now):
             return self._publish_claimed(arrival, now)
-        done = 0 if self._ready.count or self._returning else self._dispatcher.direct(arrival)
+        done = 0 if self._ready.count or self._returning else self._pass_by(arrival)
         if done == len(arrival):
             return []
         if arrival.immediate:
             return self._immediate(arrival, done, now)
         return self._store(arrival, done, now, reserved=reserved)
+
+    def _pass_by(self, arrival: Arrival) -> int:
+        """Delivers what consumers can take at once, past the list; gives how many."""
+        return self._dispatcher.direct(arrival)
 
     def _publish_claimed(self, arrival: Arrival, now: int) -> list[Refused]:
         """Some of it clients have had already; a former owner took all of it, so that it is not refused now."""
@@ -125,8 +130,7 @@ class StandardQueue:
             return len(bodies)
         if self._serves:
             return len(bodies)  # at least one leaves again at once
-        count, size = self._ready.count + self._reserved[0], self._ready.size + self._reserved[1]
-        return self._policy.admits(self.options, count, size, [len(body) for body in bodies])
+        return self._room.admits([len(body) for body in bodies])
 
     @property
     def _serves(self) -> bool:
@@ -309,15 +313,7 @@ class StandardQueue:
     # -------------------------------------------------------------- transactions
 
     def reserve(self, count: int, size: int) -> bool:
-        if self.options.limited:
-            # Of equal sizes, which is all that a sum allows to say.
-            sizes = [-(-size // count)] * count
-            ready, waiting = self._ready, self._reserved
-            if self._policy.admits(self.options, ready.count + waiting[0], ready.size + waiting[1], sizes) < count:
-                return False
-        self._reserved[0] += count
-        self._reserved[1] += size
-        return True
+        return self._room.reserve(count, size)
 
     def place(self, count: int) -> int:
         position = self._dispatcher.position
@@ -325,8 +321,7 @@ class StandardQueue:
         return position
 
     def unreserve(self, count: int, size: int) -> None:
-        self._reserved[0] -= count
-        self._reserved[1] -= size
+        self._room.unreserve(count, size)
 
     def hold(self, uids: Iterable[int], holder: Undecided) -> tuple[list[Entry], list[int]]:
         return self._claims.hold(uids, holder)

@@ -31,6 +31,11 @@ EACH: dict[str, tuple[Any, dict[str, Any], Any, Any]] = {
     "x-quorum-initial-group-size": (3, {"x-quorum-initial-group-size": 3}, "3", 0),
     "x-single-active-consumer": (True, {"x-single-active-consumer": True}, 1, None),
     "x-qpid-lowest-priority": (3, {"x-qpid-lowest-priority": 3}, "3", 10),
+    "qpid.queue_sort_key": ("k", {"qpid.queue_sort_key": "k"}, 1, ""),
+    "sortKey": ("k", {"qpid.queue_sort_key": "k"}, True, "x" * 256),
+    "qpid.last_value_queue_key": ("k", {"qpid.last_value_queue_key": "k"}, 1, ""),
+    "lvqKey": ("k", {"qpid.last_value_queue_key": "k"}, 1, ""),
+    "qpid.last_value_queue": (True, {"qpid.last_value_queue_key": "qpid.LVQ_key"}, "yes", False),
     "x-overflow": ("reject-publish", {"x-overflow": "reject-publish"}, {}, None),
     "x-queue-type": ("classic", {"x-queue-type": "classic"}, 1, None),
     "qpid.max_count": (5, {"x-max-length": 5, "x-overflow": "none"}, "5", -2),
@@ -75,6 +80,12 @@ def test_the_same_twice() -> None:
     assert checked({"x-message-ttl": 5, "maximumMessageTtl": 5}) == {"x-message-ttl": 5}
     with pytest.raises(Wrong, match="'maximumMessageTtl' says something else than 'x-message-ttl'"):
         checked({"x-message-ttl": 5, "maximumMessageTtl": 6})
+
+
+def test_a_last_value_queue_with_a_key() -> None:
+    """The key that is said goes before the one that is meant where none is."""
+    table = {"qpid.last_value_queue": 1, "qpid.last_value_queue_key": "k"}
+    assert checked(table) == {"qpid.last_value_queue_key": "k"}
 
 
 def test_names_with_different_meanings() -> None:

@@ -30,6 +30,9 @@ BOTH: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ({"maximumDeliveryAttempts": 1}, {"x-delivery-limit": 0}),
     ({"maximumDeliveryAttempts": 6}, {"x-delivery-limit": 5}),
     ({"priorities": 10}, {"x-max-priority": 9}),
+    ({"priorities": 3}, {"x-max-priority": 2, "x-qpid-lowest-priority": 3}),
+    ({"type": "sorted", "sortKey": "k"}, {"qpid.queue_sort_key": "k"}),
+    ({"type": "lvq", "lvqKey": "k"}, {"qpid.last_value_queue_key": "k"}),
     ({"maximumLiveConsumers": 1}, {"x-single-active-consumer": True}),
     ({"alternateBinding": {"destination": "dead"}}, {"x-dead-letter-exchange": "dead"}),
     (
@@ -54,9 +57,11 @@ def test_both_ways(attributes: dict[str, Any], table: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("wanted", "why"),
     [
-        ({"maximumLiveConsumers": 2}, "0 or 1 is wanted, not 2"),
+        ({"maximumLiveConsumers": 2}, "must be 0 to 1, not 2"),
         ({"alternateBinding": {"destination": ""}}, "a map with a destination is wanted"),
-        ({"priorities": 0}, "at least 1 is wanted, not 0"),
+        ({"type": "sorted"}, "a queue of type sorted needs it"),
+        ({"lvqKey": "k", "sortKey": ""}, "must be the name of a header"),
+        ({"priorities": 0}, "must be 1 to 256, not 0"),
     ],
 )
 def test_what_no_queue_is_like(wanted: dict[str, Any], why: str) -> None:

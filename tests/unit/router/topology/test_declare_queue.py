@@ -164,6 +164,12 @@ def test_names_of_broker_j(bench: Bench) -> None:
         bench.queue("q", arguments={"qpid.max_count": 6, "qpid.policy_type": "ring"})
 
 
+def test_one_order(bench: Bench) -> None:
+    """A queue is sorted, keeps last values, or goes by priorities: not two of them."""
+    with pytest.raises(PreconditionFailed, match=r"invalid arg 'qpid\.queue_sort_key' .* x-max-priority"):
+        bench.queue("q", arguments={"sortKey": "k", "x-max-priority": 5})
+
+
 def test_quorum_is_a_durable_classic_queue(bench: Bench) -> None:
     """x-queue-type quorum is accepted for durable, shared queues only."""
     quorum = {"x-queue-type": "quorum"}
