@@ -123,7 +123,7 @@ def is_untouched(house: House, queue_id: int) -> bool:
     host = house.queues["queue-1"]._host
     queue = host.registry.queues[queue_id]
     undecided = any(partition.undecided for partition in host.registry.partitions.values())
-    return not undecided and queue._reserved == [0, 0] and not queue.unsettled
+    return not undecided and not (queue._room.count or queue._room.size) and not queue.unsettled
 
 
 def refusals(link: RawLink, number: int) -> int:

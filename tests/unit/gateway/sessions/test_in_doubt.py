@@ -110,7 +110,7 @@ async def accounts_are_zero(broker: BrokerHouse) -> None:
     await all_is_decided(broker)
     hosts = [queue._host for queue in broker.queues.values()]
     queues = [queue for host in hosts for queue in host.registry.queues.values()]
-    await until(lambda: all(queue._reserved == [0, 0] and not queue.unsettled for queue in queues))
+    await until(lambda: all(not (queue._room.count or queue._room.size) and not queue.unsettled for queue in queues))
     await until(lambda: not any(host.account.used for host in hosts))
     await until(lambda: not any(gateway._broker.transactions.open.used for gateway in broker.gateways))
 
