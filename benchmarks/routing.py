@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from services.common.message import arguments
-from services.router.exchanges.exchange_type import Binding, ExchangeType
-from services.router.exchanges.headers import HeadersExchange
-from services.router.exchanges.topic import TopicExchange
+from services.common.topology.exchanges.exchange_type import Binding, ExchangeType
+from services.common.topology.exchanges.headers import HeadersExchange
+from services.common.topology.exchanges.topic import TopicExchange
 
 _SIZES = (100, 100_000)
 _ROUTES = 20_000

@@ -10,11 +10,11 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from services.common.bus.events import UNHEARD, Events
 from services.common.containment import contained, for_each
 from services.common.errors import BrokerError, Fenced, Unavailable
+from services.common.topology.records import KINDS
 from services.router.events import tell
 from services.router.lease import Lease
 from services.router.record_store import RecordStore
 from services.router.topology.effects import Effects
-from services.router.topology.records import KINDS
 from services.router.topology.topology import Topology
 from services.router.unreadable import name_unreadable
 from services.router.watchers import Watchers

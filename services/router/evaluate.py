@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from services.common.message import format_named
-from services.router.topology.route import Route
+from services.common.topology.route import Route
 from services.router.topology.topology import Topology
 from services.rpc.router_pb2 import Message, Routed
 

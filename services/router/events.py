@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from services.common.bus import facts
 from services.common.bus.events import Events
-from services.router.topology.definitions import Exchange, Queue
+from services.common.topology.definitions import Exchange, Queue
 from services.router.topology.effects import Bound, Happened
 
 

@@ -10,8 +10,8 @@ import structlog
 from services.common.clients.routers import ROLE
 from services.common.clients.store import StoreClient
 from services.common.errors import BrokerError, Fenced, Unavailable
+from services.common.topology.records import Record, RecordKey
 from services.router.lease import Lease
-from services.router.topology.effects import Record, RecordKey
 from services.rpc import store_pb2
 
 _RETRY = 0.1

@@ -14,8 +14,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from services.common.clock import Clock
+from services.common.topology.records import Record, RecordKey
 from services.common.watchers import RECORD_KIND
-from services.router.topology.effects import News, Record, RecordKey
+from services.router.topology.effects import News
 
 
 @dataclass(slots=True, eq=False)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from services.router.exchanges.exchange_type import Binding
-from services.router.topology.definitions import Exchange, Queue
-from services.router.topology.effects import News, Record, RecordKey
+from services.common.topology.definitions import Exchange, Queue
+from services.common.topology.exchanges.exchange_type import Binding
+from services.common.topology.records import Record, RecordKey
+from services.router.topology.effects import News
 from services.router.topology.virtual_host import VirtualHost
 from services.rpc import router_pb2
 

@@ -14,6 +14,7 @@ from services.common.authentication.provider import Provider
 from services.common.credentials import CredentialKind
 from services.common.errors import InternalError
 from services.common.message import MessageFormat
+from services.common.topology.exchanges.exchange_type import ExchangeType
 from services.gateway.protocols.engine import Engine
 from services.gateway.sasl import Mechanism
 from services.gateway.transport.kind import Transport
@@ -21,7 +22,6 @@ from services.mgmt.tree.category import Category
 from services.queue.machine.overflow import OverflowPolicy
 from services.queue.machine.queue_type import Queue
 from services.queue.partitions.share import Placement
-from services.router.exchanges.exchange_type import ExchangeType
 from services.store.provider import Provider as Store
 
 # What the kinds of each group are: what its entry points name, or what that makes when it is called.

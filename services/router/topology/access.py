@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from services.common.errors import NotFound, ResourceLocked
-from services.router.topology.definitions import Queue
+from services.common.topology.definitions import Queue
+from services.common.topology.source import Source
 from services.router.topology.names import called
-from services.router.topology.virtual_host import Source, VirtualHost
+from services.router.topology.virtual_host import VirtualHost
 
 
 def find_exchange(host: VirtualHost, name: str) -> Source:

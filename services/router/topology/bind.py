@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from services.common.errors import NotFound
 from services.common.message import arguments
-from services.router.exchanges.exchange_type import Binding
+from services.common.topology.exchanges.exchange_type import Binding
 from services.router.topology import access, names
 from services.router.topology.effects import Effects
 from services.router.topology.outcome import Outcome

@@ -5,8 +5,8 @@ from __future__ import annotations
 from services.common.arguments import checks
 from services.common.errors import CommandInvalid, PreconditionFailed
 from services.common.message import arguments
+from services.common.topology.definitions import Exchange
 from services.router.topology import access, equivalence, names
-from services.router.topology.definitions import Exchange
 from services.router.topology.effects import Effects
 from services.router.topology.outcome import Outcome
 from services.router.topology.state import State

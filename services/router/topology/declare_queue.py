@@ -5,8 +5,8 @@ from __future__ import annotations
 from services.common.errors import PreconditionFailed
 from services.common.message import arguments
 from services.common.partition import partition_of
+from services.common.topology.definitions import Queue
 from services.router.topology import access, equivalence, names, queue_arguments
-from services.router.topology.definitions import Queue
 from services.router.topology.effects import Effects
 from services.router.topology.outcome import Outcome
 from services.router.topology.state import State

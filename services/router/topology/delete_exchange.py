@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from services.common.errors import AccessRefused, PreconditionFailed
+from services.common.topology.predeclared import is_predeclared
 from services.router.topology import names
 from services.router.topology.effects import Effects
 from services.router.topology.outcome import Outcome
@@ -14,7 +15,7 @@ def delete_exchange(state: State, request: ChangeRequest, effects: Effects) -> O
     """Raises AccessRefused for a predeclared one, PreconditionFailed for one with bindings when `if_unused`."""
     host, delete = state.host(request.virtual_host), request.delete_exchange
     names.check_not_default(delete.name)
-    if names.is_predeclared(delete.name):
+    if is_predeclared(delete.name):
         raise AccessRefused(f"deletion of system {names.called('exchange', delete.name, host.name)} not allowed")
     source = host.sources.get(delete.name)
     if source is None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from services.common.topology.definitions import Queue
 from services.router.topology import access
-from services.router.topology.definitions import Queue
 from services.router.topology.effects import Effects
 from services.router.topology.outcome import Outcome
 from services.router.topology.state import State

@@ -5,24 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from services.router.topology.definitions import Exchange, Queue
+from services.common.topology.definitions import Exchange, Queue
+from services.common.topology.records import Record, RecordKey
 
 # So many single keys of one exchange are said as "all keys": cheaper to send and to carry out.
 _KEYS_AT_MOST = 1000
-
-
-class RecordKey(NamedTuple):
-    """Identity of a configuration record in the store."""
-
-    kind: str
-    key: str
-
-
-class Record(NamedTuple):
-    """What the store keeps under a RecordKey: JSON, and whether only in memory."""
-
-    value: bytes
-    transient: bool
 
 
 class Bound(NamedTuple):

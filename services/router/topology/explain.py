@@ -9,10 +9,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from services.common.errors import NotFound
-from services.router.exchanges.exchange_type import Binding, Destination
+from services.common.topology.definitions import Exchange
+from services.common.topology.exchanges.exchange_type import Binding, Destination
+from services.common.topology.predeclared import DEFAULT_EXCHANGE
+from services.common.topology.source import Source
 from services.router.topology import names
-from services.router.topology.definitions import Exchange
-from services.router.topology.virtual_host import Source, VirtualHost
+from services.router.topology.virtual_host import VirtualHost
 
 
 class Via(enum.Enum):
@@ -83,7 +85,7 @@ def _visit(host: VirtualHost, name: str, keys: Collection[str], headers: Mapping
 
 
 def _hops(source: Source, found: set[Destination], keys: Collection[str], headers: Mapping[str, Any]) -> Iterator[Hop]:
-    if source.definition.name == names.DEFAULT_EXCHANGE:
+    if source.definition.name == DEFAULT_EXCHANGE:
         for key in keys:
             for destination in source.matcher.route((key,), headers):
                 yield Hop(Binding(destination, key), Via.IMPLIED)

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from services.router.exchanges.exchange_type import Binding
-from services.router.topology import names
+from services.common.topology.exchanges.exchange_type import Binding
+from services.common.topology.predeclared import DEFAULT_EXCHANGE
 from services.router.topology.virtual_host import VirtualHost
 
 
@@ -39,6 +39,6 @@ def find_binding(host: VirtualHost, exchange: str, key: str | None, queue: str |
 
 
 def _bindings(host: VirtualHost, exchange: str) -> Iterable[Binding]:
-    if exchange == names.DEFAULT_EXCHANGE:
+    if exchange == DEFAULT_EXCHANGE:
         return (Binding(queue.id, queue.name) for queue in host.queues.values())
     return host.sources[exchange].bindings

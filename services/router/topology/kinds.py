@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
-from services.router.exchanges.exchange_type import ExchangeType
+from services.common.topology.exchanges.exchange_type import ExchangeType
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,29 +4,10 @@ from __future__ import annotations
 
 from services.common.errors import AccessRefused, SyntaxFault
 from services.common.message import LONGEST_NAME
-from services.router.topology.definitions import Exchange
+from services.common.topology.predeclared import DEFAULT_EXCHANGE
 
-DEFAULT_EXCHANGE = ""
 _RESERVED = "amq."
 _REPLIES = "amq.rabbitmq.reply-to."  # gateways make one for each consumer of direct replies
-
-_PREDECLARED = {
-    DEFAULT_EXCHANGE: "direct",
-    "amq.direct": "direct",
-    "amq.fanout": "fanout",
-    "amq.headers": "headers",
-    "amq.match": "headers",
-    "amq.topic": "topic",
-}
-
-
-def predeclared(virtual_host: str) -> list[Exchange]:
-    """The exchanges that every virtual host has from the start (AMQP 0-9-1, 3.1.3)."""
-    return [Exchange(virtual_host, name, type_, durable=True) for name, type_ in _PREDECLARED.items()]
-
-
-def is_predeclared(exchange: str) -> bool:
-    return exchange in _PREDECLARED
 
 
 def called(kind: str, name: str, virtual_host: str) -> str:

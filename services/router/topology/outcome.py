@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from services.router.topology.definitions import Queue
+from services.common.topology.definitions import Queue
 
 
 class Outcome(NamedTuple):

@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping
 
-from services.router.exchanges.exchange_type import Binding
-from services.router.topology import records
+from services.common.topology import records
+from services.common.topology.exchanges.exchange_type import Binding
 from services.router.topology.state import State, Unreadable
 
 Change = tuple[str, str, bytes | None]

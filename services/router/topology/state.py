@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from services.common.errors import NotFound
-from services.router.topology import records
-from services.router.topology.definitions import Queue
-from services.router.topology.effects import Effects, Record, RecordKey
+from services.common.topology import records
+from services.common.topology.definitions import Queue
+from services.common.topology.records import Record, RecordKey
+from services.router.topology.effects import Effects
 from services.router.topology.kinds import Kinds
 from services.router.topology.virtual_host import VirtualHost
 

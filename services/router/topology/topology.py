@@ -6,17 +6,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
 from services.common.errors import SyntaxFault
+from services.common.topology.definitions import Queue
+from services.common.topology.records import Record, RecordKey
+from services.common.topology.route import Headers, Route, route
 from services.router.topology.bind import bind, unbind
 from services.router.topology.declare_exchange import declare_exchange
 from services.router.topology.declare_queue import declare_queue
-from services.router.topology.definitions import Queue
 from services.router.topology.delete_exchange import delete_exchange
 from services.router.topology.delete_queue import close_connection, delete_exclusive, delete_queue
-from services.router.topology.effects import Effects, Record, RecordKey
+from services.router.topology.effects import Effects
 from services.router.topology.kinds import Kinds
 from services.router.topology.outcome import Outcome
 from services.router.topology.replay import Change, replay
-from services.router.topology.route import Headers, Route, route
 from services.router.topology.state import State, Stored, Unreadable
 from services.router.topology.virtual_host import VirtualHost
 from services.router.topology.virtual_hosts import create_virtual_host, delete_virtual_host
@@ -74,7 +75,7 @@ class Topology:
     ) -> Route | None:
         """Where a message goes; None when there is no such virtual host."""
         host = self._state.virtual_hosts.get(virtual_host)
-        return route(host, exchange, key, headers, more_keys) if host else None
+        return route(host.sources, exchange, key, headers, more_keys) if host else None
 
     def restore(self, stored: Iterable[Stored]) -> list[Unreadable]:
         """Is what the records that `records.KINDS` names say, and nothing else; gives those that are left out."""

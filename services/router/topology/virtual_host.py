@@ -5,24 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 
-from services.common.message import arguments
-from services.router.exchanges.exchange_type import Binding, Destination, ExchangeType
-from services.router.topology import names, records
-from services.router.topology.definitions import Exchange, Queue
-from services.router.topology.effects import Bound, Effects, Happened, Record, RecordKey
+from services.common.topology import records
+from services.common.topology.definitions import Exchange, Queue
+from services.common.topology.exchanges.exchange_type import Binding, Destination
+from services.common.topology.predeclared import DEFAULT_EXCHANGE, is_predeclared, predeclared
+from services.common.topology.records import Record, RecordKey
+from services.common.topology.source import Source
+from services.router.topology.effects import Bound, Effects, Happened
 from services.router.topology.kinds import Kinds
-
-
-class Source:
-    """An exchange with what is bound to it."""
-
-    __slots__ = ("alternate", "bindings", "definition", "matcher")
-
-    def __init__(self, definition: Exchange, matcher: ExchangeType) -> None:
-        self.definition = definition
-        self.matcher = matcher
-        self.alternate: str | None = arguments.load(definition.arguments).get("alternate-exchange")
-        self.bindings: dict[Binding, None] = {}
 
 
 class VirtualHost:
@@ -36,7 +26,7 @@ class VirtualHost:
         self._kinds = kinds
         self._inbound: dict[Destination, dict[tuple[str, Binding], None]] = {}
         self._alternate_of: dict[str, dict[str, None]] = {}  # exchange → those that name it their alternate
-        for exchange in names.predeclared(name):
+        for exchange in predeclared(name):
             self._place(exchange)
 
     # -------------------------------------------------------------- exchanges
@@ -60,14 +50,14 @@ class VirtualHost:
         effects.records[records.queue_key(queue)] = records.queue_record(queue)
         effects.news.queues[queue.id] = queue
         effects.happened.append(Happened(created=True, what=queue))
-        self._forget(names.DEFAULT_EXCHANGE, queue.name, effects)
+        self._forget(DEFAULT_EXCHANGE, queue.name, effects)
 
     def remove_queue(self, queue: Queue, effects: Effects) -> None:
         """Takes its bindings along, and auto-delete exchanges that were bound to it alone."""
         self._unplace_queue(queue)
         effects.records[records.queue_key(queue)] = None
         effects.news.delete_queue(queue.id)
-        self._forget(names.DEFAULT_EXCHANGE, queue.name, effects)
+        self._forget(DEFAULT_EXCHANGE, queue.name, effects)
         self._end_all(self._remove_inbound(queue.id, effects), effects)
         # Until here, for the names of what was bound.
         del self._queues_by_id[queue.id]
@@ -154,7 +144,7 @@ class VirtualHost:
         for queue in self.queues.values():
             yield records.queue_key(queue), records.queue_record(queue)
         for name, source in self.sources.items():
-            if not names.is_predeclared(name):
+            if not is_predeclared(name):
                 yield records.exchange_key(source.definition), records.exchange_record(source.definition)
             for binding in source.bindings:
                 durable = self.is_durable(name, binding)
@@ -177,13 +167,13 @@ class VirtualHost:
             self._alternate_of[source.alternate].pop(source.definition.name)
 
     def _unplace_queue(self, queue: Queue) -> None:
-        self.sources[names.DEFAULT_EXCHANGE].matcher.unbind(Binding(queue.id, queue.name))
+        self.sources[DEFAULT_EXCHANGE].matcher.unbind(Binding(queue.id, queue.name))
         del self.queues[queue.name]
 
     def _place_queue(self, queue: Queue) -> None:
         self.queues[queue.name] = queue
         self._queues_by_id[queue.id] = queue
-        self.sources[names.DEFAULT_EXCHANGE].matcher.bind(Binding(queue.id, queue.name))
+        self.sources[DEFAULT_EXCHANGE].matcher.bind(Binding(queue.id, queue.name))
 
     def _connect(self, source: str, binding: Binding) -> None:
         place = self.sources[source]

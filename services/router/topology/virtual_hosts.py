@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from services.router.topology import records
+from services.common.topology import records
+from services.common.topology.predeclared import is_predeclared
 from services.router.topology.effects import Effects, Happened
-from services.router.topology.names import is_predeclared
 from services.router.topology.outcome import Outcome
 from services.router.topology.state import State
 from services.rpc.router_pb2 import ChangeRequest

@@ -6,7 +6,7 @@ import pytest
 
 from services.common import plugins
 from services.common.message import arguments
-from services.router.exchanges.exchange_type import Binding
+from services.common.topology.exchanges.exchange_type import Binding
 
 # For each type: a key and headers, and arguments with which a binding on that key matches such a message.
 _MATCHING = {

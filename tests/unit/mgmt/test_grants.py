@@ -17,13 +17,13 @@ from services.common.clients.mgmt import MgmtClient
 from services.common.clients.store import StoreClient
 from services.common.config import Settings
 from services.common.errors import AccessRefused, NotFound, SyntaxFault
+from services.common.topology.records import VIRTUAL_HOST as OF_THE_ROUTER
 from services.common.users import User
 from services.mgmt.access.grants import Grants
 from services.mgmt.access.guard import OPERATOR, Guard
 from services.mgmt.access.operations import CHANGES, CONFIGURE, OBSERVE, RPCS
 from services.mgmt.first_user import GUEST
 from services.mgmt.service import Service
-from services.router.topology.records import VIRTUAL_HOST as OF_THE_ROUTER
 from services.rpc import mgmt_pb2 as pb
 from services.rpc.mgmt_pb2_grpc import MgmtServicer
 from services.rpc.store_pb2 import Record

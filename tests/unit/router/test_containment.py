@@ -13,7 +13,7 @@ from structlog.testing import capture_logs
 from services.common.clients.routers import Router
 from services.common.clients.store import StoreClient
 from services.common.errors import BrokerError, InternalError, PreconditionFailed
-from services.router.exchanges.headers import HeadersExchange
+from services.common.topology.exchanges.headers import HeadersExchange
 from services.rpc import router_pb2, store_pb2
 
 

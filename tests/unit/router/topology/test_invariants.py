@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from services.common.clients.topology_mirror import TopologyMirror
 from services.common.errors import BrokerError
+from services.common.topology.definitions import Exchange, Queue
 from services.router.replica import Replica
-from services.router.topology.definitions import Exchange, Queue
 from services.router.topology.effects import Bound, Effects, News
 from services.router.wire import news_frame, record_frames, records_frame, snapshot_frames
 from tests.support.topology_bench import new_topology, request

@@ -11,15 +11,28 @@ from typing import Any, NamedTuple
 
 from pydantic import TypeAdapter
 
-from services.router.exchanges.exchange_type import Binding, Destination
-from services.router.topology.definitions import Exchange, Queue
-from services.router.topology.effects import Record, RecordKey
+from services.common.topology.definitions import Exchange, Queue
+from services.common.topology.exchanges.exchange_type import Binding, Destination
 
 VIRTUAL_HOST = "virtual_host"
 EXCHANGE = "exchange"
 QUEUE = "queue"
 BINDING = "binding"
 KINDS = (VIRTUAL_HOST, EXCHANGE, QUEUE, BINDING)  # in the order in which they build on each other
+
+
+class RecordKey(NamedTuple):
+    """Identity of a configuration record in the store."""
+
+    kind: str
+    key: str
+
+
+class Record(NamedTuple):
+    """What the store keeps under a RecordKey: JSON, and whether only in memory."""
+
+    value: bytes
+    transient: bool
 
 
 class BoundIn(NamedTuple):

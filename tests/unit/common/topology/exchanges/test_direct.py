@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from services.router.exchanges.direct import DirectExchange
-from services.router.exchanges.exchange_type import Binding
+from services.common.topology.exchanges.direct import DirectExchange
+from services.common.topology.exchanges.exchange_type import Binding
 
 
 @pytest.mark.specification("AMQP 0-9-1, 3.1.3.1")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from services.router.topology.virtual_host import VirtualHost
+from services.common.topology.source import Source
 
 Headers = Callable[[], Mapping[str, Any]]
 """Decodes the message's headers; called only when an exchange on the way looks at them."""
@@ -27,15 +27,17 @@ _UNKNOWN = Route(unknown_exchange=True)
 _NO_HEADERS: Mapping[str, Any] = {}
 
 
-def route(host: VirtualHost, exchange: str, key: str, headers: Headers, more_keys: Sequence[str] = ()) -> Route:
-    """Each queue once, each exchange once: cycles end by themselves.
+def route(
+    sources: Mapping[str, Source], exchange: str, key: str, headers: Headers, more_keys: Sequence[str] = ()
+) -> Route:
+    """By the exchanges of its virtual host. Each queue once, each exchange once: cycles end by themselves.
 
     With more keys every exchange on the way looks at all of them, whichever led there. One where none of them matches
     anything hands on to its alternate. `needs_headers` is exact: whatever lies behind an
     exchange that was not reached by this key is not reached by any other message with the key either, unless an
     exchange that was reached looks at headers.
     """
-    if exchange not in host.sources:
+    if exchange not in sources:
         return _UNKNOWN
     keys = (key, *more_keys)
     queues: set[int] = set()
@@ -43,7 +45,7 @@ def route(host: VirtualHost, exchange: str, key: str, headers: Headers, more_key
     seen = {exchange}
     pending = [exchange]
     while pending:
-        source = host.sources.get(pending.pop())
+        source = sources.get(pending.pop())
         if source is None:
             continue  # an alternate that does not exist (any more)
         looks = source.matcher.needs_headers
@@ -57,5 +59,5 @@ def route(host: VirtualHost, exchange: str, key: str, headers: Headers, more_key
             elif destination not in seen:
                 seen.add(destination)
                 pending.append(destination)
-    internal = host.sources[exchange].definition.internal
+    internal = sources[exchange].definition.internal
     return Route(queues, needs_headers, internal=internal, passed_on=len(seen) > 1)

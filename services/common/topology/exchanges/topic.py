@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-from services.router.exchanges.destinations import Destinations
-from services.router.exchanges.exchange_type import Binding, Destination
+from services.common.topology.exchanges.destinations import Destinations
+from services.common.topology.exchanges.exchange_type import Binding, Destination
 
 
 class _Node:

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.router.exchanges import topic
-from services.router.exchanges.exchange_type import Binding
-from services.router.exchanges.topic import TopicExchange
+from services.common.topology.exchanges import topic
+from services.common.topology.exchanges.exchange_type import Binding
+from services.common.topology.exchanges.topic import TopicExchange
 
 _CASES = [
     ("*.stock.#", "usd.stock", True),

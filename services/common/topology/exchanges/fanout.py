@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from services.router.exchanges.destinations import Destinations
-from services.router.exchanges.exchange_type import Binding, Destination
+from services.common.topology.exchanges.destinations import Destinations
+from services.common.topology.exchanges.exchange_type import Binding, Destination
 
 
 class FanoutExchange:

@@ -16,8 +16,8 @@ from typing import Any
 
 from services.common.errors import PreconditionFailed
 from services.common.message import arguments
-from services.router.exchanges.destinations import Destinations
-from services.router.exchanges.exchange_type import Binding, Destination
+from services.common.topology.exchanges.destinations import Destinations
+from services.common.topology.exchanges.exchange_type import Binding, Destination
 
 _EXISTS = "exists"
 _ALL = {"all": False, "all-with-x": True}  # → whether arguments that begin with "x-" count

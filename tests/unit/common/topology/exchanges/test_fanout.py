@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from services.router.exchanges.exchange_type import Binding
-from services.router.exchanges.fanout import FanoutExchange
+from services.common.topology.exchanges.exchange_type import Binding
+from services.common.topology.exchanges.fanout import FanoutExchange
 
 
 @pytest.mark.specification("AMQP 0-9-1, 3.1.3.2")

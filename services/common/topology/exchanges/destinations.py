@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from services.router.exchanges.exchange_type import Destination
+from services.common.topology.exchanges.exchange_type import Destination
 
 
 class Destinations(dict[Destination, int]):

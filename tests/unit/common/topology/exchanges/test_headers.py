@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from services.common.errors import PreconditionFailed
 from services.common.message import arguments
-from services.router.exchanges.exchange_type import Binding
-from services.router.exchanges.headers import HeadersExchange
+from services.common.topology.exchanges.exchange_type import Binding
+from services.common.topology.exchanges.headers import HeadersExchange
 
 
 def _matches(table: Any, headers: Any) -> bool:
