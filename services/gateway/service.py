@@ -32,6 +32,7 @@ from services.gateway.connections.listener import Listener
 from services.gateway.connections.ports import Ports
 from services.gateway.connections.telling import Telling
 from services.gateway.observe.observer import Observer
+from services.gateway.routing.bindings import Bindings
 from services.gateway.sessions.broker import Broker
 from services.gateway.sessions.permitted import Permits
 from services.gateway.sign_in.older_users import OlderUsers
@@ -57,10 +58,11 @@ class Service:
         origin, _ = await self._store.allocate_origin("gateway")
         self._name, prefix = f"gateway-{origin}", f"{origin}."
         self._keep_records(origin)
-        self._topology = TopologyClient(self._store, self._name, "gateway", prefix)
+        bindings = Bindings()
+        self._topology = TopologyClient(self._store, self._name, "gateway", prefix, copy=bindings)
         table = PartitionTable()
         observer = self._create_observer(table)
-        self._broker = Broker(self._name, UidSource(origin), self._store, self._topology, table, observer)
+        self._broker = Broker(self._name, UidSource(origin), self._store, self._topology, table, observer, bindings)
         self._older = OlderUsers(settings.sasl_mechanisms, lambda: MgmtClient(settings.address_of("mgmt")))
         self._authenticator = authenticator = Authenticator(settings, self._older, self._audit)
         access = Access(settings.access_control)

@@ -44,6 +44,7 @@ class Watch:
         place = await self._places.take(first.member, first.role, first.connections)
         # From here to the snapshot nothing waits: what it does not show comes as news.
         attachment = self._watchers.attach(place, self._changes.version)
+        attachment.evaluates = first.evaluates
         reader = self._tasks.start(self._read(frames, place, attachment), f"watcher {place.member}")
         try:
             for frame in self._beginning(first):
@@ -69,7 +70,8 @@ class Watch:
         topology = self._topology
         if first.role == ROLE:
             return record_frames(version, topology.all_records(), self._place_ttl_ms)
-        return snapshot_frames(version, topology.virtual_hosts, topology.queues.values(), self._place_ttl_ms)
+        records = topology.all_records() if first.evaluates else None
+        return snapshot_frames(version, topology.virtual_hosts, topology.queues.values(), self._place_ttl_ms, records)
 
     async def _news(self, place: Place, attachment: Attachment) -> AsyncIterator[router_pb2.TopologyFrame]:
         while True:
@@ -78,11 +80,17 @@ class Watch:
             if attachment.ended:
                 return
             news, attachment.news = attachment.news, News()
-            frame = (records_frame if place.role == ROLE else news_frame)(attachment.version, news)
+            frame = self._frame(place, attachment, news)
             beat_ms, attachment.beat_ms = attachment.beat_ms, 0
             # Whose lease has run out must not make anybody believe in a place: the next router may count by then.
             frame.beat_ms = beat_ms if self._lease.holds() else 0
             yield frame
+
+    @staticmethod
+    def _frame(place: Place, attachment: Attachment, news: News) -> router_pb2.TopologyFrame:
+        if place.role == ROLE:
+            return records_frame(attachment.version, news)
+        return news_frame(attachment.version, news, evaluates=attachment.evaluates)
 
     async def _read(self, frames: AsyncIterator[router_pb2.WatcherFrame], place: Place, attachment: Attachment) -> None:
         async for frame in frames:

@@ -26,6 +26,7 @@ class Attachment:
     version: int
     news: News = field(default_factory=News)
     beat_ms: int = 0  # to be echoed
+    evaluates: bool = False  # is told exchanges and bindings too
     ended: bool = False
     wake: asyncio.Event = field(default_factory=asyncio.Event)
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from typing import TypeVar
 
 from services.common.topology.definitions import Exchange, Queue
 from services.common.topology.exchanges.exchange_type import Binding
-from services.common.topology.records import Record, RecordKey
+from services.common.topology.records import BINDING, EXCHANGE, Record, RecordKey
 from services.router.topology.effects import News
 from services.router.topology.virtual_host import VirtualHost
 from services.rpc import router_pb2
 
-_QUEUES_A_FRAME = 1000
+_A_FRAME = 1000  # queues, or records
 
 
 def queue_message(queue: Queue) -> router_pb2.QueueDefinition:
@@ -40,7 +41,7 @@ def exchange_message(exchange: Exchange) -> router_pb2.ExchangeDefinition:
     )
 
 
-def news_frame(version: int, news: News) -> router_pb2.TopologyFrame:
+def news_frame(version: int, news: News, *, evaluates: bool = False) -> router_pb2.TopologyFrame:
     """What a watcher that knows everything before `news` needs in order to know `version`."""
     return router_pb2.TopologyFrame(
         version=version,
@@ -49,6 +50,7 @@ def news_frame(version: int, news: News) -> router_pb2.TopologyFrame:
         virtual_hosts=[name for name, exists in news.virtual_hosts.items() if exists],
         deleted_virtual_hosts=[name for name, exists in news.virtual_hosts.items() if not exists],
         forget=_forget_messages(news),
+        records=_record_messages(_evaluated(news.records.items())) if evaluates else (),
     )
 
 
@@ -62,17 +64,25 @@ def _forget_messages(news: News) -> Iterator[router_pb2.Forget]:
 
 
 def snapshot_frames(
-    version: int, virtual_hosts: Iterable[str], queues: Iterable[Queue], place_ttl_ms: int
+    version: int,
+    virtual_hosts: Iterable[str],
+    queues: Iterable[Queue],
+    place_ttl_ms: int,
+    records: Iterable[tuple[RecordKey, Record]] | None = None,
 ) -> list[router_pb2.TopologyFrame]:
-    """Everything that a watcher keeps, in as many frames as it takes."""
+    """Everything that a watcher keeps, in as many frames as it takes; `records` of the topology if it evaluates."""
     messages = [queue_message(queue) for queue in queues]
     frames = [
         router_pb2.TopologyFrame(
-            version=version, snapshot=True, place_ttl_ms=place_ttl_ms, queues=messages[first : first + _QUEUES_A_FRAME]
+            version=version, snapshot=True, place_ttl_ms=place_ttl_ms, queues=messages[first : first + _A_FRAME]
         )
-        for first in range(0, len(messages) or 1, _QUEUES_A_FRAME)
+        for first in range(0, len(messages) or 1, _A_FRAME)
     ]
     frames[0].virtual_hosts.extend(virtual_hosts)
+    if records is not None:
+        frames += _snapshot_of_records(version, _evaluated(records), place_ttl_ms)
+        for frame in frames:
+            frame.evaluated = True
     frames[-1].last = True
     return frames
 
@@ -81,21 +91,38 @@ def record_frames(
     version: int, records: Iterable[tuple[RecordKey, Record]], place_ttl_ms: int
 ) -> list[router_pb2.TopologyFrame]:
     """Everything that a router needs to evaluate as the one that writes does, in as many frames as it takes."""
-    messages = [_record_message(key, record) for key, record in records]
-    frames = [
-        router_pb2.TopologyFrame(
-            version=version, snapshot=True, place_ttl_ms=place_ttl_ms, records=messages[first : first + _QUEUES_A_FRAME]
-        )
-        for first in range(0, len(messages) or 1, _QUEUES_A_FRAME)
-    ]
+    frames = _snapshot_of_records(version, records, place_ttl_ms)
     frames[-1].last = True
     return frames
 
 
+def _snapshot_of_records(
+    version: int, records: Iterable[tuple[RecordKey, Record]], place_ttl_ms: int
+) -> list[router_pb2.TopologyFrame]:
+    messages = _record_messages(records)
+    return [
+        router_pb2.TopologyFrame(
+            version=version, snapshot=True, place_ttl_ms=place_ttl_ms, records=messages[first : first + _A_FRAME]
+        )
+        for first in range(0, len(messages) or 1, _A_FRAME)
+    ]
+
+
 def records_frame(version: int, news: News) -> router_pb2.TopologyFrame:
     """What a router that follows needs in order to know `version`."""
-    records = [_record_message(key, record) for key, record in news.records.items()]
-    return router_pb2.TopologyFrame(version=version, records=records)
+    return router_pb2.TopologyFrame(version=version, records=_record_messages(news.records.items()))
+
+
+_Kept = TypeVar("_Kept", bound=Record | None)
+
+
+def _evaluated(records: Iterable[tuple[RecordKey, _Kept]]) -> Iterator[tuple[RecordKey, _Kept]]:
+    """What a watcher needs besides queues and virtual hosts to say where messages go."""
+    return (each for each in records if each[0].kind in (EXCHANGE, BINDING))
+
+
+def _record_messages(records: Iterable[tuple[RecordKey, Record | None]]) -> list[router_pb2.TopologyRecord]:
+    return [_record_message(key, record) for key, record in records]
 
 
 def _record_message(key: RecordKey, record: Record | None) -> router_pb2.TopologyRecord:

@@ -20,7 +20,7 @@ import structlog
 from services.common.clients.calls import unless_given_up
 from services.common.clients.routers import Replaced, Router, Routers
 from services.common.clients.store import StoreClient
-from services.common.clients.topology_mirror import TopologyListener, TopologyMirror
+from services.common.clients.topology_mirror import Copy, TopologyListener, TopologyMirror
 from services.common.clock import monotonic, until_next
 from services.common.containment import contained, for_each
 from services.common.errors import BrokerError, InternalError, Unavailable, WrongPeer
@@ -69,20 +69,29 @@ class TopologyClient:
     """Watches the router that writes as `member`, whose connections' names begin with `connections_prefix`.
 
     Created in a running loop. Add to `listeners` before `start`. `queues`, `by_name` (by virtual host and name) and
-    `virtual_hosts` are to be read only; they are empty with a `mirror` of another kind.
+    `virtual_hosts` are to be read only; they are empty with a `mirror` of another kind. A `copy` is told exchanges and
+    bindings too.
     """
 
     def __init__(
-        self, store: StoreClient, member: str, role: str, connections_prefix: str, mirror: Mirror | None = None
+        self,
+        store: StoreClient,
+        member: str,
+        role: str,
+        connections_prefix: str,
+        mirror: Mirror | None = None,
+        copy: Copy | None = None,
     ) -> None:
-        known = TopologyMirror()
+        known = TopologyMirror(copy)
         self.queues = known.queues
         self.by_name = known.by_name
         self.virtual_hosts = known.virtual_hosts
         self.listeners = known.listeners
         self.routers = Routers(store, member)
         self._mirror = mirror or known
-        self._introduction = router_pb2.WatcherFrame(member=member, role=role, connections=connections_prefix)
+        self._introduction = router_pb2.WatcherFrame(
+            member=member, role=role, connections=connections_prefix, evaluates=copy is not None
+        )
         self._tasks = Tasks()
         self._watching: asyncio.Task[None] | None = None
         self._wake = asyncio.Event()  # there is something to say

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
 from typing import Protocol
 
@@ -32,16 +32,38 @@ class TopologyListener(Protocol):
         """This process has a place again, of which the router thinks: nothing is in the topology that is not here."""
 
 
-class TopologyMirror:
-    """Read its tables, change nothing in them."""
+class Copy(Protocol):
+    """What is made of the records of exchanges and bindings. Raises nothing: what it cannot use is its affair."""
 
-    def __init__(self) -> None:
+    def beside(self, queues: Mapping[tuple[str, str], QueueDefinition], hosts: Collection[str]) -> None:
+        """What is known besides, by name; it changes by itself."""
+
+    def begin(self) -> None:
+        """A snapshot comes; until `end` what was there before holds."""
+
+    def add(self, frame: TopologyFrame) -> None:
+        """A part of it."""
+
+    def end(self) -> None:
+        """It is whole."""
+
+    def update(self, frame: TopologyFrame) -> None:
+        """Something has changed."""
+
+
+class TopologyMirror:
+    """Read its tables, change nothing in them. A `copy` is kept up with it, and with the same versions."""
+
+    def __init__(self, copy: Copy | None = None) -> None:
         self.queues: dict[int, QueueDefinition] = {}
         self.by_name: dict[tuple[str, str], QueueDefinition] = {}
         self.virtual_hosts: set[str] = set()
         self.version = 0
         self.listeners: list[TopologyListener] = []
         self._snapshot: list[TopologyFrame] = []
+        self._copy = copy
+        if copy:
+            copy.beside(self.by_name, self.virtual_hosts)
 
     def begin(self) -> None:
         """Frames of another stream follow: what was missing of a snapshot does not come any more."""
@@ -52,15 +74,26 @@ class TopologyMirror:
         if not frame.snapshot:
             self._update(frame)
             return True
-        self._snapshot.append(frame)
+        self._keep(frame)
         if not frame.last:
             return False
         frames, self._snapshot = self._snapshot, []
         self._replace(frames)
         return True
 
+    def _keep(self, frame: TopologyFrame) -> None:
+        """For later, but for the records: in a large topology it would take long to read all of them at once."""
+        if self._copy:
+            if not self._snapshot:
+                self._copy.begin()
+            self._copy.add(frame)
+            frame.ClearField("records")
+        self._snapshot.append(frame)
+
     def _update(self, frame: TopologyFrame) -> None:
         self.version = max(self.version, frame.version)
+        if self._copy:
+            self._copy.update(frame)
         self.virtual_hosts.update(frame.virtual_hosts)
         # A name may have gone from one queue to another within the frame: the old one goes first.
         for queue_id in frame.deleted_queues:
@@ -74,6 +107,8 @@ class TopologyMirror:
     def _replace(self, frames: list[TopologyFrame]) -> None:
         """What is in both is the same: a queue id is never used again."""
         self.version = frames[-1].version
+        if self._copy:
+            self._copy.end()
         former = set(self.virtual_hosts)
         for frame in frames:
             self.virtual_hosts.update(frame.virtual_hosts)

@@ -171,10 +171,13 @@ async def _ask_and_publish(session: Session, request: v.Publish) -> None:
 
 
 async def _ask_and_publish_all(session: Session, request: v.Publish) -> None:
-    routes, observer = session.broker.routes, session.broker.observer
-    asked = observer.asks(request)
+    routes, observer, host = session.broker.routes, session.broker.observer, session.connection.virtual_host
+    asked: Asked | None = None
     try:
-        answer = await routes.ask(session.connection.virtual_host, request, asked.metadata if asked else ())
+        answer = await routes.ask_own(host, request)
+        if answer is None:
+            asked = observer.asks(request)
+            answer = await routes.ask(host, request, asked.metadata if asked else ())
     except BrokerError as error:
         if isinstance(error, SyntaxFault) and len(request.bodies) > 1:
             await _publish_halves(session, request)

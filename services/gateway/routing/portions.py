@@ -1,7 +1,7 @@
-"""What a router is asked in one call: no more than one message can ask for by itself, since it does nothing else then.
+"""What is routed at a time: no more than one message can ask for by itself, since nothing else is done meanwhile.
 
-What a message costs a router grows with the words of its key, some patterns' with their square, and with its headers.
-One read of a client has thousands of messages: the router looks at them in portions, and at other clients' in between.
+What a message costs grows with the words of its key, some patterns' with their square, and with its headers.
+One read of a client has thousands of messages: they are looked at in portions, and at other clients' in between.
 """
 
 from __future__ import annotations
@@ -20,17 +20,18 @@ _HEADER = 16  # bytes of properties that count for a word
 def portions(messages: Iterable[Message]) -> Iterator[list[Message]]:
     """The same in their order, in pieces."""
     portion: list[Message] = []
-    words = 0
+    done = 0
     for message in messages:
-        its = _words(message)
-        if portion and words + its > WORDS:
+        its = words((message.routing_key,), message.properties)
+        if portion and done + its > WORDS:
             yield portion
-            portion, words = [], 0
+            portion, done = [], 0
         portion.append(message)
-        words += its
+        done += its
     if portion:
         yield portion
 
 
-def _words(message: Message) -> int:
-    return 1 + message.routing_key.count(".") + len(message.properties) // _HEADER
+def words(keys: Iterable[str], properties: bytes = b"") -> int:
+    """Of one message, with the headers among its properties."""
+    return sum([1 + key.count(".") for key in keys]) + len(properties) // _HEADER

@@ -12,14 +12,17 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from services.common.clients.outbound import Targets
 from services.common.clients.topology import Metadata, TopologyClient
-from services.common.errors import AccessRefused, BrokerError, InternalError, NotFound
+from services.common.errors import BrokerError, InternalError
 from services.common.memory import available
 from services.common.message.alike import objects
 from services.common.message.facts import Facts
+from services.gateway.routing.answer import Answer, internal_exchange, unknown_exchange
+from services.gateway.routing.bindings import Bindings
+from services.gateway.routing.own import OwnRoutes
 from services.gateway.routing.portions import portions
 from services.gateway.vocabulary import Kind, Publish
 from services.rpc import router_pb2
@@ -50,19 +53,12 @@ class Route:
         return self.by_properties is not None
 
 
-@dataclass(slots=True)
-class Answer:
-    """Where each message goes, or why some kinds end their session."""
-
-    targets: Sequence[Targets] = ()
-    faults: Mapping[Kind, BrokerError] = field(default_factory=dict)
-
-
 class RouteCache:
     """One gateway's memory of routes."""
 
-    def __init__(self, topology: TopologyClient) -> None:
+    def __init__(self, topology: TopologyClient, bindings: Bindings | None = None) -> None:
         self._topology = topology
+        self._own = OwnRoutes(topology, bindings or Bindings())
         self._exchanges: dict[_Exchange, dict[str, Route]] = defaultdict(dict)
         self._sizes: dict[_Exchange, int] = defaultdict(int)
         self._limit = min(_MOST, available() // 16)
@@ -70,7 +66,9 @@ class RouteCache:
         self._forgotten = 0  # grows with every forget: an answer that was asked for before one is not kept
 
     def find(self, virtual_host: str, publish: Publish) -> Sequence[Targets] | None:
-        """Where each message goes, or None when the router must be asked first."""
+        """Where each message goes, or None when that has to be asked first."""
+        if self._own.usable and (own := self._own.find(virtual_host, publish)) is not None:
+            return own
         if not self._topology.has_place():
             return None
         routes: dict[Kind, Route] = {}
@@ -116,6 +114,10 @@ class RouteCache:
                 return None
             queue_ids.update(dict.fromkeys(route.queue_ids))
         return Route(tuple(queue_ids))
+
+    async def ask_own(self, virtual_host: str, publish: Publish) -> Answer | None:
+        """Where each message goes as far as this gateway knows it; None when the router must be asked."""
+        return await self._own.ask(virtual_host, publish)
 
     async def ask(self, virtual_host: str, publish: Publish, metadata: Metadata = ()) -> Answer:
         """Where each message goes, by the router; all that is not known is asked for, in portions. Raises Unavailable.
@@ -378,9 +380,9 @@ def _fault(exchange: _Exchange, routed: router_pb2.Routed) -> BrokerError | None
     """Why nobody may publish there, if so."""
     virtual_host, name = exchange
     if routed.unknown_virtual_host or routed.unknown_exchange:
-        return NotFound(f"no exchange '{name}' in vhost '{virtual_host}'")
+        return unknown_exchange(virtual_host, name)
     if routed.internal:
-        return AccessRefused(f"cannot publish to internal exchange '{name}' in vhost '{virtual_host}'")
+        return internal_exchange(virtual_host, name)
     return None
 
 

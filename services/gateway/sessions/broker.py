@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from services.common.clients.topology import TopologyClient
     from services.common.uid import UidSource
     from services.gateway.observe.observer import Observer
+    from services.gateway.routing.bindings import Bindings
     from services.gateway.sessions.client import Client
     from services.gateway.sessions.session import Session
     from services.rpc import router_pb2
@@ -53,11 +54,12 @@ class Broker:
         topology: TopologyClient,
         table: PartitionTable,
         observer: Observer,
+        bindings: Bindings | None = None,
     ) -> None:
         self.topology = topology
         self.observer = observer
         self._table = table
-        self.routes = RouteCache(topology)
+        self.routes = RouteCache(topology, bindings)
         self.exclusive = ExclusiveQueues(topology)
         self.publisher = Publisher(name, uids, table, self._partition_of, self)
         self.unwritable = Unwritable(table, self.publisher, topology.queues)

@@ -11,6 +11,7 @@ import pytest_asyncio
 from pamqp import commands
 
 from services.common.clients import topology
+from services.gateway.routing import bindings as gateway_bindings
 from services.gateway.sessions.session import Session
 from services.gateway.vocabulary import Request
 from tests.support.broker_house import BrokerHouse
@@ -26,6 +27,28 @@ async def house(tmp_path: Path) -> AsyncIterator[BrokerHouse]:
         yield house
 
 
+@pytest.fixture
+def no_copy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the bindings: an older router sends none, or they are too many."""
+    monkeypatch.setattr(gateway_bindings, "_MOST", -1)
+
+
+async def test_keys_that_nobody_has_seen_are_routed(house: BrokerHouse) -> None:
+    """While no router answers nobody can change what a gateway knows of bindings."""
+    client = await house.connect()
+    await client.declare("devices")
+    await client.call(1, commands.Queue.Bind(0, "devices", "amq.topic", "devices.*"), commands.Queue.BindOk)
+    await client.call(1, commands.Confirm.Select(), commands.Confirm.SelectOk)
+    await house.stop_router()
+    for number in range(_MANY):
+        client.publish(b"%d" % number, f"devices.{number}", exchange="amq.topic")
+    await client.confirmed(_MANY, seconds=30)
+    await client.consume("devices", no_ack=True)
+    assert await client.bodies(_MANY) == [b"%d" % number for number in range(_MANY)]
+    await house.start_router()
+
+
+@pytest.mark.usefixtures("no_copy")
 async def test_other_channels_and_known_routes_go_on(house: BrokerHouse, monkeypatch: pytest.MonkeyPatch) -> None:
     """Hundreds of publishes that wait on one channel do not stop another one; they are all sent when a router comes."""
     client = await house.connect(channels=2)
@@ -54,6 +77,7 @@ async def test_other_channels_and_known_routes_go_on(house: BrokerHouse, monkeyp
     await client.confirmed(_MANY, seconds=30)
 
 
+@pytest.mark.usefixtures("no_copy")
 async def test_what_waits_is_bounded(house: BrokerHouse, monkeypatch: pytest.MonkeyPatch) -> None:
     """A publisher whose messages wait is read no further when they are much: its socket holds it back."""
     waiting: list[int] = []
@@ -76,6 +100,7 @@ async def test_what_waits_is_bounded(house: BrokerHouse, monkeypatch: pytest.Mon
     await client.confirmed(100, seconds=30)
 
 
+@pytest.mark.usefixtures("no_copy")
 async def test_it_says_why(house: BrokerHouse, monkeypatch: pytest.MonkeyPatch) -> None:
     """After the time in which a router can be restarted the connection ends, by an error that names the router."""
     monkeypatch.setattr(topology, "_PATIENCE", 0.3)

@@ -9,6 +9,7 @@ import pytest
 from services.common.clients.topology import TopologyClient
 from services.common.errors import BrokerError, NotFound, PreconditionFailed
 from services.common.grpc_channel import connect, is_serving
+from services.gateway.routing.bindings import Bindings
 from services.rpc import router_pb2, router_pb2_grpc
 from tests.support.silent_listener import silent_listener
 
@@ -265,6 +266,31 @@ async def test_listeners_are_told_before_the_change_is_answered(cluster: Any) ->
     await client.change(router_pb2.ChangeRequest(delete_queue=router_pb2.DeleteQueue(queue_id=reply.queue.id)))
     assert set(notes.seen) == {("deleted", "q"), ("forget", "", "q"), ("forget", "amq.fanout", "*")}
     await client.stop()
+
+
+async def test_who_evaluates_knows_a_binding_before_it_is_answered(cluster: Any) -> None:
+    """Its own client's and others', from the first snapshot on; so does one that comes later."""
+    await cluster.start_router()
+    copies = [Bindings(), Bindings()]
+    clients = [
+        TopologyClient(cluster.store_client, f"g{at}", "gateway", f"g{at}/", copy=each)
+        for at, each in enumerate(copies)
+    ]
+
+    def bound(copy: Bindings) -> list[str]:
+        return [each.routing_key for each in (copy.sources("/") or {})["amq.topic"].bindings]
+
+    await clients[0].start()
+    await clients[0].change(cluster.request("declare_queue", name="q"))
+    for key in ("a.#", "b.#"):
+        await clients[0].change(cluster.request("bind", source="amq.topic", destination="q", routing_key=key))
+        assert bound(copies[0])[-1] == key
+        await clients[1].start() if key == "a.#" else None
+        assert bound(copies[1]) == bound(copies[0])
+    await clients[1].change(cluster.request("unbind", source="amq.topic", destination="q", routing_key="a.#"))
+    assert bound(copies[0]) == bound(copies[1]) == ["b.#"]
+    for client in clients:
+        await client.stop()
 
 
 @pytest.mark.parametrize("ttl_ms", [1500])  # longer than a busy machine stops anybody

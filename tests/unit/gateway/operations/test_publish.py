@@ -16,7 +16,7 @@ from services.common.errors import BrokerError, NotFound, SyntaxFault, Unavailab
 from services.common.message.amqp_0_9 import FORMAT
 from services.common.message.facts import Attributes
 from services.gateway import vocabulary as v
-from services.gateway.routing.routes import Answer
+from services.gateway.routing.answer import Answer
 from services.rpc import queue_pb2 as pb
 from tests.support.messages import PROPERTIES, kind, published
 from tests.support.published import BAD, Client, ScriptedRouter

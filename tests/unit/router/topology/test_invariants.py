@@ -14,66 +14,15 @@ from services.router.replica import Replica
 from services.router.topology.effects import Bound, Effects, News
 from services.router.wire import news_frame, record_frames, records_frame, snapshot_frames
 from tests.support.topology_bench import new_topology, request
-
-_QUEUES = ["q1", "q2", ""]
-_EXCHANGES = ["d", "f", "t", "h", "amq.direct", "amq.match", ""]
-_KEYS = ["k", "k.l", "q1", ""]
-_HEADERS = {"a": 1}
-_TYPES = {"d": "direct", "f": "fanout", "t": "topic", "h": "headers", "amq.direct": "direct", "amq.match": "headers"}
-
-_tables = st.sampled_from([{}, {}, {"a": 1}, {"a": 2}])
-_flag = st.booleans()
-_declare_queue = st.builds(
-    lambda name, durable, exclusive: request("declare_queue", name=name, durable=durable, exclusive=exclusive),
-    st.sampled_from(_QUEUES),
-    _flag,
-    _flag,
-)
-_declare_exchange = st.builds(
-    lambda name, durable, auto_delete, alternate: request(
-        "declare_exchange",
-        name=name,
-        type=_TYPES.get(name, "direct"),
-        durable=durable,
-        auto_delete=auto_delete,
-        arguments={} if alternate is None else {"alternate-exchange": alternate},
-    ),
-    st.sampled_from(_EXCHANGES),
-    _flag,
-    _flag,
-    st.none() | st.sampled_from(_EXCHANGES),
-)
-
-
-def _bindings(kind: Any) -> Any:
-    def build(source: Any, destination: Any, key: Any, table: Any) -> Any:
-        to_exchange = destination in _EXCHANGES
-        fields = {"source": source, "destination": destination, "to_exchange": to_exchange, "routing_key": key}
-        return request(kind, **fields, arguments=table)
-
-    destinations = st.sampled_from(["q1", "q2", "d", "f", "t", "h"])
-    return st.builds(build, st.sampled_from(_EXCHANGES), destinations, st.sampled_from([*_KEYS, "k.*", "#"]), _tables)
-
-
-_changes = st.one_of(
-    _declare_queue,
-    _declare_exchange,
-    _bindings("bind"),
-    _bindings("bind"),
-    _bindings("unbind"),
-    st.builds(lambda name: request("delete_queue", name=name), st.sampled_from(_QUEUES)),
-    st.builds(lambda name: request("delete_exchange", name=name), st.sampled_from(_EXCHANGES)),
-    st.builds(lambda name: request("create_virtual_host", name=name), st.sampled_from(["/", "v"])),
-    st.builds(lambda name: request("delete_virtual_host", name=name), st.sampled_from(["/", "v"])),
-    st.just(request("close_connection")),
-)
+from tests.support.topology_changes import EXCHANGES, HEADERS, KEYS
+from tests.support.topology_changes import changes as any_change
 
 
 def _routes(topology: Any) -> dict[Any, Any]:
     """Every route that there is to ask for, as a gateway would remember it."""
     return {
-        (exchange, key): topology.route("/", exchange, key, lambda: _HEADERS)
-        for exchange, key in product(_EXCHANGES, _KEYS)
+        (exchange, key): topology.route("/", exchange, key, lambda: HEADERS)
+        for exchange, key in product(EXCHANGES, KEYS)
     }
 
 
@@ -107,7 +56,7 @@ class _Gateway:
 
 
 @settings(max_examples=200, deadline=None)
-@given(st.lists(_changes, max_size=25), st.data())
+@given(st.lists(any_change, max_size=25), st.data())
 def test_records_and_news_say_everything(changes: Any, data: Any) -> None:
     """After any changes the records restore the same topology, what a gateway has not forgotten is true, and a router
     that was told the records evaluates in the same way.
@@ -121,7 +70,7 @@ def test_records_and_news_say_everything(changes: Any, data: Any) -> None:
         kept = {key: record for key, record in (kept | effects.records).items() if record}
         effects.news.records = effects.records
         unsent.add(effects.news)
-        if data.draw(_flag):
+        if data.draw(st.booleans()):
             gateway.mirror.take(news_frame(1, unsent))
             replica.take(records_frame(1, unsent))
             _check_replica(topology, replica)
@@ -137,7 +86,7 @@ def test_records_and_news_say_everything(changes: Any, data: Any) -> None:
 
 
 @settings(max_examples=200, deadline=None)
-@given(st.lists(_changes, max_size=25))
+@given(st.lists(any_change, max_size=25))
 def test_what_happened_adds_up(changes: Any) -> None:
     """Nothing comes into being twice or ends without having been there, and what remains is the topology."""
     topology, effects, there = new_topology(), Effects(), set()
@@ -177,7 +126,7 @@ def _check_the_same(topology: Any, kept: Any, mirror: Any) -> None:
 
 
 @settings(max_examples=200, deadline=None)
-@given(_changes, st.lists(_changes, max_size=10))
+@given(any_change, st.lists(any_change, max_size=10))
 def test_what_is_refused_changes_nothing(change: Any, before: Any) -> None:
     """A change that raises has no effects and leaves everything as it was."""
     topology = new_topology()

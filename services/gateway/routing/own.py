@@ -1,0 +1,197 @@
+"""Where messages go by this gateway's own copy of the bindings: a key that comes for the first time costs no question.
+
+The copy is of the version that the gateway has acknowledged, so what is found in it is as true as what is remembered of
+a router's answers (design, section 6). What was found is remembered too, until the version is another one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from typing import Any, Final, Protocol
+
+from services.common.clients.outbound import Targets
+from services.common.errors import BrokerError
+from services.common.memo import Memo
+from services.common.message import format_named
+from services.common.message.alike import are_alike
+from services.common.topology.route import Route, route
+from services.gateway.routing.answer import Answer, internal_exchange, unknown_exchange
+from services.gateway.routing.bindings import Bindings
+from services.gateway.routing.portions import WORDS, words
+from services.gateway.routing.replica import NotKnown
+from services.gateway.vocabulary import Kind, Publish
+
+_REMEMBERED = 16384  # keys: to look one up takes a tenth of what it takes to find where it leads
+_BYTES = 4 << 20
+_ENTRY = 250  # bytes of one, about, besides its key and queues
+_KIND = 500  # bytes of a kind, likewise, which its connection may have forgotten by then
+_LONGEST = 1024  # bytes of properties that are remembered
+_SHARED = 4096  # targets of which there is one object
+
+_BY_HEADERS: Final[Targets] = (-1,)
+"""In place of the targets of a key: they depend on the properties."""
+
+_Key = tuple[Any, ...]
+
+
+class Topology(Protocol):
+    """Whose copy it is."""
+
+    @property
+    def version(self) -> int:
+        """That this gateway has acknowledged, or is about to."""
+
+    def has_place(self) -> bool:
+        """Whether no change is answered before this gateway has acknowledged it."""
+
+
+class OwnRoutes:
+    """One gateway's."""
+
+    def __init__(self, topology: Topology, bindings: Bindings) -> None:
+        self._topology = topology
+        self._bindings = bindings
+        self._version = -1
+        self._known: Memo[_Key, Targets] = Memo(_REMEMBERED, _BYTES)
+        self._shared: dict[Targets, Targets] = {}
+
+    @property
+    def usable(self) -> bool:
+        """Whether it knows as much as a router."""
+        return self._bindings.whole and self._topology.has_place()
+
+    def find(self, virtual_host: str, publish: Publish) -> Sequence[Targets] | None:
+        """Where each message goes, if that takes no longer than a portion and nothing is wrong with any."""
+        search = _Search(self, virtual_host, publish)
+        try:
+            more = any(True for _ in search.portions())
+        except (NotKnown, BrokerError):
+            return None
+        return None if more or search.faults else search.targets()
+
+    async def ask(self, virtual_host: str, publish: Publish) -> Answer | None:
+        """Where each message goes, with others' turns between portions; None where only a router can say it.
+
+        Raises BrokerError for properties that cannot be read.
+        """
+        if not self.usable:
+            return None
+        search = _Search(self, virtual_host, publish)
+        try:
+            for _ in search.portions():
+                await asyncio.sleep(0)
+                if not self.usable:
+                    return None
+        except NotKnown:
+            return None
+        return Answer(faults=search.faults) if search.faults else Answer(search.targets())
+
+    # -------------------------------------------------------------- for a search
+
+    def known(self, key: _Key) -> Targets | None:
+        """What was found by this version."""
+        if self._version != self._topology.version:
+            self._version = self._topology.version
+            self._known.clear()
+        found = self._known.get(key)
+        return self._known.recall(key) if found is None else found
+
+    def remember(self, key: _Key, targets: Targets, size: int) -> None:
+        """`size` in bytes of what stands in the key."""
+        self._known.put(key, targets, _ENTRY + size + 8 * len(targets))
+
+    def evaluate(self, virtual_host: str, kind: Kind, properties: bytes) -> Route:
+        """Where a message goes. Raises NotKnown, and BrokerError for what cannot be read."""
+        facts = kind.facts
+        sources = self._bindings.sources(virtual_host) or {}
+        headers = partial(format_named(facts.format).headers, properties)
+        return route(sources, facts.exchange, facts.routing_key, headers, kind.more_keys)
+
+    def shared(self, queue_ids: Iterable[int]) -> Targets:
+        """One object for all that go to the same queues: so a column of them is seen to be alike."""
+        targets = tuple(queue_ids)
+        if len(self._shared) >= _SHARED:
+            self._shared.clear()
+        return self._shared.setdefault(targets, targets)
+
+
+class _Search:
+    """Of one request: where each kind leads, and each message of the kinds that go by their headers."""
+
+    def __init__(self, own: OwnRoutes, virtual_host: str, publish: Publish) -> None:
+        self.faults: dict[Kind, BrokerError] = {}
+        self._own = own
+        self._host = virtual_host
+        self._kinds = publish.kinds
+        self._properties = publish.properties
+        self._found: dict[int, Targets] = {}  # by identity of the kind
+        self._each: list[Targets] = []  # of the messages, when some go by their headers
+
+    def portions(self) -> Iterator[None]:
+        """Looks at a portion of it, and yields when there is more."""
+        done = 0
+        for kind, properties in self._firsts():
+            key = self._host, kind.facts.exchange, kind.facts.routing_key, *kind.more_keys
+            targets = self._own.known(key)
+            if targets is None:
+                its = words(key)
+                if done and done + its > WORDS:
+                    yield
+                    done = 0
+                done += its
+                targets = self._look(key, kind, properties)
+            self._found[id(kind)] = targets
+        if _BY_HEADERS in self._found.values() and not self.faults:
+            yield from self._portions_by_headers(done)
+
+    def targets(self) -> Sequence[Targets]:
+        """Of each message, after all portions."""
+        kinds, found = self._kinds, self._found
+        if self._each:
+            return self._each
+        if len(found) == 1:
+            return [found[id(kinds[0])]] * len(kinds)
+        return list(map(found.__getitem__, map(id, kinds)))
+
+    def _firsts(self) -> Iterator[tuple[Kind, bytes]]:
+        """Each kind once, with the properties of its first message."""
+        kinds, found = self._kinds, self._found
+        count = 1 if are_alike(kinds) else len(kinds)
+        for kind, properties in zip(kinds[:count], self._properties[:count], strict=True):
+            if id(kind) not in found:
+                yield kind, properties
+
+    def _look(self, key: tuple[str, ...], kind: Kind, properties: bytes) -> Targets:
+        found = self._own.evaluate(self._host, kind, properties)
+        exchange = kind.facts.exchange
+        if found.unknown_exchange:
+            self.faults[kind] = unknown_exchange(self._host, exchange)
+            return ()
+        if found.internal:
+            self.faults[kind] = internal_exchange(self._host, exchange)
+            return ()
+        targets = _BY_HEADERS if found.needs_headers else self._own.shared(found.queue_ids)
+        self._own.remember(key, targets, sum(map(len, key)))
+        return targets
+
+    def _portions_by_headers(self, done: int) -> Iterator[None]:
+        each = []
+        for kind, properties in zip(self._kinds, self._properties, strict=True):
+            targets = self._found[id(kind)]
+            if targets is _BY_HEADERS:
+                key = kind, properties
+                known = self._own.known(key)
+                if known is None:
+                    its = words(kind.more_keys, properties)
+                    if done and done + its > WORDS:
+                        yield
+                        done = 0
+                    done += its
+                    known = self._own.shared(self._own.evaluate(self._host, kind, properties).queue_ids)
+                    if len(properties) <= _LONGEST:
+                        self._own.remember(key, known, len(properties) + _KIND)
+                targets = known
+            each.append(targets)
+        self._each = each

@@ -1,0 +1,62 @@
+"""Changes of a topology, any of them, for property tests: names and keys are few, so that they meet."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import strategies as st
+
+from tests.support.topology_bench import request
+
+QUEUES = ["q1", "q2", ""]
+EXCHANGES = ["d", "f", "t", "h", "amq.direct", "amq.match", ""]
+KEYS = ["k", "k.l", "q1", ""]
+HEADERS = {"a": 1}
+_TYPES = {"d": "direct", "f": "fanout", "t": "topic", "h": "headers", "amq.direct": "direct", "amq.match": "headers"}
+
+_tables = st.sampled_from([{}, {}, {"a": 1}, {"a": 2}])
+_flag = st.booleans()
+_declare_queue = st.builds(
+    lambda name, durable, exclusive: request("declare_queue", name=name, durable=durable, exclusive=exclusive),
+    st.sampled_from(QUEUES),
+    _flag,
+    _flag,
+)
+_declare_exchange = st.builds(
+    lambda name, durable, auto_delete, alternate: request(
+        "declare_exchange",
+        name=name,
+        type=_TYPES.get(name, "direct"),
+        durable=durable,
+        auto_delete=auto_delete,
+        arguments={} if alternate is None else {"alternate-exchange": alternate},
+    ),
+    st.sampled_from(EXCHANGES),
+    _flag,
+    _flag,
+    st.none() | st.sampled_from(EXCHANGES),
+)
+
+
+def _bindings(kind: Any) -> Any:
+    def build(source: Any, destination: Any, key: Any, table: Any) -> Any:
+        to_exchange = destination in EXCHANGES
+        fields = {"source": source, "destination": destination, "to_exchange": to_exchange, "routing_key": key}
+        return request(kind, **fields, arguments=table)
+
+    destinations = st.sampled_from(["q1", "q2", "d", "f", "t", "h"])
+    return st.builds(build, st.sampled_from(EXCHANGES), destinations, st.sampled_from([*KEYS, "k.*", "#"]), _tables)
+
+
+changes = st.one_of(
+    _declare_queue,
+    _declare_exchange,
+    _bindings("bind"),
+    _bindings("bind"),
+    _bindings("unbind"),
+    st.builds(lambda name: request("delete_queue", name=name), st.sampled_from(QUEUES)),
+    st.builds(lambda name: request("delete_exchange", name=name), st.sampled_from(EXCHANGES)),
+    st.builds(lambda name: request("create_virtual_host", name=name), st.sampled_from(["/", "v"])),
+    st.builds(lambda name: request("delete_virtual_host", name=name), st.sampled_from(["/", "v"])),
+    st.just(request("close_connection")),
+)
