@@ -7,6 +7,7 @@ that can say it, used by the feature that wants it, and passed on by everything 
 from __future__ import annotations
 
 from functools import lru_cache
+from operator import attrgetter
 from sys import intern
 from typing import Any, Final, NamedTuple
 
@@ -49,15 +50,24 @@ def facts_of(virtual_host: str, exchange: str, routing_key: str, format_name: st
     return Facts(virtual_host, exchange, routing_key, format_name, *said)  # type: ignore[arg-type]
 
 
-# Of keys that never come back each has facts of its own: what else they say is one object for all of them.
-_REPEATING: Final = frozenset({"virtual_host", "exchange", "format"})
-_OPTIONAL: Final = frozenset(name for name, value in Facts._field_defaults.items() if value is None)
+# A key that never comes back has facts of its own, so these are made and read for each message of such a stream: what
+# else they say is one object for all of them, and written down once.
+_KEY: Final = Facts._fields.index("routing_key")
+_NAMED: Final = MessageFacts.DESCRIPTOR.fields_by_name
+_TEXT: Final = 2  # protobuf's wire type
+_KEY_TAG: Final = bytes((_NAMED["routing_key"].number << 3 | _TEXT,))
+_REPEATING: Final = tuple(map(Facts._fields.index, ("virtual_host", "exchange", "format")))
+_OPTIONAL: Final = tuple(name for name, value in Facts._field_defaults.items() if value is None)
+_values: Final = attrgetter(*Facts._fields)
 
 
 @lru_cache(_REMEMBERED)
 def to_bytes(facts: Facts) -> bytes:
     """A serialised MessageFacts."""
-    return MessageFacts(**facts._asdict()).SerializeToString(deterministic=True)
+    before, after = _around_key(facts[:_KEY], facts[_KEY + 1 :])
+    if not (key := facts.routing_key.encode()):
+        return before + after
+    return b"".join((before, _KEY_TAG, _length(len(key)), key, after))
 
 
 @lru_cache(_REMEMBERED)
@@ -68,10 +78,30 @@ def from_bytes(raw: bytes) -> Facts:
 
 def from_fields(fields: Any) -> Facts:  # noqa: ANN401 - any protobuf message that has them
     """Of anything on the wire that has fields of the same names."""
-    return Facts(**{name: _field(fields, name) for name in Facts._fields})
+    values = list(_values(fields))
+    for index in _REPEATING:
+        values[index] = intern(values[index])
+    for name in _OPTIONAL:
+        if not fields.HasField(name):
+            values[Facts._fields.index(name)] = None
+    return Facts._make(values)
 
 
-def _field(fields: Any, name: str) -> Any:  # noqa: ANN401 - of a protobuf message
-    if name in _REPEATING:
-        return intern(getattr(fields, name))
-    return None if name in _OPTIONAL and not fields.HasField(name) else getattr(fields, name)
+@lru_cache(_REMEMBERED)
+def _around_key(before: tuple[Any, ...], after: tuple[Any, ...]) -> tuple[bytes, bytes]:
+    """What stands before the routing key, and behind it: fields come in the order of their numbers."""
+    names = (*Facts._fields[:_KEY], *Facts._fields[_KEY + 1 :])
+    said = dict(zip(names, (*before, *after), strict=True))
+    first = {name: value for name, value in said.items() if _NAMED[name].number < _NAMED["routing_key"].number}
+    rest = {name: value for name, value in said.items() if name not in first}
+    return MessageFacts(**first).SerializeToString(), MessageFacts(**rest).SerializeToString()
+
+
+def _length(count: int) -> bytes:
+    """As protobuf has it: seven bits an octet, the lowest first."""
+    octets = bytearray()
+    while count > 127:
+        octets.append(count & 127 | 128)
+        count >>= 7
+    octets.append(count)
+    return bytes(octets)

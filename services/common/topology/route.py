@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from services.common.topology.source import Source
 
@@ -12,8 +11,7 @@ Headers = Callable[[], Mapping[str, Any]]
 """Decodes the message's headers; called only when an exchange on the way looks at them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Route:
+class Route(NamedTuple):
     """The answer for one message."""
 
     queue_ids: frozenset[int] | set[int] = frozenset()

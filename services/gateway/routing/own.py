@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Iterator, Sequence
-from functools import partial
 from typing import Any, Final, Protocol
 
 from services.common.clients.outbound import Targets
@@ -90,24 +89,24 @@ class OwnRoutes:
 
     # -------------------------------------------------------------- for a search
 
-    def known(self, key: _Key) -> Targets | None:
-        """What was found by this version."""
+    def known(self) -> Memo[_Key, Targets]:
+        """What was found by this version; good for as long as nothing is awaited."""
         if self._version != self._topology.version:
             self._version = self._topology.version
             self._known.clear()
-        found = self._known.get(key)
-        return self._known.recall(key) if found is None else found
-
-    def remember(self, key: _Key, targets: Targets, size: int) -> None:
-        """`size` in bytes of what stands in the key."""
-        self._known.put(key, targets, _ENTRY + size + 8 * len(targets))
+        return self._known
 
     def evaluate(self, virtual_host: str, kind: Kind, properties: bytes) -> Route:
         """Where a message goes. Raises NotKnown, and BrokerError for what cannot be read."""
         facts = kind.facts
         sources = self._bindings.sources(virtual_host) or {}
-        headers = partial(format_named(facts.format).headers, properties)
-        return route(sources, facts.exchange, facts.routing_key, headers, kind.more_keys)
+        return route(
+            sources,
+            facts.exchange,
+            facts.routing_key,
+            lambda: format_named(facts.format).headers(properties),
+            kind.more_keys,
+        )
 
     def shared(self, queue_ids: Iterable[int]) -> Targets:
         """One object for all that go to the same queues: so a column of them is seen to be alike."""
@@ -131,19 +130,20 @@ class _Search:
 
     def portions(self) -> Iterator[None]:
         """Looks at a portion of it, and yields when there is more."""
-        done = 0
+        done, host, found, known = 0, self._host, self._found, self._own.known()
         for kind, properties in self._firsts():
-            key = self._host, kind.facts.exchange, kind.facts.routing_key, *kind.more_keys
-            targets = self._own.known(key)
-            if targets is None:
-                its = words(key)
+            facts = kind.facts
+            key = host, facts.exchange, facts.routing_key, *kind.more_keys
+            targets = known.get(key)
+            if targets is None and (targets := known.recall(key)) is None:
+                its = words(key[2:])
                 if done and done + its > WORDS:
                     yield
-                    done = 0
+                    done, known = 0, self._own.known()
                 done += its
-                targets = self._look(key, kind, properties)
-            self._found[id(kind)] = targets
-        if _BY_HEADERS in self._found.values() and not self.faults:
+                targets = self._look(known, key, kind, properties)
+            found[id(kind)] = targets
+        if _BY_HEADERS in found.values() and not self.faults:
             yield from self._portions_by_headers(done)
 
     def targets(self) -> Sequence[Targets]:
@@ -163,7 +163,7 @@ class _Search:
             if id(kind) not in found:
                 yield kind, properties
 
-    def _look(self, key: tuple[str, ...], kind: Kind, properties: bytes) -> Targets:
+    def _look(self, known: Memo[_Key, Targets], key: tuple[str, ...], kind: Kind, properties: bytes) -> Targets:
         found = self._own.evaluate(self._host, kind, properties)
         exchange = kind.facts.exchange
         if found.unknown_exchange:
@@ -173,25 +173,25 @@ class _Search:
             self.faults[kind] = internal_exchange(self._host, exchange)
             return ()
         targets = _BY_HEADERS if found.needs_headers else self._own.shared(found.queue_ids)
-        self._own.remember(key, targets, sum(map(len, key)))
+        known.put(key, targets, _ENTRY + sum(map(len, key)) + 8 * len(targets))
         return targets
 
     def _portions_by_headers(self, done: int) -> Iterator[None]:
-        each = []
+        each, own, known = [], self._own, self._own.known()
         for kind, properties in zip(self._kinds, self._properties, strict=True):
             targets = self._found[id(kind)]
             if targets is _BY_HEADERS:
                 key = kind, properties
-                known = self._own.known(key)
-                if known is None:
+                its_own = known.get(key)
+                if its_own is None and (its_own := known.recall(key)) is None:
                     its = words(kind.more_keys, properties)
                     if done and done + its > WORDS:
                         yield
-                        done = 0
+                        done, known = 0, own.known()
                     done += its
-                    known = self._own.shared(self._own.evaluate(self._host, kind, properties).queue_ids)
+                    its_own = own.shared(own.evaluate(self._host, kind, properties).queue_ids)
                     if len(properties) <= _LONGEST:
-                        self._own.remember(key, known, len(properties) + _KIND)
-                targets = known
+                        known.put(key, its_own, _ENTRY + len(properties) + _KIND + 8 * len(its_own))
+                targets = its_own
             each.append(targets)
         self._each = each

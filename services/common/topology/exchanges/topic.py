@@ -78,6 +78,8 @@ class TopicExchange:
             parent.prune(word)
 
     def route(self, keys: Collection[str], headers: Mapping[str, Any]) -> set[Destination]:  # noqa: ARG002 - the protocol's
+        if len(keys) == 1:
+            return set().union(*(node.destinations for node in self._walk(*keys)))
         reached: dict[_Node, None] = {}
         for key in keys:
             reached |= self._walk(key)
@@ -104,12 +106,12 @@ class TopicExchange:
 def _step(live: Iterable[_Node], word: str) -> dict[_Node, None]:
     reached: dict[_Node, None] = {}
     for node in live:
-        if node.loops:
-            _enter(reached, node)
-        if child := node.words.get(word):
-            _enter(reached, child)
-        if node.one_word:
-            _enter(reached, node.one_word)
+        for child in (node if node.loops else None, node.words.get(word), node.one_word):
+            if child is None:
+                continue
+            reached[child] = None
+            if child.any_words is not None:
+                _enter(reached, child)
     return reached
 
 

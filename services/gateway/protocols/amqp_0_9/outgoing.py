@@ -17,6 +17,7 @@ from services.gateway.protocols.amqp_0_9.compression import Recode
 from services.gateway.protocols.amqp_0_9.foreign import native
 from services.gateway.protocols.amqp_0_9.method import Method, encode
 from services.gateway.protocols.amqp_0_9.methods import basic
+from services.gateway.protocols.amqp_0_9.wire import short_string
 from services.gateway.vocabulary import Deliveries
 
 _TAG = struct.Struct(">Q")
@@ -82,9 +83,18 @@ def confirms(channel: int, first: int, last: int, *, accepted: bool) -> bytes:
 @lru_cache(maxsize=4096)
 def _around_tag(channel: int, tag: str, redelivered: bool, exchange: str, routing_key: str) -> tuple[bytes, bytes]:
     """The method frame of a delivery, up to its tag and behind it. What repeats is remembered."""
-    whole = frames.frame(frames.METHOD, channel, encode(basic.Deliver(tag, 0, redelivered, exchange, routing_key)))
-    tag_at = frames.HEAD.size + _TAG_AT + 1 + len(tag.encode())
-    return whole[:tag_at], whole[tag_at + _TAG.size :]
+    before, after = _without_key(tag, redelivered, exchange)
+    key = short_string(routing_key)
+    head = frames.HEAD.pack(frames.METHOD, channel, len(before) + _TAG.size + len(after) + len(key))
+    return head + before, b"".join((after, key, frames.END_OCTET))
+
+
+@lru_cache(maxsize=4096)
+def _without_key(tag: str, redelivered: bool, exchange: str) -> tuple[bytes, bytes]:
+    """A delivery's arguments up to its tag, and behind that up to its key, which is the last: it may be always new."""
+    payload = encode(basic.Deliver(tag, 0, redelivered, exchange, ""))
+    tag_at = _TAG_AT + len(short_string(tag))
+    return payload[:tag_at], payload[tag_at + _TAG.size : -len(short_string(""))]
 
 
 def _header_frame(channel: int, properties: bytes, size: int) -> bytes:

@@ -115,7 +115,8 @@ def _read_table_if_there(data: bytes, position: int) -> tuple[Mapping[str, Any],
     return ({}, position) if position == len(data) else field_table.decode_at(data, position)
 
 
-def _write_short_string(value: str) -> bytes:
+def short_string(value: str) -> bytes:
+    """Raises SyntaxFault when it is too long."""
     raw = value.encode()
     if len(raw) > 255:
         raise SyntaxFault("a short string is longer than 255 bytes")
@@ -131,7 +132,7 @@ _READERS: dict[Wire, _Reader] = {
 }
 _WRITERS: dict[Wire, _Writer] = {
     **{wire: layout.pack for wire, layout in _INTEGERS.items()},
-    Wire.SHORT_STRING: _write_short_string,
+    Wire.SHORT_STRING: short_string,
     Wire.LONG_STRING: lambda value: struct.pack(">I", len(value)) + value,
     Wire.TABLE: field_table.encode,
     Wire.TABLE_IF_THERE: field_table.encode,

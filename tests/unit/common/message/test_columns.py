@@ -39,6 +39,14 @@ def test_facts(facts: Facts) -> None:
     assert from_bytes(to_bytes(facts)) == facts
 
 
+@given(FACTS, st.text(max_size=3) | st.integers(100, 20_000).map("ö".__mul__))
+def test_facts_are_written_as_protobuf_writes_them(facts: Facts, key: str) -> None:
+    """To the byte, however long the routing key is: who compares bytes sees equals as equals."""
+    facts = facts._replace(routing_key=key)
+    assert to_bytes(facts) == MessageFacts(**facts._asdict()).SerializeToString(deterministic=True)
+    assert from_bytes(to_bytes(facts)) == facts
+
+
 def test_what_properties_say() -> None:
     """Facts are an address and what the format has read."""
     assert Attributes._fields[:3] == Facts._fields[4:]

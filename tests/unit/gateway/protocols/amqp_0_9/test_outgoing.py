@@ -8,6 +8,9 @@ import pytest
 from pamqp import commands, header
 
 from services.common.errors import NotFound
+from services.gateway.protocols.amqp_0_9 import frames, outgoing
+from services.gateway.protocols.amqp_0_9.method import encode
+from services.gateway.protocols.amqp_0_9.methods import basic
 from services.gateway.vocabulary import Deliveries, Returned
 from tests.support.amqp_playbook import Playbook, content
 from tests.support.messages import facts, kind, published
@@ -182,3 +185,13 @@ def test_a_publish_that_fails_after_its_client_closed_the_channel_is_still_told(
     assert answer.name == "Channel.CloseOk"
     assert book.client(1, commands.Channel.CloseOk()) == []
     assert book.does(1, commands.Channel.Open()).name == "Channel.OpenOk"
+
+
+@pytest.mark.parametrize("key", ["", "a.b", "ö" * 127])
+@pytest.mark.parametrize("redelivered", [True, False])
+def test_a_delivery_is_written_as_any_method_is(key: str, redelivered: bool) -> None:
+    """Around its tag, whatever its key is, to the byte."""
+    whole = frames.frame(frames.METHOD, 3, encode(basic.Deliver("täg", 0, redelivered, "ex", key)))
+    for _ in range(2):
+        before, after = outgoing._around_tag(3, "täg", redelivered, "ex", key)
+        assert before + bytes(8) + after == whole
