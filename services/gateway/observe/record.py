@@ -107,6 +107,16 @@ class ClientRecord:
         base, routing_key = place
         return self.at(base.exchange, queue_id), routing_key
 
+    def keyed(self, published: Sequence[Facts]) -> list[Keyed]:
+        """Where messages with these facts are published."""
+        bases = {exchange: self.at(exchange) for exchange in {facts.exchange for facts in published}}
+        return [(bases[facts.exchange], facts.routing_key) for facts in published]
+
+    def all_towards(self, places: Sequence[Keyed], queue_id: int) -> list[Keyed]:
+        """Where messages go that were published there, all of them to one queue that is known."""
+        bases = {exchange: self.at(exchange, queue_id) for exchange in {base.exchange for base, _ in places}}
+        return [(bases[base.exchange], routing_key) for base, routing_key in places]
+
     def at(self, exchange: str, queue_id: int = 0) -> Place:
         """An exchange, or the way from it to a queue, without a routing key."""
         key = exchange, queue_id
@@ -146,10 +156,12 @@ class Published:
         self._places: list[Keyed] = []  # where they differ
         self._which: Sequence[int] = ()  # of them, for each message
         kinds = objects(publish.kinds)
-        if len({(kind.facts.exchange, kind.facts.routing_key) for kind in kinds.values()}) == 1:
-            self._place = record.place(publish.kinds[0].facts)
+        facts = publish.kinds[0].facts
+        address = facts.exchange, facts.routing_key
+        if all((kind.facts.exchange, kind.facts.routing_key) == address for kind in kinds.values()):
+            self._place = record.place(facts)
         else:
-            self._places = [(record.at(kind.facts.exchange), kind.facts.routing_key) for kind in kinds.values()]
+            self._places = record.keyed([kind.facts for kind in kinds.values()])
             numbers = dict(zip(kinds, range(len(kinds)), strict=True))
             self._which = list(map(numbers.__getitem__, map(id, publish.kinds)))
         self._received(publish)
@@ -183,6 +195,11 @@ class Published:
                     self._record.record(ledger.ROUTED, target, pick(self._uids, indexes))
 
     def _routed_each(self, targets: Sequence[Targets]) -> None:
+        if are_alike(targets):
+            for queue_id in self._record.known(targets[0]):
+                mixture = Mixture(self._record.all_towards(self._places, queue_id), self._which)
+                self._record.record_each(ledger.ROUTED, mixture, self._uids)
+            return
         of_place = dict(zip(self._which, targets, strict=True))
         if list(map(of_place.__getitem__, self._which)) == list(targets):
             self._routed_by_place(of_place)
@@ -190,7 +207,7 @@ class Published:
         for its, indexes in _by_value(targets):
             which, uids = pick(self._which, indexes), pick(self._uids, indexes)
             for queue_id in self._record.known(its):
-                places = [self._record.towards(place, queue_id) for place in self._places]
+                places = self._record.all_towards(self._places, queue_id)
                 self._record.record_each(ledger.ROUTED, Mixture(places, which), uids)
 
     def _routed_by_place(self, targets: Mapping[int, Targets]) -> None:

@@ -56,16 +56,18 @@ class Heard:
 MESSAGES = st.lists(st.tuples(st.sampled_from(KINDS), st.sampled_from(TARGETS)), min_size=1, max_size=12)
 
 
-@given(MESSAGES, st.booleans(), st.data())
+@given(MESSAGES, st.sampled_from(["message", "key", "request"]), st.data())
 def test_each_message_is_told_of_where_it_went(
-    messages: list[tuple[Kind, tuple[int, ...]]], by_key: bool, data: st.DataObject
+    messages: list[tuple[Kind, tuple[int, ...]]], decided_by: str, data: st.DataObject
 ) -> None:
     """Received, routed to each of its queues, confirmed: with exchange and key of each, whatever its neighbours are."""
     kinds = [kind for kind, _ in messages]
     targets = [each for _, each in messages]
-    if by_key:  # as it mostly is: the key decides
+    if decided_by == "key":  # as it mostly is
         of_key = dict(zip([kind.facts.routing_key for kind in kinds], targets, strict=True))
         targets = [of_key[kind.facts.routing_key] for kind in kinds]
+    if decided_by == "request":
+        targets = targets[:1] * len(messages)
     confirmed = sorted(data.draw(st.sets(st.integers(0, len(messages) - 1))))
     heard, uids = Heard(), range(100, 100 + len(messages))
     bodies = [bytes(index) for index in range(len(messages))]
