@@ -99,6 +99,7 @@ class Changes:
         except Exception as fault:  # noqa: BLE001 - one request's, which is not known yet
             # It may have been carried out in part: nothing of it is in the store.
             await self.restore()
+            self._tell_all_anew()
             if len(batch) > 1:
                 for asked in batch:
                     await self._carry_out([asked])
@@ -114,6 +115,11 @@ class Changes:
         for done, answer in answers:
             if not done.done():
                 done.set_result(Done(answer, self.version))
+
+    def _tell_all_anew(self) -> None:
+        """A watcher that came back meanwhile was told of what is undone: everybody comes back, for a whole snapshot."""
+        self.version += 1
+        self._watchers.close()
 
     def _publish(self, effects: Effects) -> None:
         """What is kept is told; nothing that hears of it can undo it."""

@@ -48,6 +48,14 @@ def _bindings(kind: Any) -> Any:
     return st.builds(build, st.sampled_from(EXCHANGES), destinations, st.sampled_from([*KEYS, "k.*", "#"]), _tables)
 
 
+bindings = st.one_of(_bindings("bind"), _bindings("bind"), _bindings("unbind"))
+something = [
+    request("create_virtual_host", name="/"),
+    *(request("declare_queue", name=name) for name in QUEUES if name),
+    *(request("declare_exchange", name=name, type=_TYPES[name]) for name in "dfth"),
+]
+"""With which most of the others are possible."""
+
 changes = st.one_of(
     _declare_queue,
     _declare_exchange,

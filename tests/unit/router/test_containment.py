@@ -12,8 +12,10 @@ from structlog.testing import capture_logs
 
 from services.common.clients.routers import Router
 from services.common.clients.store import StoreClient
+from services.common.clients.topology import TopologyClient
 from services.common.errors import BrokerError, InternalError, PreconditionFailed
 from services.common.topology.exchanges.headers import HeadersExchange
+from services.gateway.routing.bindings import Bindings
 from services.rpc import router_pb2, store_pb2
 
 
@@ -75,6 +77,38 @@ async def test_what_the_store_refuses_is_its_askers_affair(cluster: Any, monkeyp
         answers = await asyncio.gather(*map(client.change, declares), return_exceptions=True)
     assert [type(answer) is PreconditionFailed for answer in answers] == [False, False, True, False]
     assert {name for _, name in client.by_name} == {"first", "light", "lighter"}
+
+
+async def test_what_is_undone_is_undone_with_who_has_seen_it(
+    cluster: Any, monkeypatch: pytest.MonkeyPatch, until: Any
+) -> None:
+    """A watcher that comes back while a change is written sees it; when the store refuses it, nobody routes by it."""
+    put, held, asked = StoreClient.put_records, asyncio.Event(), asyncio.Event()
+
+    async def picky(self: StoreClient, puts: Any = (), deletes: Any = (), fence: Any = None) -> int:
+        if any(record.kind == "binding" for record in puts):
+            asked.set()
+            await held.wait()
+            raise PreconditionFailed("too heavy")
+        return await put(self, puts, deletes, fence)
+
+    monkeypatch.setattr(StoreClient, "put_records", picky)
+    await cluster.start_router()
+    client = await cluster.watch("g1")
+    await client.change(cluster.request("declare_queue", name="q"))
+    binding = asyncio.ensure_future(client.change(cluster.request("bind", source="amq.fanout", destination="q")))
+    await asked.wait()
+    copy = Bindings()
+    again = TopologyClient(cluster.store_client, "g1", "gateway", "g1/", copy=copy)
+    await again.start()
+    seen = [dict((copy.sources("/") or {})["amq.fanout"].bindings)]
+    held.set()
+    with capture_logs(), pytest.raises(PreconditionFailed):
+        await binding
+    await until(lambda: not (copy.sources("/") or {})["amq.fanout"].bindings)
+    assert len(seen[0]) == 1
+    assert copy.whole
+    await again.stop(leave=False)
 
 
 async def test_a_table_that_looks_like_a_decimal_is_a_table(cluster: Any) -> None:

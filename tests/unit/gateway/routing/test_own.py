@@ -25,8 +25,8 @@ from services.router.topology.topology import Topology
 from services.router.wire import news_frame, snapshot_frames
 from services.rpc import router_pb2
 from tests.support.messages import kind, published
-from tests.support.topology_bench import Bench, new_topology, request
-from tests.support.topology_changes import EXCHANGES, HEADERS, KEYS
+from tests.support.topology_bench import Bench, new_topology
+from tests.support.topology_changes import EXCHANGES, HEADERS, KEYS, bindings, something
 from tests.support.topology_changes import changes as any_change
 
 
@@ -91,12 +91,12 @@ def same(topology: Topology, gateway: Gateway) -> None:
 
 
 @settings(max_examples=200, deadline=None)
-@given(st.lists(any_change, max_size=25), st.data())
+@given(st.lists(bindings | bindings | any_change, max_size=25), st.data())
 def test_it_finds_what_the_router_finds(changes: Any, data: Any) -> None:
     """After any changes, told one by one or merged, from the beginning or from any snapshot."""
     topology, gateway, unsent = new_topology(), Gateway(), News()
     gateway.begin(topology)
-    for change in [request("create_virtual_host", name="/"), *changes]:
+    for change in [*something, *changes]:
         effects = Effects()
         with suppress(BrokerError):
             topology.change(change, effects)
@@ -303,3 +303,39 @@ def test_more_keys_are_one_message() -> None:
     found = gateway.own.find("/", publish("", "a", more=("b", "a")))
     assert found
     assert {bench.topology.queues[each].name for each in found[0]} == {"a", "b"}
+
+
+def test_an_exchange_that_was_declared_anew_is_another_one() -> None:
+    """Of another type, told in one with the end of the one before; nothing of that is left."""
+    bench = Bench()
+    bench.queue("q")
+    bench.exchange("e", "fanout")
+    bench.bind("e", "q")
+    gateway, unsent = in_step(bench), News()
+    assert gateway.names(bench.topology, "e", "k") == {"q"}
+    for change in (
+        lambda: bench.do("delete_exchange", name="e"),
+        lambda: bench.exchange("e", "direct"),
+        lambda: bench.bind("e", "q", "other"),
+    ):
+        change()
+        bench.effects.news.records = bench.effects.records
+        unsent.add(bench.effects.news)
+    gateway.hear(unsent)
+    assert gateway.names(bench.topology, "e", "k") == set()
+    assert gateway.names(bench.topology, "e", "other") == {"q"}
+
+
+def test_nothing_of_a_deleted_virtual_host_is_kept() -> None:
+    """Neither its exchanges nor its bindings, which count for the limit."""
+    bench = Bench()
+    bench.do("create_virtual_host", name="v")
+    bench.do("declare_queue", virtual_host="v", name="q")
+    bench.do("bind", virtual_host="v", source="amq.fanout", destination="q")
+    gateway = in_step(bench)
+    assert gateway.bindings._replica.count == 1
+    bench.do("delete_virtual_host", name="v")
+    told(bench, gateway)
+    assert gateway.bindings.sources("v") is None
+    assert gateway.bindings._replica.count == 0
+    assert "v" not in gateway.bindings._replica._hosts
