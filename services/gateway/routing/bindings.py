@@ -14,7 +14,7 @@ from services.gateway.routing.replica import Replica
 from services.rpc.router_pb2 import TopologyFrame
 
 _MOST = 100_000  # bindings, or as many as fit into a thirty-second of the memory
-_BINDING = 1 << 10  # bytes, about, of one with its place among those that messages are matched with
+_BINDING = 2 << 10  # bytes, about, of one with its place among those that messages are matched with
 
 log = structlog.get_logger()
 
