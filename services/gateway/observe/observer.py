@@ -135,8 +135,8 @@ class Observer:
         """The router is about to be asked where a request's messages go."""
         return self._publishing.ask(request)
 
-    def not_routed(self, client: Client, request: Publish, asked: Asked, error: BrokerError) -> None:
-        """The router has not said where they go: they go nowhere."""
+    def not_routed(self, client: Client, request: Publish, asked: Asked | None, error: BrokerError) -> None:
+        """They go nowhere, by what the router has said if it was asked."""
         self._publishing.refused(client, request, asked, error)
 
     def published(

@@ -182,14 +182,13 @@ async def _ask_and_publish_all(session: Session, request: v.Publish) -> None:
         if isinstance(error, SyntaxFault) and len(request.bodies) > 1:
             await _publish_halves(session, request)
             return
-        if asked:
-            observer.not_routed(session.connection, request, asked, error)
+        observer.not_routed(session.connection, request, asked, error)
         if request.link and not isinstance(error, Unavailable | InternalError):
             _refuse(session, request, error)
             return
         _fail(session, request, error)
     if answer.faults:
-        if asked and (fault := answer.faults.get(request.kinds[0])):
+        if fault := answer.faults.get(request.kinds[0]):
             observer.not_routed(session.connection, request, asked, fault)
         await _past_faults(session, request, answer.faults)
         return

@@ -146,10 +146,14 @@ class Publishing:
         receive = parent.child()
         return Asked(client_span(c.ROUTE, receive), receive, parent)
 
-    def refused(self, client: Client, request: Publish, asked: Asked, error: BrokerError) -> None:
+    def refused(self, client: Client, request: Publish, asked: Asked | None, error: BrokerError) -> None:
         """There is no such exchange, or nobody who could say: it goes nowhere and ends its session."""
-        of_kind, pick = _attributes(client, request.kinds[0], (), cached=False), Pick(0, asked.parent, PARENT)
-        for span in (asked.span, _span(request, 0, pick, of_kind, asked.span.start_ns, asked)):
+        first = asked or self.ask(request)
+        if first is None:
+            return
+        of_kind, pick = _attributes(client, request.kinds[0], (), cached=asked is None), Pick(0, first.parent, PARENT)
+        received = _span(request, 0, pick, of_kind, first.span.start_ns, first)
+        for span in (asked.span, received) if asked else (received,):
             span.fail(type(error).__name__)
             self._tracer.end(span)
 
