@@ -18,6 +18,10 @@ class Queue(ConfiguredObject):
     parent_kind = "VirtualHost"
     types = ("standard", "priority")
     context_defaults: ClassVar[Mapping[str, str]] = {"queue.priorities": "10"}
+    amqp_names: ClassVar[Mapping[str, str]] = {
+        "standard": "org.apache.qpid.StandardQueue",
+        "priority": "org.apache.qpid.PriorityQueue",
+    }
 
     type: str = attribute("priority where there are priorities", immutable=True, valid=types)
     exclusive: str = attribute("whose alone it is", "NONE", valid=EXCLUSIVE, immutable=True)
