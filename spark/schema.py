@@ -120,4 +120,5 @@ REASONS = (
     "no_exchange",
     "access_refused",
     "invalid",
+    "managed",
 )

@@ -8,6 +8,7 @@ from services.router.topology.definitions import Exchange
 
 DEFAULT_EXCHANGE = ""
 _RESERVED = "amq."
+_MANAGEMENT = "$management"  # the address of the management node: who had a queue of that name would have its requests
 _REPLIES = "amq.rabbitmq.reply-to."  # gateways make one for each consumer of direct replies
 
 _PREDECLARED = {
@@ -38,6 +39,8 @@ def check_new(kind: str, name: str, *, exclusive: bool = False) -> None:
     """Raises AccessRefused for a reserved name, SyntaxFault for one that does not fit."""
     if name.startswith(_RESERVED) and not (exclusive and name.startswith(_REPLIES)):
         raise AccessRefused(f"{kind} name '{name}' contains reserved prefix '{_RESERVED}*'")
+    if name == _MANAGEMENT and kind == "queue":
+        raise AccessRefused(f"{kind} name '{name}' is that of the management node")
     if not fits(name):
         raise SyntaxFault(f"{kind} name is longer than {LONGEST_NAME} bytes")
 

@@ -15,7 +15,7 @@ from services.gateway.protocols.amqp_1_0.link import Link, LinkState
 from services.gateway.protocols.amqp_1_0.performatives import Attach, Flow, Transfer
 from services.gateway.protocols.amqp_1_0.serial import after
 from services.gateway.protocols.amqp_1_0.termini import Target
-from services.gateway.vocabulary import Kind, Node, Produce
+from services.gateway.vocabulary import MANAGEMENT, Kind, Node, Produce
 
 if TYPE_CHECKING:
     from services.gateway.protocols.amqp_1_0.session import Session
@@ -54,7 +54,10 @@ class IncomingLink(Link):
         if attach.initial_delivery_count is None:
             raise InvalidField("a sender's attach says its initial-delivery-count")
         self._count = attach.initial_delivery_count
-        self._find(meanings(target.address), self._found, to_send=True)
+        if target.address == MANAGEMENT:
+            self._found(Meant(MANAGEMENT, Node.QUEUE))
+        else:
+            self._find(meanings(target.address), self._found, to_send=True)
 
     def _found(self, meant: Meant) -> None:
         if meant.node is Node.QUEUE:
