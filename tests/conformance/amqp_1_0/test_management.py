@@ -8,7 +8,7 @@ import pytest
 
 from services.common.errors import AccessRefused
 from services.common.message.amqp_1_0 import composite
-from services.common.message.amqp_1_0.sections import Properties
+from services.common.message.amqp_1_0.sections import NULL, Properties
 from services.gateway import vocabulary as to_broker
 from services.gateway.protocols.amqp_1_0.performatives import Attach, Detach, Transfer
 from services.gateway.protocols.amqp_1_0.termini import Target
@@ -37,6 +37,20 @@ def test_requests() -> None:
     book.confirm(1, 1)
     [disposition] = book.answers()
     assert (disposition.first, disposition.state.symbol) == (0, "amqp:accepted:list")
+
+
+def test_a_request_without_a_body() -> None:
+    """Is taken, as proton writes it, though section 3.2 wants one; what is no message is not, nor is it at a queue."""
+    request = composite.write(Properties(message_id="m"))
+    book = Playbook().sender(NODE)
+    [publish] = book.says(0, transfer(0), request)
+    assert isinstance(publish, to_broker.Publish)
+    assert (publish.properties, publish.bodies) == ([request], [NULL])
+    assert book.says(0, transfer(1), b"\0\x53\x01") == []
+    [rejected] = book.answers()
+    assert rejected.state.symbol == "amqp:rejected:list"
+    book = Playbook().sender("q")
+    assert book.says(0, transfer(0), request) == []
 
 
 def test_who_may_not_publish() -> None:
