@@ -56,6 +56,8 @@ if TYPE_CHECKING:
     from services.mgmt.tree.tree import Tree
 
 NAME = "hopline.mgmt.Mgmt"
+MANAGEMENT_NODE = "$management"
+"""By which somebody was denied, for the audit log."""
 
 log = structlog.get_logger()
 
@@ -97,7 +99,7 @@ class Service:
         self._routers = Routers(self._store, NAME)
         self._house = self._create_house(users, grants, table)
         definitions = Definitions(self._house)
-        node = partial(self._node_for, Guard(access, self._audit, "amqp"))
+        node = partial(self._node_for, Guard(access, self._audit, MANAGEMENT_NODE))
         handler = Handler(users, self._providers, grants, tester, guard, self._look_up, definitions, node)
         add_MgmtServicer_to_server(handler, self._server.grpc)
         await self._server.listen()

@@ -51,7 +51,8 @@ class Asked:
     def from_json(cls, virtual_host: str, data: bytes) -> Asked:
         """Raises SyntaxFault for what is none."""
         try:
-            said = json.loads(data)
+            said = json.loads(data, parse_constant=_no_number)
+            json.dumps(said, ensure_ascii=False).encode()  # half a surrogate pair is no text
             return cls(virtual_host, dict(said["properties"]), said.get("body"))
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             raise SyntaxFault(f"no request is in it: {error}") from None
@@ -69,6 +70,11 @@ class Asked:
         if not isinstance(self.body, dict):
             raise SyntaxFault("Message body must be a map")
         return dict(self.body)
+
+
+def _no_number(text: str) -> None:
+    """Python reads more than JSON has."""
+    raise ValueError(text)
 
 
 @dataclass(frozen=True, slots=True)

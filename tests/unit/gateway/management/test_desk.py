@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import pytest
 
+from services.common.audit.acting import acting
 from services.common.authentication.principal import Principal
 from services.common.errors import NotFound, Unavailable
 from services.common.message.amqp_0_9 import FORMAT, compose
@@ -37,6 +38,7 @@ class Mgmt:
 
     async def manage(self, request: pb.ManageRequest) -> pb.ManageReply:
         self.asked.append(request)
+        self.actor = acting()
         await self.may.wait()
         if self.fault:
             raise self.fault
@@ -184,6 +186,7 @@ async def test_who_asks() -> None:
         name="anna", provider="ldap", groups=["staff"], tags=["management"], host="127.0.0.1"
     )  # fmt: skip
     assert (list(second.groups), list(second.tags)) == (["others"], [])
+    assert desked.mgmt.actor == "anna (ldap) from its peer, over AMQP"
     assert desked.mgmt.asked[0].virtual_host == "/"
 
 

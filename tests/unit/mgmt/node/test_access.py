@@ -12,12 +12,16 @@ from pamqp import commands
 
 from services.common.authentication.principal import Principal
 from services.common.clients.mgmt import MgmtClient
+from services.common.config import Settings
 from services.mgmt.node import itself, objects
 from services.mgmt.node.kinds import Type, types_of
+from services.mgmt.service import Service
 from services.mgmt.tree.tree import Tree
 from services.rpc import mgmt_pb2 as pb
+from tests.support.fake_store import FakeStore
 from tests.support.managing import Asking
 from tests.unit.mgmt.node.conftest import Managed
+from tests.unit.mgmt.test_providers import audited
 
 ITSELF = ("GET-TYPES", "GET-ATTRIBUTES", "GET-OPERATIONS", "GET-MGMT-NODES", "QUERY")
 STANDARD = ("CREATE", "READ", "UPDATE", "DELETE")
@@ -145,7 +149,7 @@ async def test_all_there_is_is_what_one_may_look_at(managed: Managed, everybody:
 
 
 async def test_rules(client: MgmtClient) -> None:
-    """A rule may let in who has no tag; one that keeps somebody out is told in its words, and is on record."""
+    """A rule may let in who has no tag, and keep out an administrator."""
     await client.put_user("anna", "secret")
     rules = "ACL ALLOW anna ACCESS MANAGEMENT\nACL ALLOW anna ACCESS_LOGS BROKER\nACL DENY guest ACCESS MANAGEMENT"
     await client.change_access(put_acl=pb.Acl(text=f"CONFIG DEFAULTDEFER=TRUE\n{rules}"))
@@ -155,3 +159,15 @@ async def test_rules(client: MgmtClient) -> None:
             break
     assert (await ask.itself("GET-TYPES", who=anna)).status == 200
     assert (await ask.itself("GET-TYPES")).status == 403
+
+
+async def test_what_is_denied_is_on_record(settings: Settings, store: FakeStore) -> None:
+    """In the audit log: to whom, what, and that it was asked of the node."""
+    service = Service(settings)
+    await service.start()
+    async with MgmtClient(settings.address_of("mgmt")) as client:
+        told = await Asking(client).itself("GET-TYPES", who=Principal("anna", "internal"))
+    await service.stop()
+    [denied] = [line for line in audited(settings.data) if line["event"] == "denied"]
+    assert (denied["user"], denied["what"], denied["through"]) == ("anna", "MANAGEMENT", "$management")
+    assert (denied["reason"], denied["peer"]) == (told.description, "127.0.0.1")

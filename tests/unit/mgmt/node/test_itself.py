@@ -106,7 +106,18 @@ def test_object_paths(names: tuple[str, ...]) -> None:
     assert names_in(path_of(names)) == names
 
 
-@pytest.mark.parametrize("said", [b"", b"[]", b'{"properties": 1}', b"{}", b"\xff"])
+@pytest.mark.parametrize(
+    "said",
+    [
+        b"",
+        b"[]",
+        b'{"properties": 1}',
+        b"{}",
+        b"\xff",
+        b'{"properties": {"a": NaN}}',
+        b'{"properties": {"a": "\\ud800"}}',
+    ],
+)
 def test_no_request(said: bytes) -> None:
     """What is no request is a typed error, not a fault of the service."""
     with pytest.raises(SyntaxFault, match="no request"):
