@@ -106,7 +106,7 @@ class Desk:
             return Reply(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"a request has no more than {LARGEST} bytes")
         try:
             headers, body = waiting.form.said(waiting.properties, waiting.body)
-            said = json.dumps({"properties": headers, "body": body}, default=str).encode()
+            said = json.dumps({"properties": headers, "body": body}).encode()
             return await self._ask(client, said)
         except SyntaxFault as error:
             return Reply(HTTPStatus.BAD_REQUEST, error.text)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
+from math import isfinite
 from typing import Any, Final, Protocol
 
 from services.common import plugins
@@ -56,6 +58,22 @@ def load_json(body: bytes) -> Any:  # noqa: ANN401 - whatever it says
         return json.loads(body) if body else None
     except (ValueError, RecursionError) as error:
         raise SyntaxFault(f"the body is no JSON: {error}") from None
+
+
+def plain(value: Any) -> Any:  # noqa: ANN401 - any value
+    """As JSON has it, or what is next to it: bytes are text, moments milliseconds, as in all of the model."""
+    match value:
+        case dict():
+            return {str(name): plain(each) for name, each in value.items()}
+        case list():
+            return [plain(each) for each in value]
+        case bytes():
+            return value.decode(errors="replace")
+        case datetime():
+            return int(value.timestamp() * 1000)
+        case None | str() | int() | float() if not isinstance(value, float) or isfinite(value):
+            return value
+    return str(value)
 
 
 def dump_json(value: object) -> bytes:

@@ -8,7 +8,7 @@ from uuid import uuid4
 
 from services.common.message import amqp_map
 from services.common.message.amqp_0_9 import FORMAT, compose
-from services.gateway.management.forms import JSON, Requester, dump_json, is_json, load_json
+from services.gateway.management.forms import JSON, Requester, dump_json, is_json, load_json, plain
 
 _MAP: Final = "amqp/map"
 _LIST: Final = "amqp/list"
@@ -29,11 +29,11 @@ class Amqp09Form:
     def said(self, properties: bytes, body: bytes) -> tuple[Mapping[str, Any], Any]:
         """As Form says; a body of another content type is text."""
         content_type = FORMAT.text(properties, "content-type")
-        headers = FORMAT.headers(properties)
+        headers = plain(dict(FORMAT.headers(properties)))
         if is_json(content_type):
             return headers, load_json(body)
         if read := _READERS.get(content_type or ""):
-            return headers, read(body)
+            return headers, plain(read(body))
         return headers, body.decode(errors="replace") if body else None
 
     def reply(self, to: Requester, headers: Mapping[str, Any], body: Any) -> tuple[bytes, bytes]:  # noqa: ANN401 - any

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
 from typing import Any, Final
 from uuid import uuid4
 
@@ -21,7 +20,7 @@ from services.common.message.amqp_1_0.sections import (
     Properties,
     sections,
 )
-from services.gateway.management.forms import JSON, Requester, dump_json, is_json, load_json
+from services.gateway.management.forms import JSON, Requester, dump_json, is_json, load_json, plain
 from services.gateway.protocols.amqp_1_0.addresses import meanings
 from services.gateway.vocabulary import Node
 
@@ -42,7 +41,7 @@ class Amqp10Form:
         found = _section(properties, APPLICATION_PROPERTIES)
         if not isinstance(found, dict | None):
             raise SyntaxFault("application properties are no map")
-        return neutral.plain_map(found or {}), _body(body, json=is_json(_properties(properties).content_type))
+        return plain(neutral.plain_map(found or {})), _body(body, json=is_json(_properties(properties).content_type))
 
     def reply(self, to: Requester, headers: Mapping[str, Any], body: Any) -> tuple[bytes, bytes]:  # noqa: ANN401 - any
         """As Form says; without a body it is null (section 3.2: a message has one)."""
@@ -85,27 +84,9 @@ def _body(body: bytes, *, json: bool) -> Any:  # noqa: ANN401 - whatever the pee
             data = b"".join(each for each in values if isinstance(each, bytes))
             return load_json(data) if json else data.decode(errors="replace") or None
         case code if code == SEQUENCE:
-            return [_plain(each) for part in values if isinstance(part, list) for each in part]
+            return [plain(neutral.plain(each)) for part in values if isinstance(part, list) for each in part]
     value = values[0] if values else None
-    return load_json(value.encode()) if json and isinstance(value, str) else _plain(value)
-
-
-def _plain(value: Any) -> Any:  # noqa: ANN401 - any value
-    """As JSON has it."""
-    return _of_json(neutral.plain(value))
-
-
-def _of_json(value: Any) -> Any:  # noqa: ANN401 - any value
-    match value:
-        case dict():
-            return {name: _of_json(each) for name, each in value.items()}
-        case list():
-            return [_of_json(each) for each in value]
-        case bytes():
-            return value.decode(errors="replace")
-        case datetime():
-            return int(value.timestamp() * 1000)
-    return value
+    return load_json(value.encode()) if json and isinstance(value, str) else plain(neutral.plain(value))
 
 
 def _typed(value: Any) -> Any:  # noqa: ANN401 - any value

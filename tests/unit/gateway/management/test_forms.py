@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from datetime import UTC, datetime
+from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from services.common.errors import SyntaxFault
 from services.common.message import amqp_map
@@ -27,7 +31,7 @@ from services.common.message.amqp_1_0.sections import (
     Properties,
     sections,
 )
-from services.gateway.management.forms import Requester, form_of
+from services.gateway.management.forms import Form, Requester, form_of
 from services.gateway.management.forms.amqp_0_9 import FORM as FORM_0_9
 from services.gateway.management.forms.amqp_1_0 import FORM as FORM_1_0
 
@@ -173,6 +177,30 @@ def test_a_reply_without_a_body() -> None:
     """Section 3.2: a message has one: null."""
     _, told = FORM_1_0.reply(Requester("q", json=True), HEADERS, None)
     assert told == section(VALUE, None)
+
+
+@given(st.sampled_from([FORM_0_9, FORM_1_0]), st.binary(max_size=80), st.binary(max_size=80))
+def test_bytes_that_are_none(form: Form, properties: bytes, body: bytes) -> None:
+    """What cannot be read is a typed error, and never anything else."""
+    with suppress(SyntaxFault):
+        form.requester(properties)
+    with suppress(SyntaxFault):
+        json.dumps(form.said(properties, body), allow_nan=False)
+
+
+@pytest.mark.parametrize("content_type", ["amqp/map", "amqp/list", "application/json", "text/plain"])
+@given(body=st.binary(max_size=80))
+def test_bodies_that_are_none(content_type: str, body: bytes) -> None:
+    """Of each content type too."""
+    with suppress(SyntaxFault):
+        FORM_0_9.said(properties_0_9(content_type=content_type), body)
+
+
+def test_what_json_has_not() -> None:
+    """Is what is next to it: bytes, decimals, moments and infinity among headers break nothing."""
+    headers = {"b": b"\xff", "d": Decimal("1.5"), "t": datetime(2026, 1, 1, tzinfo=UTC), "l": [{"f": float("inf")}]}
+    said, _ = FORM_0_9.said(properties_0_9(headers), b"")
+    assert said == {"b": "�", "d": "1.5", "t": 1767225600000, "l": [{"f": "inf"}]}
 
 
 def test_a_moment() -> None:
