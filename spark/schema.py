@@ -121,4 +121,5 @@ REASONS = (
     "access_refused",
     "invalid",
     "replaced",
+    "managed",
 )

@@ -31,6 +31,7 @@ from services.gateway.connections.engines import Engines
 from services.gateway.connections.listener import Listener
 from services.gateway.connections.ports import Ports
 from services.gateway.connections.telling import Telling
+from services.gateway.management.desk import desk
 from services.gateway.observe.observer import Observer
 from services.gateway.routing.bindings import Bindings
 from services.gateway.sessions.broker import Broker
@@ -69,6 +70,7 @@ class Service:
         self._follow(table, observer, access)
         await self._topology.start()
         self._broker.publisher.start()
+        self._broker.management = self._desk = desk(settings.address_of("mgmt"))
         permits = Permits(access, self._audit)
         self._listener = Listener(settings, self._broker, authenticator, Engines(settings), prefix, permits)
         # Who came before the first user is known would be refused with the right password.
@@ -123,6 +125,7 @@ class Service:
         """Says farewell to clients, then leaves the other services."""
         await self._ports.stop()
         await self._listener.stop()
+        await self._desk.stop()
         await self._authenticator.stop()
         await self._older.stop()
         await self._broker.exclusive.stop()

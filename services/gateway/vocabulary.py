@@ -19,6 +19,9 @@ from services.common.errors import BrokerError
 from services.common.message.facts import Attributes, Facts
 from services.common.message.indexes import pick
 
+MANAGEMENT = "$management"
+"""The address of each virtual host's management node: of the default exchange the key, of links the node."""
+
 type_ = type  # `type` is a field name below
 
 
@@ -233,6 +236,7 @@ class Consume(Request):
     no_local: bool = False
     arguments: Mapping[str, Any] = field(default_factory=dict)
     by_credit: bool = False  # it is sent what Credit says, else what Limit said before
+    replies_to: str = ""  # of the management node: the address that its requests name; "": the tag
 
 
 @dataclass(slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import fields
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import grpc.aio
 from pydantic import ValidationError
@@ -28,6 +28,9 @@ from services.mgmt.rabbitmq.definitions import Definitions
 from services.mgmt.users import KEPT_USUALLY, Kept, Users
 from services.rpc import mgmt_pb2, mgmt_pb2_grpc
 
+if TYPE_CHECKING:
+    from services.mgmt.node.node import Node
+
 _Context = grpc.aio.ServicerContext[Any, Any]
 _T = TypeVar("_T")
 
@@ -44,7 +47,9 @@ class Handler(mgmt_pb2_grpc.MgmtServicer):
         guard: Guard,
         look_up: LookUp,
         definitions: Definitions,
+        node: Callable[[], Node],
     ) -> None:
+        """`node` is made when something is asked of it."""
         self._users = users
         self._providers = providers
         self._grants = grants
@@ -52,6 +57,7 @@ class Handler(mgmt_pb2_grpc.MgmtServicer):
         self._guard = guard
         self._look_up = look_up
         self._definitions = definitions
+        self._node = node
 
     async def PutUser(self, request: mgmt_pb2.PutUserRequest, context: _Context) -> mgmt_pb2.PutUserReply:
         async def put() -> None:
@@ -175,6 +181,9 @@ class Handler(mgmt_pb2_grpc.MgmtServicer):
         give = self._definitions.give
         told = await self._do("ExportDefinitions", request, lambda: give(_virtual_host(request)), context)
         return mgmt_pb2.ExportDefinitionsReply(definitions=told)
+
+    async def Manage(self, request: mgmt_pb2.ManageRequest, context: _Context) -> mgmt_pb2.ManageReply:
+        return await self._do("Manage", request, lambda: self._node().manage(request), context)
 
     async def _do(
         self,

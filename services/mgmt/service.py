@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import uuid
+from functools import cached_property, partial
+from typing import TYPE_CHECKING
 
 import structlog
 
@@ -49,7 +51,13 @@ from services.mgmt.tree.topology import Topology
 from services.mgmt.users import Users
 from services.rpc.mgmt_pb2_grpc import add_MgmtServicer_to_server
 
+if TYPE_CHECKING:
+    from services.mgmt.node.node import Node
+    from services.mgmt.tree.tree import Tree
+
 NAME = "hopline.mgmt.Mgmt"
+MANAGEMENT_NODE = "$management"
+"""By which somebody was denied, for the audit log."""
 
 log = structlog.get_logger()
 
@@ -91,7 +99,8 @@ class Service:
         self._routers = Routers(self._store, NAME)
         self._house = self._create_house(users, grants, table)
         definitions = Definitions(self._house)
-        handler = Handler(users, self._providers, grants, tester, guard, self._look_up, definitions)
+        node = partial(self._node_for, Guard(access, self._audit, MANAGEMENT_NODE))
+        handler = Handler(users, self._providers, grants, tester, guard, self._look_up, definitions, node)
         add_MgmtServicer_to_server(handler, self._server.grpc)
         await self._server.listen()
         self._tasks.start(table.follow(self._store.watch_leases(ROLE)), name="follow leases")
@@ -122,14 +131,24 @@ class Service:
         from services.mgmt.rest.application import application  # noqa: PLC0415
         from services.mgmt.rest.basic import Doors  # noqa: PLC0415
         from services.mgmt.rest.sign_in import SignIn  # noqa: PLC0415
-        from services.mgmt.tree.tree import Tree  # noqa: PLC0415
 
         sign_in = SignIn(self._authenticator, self._store)
         rules, ports = CaptureRules(self._store), self._house.ports
         doors, routes = Doors(sign_in, guard), DryRunOfAny(self._routers)
-        tree = Tree(self._house)
-        others = grants, tester, self._providers, users, health, tree
+        others = grants, tester, self._providers, users, health, self._tree
         return application(doors, self._look_up, routes, rules, ports, *others)
+
+    @cached_property
+    def _tree(self) -> Tree:
+        from services.mgmt.tree.tree import Tree  # noqa: PLC0415 - as above
+
+        return Tree(self._house)
+
+    def _node_for(self, guard: Guard) -> Node:
+        """Of virtual hosts: the same tree."""
+        from services.mgmt.node.node import Node  # noqa: PLC0415 - as above
+
+        return Node(self._tree, guard)
 
     def _create_house(self, users: Users, grants: Grants, table: PartitionTable) -> House:
         store = self._store

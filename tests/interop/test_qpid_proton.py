@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
 import time
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pika
 import pytest
 
 from tests.support.interop_pika import fetch
+from tests.support.proton_client import Proton, running
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,41 +18,6 @@ if TYPE_CHECKING:
     from pika.adapters.blocking_connection import BlockingChannel
 
     from tests.support.interop_address import BrokerAddress
-
-PYTHON = "/usr/bin/python3"
-PROGRAM = Path(__file__).parents[1] / "support" / "proton_program.py"
-
-
-class Proton:
-    """A client in a process of its own."""
-
-    def __init__(self, process: subprocess.Popen[str]) -> None:
-        self._process = process
-
-    def do(self, what: str, **arguments: Any) -> dict[str, Any]:
-        """What came of a command; an error is one of the test's."""
-        answer = self.fails(what, **arguments)
-        assert "error" not in answer, answer
-        return answer
-
-    def fails(self, what: str, **arguments: Any) -> dict[str, Any]:
-        """What came of a command, which may be an error."""
-        assert self._process.stdin
-        assert self._process.stdout
-        self._process.stdin.write(json.dumps({"do": what, **arguments}) + "\n")
-        self._process.stdin.flush()
-        line = self._process.stdout.readline()
-        assert line, "qpid-proton has ended"
-        answer: dict[str, Any] = json.loads(line)
-        return answer
-
-
-@contextmanager
-def running() -> Iterator[Proton]:
-    command = [PYTHON, "-u", str(PROGRAM)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        yield Proton(process)
-        process.kill()
 
 
 @pytest.fixture

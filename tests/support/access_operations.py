@@ -87,8 +87,12 @@ OPERATIONS: Mapping[str, Operation] = {
     "basic.get": Operation(said(c.Basic.Get(queue="q", no_ack=True)), {"read": ["q"]}),
     "basic.consume": Operation(said(c.Basic.Consume(queue="q")), {"read": ["q"]}),
     "basic.consume, of nobody": Operation(said(c.Basic.Consume(queue="amq.rabbitmq.reply-to", no_ack=True))),
+    "basic.consume, of the management node": Operation(
+        raw(60, 20, b"\0\0", short("$management"), short(""), b"\x02\0\0\0\0")
+    ),
     "basic.publish": Operation(publish("x", "k"), {"write": ["x"]}),
     "basic.publish, default": Operation(publish("", "q"), {"write": [DEFAULT]}),
+    "basic.publish, to the management node": Operation(publish("", "$management"), {"write": [DEFAULT]}),
     "basic.publish, nowhere": Operation(publish("none", "k"), {"write": ["none"]}),
     "basic.publish, CC": Operation(publish("x", "k", headers={"CC": ["q"]}), {"write": ["x"]}),
     "basic.qos": Operation(said(c.Basic.Qos(prefetch_count=1))),

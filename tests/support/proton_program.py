@@ -10,7 +10,7 @@ import sys
 from typing import Any
 
 from proton import ConnectionException, Delivery, Message, SSLDomain  # type: ignore[import-not-found]
-from proton.reactor import AtLeastOnce, AtMostOnce  # type: ignore[import-not-found]
+from proton.reactor import AtLeastOnce, AtMostOnce, ReceiverOption  # type: ignore[import-not-found]
 from proton.utils import BlockingConnection, LinkDetached, SendException  # type: ignore[import-not-found]
 
 _STATES = {
@@ -19,6 +19,16 @@ _STATES = {
     Delivery.RELEASED: "released",
     Delivery.MODIFIED: "modified",
 }
+
+
+class Called(ReceiverOption):  # type: ignore[misc]
+    """The address of a receiver's own end."""
+
+    def __init__(self, address: str) -> None:
+        self._address = address
+
+    def apply(self, receiver: Any) -> None:
+        receiver.target.address = self._address
 
 
 class Program:
@@ -41,20 +51,24 @@ class Program:
         return {}
 
     def send(self, name: str, **fields: Any) -> dict[str, Any]:
-        fields["body"] = fields["body"] * fields.pop("times", 1)
+        if "times" in fields:
+            fields["body"] = fields["body"] * fields.pop("times")
         try:
             delivery = self._links[name].send(Message(**fields))
         except SendException as refused:
             return {"outcome": _STATES[refused.state]}
         return {"outcome": _STATES.get(delivery.remote_state, "settled")}
 
-    def receiver(self, name: str, address: str | None, credit: int = 0, settled: bool = False) -> dict[str, Any]:
+    def receiver(
+        self, name: str, address: str | None, credit: int = 0, settled: bool = False, target: str = ""
+    ) -> dict[str, Any]:
+        options = [AtMostOnce()] if settled else []
         link = self._connection.create_receiver(
             address,
             name=name,
             credit=credit or None,
             dynamic=address is None,
-            options=AtMostOnce() if settled else None,
+            options=[*options, Called(target)] if target else options,
         )
         self._links[name] = link
         return {"address": link.remote_source.address}
@@ -65,6 +79,7 @@ class Program:
         return {
             "body": bytes(body).decode() if isinstance(body, bytes | memoryview) else body,
             "id": message.id,
+            "correlation": message.correlation_id,
             "subject": message.subject,
             "properties": message.properties,
             "durable": message.durable,

@@ -86,6 +86,7 @@ class Client:
             publisher=self.handed,
             observer=Observer({}, PartitionTable()),
             unwritable=SimpleNamespace(now=False),
+            management=None,
             transactions=SimpleNamespace(open=OpenTransactions(1 << 30)),
         )
         self.virtual_host, self.user, self.record = "/", "guest", NO_RECORD

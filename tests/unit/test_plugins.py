@@ -15,6 +15,7 @@ from services.common.credentials import CredentialKind
 from services.common.errors import InternalError
 from services.common.message import MessageFormat
 from services.common.topology.exchanges.exchange_type import ExchangeType
+from services.gateway.management.forms import Form
 from services.gateway.protocols.engine import Engine
 from services.gateway.sasl import Mechanism
 from services.gateway.transport.kind import Transport
@@ -30,6 +31,7 @@ CONTRACTS: dict[str, type] = {
     "categories": Category,
     "protocols": Engine,
     "message_formats": MessageFormat,
+    "management_forms": Form,
     "exchange_types": ExchangeType,
     "queue_types": Queue,
     "overflow_policies": OverflowPolicy,

@@ -24,7 +24,7 @@ class Entry:
     provider: str = ""
     mechanism: str = ""
     peer: str = ""  # address and port
-    through: str = ""  # the port by which it came, or "http"
+    through: str = ""  # the port by which it came, "http" or "$management"
     connection: str = ""
     reason: str = ""
     by: str = ""  # who has asked for a change, and from where

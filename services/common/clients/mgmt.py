@@ -18,6 +18,7 @@ from services.rpc import mgmt_pb2, mgmt_pb2_grpc
 _DEADLINE = 10.0  # seconds
 _LOOK_UP_DEADLINE = 30.0
 _IMPORT_DEADLINE = 600.0
+_MANAGE_DEADLINE = 30.0
 
 
 class MgmtClient(Client):
@@ -148,3 +149,7 @@ class MgmtClient(Client):
         """JSON, with hashes of passwords where all of it is asked for. Raises NotFound for a virtual host."""
         request = mgmt_pb2.ExportDefinitionsRequest(virtual_host=virtual_host)
         return (await result(self._stub.ExportDefinitions(request, timeout=_LOOK_UP_DEADLINE))).definitions
+
+    async def manage(self, request: mgmt_pb2.ManageRequest) -> mgmt_pb2.ManageReply:
+        """What the management node of a virtual host answers to a client of a gateway."""
+        return await result(self._stub.Manage(request, timeout=_MANAGE_DEADLINE, metadata=fields()))

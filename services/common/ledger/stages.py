@@ -39,3 +39,4 @@ NO_OWNER: Final = "no_owner"
 JOURNAL: Final = "journal"
 HELD: Final = "held"
 HANDED_OVER: Final = "handed_over"
+MANAGED: Final = "managed"  # a request to the management node of its virtual host, which has taken it

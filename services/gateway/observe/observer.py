@@ -60,6 +60,13 @@ class Followed:
             told = set(returned)
             self.recorded.unroutable([index for index in indexes if index not in told])
 
+    def managed(self, indexes: Sequence[int]) -> None:
+        """These are requests that the management node has taken."""
+        if self.traced:
+            self.traced.answered(indexes)
+        if self.recorded:
+            self.recorded.managed(indexes)
+
     def unready(self, indexes: Sequence[int]) -> None:
         """They were sent back, since no consumer was ready for them."""
         if self.recorded:

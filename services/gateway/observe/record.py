@@ -232,6 +232,10 @@ class Published:
         """They go nowhere, and nobody is told."""
         self._tell(ledger.DROPPED, indexes, stages.UNROUTABLE)
 
+    def managed(self, indexes: Sequence[int]) -> None:
+        """The management node has taken them: they go no further."""
+        self._tell(ledger.DROPPED, indexes, stages.MANAGED)
+
     def confirmed(self, indexes: Sequence[int]) -> None:
         """The publisher was told that they are safe."""
         self._tell(ledger.CONFIRMED, indexes)

@@ -11,6 +11,7 @@ from services.common.message.facts import Facts
 from services.gateway import vocabulary as v
 from services.gateway.operations.topology import DIRECT_REPLY, change, find_queue
 from services.gateway.sessions.consumer import WINDOW_BYTES, Consumer, GetHolder
+from services.gateway.sessions.management import Management
 from services.gateway.sessions.session import Session
 from services.rpc import queue_pb2, router_pb2
 
@@ -27,6 +28,8 @@ async def consume(session: Session, request: v.Consume) -> str:
         raise NotAllowed(f"attempt to reuse consumer tag '{request.tag}'")
     if request.queue == DIRECT_REPLY:
         return await _consume_replies(session, request)
+    if request.queue == v.MANAGEMENT and session.broker.management:
+        return await _consume_answers(session, request, session.broker.management)
     definition = await find_queue(session, request.queue)
     consumer = _consumer(session, request, definition)
     session.consumers[request.tag] = consumer
@@ -78,6 +81,16 @@ async def _consume_replies(session: Session, request: v.Consume) -> str:
     session.reply_queue = request.queue = name
     tag = await consume(session, request)
     session.reply_consumer = session.consumers.get(tag)
+    return tag
+
+
+async def _consume_answers(session: Session, request: v.Consume, management: Management) -> str:
+    """Of the management node: what it replies to requests of this connection that name the consumer."""
+    session.connection.owns_queues = True
+    reply = await change(session, declare_queue=router_pb2.DeclareQueue(exclusive=True, auto_delete=True))
+    request.queue = reply.queue.name
+    tag = await consume(session, request)
+    management.expect(session.connection, request.replies_to or tag, request.queue, session.consumers[tag])
     return tag
 
 

@@ -99,7 +99,8 @@ def purge_queue(session: Session, request: v.PurgeQueue) -> None:
 
 
 def consume(session: Session, request: v.Consume) -> None:
-    if request.queue != DIRECT_REPLY:  # the client's own, which nobody else can name
+    own = request.queue == DIRECT_REPLY or (request.queue == v.MANAGEMENT and session.broker.management)
+    if not own:  # a queue of the client's own, which nobody else can name
         _of_queue(Action.CONSUME, session, request.queue)
 
 

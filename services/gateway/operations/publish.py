@@ -262,12 +262,27 @@ def _send(session: Session, publication: Publication) -> None:
 
 
 def give_up(session: Session, publication: Publication, first: int = 0) -> None:
-    """Those that no queue is to have are returned, or nobody is told."""
-    request, unrouted = publication.request, publication.unrouted
+    """Those that no queue is to have are returned, or nobody is told; but what is for the management node it takes."""
+    request, unrouted = publication.request, _left(session, publication)
     returned = [index for index in unrouted if request.kinds[index].mandatory]
     if returned:
         session.send_back(v.Returned(request, returned, first=first))
     publication.followed.unroutable(unrouted, returned)
+
+
+def _left(session: Session, publication: Publication) -> Sequence[int]:
+    """What of those that no queue is to have the management node does not take."""
+    management, request, unrouted = session.broker.management, publication.request, publication.unrouted
+    if management is None or not any(map(_is_managed, distinct(request.kinds))):
+        return unrouted
+    asked = [index for index in unrouted if _is_managed(request.kinds[index])]
+    taken = set(management.take(session.connection, request, asked))
+    publication.followed.managed(sorted(taken))
+    return [index for index in unrouted if index not in taken]
+
+
+def _is_managed(kind: v.Kind) -> bool:
+    return kind.facts.routing_key == v.MANAGEMENT and not kind.facts.exchange
 
 
 def _rewrite_replies(session: Session, request: v.Publish) -> None:

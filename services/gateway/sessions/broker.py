@@ -24,6 +24,7 @@ from services.gateway.routing.exclusive import ExclusiveQueues
 from services.gateway.routing.routes import RouteCache
 from services.gateway.sessions.backlog import Arrived
 from services.gateway.sessions.consumer import Consumer, ConsumerState
+from services.gateway.sessions.management import Management
 from services.gateway.sessions.transaction import Coordinator
 from services.gateway.sessions.unwritable import Unwritable
 from services.rpc import queue_pb2 as pb
@@ -75,6 +76,8 @@ class Broker:
         self._to_flush: dict[Client, None] = {}
         self.close_virtual_host: Callable[[str], None] = _nobody_is_connected
         """Ends the connections to a virtual host that is no more; set by the listener, which knows them."""
+        self.management: Management | None = None
+        """What is published to the management node of a virtual host; None where nobody is asked."""
         topology.listeners.append(self)
 
     def _partition_of(self, queue_id: int) -> int | None:

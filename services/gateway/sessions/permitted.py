@@ -70,6 +70,16 @@ class Permitted:
         self._host_name = host_name
         self.forget()
 
+    @property
+    def who(self) -> SignedIn:
+        """As its provider knows it."""
+        return self._signed_in or SignedIn(self._user, "")
+
+    @property
+    def host(self) -> str:
+        """The address that it comes from."""
+        return self._host
+
     def renew(self, signed_in: SignedIn) -> None:
         """The same user has shown something newer, which may name other groups."""
         self._signed_in = signed_in

@@ -19,9 +19,10 @@ OPERATOR = Principal("operator", operator=True)
 class Guard:
     """Decides by what is set now."""
 
-    def __init__(self, access: Access, audit: Audit | None = None) -> None:
-        """What is denied goes to the `audit` log."""
+    def __init__(self, access: Access, audit: Audit | None = None, through: str = "http") -> None:
+        """What is denied goes to the `audit` log, with what it was asked `through`."""
         self._access = access
+        self._through = through
         self._audit = audit
 
     async def user(self, user: SignedIn, host: str) -> Principal:
@@ -45,6 +46,6 @@ class Guard:
         if self._audit:
             user, kind, name = principal.name, asked.kind.value, asked.name
             self._audit.count(
-                Entry(DENIED, user, peer=principal.host, through="http", what=kind, name=name, reason=text)
+                Entry(DENIED, user, peer=principal.host, through=self._through, what=kind, name=name, reason=text)
             )
         return AccessRefused(text)

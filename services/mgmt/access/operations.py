@@ -68,5 +68,6 @@ RPCS: Mapping[str, Question] = {
     "Connections": _always(OBSERVE),
     "ImportDefinitions": _always(CONFIGURE),
     "ExportDefinitions": _always(CONFIGURE),
+    "Manage": _always(ASK_MGMT),  # and of the user whom it is for, all that what is asked for needs
 }
 """By the name of the method, of its request."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import ClassVar
+
 from services.common import plugins
 from services.mgmt.model.attribute import Operation, attribute
 from services.mgmt.model.configured_object import ConfiguredObject
@@ -30,6 +33,7 @@ class VirtualHostAccessControlProvider(ConfiguredObject):
 
     parent_kind = "VirtualHost"
     types = (RULE_BASED,)
+    amqp_names: ClassVar[Mapping[str, str]] = {RULE_BASED: "org.apache.qpid.RuleBaseVirtualHostAccessControlProvider"}
 
     rules: str = attribute("in the grammar of Broker-J's ACL files", mandatory=True, oversize=True)
 

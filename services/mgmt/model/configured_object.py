@@ -53,6 +53,8 @@ class ConfiguredObject(Declared):
     types: ClassVar[tuple[str, ...]] = ()
     context_defaults: ClassVar[Mapping[str, str]] = {}
     """Variables that count where nobody up the tree, nor the environment, sets them."""
+    amqp_names: ClassVar[Mapping[str, str]] = {}
+    """By type, what AMQP management calls the types that have a name of their own there."""
     environment: Mapping[str, str] = {}
     """Of the root: what the process was given."""
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 from services.mgmt.model.attribute import Operation, Parameter, Statistic, attribute, derived
 from services.mgmt.model.configured_object import ConfiguredObject
@@ -19,6 +20,7 @@ class Exchange(ConfiguredObject):
 
     parent_kind = "VirtualHost"
     types = ("direct", "topic", "fanout", "headers")
+    amqp_names: ClassVar[Mapping[str, str]] = {name: f"org.apache.qpid.{name.capitalize()}Exchange" for name in types}
 
     type: str = attribute("of those that are installed", mandatory=True, immutable=True)
     alternate_binding: dict[str, Any] = attribute(

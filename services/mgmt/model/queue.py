@@ -18,6 +18,10 @@ class Queue(ConfiguredObject):
     parent_kind = "VirtualHost"
     types = ("standard", "priority", "sorted", "lvq")
     context_defaults: ClassVar[Mapping[str, str]] = {"queue.priorities": "10"}
+    amqp_names: ClassVar[Mapping[str, str]] = {
+        "standard": "org.apache.qpid.StandardQueue",
+        "priority": "org.apache.qpid.PriorityQueue",
+    }
 
     type: str = attribute(
         "what is next in it: priority where there are priorities, sorted and lvq where there is a key",

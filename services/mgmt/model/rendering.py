@@ -31,7 +31,7 @@ class Options:
 
 def rendered(found: ConfiguredObject, options: Options, children: Children, measure: Measure) -> dict[str, Any]:
     """What has no value is left out."""
-    told = dict(_attributes(found, options))
+    told = dict(attributes_told(found, options))
     if options.actuals:
         return told
     told["statistics"] = dict(measure(found))
@@ -47,7 +47,8 @@ def plural(category: str) -> str:
     return f"{category.lower()}s"
 
 
-def _attributes(found: ConfiguredObject, options: Options) -> Iterable[tuple[str, Any]]:
+def attributes_told(found: ConfiguredObject, options: Options) -> Iterable[tuple[str, Any]]:
+    """Names and values of those that have one."""
     for name, declared in found.attributes.items():
         if options.actuals and (declared.derived or name not in found.actual):
             continue

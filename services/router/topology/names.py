@@ -7,6 +7,7 @@ from services.common.message import LONGEST_NAME
 from services.common.topology.predeclared import DEFAULT_EXCHANGE
 
 _RESERVED = "amq."
+_MANAGEMENT = "$management"  # the address of the management node: who had a queue of that name would have its requests
 _REPLIES = "amq.rabbitmq.reply-to."  # gateways make one for each consumer of direct replies
 
 
@@ -19,6 +20,8 @@ def check_new(kind: str, name: str, *, exclusive: bool = False) -> None:
     """Raises AccessRefused for a reserved name, SyntaxFault for one that does not fit."""
     if name.startswith(_RESERVED) and not (exclusive and name.startswith(_REPLIES)):
         raise AccessRefused(f"{kind} name '{name}' contains reserved prefix '{_RESERVED}*'")
+    if name == _MANAGEMENT and kind == "queue":
+        raise AccessRefused(f"{kind} name '{name}' is that of the management node")
     if not fits(name):
         raise SyntaxFault(f"{kind} name is longer than {LONGEST_NAME} bytes")
 

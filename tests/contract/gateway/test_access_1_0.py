@@ -36,6 +36,8 @@ OPERATIONS: Mapping[str, Operation] = {
     "to an exchange, with a key": Operation(lambda client: client.sends_to("/exchanges/x/k"), {"write": ["x"]}),
     "to what is called so": Operation(lambda client: client.sends_to("q"), {"write": ["amq.default"]}),
     "to what is an exchange": Operation(lambda client: client.sends_to("own-x"), {"write": ["own-x"]}),
+    "to the management node": Operation(lambda client: client.sends_to("$management"), {"write": ["amq.default"]}),
+    "of the management node": Operation(lambda client: client.receives_from("$management"), {}),
     "of a queue": Operation(lambda client: client.receives_from("/queues/q"), {"read": ["q"]}),
     "of an exchange": Operation(
         lambda client: client.receives_from("/exchanges/x"),

@@ -241,6 +241,15 @@ async def test_unroutable(recorded: BrokerHouse, ledger: ToldLedger, name: str) 
     assert ledger.way(uid) == ["received", "dropped unroutable"]
 
 
+async def test_managed(recorded: BrokerHouse, ledger: ToldLedger, name: str) -> None:
+    """A request to the management node goes no further: it was taken, and is confirmed."""
+    client = await recorded.connect()
+    await client.call(1, Confirm.Select(), Confirm.SelectOk)
+    client.publish(b"", "$management", mandatory=True, message_id=name)
+    (uid,) = await ledger.told(name, "confirmed")
+    assert ledger.way(uid) == ["received", "dropped managed", "confirmed"]
+
+
 async def test_without_an_exchange(recorded: BrokerHouse, ledger: ToldLedger, name: str) -> None:
     """A message for an exchange that is not there ends its channel, and is on record."""
     client = await recorded.connect()

@@ -29,6 +29,9 @@ SEQUENCE: Final = 0x76
 VALUE: Final = 0x77
 FOOTER: Final = 0x78
 
+NULL: Final = b"\x00\x53\x77\x40"
+"""A body that is null."""
+
 _SYMBOLS: Final = {
     "amqp:header:list": HEADER,
     "amqp:delivery-annotations:map": DELIVERY_ANNOTATIONS,

@@ -5,6 +5,7 @@
     /queues/Q  /queue/Q         a queue
     /amq/queue/Q
     /exchanges/X  /exchanges/X/K  /exchange/X  /exchange/X/K    an exchange, and perhaps a routing key
+    $management                 the virtual host's management node
     /topic/K                    exchange amq.topic and a routing key
 
 Names and keys of RabbitMQ 4's form (`/queues/…`, `/exchanges/…`) are percent-encoded.

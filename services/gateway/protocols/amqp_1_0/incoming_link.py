@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from services.common.errors import BrokerError, NotImplementedHere
 from services.common.message import LONGEST_NAME
 from services.common.message.amqp_1_0.format import FORMAT
-from services.common.message.amqp_1_0.sections import split
+from services.common.message.amqp_1_0.sections import NULL, split
 from services.common.message.facts import Attributes, facts_of
 from services.gateway.protocols.amqp_1_0.addresses import Meant, meanings
 from services.gateway.protocols.amqp_1_0.conditions import InvalidField, MessageSizeExceeded, TransferLimitExceeded
@@ -15,7 +15,7 @@ from services.gateway.protocols.amqp_1_0.link import Link, LinkState
 from services.gateway.protocols.amqp_1_0.performatives import Attach, Flow, Transfer
 from services.gateway.protocols.amqp_1_0.serial import after
 from services.gateway.protocols.amqp_1_0.termini import Target
-from services.gateway.vocabulary import Kind, Node, Produce
+from services.gateway.vocabulary import MANAGEMENT, Kind, Node, Produce
 
 if TYPE_CHECKING:
     from services.gateway.protocols.amqp_1_0.session import Session
@@ -54,7 +54,10 @@ class IncomingLink(Link):
         if attach.initial_delivery_count is None:
             raise InvalidField("a sender's attach says its initial-delivery-count")
         self._count = attach.initial_delivery_count
-        self._find(meanings(target.address), self._found, to_send=True)
+        if target.address == MANAGEMENT:
+            self._found(Meant(MANAGEMENT, Node.QUEUE))
+        else:
+            self._find(meanings(target.address), self._found, to_send=True)
 
     def _found(self, meant: Meant) -> None:
         if meant.node is Node.QUEUE:
@@ -152,9 +155,18 @@ class IncomingLink(Link):
             parts = split(message)
             kind = self._kind(parts[0])
         except BrokerError as error:
-            publications.refuse(self, first.delivery_id, error, settled=settled)
+            if (whole := self._whole(message)) is not None:
+                self._settled = settled
+                self._publish(first, whole)
+            else:
+                publications.refuse(self, first.delivery_id, error, settled=settled)
         else:
             publications.add(self, first.delivery_id, settled=settled, kind=kind, message=parts)
+
+    def _whole(self, message: bytes) -> bytes | None:
+        """Of a request to the management node, which need not have a body: proton leaves out one that is null."""
+        is_request = self._key == MANAGEMENT and not self._exchange
+        return message + NULL if is_request and not message.endswith(NULL) else None
 
     def _kind(self, properties: bytes) -> Kind:
         key = self._key if self._key is not None else FORMAT.text(properties, "type") or ""

@@ -11,8 +11,9 @@ from services.gateway.protocols.amqp_1_0.link import Link, LinkState
 from services.gateway.protocols.amqp_1_0.performatives import SETTLED, UNSETTLED, Attach, Flow
 from services.gateway.protocols.amqp_1_0.serial import after, distance
 from services.gateway.protocols.amqp_1_0.states import OUTCOMES, USUAL_OUTCOME
-from services.gateway.protocols.amqp_1_0.termini import Source
+from services.gateway.protocols.amqp_1_0.termini import Source, Target
 from services.gateway.vocabulary import (
+    MANAGEMENT,
     Bind,
     Cancel,
     Consume,
@@ -67,6 +68,9 @@ class OutgoingLink(Link):
             self._declare(self._own_queue)
         else:
             self._told = str(source.address)
+        if source.address == MANAGEMENT and not source.dynamic:
+            self._consume(MANAGEMENT, replies_to=self._own_address)
+        elif not source.dynamic:
             self._find(meanings(source.address), self._found)
 
     def _found(self, meant: Meant) -> None:
@@ -91,8 +95,22 @@ class OutgoingLink(Link):
         bind = Bind(self.session.number, exchange, queue, False, _EVERYTHING if key is None else key, link=self.number)
         self.session.ask_for(bind, lambda _: self._consume(queue), self.refuse)
 
-    def _consume(self, queue: str) -> None:
-        consume = Consume(self.session.number, queue, self.tag, settled=self.settled, by_credit=True, link=self.number)
+    @property
+    def _own_address(self) -> str:
+        """What the peer calls its end: requests to the management node name that for replies."""
+        target = self._attach.target
+        return target.address if isinstance(target, Target) and isinstance(target.address, str) else ""
+
+    def _consume(self, queue: str, replies_to: str = "") -> None:
+        consume = Consume(
+            self.session.number,
+            queue,
+            self.tag,
+            settled=self.settled,
+            by_credit=True,
+            replies_to=replies_to,
+            link=self.number,
+        )
         self.session.ask_for(consume, lambda _: self._begun(), self.refuse)
 
     def _begun(self) -> None:

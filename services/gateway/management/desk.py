@@ -1,0 +1,174 @@
+"""Takes requests that clients publish to the management node, has them answered by mgmt, and publishes the replies.
+
+The way of messages waits for none of it: a request is a message that has arrived when it is taken, and what becomes of
+it is done in the background, in order for each connection. A reply is published as the client itself would do it, by
+its permissions. Where a client has gone its requests are carried out all the same, and nobody is told.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Sequence
+from functools import partial
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from weakref import WeakKeyDictionary
+
+import structlog
+
+from services.common.audit.acting import act_for
+from services.common.clients.mgmt import MgmtClient
+from services.common.containment import contained
+from services.common.errors import BrokerError, SyntaxFault, Unavailable
+from services.common.message import format_named
+from services.common.message.facts import facts_of
+from services.common.runtime import Tasks
+from services.gateway.management.forms import Requester, form_of
+from services.gateway.management.line import LARGEST, Line, Waiting, waiting_of
+from services.gateway.operations.publish import publish
+from services.gateway.sessions.consumer import Consumer, ConsumerState
+from services.gateway.sessions.session import Session
+from services.gateway.vocabulary import MANAGEMENT, Kind, Publish
+from services.rpc import mgmt_pb2 as pb
+
+if TYPE_CHECKING:
+    from services.gateway.sessions.client import Client
+
+log = structlog.get_logger()
+
+_AT_ONCE: Final = 8  # requests of all clients that mgmt has
+_LAST_ONES: Final = 2.0  # seconds for those that were taken, when the gateway stops
+
+STATUS: Final = "statusCode"
+DESCRIPTION: Final = "statusDescription"
+
+
+class Reply(NamedTuple):
+    """As mgmt answers; `body` None: none."""
+
+    status: int
+    description: str
+    body: Any = None
+
+
+class Desk:
+    """Of one gateway."""
+
+    def __init__(self, connect: Callable[[], MgmtClient]) -> None:
+        """`connect` is called when something is asked for."""
+        self._connect = connect
+        self._mgmt: MgmtClient | None = None
+        self._lines: dict[Client, Line] = {}
+        self._replies: WeakKeyDictionary[Client, dict[str, tuple[str, Consumer]]] = WeakKeyDictionary()
+        self._at_once = asyncio.Semaphore(_AT_ONCE)
+        self._tasks = Tasks()
+
+    async def stop(self) -> None:
+        """Gives those that were taken a moment."""
+        await self._tasks.finish(_LAST_ONES)
+        if self._mgmt:
+            await self._mgmt.close()
+
+    # -------------------------------------------------------------- what is asked for
+
+    def take(self, client: Client, request: Publish, indexes: Sequence[int]) -> list[int]:
+        """Those of a request that it takes: not more than there is room for, nor what nobody can read."""
+        return [index for index in indexes if self._take(client, request, index)]
+
+    def _take(self, client: Client, request: Publish, index: int) -> bool:
+        name, properties = request.kinds[index].facts.format, request.properties[index]
+        if (form := form_of(name)) is None:
+            return False
+        try:
+            requester = form.requester(properties)
+        except SyntaxFault:
+            return False
+        line = self._lines.get(client) or Line()
+        if not line.add(waiting_of(name, form, requester, properties, request.bodies[index])):
+            return False
+        if client not in self._lines:
+            self._lines[client] = line
+            self._tasks.start(self._serve(client, line), name=f"manage for {client.name}")
+        return True
+
+    async def _serve(self, client: Client, line: Line) -> None:
+        try:
+            while line.waiting:
+                waiting = line.next()
+                reply = await self._answer(client, waiting)
+                await self._tell(client, waiting, reply)
+        finally:
+            self._lines.pop(client, None)
+
+    async def _answer(self, client: Client, waiting: Waiting) -> Reply:
+        if waiting.too_large:
+            return Reply(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"a request has no more than {LARGEST} bytes")
+        try:
+            headers, body = waiting.form.said(waiting.properties, waiting.body)
+            said = json.dumps({"properties": headers, "body": body}).encode()
+            return await self._ask(client, said)
+        except SyntaxFault as error:
+            return Reply(HTTPStatus.BAD_REQUEST, error.text)
+        except Unavailable as error:
+            return Reply(HTTPStatus.SERVICE_UNAVAILABLE, f"management is away; try again ({error.text})")
+        except Exception as fault:  # noqa: BLE001 - this request's, whatever it is
+            return Reply(HTTPStatus.INTERNAL_SERVER_ERROR, contained("a request to a management node", fault).text)
+
+    async def _ask(self, client: Client, said: bytes) -> Reply:
+        who, host = client.permitted.who, client.permitted.host
+        act_for(f"{who.name} ({who.provider}) from {client.peer}, over AMQP")
+        signed_in = pb.SignedIn(name=who.name, provider=who.provider, groups=who.groups, tags=who.tags, host=host)
+        async with self._at_once:
+            self._mgmt = self._mgmt or self._connect()
+            asked = pb.ManageRequest(virtual_host=client.virtual_host, who=signed_in, request=said)
+            reply = await self._mgmt.manage(asked)
+        return Reply(reply.status, reply.description, json.loads(reply.body) if reply.body else None)
+
+    # -------------------------------------------------------------- what is answered
+
+    def expect(self, client: Client, address: str, queue: str, consumer: Consumer) -> None:
+        """Replies to an address go to a consumer of the same connection, as long as there is one."""
+        known = self._replies.setdefault(client, {})
+        for gone in [name for name, (_, each) in known.items() if each.state is ConsumerState.ENDED]:
+            del known[gone]
+        known[address] = queue, consumer
+
+    async def _tell(self, client: Client, waiting: Waiting, reply: Reply) -> None:
+        to = waiting.requester
+        if client.lost or to.reply_to in {"", MANAGEMENT}:
+            return
+        try:
+            await self._publish(client, waiting, reply)
+        except BrokerError as error:
+            log.info("a reply is not published", connection=client.name, address=to.reply_to, reason=error.text)
+        except Exception as fault:  # noqa: BLE001 - this reply's, whatever it is
+            contained("a reply of a management node", fault)
+
+    async def _publish(self, client: Client, waiting: Waiting, reply: Reply) -> None:
+        exchange, key = self._address(client, waiting.requester)
+        headers = {STATUS: int(reply.status), DESCRIPTION: reply.description}
+        properties, body = waiting.form.reply(waiting.requester, headers, reply.body)
+        attributes = format_named(waiting.format).attributes(properties)
+        kind = Kind(facts_of(client.virtual_host, exchange, key, waiting.format, attributes), attributes)
+        session = Session(0, client)  # of its own: what the client's have of confirms and transactions is theirs
+        try:
+            if work := publish(session, Publish(0, [kind], [properties], [body])):
+                await work
+        finally:
+            session.close()
+
+    def _address(self, client: Client, to: Requester) -> tuple[str, str]:
+        """A consumer's; a queue's name; else an exchange and a key, as in Broker-J."""
+        queue, consumer = self._replies.get(client, {}).get(to.reply_to, ("", None))
+        if consumer and consumer.state is not ConsumerState.ENDED:
+            return "", queue
+        exchange, slash, key = to.reply_to.partition("/")
+        if not slash or (client.virtual_host, to.reply_to) in client.broker.topology.by_name:
+            return "", to.reply_to
+        return exchange, key
+
+
+def desk(address: str) -> Desk:
+    """For a gateway that finds mgmt at an address."""
+    return Desk(partial(MgmtClient, address))

@@ -1,0 +1,62 @@
+"""Requests of one client that wait for their turn: they are carried out one after the other, as they came."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from services.gateway.management.forms import Form, Requester
+
+MOST: Final = 100
+"""That wait at once, of one client."""
+BYTES: Final = 4 << 20
+"""Of all of them."""
+LARGEST: Final = 1 << 20
+"""Bytes of one, which is answered that it is too large."""
+
+
+class Waiting(NamedTuple):
+    """A request as it came; of one that is `too_large` nothing more is kept."""
+
+    format: str
+    form: Form
+    requester: Requester
+    properties: bytes
+    body: bytes
+    too_large: bool = False
+
+    @property
+    def weight(self) -> int:
+        """Bytes of memory, about."""
+        return len(self.properties) + len(self.body)
+
+
+@dataclass(slots=True)
+class Line:
+    """Of one connection."""
+
+    weight: int = 0
+    waiting: deque[Waiting] = field(default_factory=deque)
+
+    def add(self, waiting: Waiting) -> bool:
+        """False when there is no room."""
+        if len(self.waiting) >= MOST or self.weight + waiting.weight > BYTES:
+            return False
+        self.weight += waiting.weight
+        self.waiting.append(waiting)
+        return True
+
+    def next(self) -> Waiting:
+        """The one that has waited longest."""
+        found = self.waiting.popleft()
+        self.weight -= found.weight
+        return found
+
+
+def waiting_of(message_format: str, form: Form, requester: Requester, properties: bytes, body: bytes) -> Waiting:
+    """Of a message."""
+    if len(properties) + len(body) > LARGEST:
+        return Waiting(message_format, form, requester, b"", b"", too_large=True)
+    return Waiting(message_format, form, requester, properties, body)

@@ -1,0 +1,32 @@
+"""Somebody who asks something of the tree, over HTTP or over AMQP: who that is, and whether it may."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from services.common.access.asked import Asked
+from services.common.authentication.principal import Principal
+from services.mgmt.access.guard import Guard
+
+
+class Caller:
+    """One who has signed in, from an address."""
+
+    def __init__(self, guard: Guard, who: Principal, peer: str) -> None:
+        self.name = who.name
+        self._guard = guard
+        self._who = who
+        self._peer = peer
+
+    async def check(self, questions: Iterable[Asked]) -> None:
+        """Raises AccessRefused.
+
+        Questions that depend on what there is are made when they are answered, behind the last wait: whoever goes on
+        at once does it to what was asked about.
+        """
+        user = await self._guard.user(self._who, self._peer)
+        self._guard.check(user, *questions)
+
+    async def may(self, asked: Asked) -> bool:
+        """Whether; nothing is put on record of it."""
+        return self._guard.may(await self._guard.user(self._who, self._peer), asked)

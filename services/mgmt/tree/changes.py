@@ -1,0 +1,164 @@
+"""Changes of the tree, whoever asks for them: over REST, or of the management node of a virtual host.
+
+What is wanted is read once, so that what access is asked for is what is done; what is wrong with it is told who may.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from services.common.access.action import Action
+from services.common.errors import BrokerError, NotFound
+from services.mgmt.access.operations import CONFIGURE
+from services.mgmt.model.configured_object import ConfiguredObject
+from services.mgmt.model.faults import AlreadyExists, IllegalConfiguration, NotOffered
+from services.mgmt.model.wanted import arguments_for, to_create, to_update
+from services.mgmt.tree.caller import Caller
+from services.mgmt.tree.house import KEPT_HERE, MOST
+from services.mgmt.tree.tree import ANY, Tree
+
+_DELETED: Final = "DELETED"
+_OF_ALL: Final = frozenset({"getStatistics", "setContextVariable", "removeContextVariable"})
+
+Read = tuple[dict[str, Any], BrokerError | None]
+"""What is wanted, and what is wrong with it."""
+
+
+class Changes:
+    """Of one category."""
+
+    def __init__(self, tree: Tree, category: str) -> None:
+        self._tree = tree
+        self._category = category
+        self._keeper = tree.categories[category]
+        self._kind = self._keeper.kind
+
+    # -------------------------------------------------------------- what is asked for
+
+    def is_whole(self, path: Sequence[str]) -> bool:
+        """Whether an object of it can be there."""
+        return len(path) == len(self._tree.line(self._category)) and ANY not in path
+
+    def found(self, path: Sequence[str]) -> ConfiguredObject | None:
+        """What is there."""
+        if not self.is_whole(path):
+            return None
+        try:
+            return self._tree.one(self._category, path)
+        except NotFound:
+            return None
+
+    def wanted(self, found: ConfiguredObject | None, path: Sequence[str], said: Mapping[str, Any]) -> Read:
+        """Of an object to be, or one that is there."""
+        if not self.is_whole(path):
+            return {}, None
+        try:
+            return (to_update(found, said) if found else self._to_create(path, said)), None
+        except BrokerError as error:
+            return {}, error
+
+    def _to_create(self, path: Sequence[str], said: Mapping[str, Any]) -> dict[str, Any]:
+        if not path or not path[-1]:
+            raise IllegalConfiguration(f"attribute 'name' of {self._kind.category}: it is mandatory")
+        name, parent = path[-1], self._parent(path)
+        if said.get("name", name) != name:
+            raise IllegalConfiguration(f"attribute 'name': the path says '{name}'")
+        if self._keeper.children(parent).get(name):
+            raise AlreadyExists(f"there is a {self._kind.category} '{name}' already")
+        return to_create(self._kind, {**said, "name": name}, parent)
+
+    def _parent(self, path: Sequence[str]) -> ConfiguredObject:
+        """A virtual host comes with its node: there is none before."""
+        if self._category == "virtualhost":
+            if path[0] != path[1]:
+                raise IllegalConfiguration("attribute 'name': a virtual host is called as its node is")
+            node = self._tree.categories["virtualhostnode"].kind
+            there = self._tree.categories["virtualhostnode"].children(self._tree.broker)
+            return there.get(path[0]) or node(self._tree.broker, {"name": path[0]})
+        line = self._tree.line(self._category)
+        return self._tree.one(line[-2], path[:-1]) if len(line) > 1 else self._tree.broker
+
+    async def may(self, caller: Caller, action: Action, path: Sequence[str], wanted: Mapping[str, Any]) -> None:
+        """Raises AccessRefused. What no object can be at, administrators alone hear more of: NotFound."""
+        whole = self.is_whole(path)
+        await caller.check(self._keeper.needs(action, tuple(path), wanted) if whole else [CONFIGURE])
+        if not whole:
+            line = "/".join(self._tree.line(self._category))
+            raise NotFound(f"{self._kind.category} is at {line}, or at the path of its parent")
+
+    # -------------------------------------------------------------- what is done
+
+    async def create(self, caller: Caller, path: Sequence[str], wanted: Mapping[str, Any]) -> ConfiguredObject:
+        """By whom may, of what was read."""
+        await self._keeper.create(self._parent(path), path[-1], wanted)
+        made = self._tree.one(self._category, path)
+        kept = {key: wanted[key] for key in KEPT_HERE if key in wanted}
+        await self._tree.house.keep(made, _bounded(kept), caller.name, created=True)
+        return self._tree.one(self._category, path)
+
+    async def update(
+        self, caller: Caller, found: ConfiguredObject, wanted: Mapping[str, Any]
+    ) -> ConfiguredObject | None:
+        """The same; None: it is deleted."""
+        if action_of(found, wanted) is Action.DELETE:
+            await self.delete(found)
+            return None
+        theirs = {key: value for key, value in wanted.items() if key not in KEPT_HERE}
+        if theirs:
+            await self._keeper.update(found, theirs)
+        if wanted:
+            kept = {key: value for key, value in wanted.items() if key in KEPT_HERE}
+            await self._tree.house.keep(found, _bounded(kept), caller.name)
+        return self._tree.one(self._category, found.path)
+
+    async def delete(self, found: ConfiguredObject) -> None:
+        """With what is kept of it here."""
+        await self._keeper.delete(found)
+        await self._tree.house.forget(found)
+
+    async def invoke(
+        self, caller: Caller, path: Sequence[str], name: str, said: Mapping[str, Any], fault: Exception | None = None
+    ) -> Any:  # noqa: ANN401 - each operation its own
+        """An operation of what is there, by whom may; a `fault` of what was said is raised to nobody else."""
+        told, refusal = self._arguments(path, name, said)
+        await caller.check(self._keeper.needs_to_invoke(name, tuple(path), told))
+        for wrong in filter(None, (fault, refusal)):
+            raise wrong
+        found = self._tree.one(self._category, path)
+        if name in _OF_ALL:
+            return await self._of_all(caller, found, name, told)
+        return await self._keeper.invoke(found, name, told)
+
+    def _arguments(self, path: Sequence[str], name: str, said: Mapping[str, Any]) -> Read:
+        try:
+            return arguments_for(self._tree.one(self._category, path), name, said), None
+        except BrokerError as error:
+            return {}, error
+
+    async def _of_all(self, caller: Caller, found: ConfiguredObject, name: str, told: Mapping[str, Any]) -> Any:  # noqa: ANN401 - each its own
+        if name == "getStatistics":
+            wanted = told.get("statistics") or list(found.statistics)
+            return {key: value for key, value in self._keeper.measure(found).items() if key in wanted}
+        if not self._keeper.changes:
+            raise NotOffered(f"no {found.category} is changed here")
+        context = dict(found.value("context"))
+        former = context.pop(told["name"], None)
+        if name == "setContextVariable":
+            context[told["name"]] = told["value"]
+        await self._tree.house.keep(found, _bounded({"context": context}), caller.name)
+        return former
+
+
+def action_of(found: ConfiguredObject | None, wanted: Mapping[str, Any]) -> Action:
+    """What a change does."""
+    if found is None:
+        return Action.CREATE
+    return Action.DELETE if wanted.get("desiredState") == _DELETED else Action.UPDATE
+
+
+def _bounded(kept: dict[str, Any]) -> dict[str, Any]:
+    if len(json.dumps(kept)) > MOST:
+        raise IllegalConfiguration(f"description and context have more than {MOST} characters together")
+    return kept

@@ -1,0 +1,264 @@
+"""What a gateway does with requests to the management node: order, bounds, who asks, what is published."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from services.common.audit.acting import acting
+from services.common.authentication.principal import Principal
+from services.common.errors import NotFound, Unavailable
+from services.common.message.amqp_0_9 import FORMAT, compose
+from services.common.message.facts import facts_of
+from services.gateway import vocabulary as v
+from services.gateway.management.desk import Desk
+from services.gateway.management.forms import Requester
+from services.gateway.management.forms.amqp_0_9 import FORM
+from services.gateway.management.line import BYTES, LARGEST, MOST, Line, waiting_of
+from services.gateway.sessions.consumer import ConsumerState
+from services.rpc import mgmt_pb2 as pb
+from tests.support.messages import kind as kind_of
+from tests.support.messages import published
+from tests.support.permitted import Ruled
+from tests.support.published import Client, ScriptedRouter
+
+
+class Mgmt:
+    """In place of a client of mgmt: answers when it may, what a test says."""
+
+    def __init__(self) -> None:
+        self.asked: list[pb.ManageRequest] = []
+        self.may = asyncio.Event()
+        self.may.set()
+        self.fault: Exception | None = None
+
+    async def manage(self, request: pb.ManageRequest) -> pb.ManageReply:
+        self.asked.append(request)
+        self.actor = acting()
+        await self.may.wait()
+        if self.fault:
+            raise self.fault
+        return pb.ManageReply(status=200, description="OK", body=json.dumps({"n": len(self.asked)}).encode())
+
+    async def close(self) -> None:
+        """Nothing is open."""
+
+    @property
+    def numbers(self) -> list[Any]:
+        return [json.loads(each.request)["properties"]["n"] for each in self.asked]
+
+
+class Desked:
+    """A client whose publishes to the node are taken; must be made in a running loop."""
+
+    def __init__(self) -> None:
+        self.mgmt = Mgmt()
+        self.desk = Desk(cast("Any", lambda: self.mgmt))
+        self.client = Client(ScriptedRouter({v.MANAGEMENT: (), "nowhere": ()}))
+        self.client.broker.management = self.desk
+        self.client.broker.topology = SimpleNamespace(by_name={})
+        for name in ("name", "peer"):
+            setattr(self.client, name, f"its {name}")
+        self.client.connection = self.client  # type: ignore[attr-defined]
+
+    async def asks(self, *numbers: int, reply_to: str = "replies", body: bytes = b"", **facts: Any) -> None:
+        """All of one read."""
+        properties = [
+            compose({"reply-to": reply_to, "correlation-id": f"c{n}"}, {"n": n}, persistent=False, priority=0)
+            for n in numbers
+        ]
+        attributes = FORMAT.attributes(properties[0])
+        kind = v.Kind(facts_of("/", "", v.MANAGEMENT, FORMAT.name, attributes), attributes, **facts)
+        await self.client.does(v.Publish(1, [kind] * len(numbers), properties, [body] * len(numbers)))
+
+    async def done(self) -> None:
+        """All that was taken is."""
+        async with asyncio.timeout(5):
+            while self.desk._lines:
+                await asyncio.sleep(0)
+
+    @property
+    def replies(self) -> list[tuple[str, str, int, Any]]:
+        """Of each: exchange and key, correlation id, status, body."""
+        return [
+            (
+                f"{facts.exchange}/{facts.routing_key}",
+                FORMAT.text(properties, "correlation-id") or "",
+                FORMAT.headers(properties).get("statusCode", 0),
+                body,
+            )
+            for messages in self.client.handed.messages
+            for facts, properties, body in zip(messages.facts, messages.properties, messages.bodies, strict=True)
+        ]
+
+
+async def test_the_way_of_messages_does_not_wait() -> None:
+    """While mgmt takes its time the session goes on: others are published, a request is confirmed and not returned."""
+    desked = Desked()
+    desked.mgmt.may.clear()
+    await desked.client.does(v.Confirms(1))
+    await desked.asks(1, mandatory=True)
+    await desked.client.does(published([b"m"], kind_of()))
+    assert desked.client.handed.bodies == [b"m"]
+    assert (desked.client.confirmed, desked.client.back) == ([(1, 1)], [])
+    desked.mgmt.may.set()
+    await desked.done()
+    assert [each[:3] for each in desked.replies[1:]] == [("/replies", "c1", 200)]
+    await desked.desk.stop()
+
+
+async def test_one_after_the_other() -> None:
+    """Requests of a connection are carried out in the order in which they came."""
+    desked = Desked()
+    desked.mgmt.may.clear()
+    await desked.asks(1, 2)
+    await desked.asks(3)
+    await asyncio.sleep(0.01)
+    assert desked.mgmt.numbers == [1]
+    desked.mgmt.may.set()
+    await desked.done()
+    assert desked.mgmt.numbers == [1, 2, 3]
+    assert [each[1] for each in desked.replies] == ["c1", "c2", "c3"]
+
+
+async def test_no_more_than_there_is_room_for() -> None:
+    """Beyond a hundred that wait, one is what any message is that no queue takes: returned where that is wanted."""
+    desked = Desked()
+    desked.mgmt.may.clear()
+    await desked.asks(*range(MOST + 3), mandatory=True)
+    [returned] = desked.client.back
+    assert list(returned.indexes) == [MOST, MOST + 1, MOST + 2]
+    desked.mgmt.may.set()
+    await desked.done()
+    assert len(desked.replies) == MOST
+
+
+def test_bytes_of_a_line() -> None:
+    """What waits has no more bytes than that, and one that is too large counts for none: it is not kept."""
+    line, size = Line(), LARGEST - 1
+    large = waiting_of("amqp-0-9", FORM, Requester(), b"", bytes(size))
+    assert [line.add(large) for _ in range(6)] == [True] * (BYTES // size) + [False] * (6 - BYTES // size)
+    assert line.add(waiting_of("amqp-0-9", FORM, Requester(), b"", bytes(LARGEST + 1)))
+    for _ in range(BYTES // size + 1):
+        line.next()
+    assert (line.weight, line.add(large)) == (0, True)
+
+
+async def test_what_is_too_large() -> None:
+    """Is answered, and mgmt is not asked."""
+    desked = Desked()
+    await desked.asks(1, body=bytes(LARGEST + 1))
+    await desked.done()
+    assert ([each[2] for each in desked.replies], desked.mgmt.asked) == ([413], [])
+
+
+@pytest.mark.parametrize(
+    ("fault", "status"), [(Unavailable("no mgmt"), 503), (NotFound("no such call"), 500), (RuntimeError("x"), 500)]
+)
+async def test_what_goes_wrong(fault: Exception, status: int) -> None:
+    """The reply says that management is away, or that it is our fault; the next request has its turn."""
+    desked = Desked()
+    desked.mgmt.fault = fault
+    await desked.asks(1)
+    await desked.done()
+    desked.mgmt.fault = None
+    await desked.asks(2)
+    await desked.done()
+    assert [each[2] for each in desked.replies] == [status, 200]
+
+
+async def test_who_asks() -> None:
+    """Is told with the request: the user as its provider knows it, of that moment, and where it comes from."""
+    desked = Desked()
+    ruled = Ruled("anna", ("allow_all",), Principal("anna", "ldap", frozenset({"staff"}), frozenset({"management"})))
+    desked.client.permitted = ruled.permitted
+    await desked.asks(1)
+    await desked.done()
+    ruled.permitted.renew(Principal("anna", "ldap", frozenset({"others"})))
+    await desked.asks(2)
+    await desked.done()
+    first, second = (each.who for each in desked.mgmt.asked)
+    assert first == pb.SignedIn(
+        name="anna", provider="ldap", groups=["staff"], tags=["management"], host="127.0.0.1"
+    )  # fmt: skip
+    assert (list(second.groups), list(second.tags)) == (["others"], [])
+    assert desked.mgmt.actor == "anna (ldap) from its peer, over AMQP"
+    assert desked.mgmt.asked[0].virtual_host == "/"
+
+
+async def test_where_a_reply_goes() -> None:
+    """To the queue of that name, even with a slash in it; else to an exchange, by what stands behind the slash."""
+    desked = Desked()
+    desked.client.broker.topology.by_name["/", "a/b"] = object()
+    for reply_to in ("q", "a/b", "x/k", "x/"):
+        await desked.asks(1, reply_to=reply_to)
+        await desked.done()
+    assert [each[0] for each in desked.replies] == ["/q", "/a/b", "x/k", "x/"]
+
+
+async def test_no_reply() -> None:
+    """Goes nowhere, to the node itself, to who is gone, or where the user may not publish; the request is done."""
+    desked = Desked()
+    for reply_to in ("", v.MANAGEMENT, "none/k"):
+        await desked.asks(1, reply_to=reply_to)
+        await desked.done()
+    desked.client.lost = True
+    await desked.asks(1)
+    await desked.done()
+    assert (len(desked.mgmt.asked), desked.replies) == (4, [])
+
+
+async def test_replies_to_a_consumer() -> None:
+    """An address of a consumer stands for its queue, on its own connection, while there is such a consumer."""
+    desked, consumer = Desked(), SimpleNamespace(state=ConsumerState.ATTACHED)
+    desked.desk.expect(cast("Any", desked.client), "replies", "its queue", cast("Any", consumer))
+    await desked.asks(1)
+    await desked.done()
+    consumer.state = ConsumerState.ENDED
+    await desked.asks(2)
+    await desked.done()
+    other = Client(ScriptedRouter())
+    assert desked.desk._replies.get(cast("Any", other)) is None
+    assert [each[0] for each in desked.replies] == ["/its queue", "/replies"]
+    desked.desk.expect(cast("Any", desked.client), "other", "q", cast("Any", consumer))
+    assert desked.desk._replies[cast("Any", desked.client)].keys() == {"other"}
+
+
+async def test_replies_are_no_part_of_the_session() -> None:
+    """Neither of its confirms nor of its transaction."""
+    desked = Desked()
+    await desked.client.does(v.Confirms(1))
+    await desked.asks(1)
+    await desked.done()
+    await desked.client.does(published([b"m"], kind_of()))
+    [ticket] = [each for each in desked.client.handed.tickets if each]
+    ticket.settled(range(1), [])
+    assert desked.client.confirmed == [(1, 1), (1, 2)]
+    assert desked.client.broker.sessions == {desked.client.session: None}
+
+
+async def test_others_are_returned_as_ever() -> None:
+    """What reaches no queue and is for another address is, also among requests, in their order."""
+    desked = Desked()
+    nowhere = kind_of(routing_key="nowhere", mandatory=True)
+    properties = compose({"reply-to": "q"}, {"n": 1}, persistent=False, priority=0)
+    attributes = FORMAT.attributes(properties)
+    node = v.Kind(facts_of("/", "", v.MANAGEMENT, FORMAT.name, attributes), attributes, mandatory=True)
+    of_exchange = v.Kind(facts_of("/", "x", v.MANAGEMENT, FORMAT.name, attributes), attributes, mandatory=True)
+    kinds = [nowhere, node, of_exchange, node, nowhere]
+    await desked.client.does(v.Publish(1, kinds, [properties] * 5, [b""] * 5))
+    await desked.done()
+    [returned] = desked.client.back
+    assert (list(returned.indexes), len(desked.mgmt.asked)) == ([0, 2, 4], 2)
+
+
+async def test_where_nobody_is_asked() -> None:
+    """Without a desk the address is one that reaches no queue."""
+    desked = Desked()
+    desked.client.broker.management = None
+    await desked.asks(1, mandatory=True)
+    assert [list(each.indexes) for each in desked.client.back] == [[0]]
