@@ -19,7 +19,13 @@ from services.common.clients.store import Journal, StoreClient
 from services.common.clients.topology import TopologyClient
 from services.common.config import Settings
 from services.common.ledger.ledger import Ledger
+from services.common.ledger.recorder import Recorder
 from services.common.memory import available, for_messages
+from services.common.metrics.catalogue.queues import JOURNAL
+from services.common.metrics.meters import Meters
+from services.common.metrics.process import measure_ledger, measure_process, measure_told
+from services.common.metrics.serving import Serving
+from services.common.metrics.stages import CountedQueues, CountedStages
 from services.common.placement import RECORD_KIND
 from services.common.runtime import Tasks
 from services.common.streams.grpc_fields import path_of
@@ -35,6 +41,7 @@ from services.queue.handler import Attached
 from services.queue.host import Host
 from services.queue.journal_writer import JournalWriter
 from services.queue.journeys import Journeys
+from services.queue.metered import Deleted, MeteredJournal, measure_host
 from services.queue.partition import Partition
 from services.queue.partitions import Partitions
 from services.queue.pins import Pins
@@ -42,6 +49,7 @@ from services.queue.registry import Registry
 from services.queue.sisters import member_of, sisters_of
 from services.queue.timers import Timers
 from services.rpc.counts_pb2_grpc import add_CountsServicer_to_server
+from services.rpc.metrics_pb2_grpc import add_MetricsServicer_to_server
 from services.rpc.queue_pb2 import DESCRIPTOR
 
 _QUEUE = DESCRIPTOR.services_by_name["Queue"]
@@ -62,6 +70,7 @@ class Service:
         # Another one at each start: what the former incarnation held must not be taken for this one's.
         self._member = member_of(name, uuid.uuid4().hex[:12])
         self._tracer = Tracer.from_environment(settings, "queue", self._member)
+        self._meters = Meters("queue", self._member)
         self._server = StreamServer(self._address, [_QUEUE.full_name])
 
     async def start(self) -> None:
@@ -76,7 +85,8 @@ class Service:
         self._bus.start()
         self._ledger = Ledger(self._settings, "queue", self._member)
         self._ledger.start()
-        writer = JournalWriter(self._journal, ids, self._fenced)
+        recorder = self._recorder()
+        writer = JournalWriter(MeteredJournal(self._journal, self._meters.histogram(JOURNAL)), ids, self._fenced)
         self._host = Host(
             registry,
             writer,
@@ -85,11 +95,11 @@ class Service:
             self._store,
             Gate(self._settings.queue_memory or for_messages(available(), 1)),
             self._bus,
-            self._ledger.recorder,
+            recorder,
         )
+        measure_host(self._meters, self._host)
         self._publisher = self._create_publisher(uids)
-        recorder, tasks = self._ledger.recorder, self._host.tasks
-        office = DeadLetterOffice(registry, self._topology, self._publisher, tasks, self._host.until_certain, recorder)
+        office = self._create_office(registry, recorder)
         self._host.journeys = Journeys(self._tracer, self._settings.trace_link_after)
         self._tasks.start(report(self._tracer, "queue", self._member, self._store.put_records), "spans status")
         self._partitions = Partitions(
@@ -110,6 +120,23 @@ class Service:
         Timers(self._host, self._topology.has_place).start()
         await self._serve()
         log.info("queue process ready", name=self._name, partitions=len(registry.partitions), address=self._advertised)
+
+    def _recorder(self) -> Recorder:
+        """Who is told what happens to messages: the ledger, and whoever counts."""
+        meters, recorder = self._meters, self._ledger.recorder
+        measure_process(meters)
+        measure_told(meters, self._bus, self._tracer)
+        measure_ledger(meters, self._ledger)
+        if not self._settings.metrics:
+            return recorder
+        queues = CountedQueues(meters) if self._settings.metrics_queues else None
+        if queues is not None:
+            self._topology.listeners.append(Deleted(queues))
+        return CountedStages(recorder, meters, queues)
+
+    def _create_office(self, registry: Registry, recorder: Recorder) -> DeadLetterOffice:
+        host = self._host
+        return DeadLetterOffice(registry, self._topology, self._publisher, host.tasks, host.until_certain, recorder)
 
     async def _serve(self) -> None:
         """Returns when what was free is served. Whoever is to stop meanwhile has what is nowhere else by then."""
@@ -140,6 +167,7 @@ class Service:
         await self._journal.start()
         self._server.add_stream(path_of(_QUEUE.methods_by_name["Attach"]), partial(Attached, self._host, self._member))
         add_CountsServicer_to_server(Counting(registry), self._server)  # type: ignore[arg-type]  # as it is for health
+        add_MetricsServicer_to_server(Serving(self._meters), self._server)  # type: ignore[arg-type]  # as above
         await self._server.listen()
         self._publisher.start()
 

@@ -29,9 +29,13 @@ def asking(port: int) -> Get:
             request.add_header("Authorization", f"Basic {given.decode()}")
         try:
             with urllib.request.urlopen(request, timeout=10) as answer:
-                return answer.status, json.loads(answer.read() or b"null"), answer.headers
+                return answer.status, _read(answer.headers, answer.read()), answer.headers
         except urllib.error.HTTPError as failure:
             with failure:
                 return failure.code, json.load(failure), failure.headers
 
     return lambda *arguments: asyncio.to_thread(ask, *arguments)
+
+
+def _read(headers: Any, body: bytes) -> Any:
+    return body.decode() if headers.get_content_type() == "text/plain" else json.loads(body or b"null")

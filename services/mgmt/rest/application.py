@@ -15,11 +15,13 @@ from services.mgmt.access.grants import Grants
 from services.mgmt.access.operations import CONFIGURE, OBSERVE
 from services.mgmt.access.tested import Tester
 from services.mgmt.lookup.lookup import LookUp
+from services.mgmt.metrics.gather import Gathering
 from services.mgmt.providers import Providers
 from services.mgmt.rest.access import access_routes, group_changes, of_group
 from services.mgmt.rest.basic import Doors
 from services.mgmt.rest.capture import capture_routes
 from services.mgmt.rest.failures import answer_failures, documented
+from services.mgmt.rest.metrics import metric_routes
 from services.mgmt.rest.model.routes import model_routes, service_routes
 from services.mgmt.rest.ports import port_changes, port_routes
 from services.mgmt.rest.providers import provider_routes
@@ -44,6 +46,7 @@ def application(
     providers: Providers,
     users: Users,
     health: StackHealth,
+    gathering: Gathering,
     tree: Tree,
 ) -> FastAPI:
     """For those who come in by the `doors`: each route has its own."""
@@ -63,6 +66,7 @@ def application(
     for each in model_routes(doors, tree):
         app.include_router(each, prefix="/api")
     app.include_router(service_routes(doors, tree))
+    app.include_router(metric_routes(gathering), dependencies=[Depends(doors.to(OBSERVE))])
     for each in rabbitmq_routes(doors, tree.house, health):
         app.include_router(each, prefix="/api")
     app.add_middleware(RawPaths)
