@@ -21,6 +21,7 @@ from services.common.config import Settings
 from services.common.grpc_server import Server
 from services.common.ledger.ledger import Ledger
 from services.common.ledger.recorder import Recorder
+from services.common.metrics.exporting import Exporting
 from services.common.metrics.meters import Meters
 from services.common.metrics.process import measure_ledger, measure_process, measure_sign_ins, measure_told
 from services.common.metrics.serving import Serving
@@ -84,6 +85,7 @@ class Service:
         self._tasks.start(AskedAgain(authenticator, self._listener.signed_in).run(), name="ask for users again")
         telling.listener, serving.meters = self._listener, self._meters
         measure_clients(self._meters, self._listener, self._bus)
+        self._exporting.start()
         self._ports = Ports(self._listener, self._name, self._store.put_records, await self._reachable())
         self._ports.start(self._store.watch_records([PORT_KIND]))
         await self._server.ready()
@@ -104,6 +106,7 @@ class Service:
         self._ledger.start()
         self._tracer = Tracer.from_environment(settings, "gateway", name)
         self._meters = meters = Meters("gateway", name)
+        self._exporting = Exporting(meters)
         measure_process(meters)
         measure_told(meters, self._bus, self._tracer)
         measure_ledger(meters, self._ledger)
@@ -147,6 +150,7 @@ class Service:
         await self._bus.stop()
         # Clients that closed without waiting for confirms have published all the same.
         await self._broker.publisher.drained(_LAST_WRITES)
+        await self._exporting.stop()
         await self._ledger.stop()
         await self._broker.publisher.stop()
         await self._topology.stop()

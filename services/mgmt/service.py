@@ -23,6 +23,7 @@ from services.common.config import Settings
 from services.common.errors import Unavailable
 from services.common.grpc_server import Server
 from services.common.metrics.catalogue.mgmt import FILED
+from services.common.metrics.exporting import Exporting
 from services.common.metrics.meters import Meters
 from services.common.metrics.process import measure_process, measure_sign_ins
 from services.common.restored import RECORD_KIND as RESTORED_KIND
@@ -124,6 +125,8 @@ class Service:
 
     def _measure(self, instance: str) -> None:
         self._meters = meters = Meters("mgmt", instance)
+        self._exporting = Exporting(meters)
+        self._exporting.start()
         measure_process(meters)
         measure_sign_ins(meters, self._audit)
         meters.number(FILED, lambda: not self._filer.trouble)
@@ -171,6 +174,7 @@ class Service:
         await self._routers.stop()
         await self._look_up.stop()
         await self._filer.stop()
+        await self._exporting.stop()
         await self._authenticator.stop()
         await self._audit.stop()
         await self._store.close()

@@ -22,6 +22,7 @@ from services.common.ledger.ledger import Ledger
 from services.common.ledger.recorder import Recorder
 from services.common.memory import available, for_messages
 from services.common.metrics.catalogue.queues import JOURNAL
+from services.common.metrics.exporting import Exporting
 from services.common.metrics.meters import Meters
 from services.common.metrics.process import measure_ledger, measure_process, measure_told
 from services.common.metrics.serving import Serving
@@ -71,6 +72,7 @@ class Service:
         self._member = member_of(name, uuid.uuid4().hex[:12])
         self._tracer = Tracer.from_environment(settings, "queue", self._member)
         self._meters = Meters("queue", self._member)
+        self._exporting = Exporting(self._meters, per_object=settings.metrics_queues)
         self._server = StreamServer(self._address, [_QUEUE.full_name])
 
     async def start(self) -> None:
@@ -114,6 +116,7 @@ class Service:
         pins = self._store.watch_records([RECORD_KIND])
         self._tasks.start(Pins(self._partitions.pin).follow(pins), "pins")
         # A member before it can serve, so that those who start together share out what is free as it shall stay.
+        self._exporting.start()
         await self._partitions.join(self._leases())
         await self._open(registry)
         office.start()
@@ -151,6 +154,7 @@ class Service:
         """Hands the partitions over, then ends the links."""
         await self._partitions.stop()
         await self._server.stop()
+        await self._exporting.stop()
         await self._bus.stop()
         await self._ledger.stop()
         await self._host.tasks.stop()

@@ -19,6 +19,7 @@ from services.common.clients.store import StoreClient
 from services.common.config import Settings
 from services.common.errors import Fenced
 from services.common.grpc_server import Server
+from services.common.metrics.exporting import Exporting
 from services.common.metrics.meters import Meters
 from services.common.metrics.process import measure_process, measure_told
 from services.common.metrics.serving import Serving
@@ -68,6 +69,7 @@ class Service:
 
     def _measure(self) -> None:
         meters = Meters("router", self._member)
+        self._exporting = Exporting(meters)
         measure_process(meters)
         measure_told(meters, self._bus, self._tracer)
         measure_router(meters, self._known, lambda: self._writer is not None)
@@ -81,6 +83,7 @@ class Service:
     async def start(self) -> None:
         """Returns when it writes, or follows a router that does; waits for the store as long as it takes."""
         self._bus.start()
+        self._exporting.start()
         router_pb2_grpc.add_RouterServicer_to_server(self._handler, self._server.grpc)
         await self._server.listen()
         self._lease = Lease(self._store, self._member, await self._reachable(), self._settings.lease_ttl_ms)
@@ -102,6 +105,7 @@ class Service:
             await self._follower.stop()
         if self._lease:
             await self._lease.stop()
+        await self._exporting.stop()
         await self._bus.stop()
         await asyncio.to_thread(self._tracer.stop)
         await self._store.close()

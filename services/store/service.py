@@ -15,6 +15,7 @@ from services.common.bus.address import bus_address
 from services.common.bus.event_bus import EventBus
 from services.common.config import Settings
 from services.common.grpc_server import Server
+from services.common.metrics.exporting import Exporting
 from services.common.metrics.meters import Meters
 from services.common.metrics.process import measure_process, measure_told
 from services.common.metrics.serving import Serving
@@ -62,6 +63,7 @@ class Service:
         self._audit = Audit(settings, "store", self._instance, self._bus.publish)
         self._tracer = Tracer.from_environment(settings, "store", self._instance)
         self._meters = Meters("store", self._instance)
+        self._exporting = Exporting(self._meters)
         self._engine = Engine(
             provider,
             settings.lease_ttl_ms,
@@ -94,6 +96,7 @@ class Service:
         self._engine.leases.listening()
         self._bus.start()
         self._audit.start()
+        self._exporting.start()
         self._tasks.start(report(self._tracer, "store", self._instance, self._put_records), "spans status")
         await self._server.ready()
         self._tell_restored()
@@ -104,6 +107,7 @@ class Service:
         # Journals and watches never end by themselves; what is being committed takes milliseconds.
         await self._server.stop(grace=0.2)
         await self._tasks.stop()
+        await self._exporting.stop()
         await self._engine.stop()
         await self._audit.stop()
         await self._bus.stop()

@@ -21,6 +21,12 @@ class Histogram:
         self.buckets[bisect_left(self.bounds, value)] += 1
         self.total += value
 
+    def copy(self) -> Histogram:
+        """As it is now."""
+        found = Histogram(self.bounds)
+        found.buckets, found.total = list(self.buckets), self.total
+        return found
+
     @property
     def count(self) -> int:
         """All that was observed."""
