@@ -22,10 +22,8 @@ from services.common.clients.store import StoreClient
 from services.common.config import Settings
 from services.common.errors import Unavailable
 from services.common.grpc_server import Server
-from services.common.metrics.catalogue.mgmt import FILED
 from services.common.metrics.exporting import Exporting
 from services.common.metrics.meters import Meters
-from services.common.metrics.process import measure_process, measure_sign_ins
 from services.common.restored import RECORD_KIND as RESTORED_KIND
 from services.common.runtime import Tasks
 from services.common.secrets_key import secrets_note
@@ -41,6 +39,7 @@ from services.mgmt.ledger.filer import Filer
 from services.mgmt.lookup.jaeger import Jaeger
 from services.mgmt.lookup.lookup import LookUp
 from services.mgmt.metrics.gather import Gathering
+from services.mgmt.metrics.measured import measure_health, measure_mgmt
 from services.mgmt.metrics.requests import CountedRequests
 from services.mgmt.providers import Providers
 from services.mgmt.rabbitmq.definitions import Definitions
@@ -106,6 +105,7 @@ class Service:
         roll = self._roll_of(table)
         self._tasks.start(note.follow(self._store.watch_records([RESTORED_KIND])), name="follow restores")
         health = StackHealth(settings, table, roll, notes=self._notes, restored=lambda: note.text)
+        measure_health(self._meters, health)
         self._tasks.start(access.follow(self._store.watch_records(ACCESS_KINDS)), name="follow access")
         front = Front(health, lambda: self._application(guard, grants, tester, users, health, self._gathering(table)))
         self._http.start(CountedRequests(front, self._meters))
@@ -124,12 +124,10 @@ class Service:
         return roll
 
     def _measure(self, instance: str) -> None:
-        self._meters = meters = Meters("mgmt", instance)
-        self._exporting = Exporting(meters)
+        self._meters = Meters("mgmt", instance)
+        self._exporting = Exporting(self._meters)
         self._exporting.start()
-        measure_process(meters)
-        measure_sign_ins(meters, self._audit)
-        meters.number(FILED, lambda: not self._filer.trouble)
+        measure_mgmt(self._meters, self._audit, self._filer)
 
     def _gathering(self, table: PartitionTable) -> Gathering:
         house, routers, store = self._house, self._routers, self._settings.address_of("store")

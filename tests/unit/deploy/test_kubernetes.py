@@ -170,6 +170,17 @@ def test_tls() -> None:
     assert {"port": 5671} in policy["spec"]["ingress"][1]["ports"]
 
 
+def test_the_service_monitor_finds_mgmt() -> None:
+    """Prometheus's operator comes to mgmt's service by its labels, to a port of it, and leaves labels as they are."""
+    monitor = yaml.safe_load((FOLDER / "monitoring/service-monitor.yaml").read_text())["spec"]
+    [service] = [each for each in SOURCES["mgmt.yaml"] if each["kind"] == "Service"]
+    assert monitor["selector"]["matchLabels"].items() <= service["metadata"]["labels"].items()
+    assert service["metadata"]["labels"][monitor["jobLabel"]] == "hopline"
+    [endpoint] = monitor["endpoints"]
+    assert endpoint["port"] in [port["name"] for port in service["spec"]["ports"]]
+    assert (endpoint["path"], endpoint["honorLabels"]) == ("/metrics", True)
+
+
 @pytest.mark.parametrize("workload", WORKLOADS, ids=lambda each: each["metadata"]["name"])
 def test_confinement(workload: dict[str, Any]) -> None:
     """No pod runs as root, writes to its image, keeps a capability, or is given variables that look like settings."""

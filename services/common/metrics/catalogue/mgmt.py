@@ -7,6 +7,7 @@ from typing import Final
 from services.common.metrics.instrument import gauge, histogram
 
 UP: Final = gauge("hopline.up", "", "1 for a process that has said what it counts, 0 for one that has not.")
+HEALTHY: Final = gauge("hopline.healthy", "", "1 while `GET /healthz` answers 200, else 0.")
 INFO: Final = gauge(
     "hopline.build.info", "", "1; its labels say what runs.", "version", prometheus="hopline_build_info"
 )
@@ -20,4 +21,4 @@ HTTP: Final = histogram(
     "http.response.status_code",
 )
 
-ALL: Final = (UP, INFO, FILED, HTTP)
+ALL: Final = (UP, HEALTHY, INFO, FILED, HTTP)
