@@ -107,6 +107,18 @@ async def test_router_and_store(house: House) -> None:
     assert commits == store["hopline_store_commit_size",] >= 1
 
 
+async def test_messages_are_counted_unless_told_otherwise(tmp_path: Path) -> None:
+    """Without HOPLINE_METRICS messages are not counted, and what there is is told all the same."""
+    house = House(tmp_path, metrics=False)
+    await house.start()
+    queue_id = await house.declare("q")
+    await (await house.link()).publish(queue_id, [b"1", b"2"])
+    found = await told(house)
+    await house.stop()
+    assert found["hopline_messages_ready",] == 2
+    assert not any(name[0].endswith("_total") and "messages" in name[0] for name in found)
+
+
 def test_ten_thousand_queues() -> None:
     """Ten thousand queues, each counted with all that can befall its messages, take less than two kibibytes each."""
     queues = CountedQueues(Meters("queue", "queue-1-a"))
