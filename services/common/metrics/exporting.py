@@ -8,7 +8,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import threading
 from collections.abc import Callable, Sequence
+from functools import partial
 from importlib.metadata import version
 from typing import Final, Protocol
 
@@ -23,7 +25,7 @@ from services.common.telemetry.tracer import resource_of
 log = structlog.get_logger()
 
 _EVERY_MS: Final = 60_000
-_LAST_WORDS: Final = 2.0  # seconds that a stopping process gives its exporter
+_LAST_WORDS: Final = 1.0  # seconds that a stopping process gives its exporter
 _ENDPOINTS: Final = ("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
 _DO: Final = "see that a collector is there and takes metrics, or set OTEL_METRICS_EXPORTER=none"
 
@@ -51,6 +53,7 @@ class Exporting:
         self._create = create or self._otlp
         self._on = create is not None or _wanted()
         self._exporter: Exporter | None = None
+        self._under_way: asyncio.Future[None] | None = None
         self._few = FewLines()
         self._tasks = Tasks()
 
@@ -67,8 +70,12 @@ class Exporting:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_LAST_WORDS):
                 await self._send()
-        if self._exporter:
+        if self._exporter and not self._busy:
             self._exporter.close()
+
+    @property
+    def _busy(self) -> bool:
+        return self._under_way is not None and not self._under_way.done()
 
     async def _run(self) -> None:
         while True:
@@ -76,6 +83,8 @@ class Exporting:
             await self._send()
 
     async def _send(self) -> None:
+        if self._busy:  # a collector that hangs: the exporter gives up by itself
+            return
         await self._meters.survey()
         measured: list[Measured] = []
         for instrument, samples, histograms in self._meters.measured(per_object=self._per_object):
@@ -83,7 +92,8 @@ class Exporting:
             measured.append(Measured(instrument, samples, copies))
             await asyncio.sleep(0)
         try:
-            await asyncio.to_thread(self._export, measured, epoch_ns())
+            self._under_way = _beside(partial(self._export, measured, epoch_ns()))
+            await asyncio.shield(self._under_way)
         except Exception as failure:  # noqa: BLE001 - whatever it is, messages go on, and nothing is lost by it
             self._few.say(log.warning, "metrics are not taken", reason=repr(failure), do=_DO)
 
@@ -97,6 +107,32 @@ class Exporting:
         its_version = version("hopline")
         resource = resource_of(self._meters.service, self._meters.process, its_version)
         return OtlpExporter(resource, its_version, self._began_ns)
+
+
+def _beside(work: Callable[[], None]) -> asyncio.Future[None]:
+    """In a thread that a process which ends does not wait for, as it would for those of `asyncio.to_thread`."""
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[None] = loop.create_future()
+    done.add_done_callback(lambda _: done.cancelled() or done.exception())  # nobody may be left to hear of it
+
+    def run() -> None:
+        failure: Exception | None = None
+        try:
+            work()
+        except Exception as error:  # noqa: BLE001 - whoever waits is told
+            failure = error
+        with contextlib.suppress(RuntimeError):  # the loop has ended
+            loop.call_soon_threadsafe(_settle, done, failure)
+
+    threading.Thread(target=run, name="metrics", daemon=True).start()
+    return done
+
+
+def _settle(done: asyncio.Future[None], failure: Exception | None) -> None:
+    if failure is None:
+        done.set_result(None)
+    else:
+        done.set_exception(failure)
 
 
 def _wanted() -> bool:

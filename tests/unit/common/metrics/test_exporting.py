@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -145,17 +146,22 @@ async def test_nobody_wants_them(meters: Meters, monkeypatch: pytest.MonkeyPatch
 
 
 async def test_a_collector_that_hangs(meters: Meters, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A process that is to stop does not wait for it."""
+    """A process that is to stop does not wait for it, nor for the thread; while it hangs it is asked for no more."""
+    monkeypatch.setenv("OTEL_METRIC_EXPORT_INTERVAL", "1")
     monkeypatch.setattr("services.common.metrics.exporting._LAST_WORDS", 0.05)
-    released = asyncio.Event()
-    loop = asyncio.get_running_loop()
+    released, asked = threading.Event(), []
 
     class Hangs(Kept):
         def export(self, measured: Sequence[Measured], time_ns: int) -> None:
-            asyncio.run_coroutine_threadsafe(released.wait(), loop).result(30)
+            asked.append(threading.current_thread())
+            released.wait(60)
 
     kept = Hangs()
     exporting = Exporting(meters, create=lambda: kept)
+    exporting.start()
+    await until(lambda: asked)
     await exporting.stop()
-    assert kept.closed
+    assert [thread.daemon for thread in asked] == [True]
+    assert not kept.closed
     released.set()
+    asked[0].join(30)
