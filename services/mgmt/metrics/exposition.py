@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from importlib.metadata import version
 from itertools import accumulate
 from typing import Final
@@ -23,17 +23,21 @@ _PLAIN: Final[dict[int, type[CounterMetricFamily | GaugeMetricFamily]]] = {
 }
 
 
-def exposition(told: list[Told], accepts: str) -> tuple[bytes, str]:
-    """The page and its content type, for an Accept header. Takes as long as there are samples: in a thread."""
+def exposition(told: list[Told], accepts: str, names: Collection[str] = ()) -> tuple[bytes, str]:
+    """The page and its content type, for an Accept header; of these names, if there are any.
+
+    Takes as long as there are samples: in a thread.
+    """
     registry = CollectorRegistry(auto_describe=False)
-    registry.register(_Gathered(told))
+    registry.register(_Gathered(told, names))
     encode, content_type = choose_encoder(accepts)
     return encode(registry), content_type
 
 
 class _Gathered(Collector):
-    def __init__(self, told: list[Told]) -> None:
+    def __init__(self, told: list[Told], names: Collection[str]) -> None:
         self._told = told
+        self._names = names
 
     def collect(self) -> Iterator[Metric]:
         """A family once, with the samples of every process."""
@@ -41,7 +45,8 @@ class _Gathered(Collector):
         by_name: defaultdict[str, list[tuple[Told, pb.Family]]] = defaultdict(list)
         for told in self._told:
             for family in told.families:
-                by_name[family.name].append((told, family))
+                if not self._names or family.name in self._names:
+                    by_name[family.name].append((told, family))
         for parts in by_name.values():
             yield _metric(parts)
 

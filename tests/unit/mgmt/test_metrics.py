@@ -70,6 +70,14 @@ def test_a_process_that_says_nothing() -> None:
     }
 
 
+def test_some_of_them() -> None:
+    """Who names metrics gets those, and always who has answered."""
+    names = (ENQUEUED.prometheus, JOURNAL.prometheus)
+    samples = _samples(exposition([_told("queue-1-a", 3)], _TEXT, names)[0])
+    told = {name[0].removesuffix("_bucket").removesuffix("_sum").removesuffix("_count") for name in samples}
+    assert told == {*names, "hopline_up", "hopline_build_info"}
+
+
 def test_either_format() -> None:
     """A scraper gets OpenMetrics where it asks for that, which says the same."""
     told = [_told("queue-1-a", 3)]
@@ -132,6 +140,11 @@ async def test_over_http(get: Get, client: Any) -> None:
     assert (status, headers.get_content_type()) == (200, "text/plain")
     assert any(name[0] == "hopline_up" and "service=mgmt" in name and value == 1 for name, value in samples.items())
     assert [value for name, value in samples.items() if name[0] == "http_server_request_duration_seconds_count"] == [1]
+    some = (await get("/metrics?name[]=process_open_fds&name[]=process_max_fds", "watcher:secret"))[1]
+    assert {name[0] for name in _samples(some.encode()) if name[0].startswith("process")} == {
+        "process_open_fds",
+        "process_max_fds",
+    }
     assert (await get("/metrics", None))[0] == 401
     assert (await get("/metrics", "watcher:wrong"))[0] == 401
 
