@@ -153,7 +153,7 @@ class Service:
 
         sign_in = SignIn(self._authenticator, self._store)
         rules, ports = CaptureRules(self._store), self._house.ports
-        doors, routes = Doors(sign_in, guard), DryRunOfAny(self._routers)
+        doors, routes = Doors(sign_in, guard, self._settings.metrics_token_file), DryRunOfAny(self._routers)
         tree = Tree(self._house)
         others = grants, tester, self._providers, users, health, gathering, tree
         return application(doors, self._look_up, routes, rules, ports, *others)

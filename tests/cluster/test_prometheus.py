@@ -15,7 +15,7 @@ import pika
 import pytest
 import yaml
 
-from tests.support.stack import HOST, SERVICES, Stack, free_port, wait_until
+from tests.support.stack import HOST, SERVICES, Stack, free_port, running_stack, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -23,7 +23,16 @@ if TYPE_CHECKING:
     Ask = Callable[[str], list[dict[str, Any]]]
 
 DEPLOY = Path(__file__).parents[2] / "deploy/observability"
-_PASSWORD = "only for metrics"
+_TOKEN = "a token, and only for metrics"
+
+
+@pytest.fixture(scope="module")
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+    """One with a token for metrics."""
+    folder = tmp_path_factory.mktemp("prometheus")
+    (folder / "token").write_text(_TOKEN)
+    with running_stack(folder / "data", {"HOPLINE_METRICS_TOKEN_FILE": str(folder / "token")}) as started:
+        yield started
 
 
 @pytest.fixture
@@ -34,9 +43,8 @@ def ask(stack: Stack, tmp_path: Path) -> Iterator[Ask]:
     scraping["static_configs"] = [{"targets": [f"{HOST}:{stack.http_port}"]}]
     scraping["scrape_interval"] = "1s"
     (tmp_path / "prometheus.yaml").write_text(yaml.safe_dump(configuration))
-    (tmp_path / scraping["basic_auth"]["password_file"]).write_text(_PASSWORD)
+    (tmp_path / scraping["authorization"]["credentials_file"]).write_text(_TOKEN)
     shutil.copy(DEPLOY / "alerts.yaml", tmp_path)
-    _add_user(stack, scraping["basic_auth"]["username"])
     address = f"{HOST}:{free_port()}"
     options = {"config.file": tmp_path / "prometheus.yaml", "storage.tsdb.path": tmp_path / "data"}
     command = ["prometheus", *(f"--{name}={value}" for name, value in options.items())]
@@ -47,15 +55,6 @@ def ask(stack: Stack, tmp_path: Path) -> Iterator[Ask]:
     finally:
         process.kill()
         process.wait()
-
-
-def _add_user(stack: Stack, name: str) -> None:
-    request = urllib.request.Request(f"http://{HOST}:{stack.http_port}/api/access/users/{name}", method="PUT")
-    request.data = json.dumps({"password": _PASSWORD, "tags": ["monitoring"]}).encode()
-    request.add_header("Content-Type", "application/json")
-    request.add_header("Authorization", "Basic Z3Vlc3Q6Z3Vlc3Q=")  # guest:guest
-    with urllib.request.urlopen(request, timeout=10) as answer:
-        assert answer.status in {200, 201, 204}
 
 
 def _ask(address: str, query: str) -> list[dict[str, Any]]:

@@ -38,4 +38,5 @@ def asking(port: int) -> Get:
 
 
 def _read(headers: Any, body: bytes) -> Any:
-    return body.decode() if headers.get_content_type() == "text/plain" else json.loads(body or b"null")
+    is_text = headers.get("Content-Type", "").startswith("text/plain")
+    return body.decode() if is_text else json.loads(body or b"null")

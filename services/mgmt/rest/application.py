@@ -28,6 +28,7 @@ from services.mgmt.rest.providers import provider_routes
 from services.mgmt.rest.rabbitmq.paths import RawPaths
 from services.mgmt.rest.rabbitmq.routes import rabbitmq_routes
 from services.mgmt.rest.route import dry_run_routes
+from services.mgmt.rest.scraper import Scraper
 from services.mgmt.rest.trace import trace_routes
 from services.mgmt.rest.users import of_user, user_changes, user_list
 from services.mgmt.stack_health import StackHealth
@@ -66,7 +67,7 @@ def application(
     for each in model_routes(doors, tree):
         app.include_router(each, prefix="/api")
     app.include_router(service_routes(doors, tree))
-    app.include_router(metric_routes(gathering), dependencies=[Depends(doors.to(OBSERVE))])
+    app.include_router(metric_routes(gathering), dependencies=[Depends(Scraper(doors, OBSERVE))])
     for each in rabbitmq_routes(doors, tree.house, health):
         app.include_router(each, prefix="/api")
     app.add_middleware(RawPaths)

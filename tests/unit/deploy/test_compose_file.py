@@ -99,6 +99,10 @@ def test_metrics() -> None:
     """Prometheus lets in nobody, and reads what there is; Grafana wants a password, and has the dashboard as a file."""
     said = SERVICES["prometheus"]
     assert "ports" not in said
+    token = "${HOPLINE_METRICS_TOKEN:-/dev/null}"
+    file = SERVICES["mgmt"]["environment"]["HOPLINE_METRICS_TOKEN_FILE"]
+    assert f"{token}:{file}:ro" in SERVICES["mgmt"]["volumes"]
+    assert f"{token}:/etc/prometheus/token:ro" in said["volumes"]
     beside = [volume.split(":")[0] for name in ("prometheus", "grafana") for volume in SERVICES[name]["volumes"]]
     assert all((ROOT / each).exists() for each in beside if each.startswith("./"))
     assert "HOPLINE_GRAFANA_PASSWORD" in SERVICES["grafana"]["environment"]["GF_SECURITY_ADMIN_PASSWORD"]

@@ -123,8 +123,8 @@ def test_alerts_fire() -> None:
 
 
 def test_prometheus_takes_its_configuration(tmp_path: Path) -> None:
-    """promtool has nothing against the configuration, with the alerts and the password beside it."""
+    """promtool has nothing against the configuration, with the alerts and the token beside it."""
     for name in ("prometheus.yaml", "alerts.yaml"):
         shutil.copy(FOLDER / name, tmp_path)
-    (tmp_path / "password").write_text("secret")
+    (tmp_path / "token").write_text("secret")
     _promtool("check", "config", tmp_path / "prometheus.yaml")

@@ -1,6 +1,10 @@
 from __future__ import annotations
 
+import asyncio
 import subprocess
+import urllib.error
+import urllib.request
+from pathlib import Path
 from typing import Any
 
 import grpc.aio
@@ -8,6 +12,7 @@ import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as read_openmetrics
 from prometheus_client.parser import text_string_to_metric_families as read_text
 
+from services.common.config import Settings
 from services.common.metrics.catalogue.messages import ENQUEUED, QUEUE_READY, SETTLED
 from services.common.metrics.catalogue.queues import JOURNAL
 from services.common.metrics.meters import Meters, family
@@ -15,8 +20,10 @@ from services.common.metrics.serving import Serving
 from services.mgmt.metrics.exposition import exposition
 from services.mgmt.metrics.gather import Gathering, Told
 from services.mgmt.metrics.requests import CountedRequests
+from services.mgmt.service import Service
 from services.rpc import metrics_pb2 as pb
 from services.rpc.metrics_pb2_grpc import MetricsServicer, add_MetricsServicer_to_server
+from tests.support.fake_store import FakeStore
 from tests.support.rest import Get
 
 _TEXT = "text/plain;version=0.0.4"
@@ -172,3 +179,39 @@ async def test_requests_are_counted() -> None:
         ("_OTHER", "404"): 1,
         ("POST", "499"): 1,
     }
+
+
+def _as_bearer(port: int, path: str, token: str) -> tuple[int, bytes]:
+    request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", headers={"Authorization": f"Bearer {token}"})
+    try:
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            return answer.status, answer.read()
+    except urllib.error.HTTPError as failure:
+        with failure:
+            return failure.code, failure.read()
+
+
+async def test_a_token(settings: Settings, store: FakeStore, tmp_path: Path) -> None:
+    """Who says the token of the file reads metrics, while the store is away too; nothing else, and no other token."""
+    file, token = tmp_path / "token", "a token for metrics"
+    file.write_text(f"{token}\n")
+    service = Service(settings.model_copy(update={"metrics_token_file": file}))
+    await service.start()
+
+    async def ask(path: str, said: str) -> tuple[int, bytes]:
+        return await asyncio.to_thread(_as_bearer, service.http_port, path, said)
+
+    assert (await ask("/metrics", token))[0] == (await ask("/metrics/per-object", token))[0] == 200
+    for path, said in (("/api/ports", token), ("/metrics", "another token here"), ("/metrics", "x" * 20)):
+        assert (await ask(path, said))[0] == 401, path
+    for kept in ("short", ""):
+        file.write_text(kept)
+        assert (await ask("/metrics", kept))[0] == (await ask("/metrics", token))[0] == 401
+    file.unlink()
+    assert (await ask("/metrics", token))[0] == 401
+    file.write_text(token)
+    await store.stop()
+    status, page = await ask("/metrics", token)
+    up = {name[1]: value for name, value in _samples(page).items() if name[0] == "hopline_up"}
+    assert (status, up["process=store"]) == (200, 0)
+    await service.stop()
