@@ -166,6 +166,15 @@ class Settings(BaseSettings):
         "", description="host:port where mgmt sees if Jaeger is there; empty: that of the URL"
     )
 
+    metrics: bool = Field(True, description="whether messages are counted for /metrics; all else is in any case")
+    metrics_queues: bool = Field(
+        False, description="whether those of each queue are counted apart as well, for /metrics/per-object"
+    )
+
+    metrics_token_file: Annotated[Path | None, BeforeValidator(_path)] = Field(
+        None, description="file of a token that lets who says it read /metrics, beside users who may observe"
+    )
+
     queue_memory: Annotated[int, Field(ge=0)] = Field(
         0, description="bytes of messages in one queue process above which publishers wait; 0: by what it may use"
     )

@@ -20,6 +20,12 @@ from services.common.clients.topology import TopologyClient
 from services.common.config import Settings
 from services.common.grpc_server import Server
 from services.common.ledger.ledger import Ledger
+from services.common.ledger.recorder import Recorder
+from services.common.metrics.exporting import Exporting
+from services.common.metrics.meters import Meters
+from services.common.metrics.process import measure_ledger, measure_process, measure_sign_ins, measure_told
+from services.common.metrics.serving import Serving
+from services.common.metrics.stages import CountedStages
 from services.common.ports.port import RECORD_KIND as PORT_KIND
 from services.common.runtime import Tasks
 from services.common.telemetry.rules import RECORD_KIND as RULE_KIND
@@ -29,6 +35,7 @@ from services.common.uid import UidSource
 from services.gateway.connections.asked_again import AskedAgain
 from services.gateway.connections.engines import Engines
 from services.gateway.connections.listener import Listener
+from services.gateway.connections.metered import measure_clients
 from services.gateway.connections.ports import Ports
 from services.gateway.connections.telling import Telling
 from services.gateway.management.desk import desk
@@ -38,6 +45,7 @@ from services.gateway.sessions.broker import Broker
 from services.gateway.sessions.permitted import Permits
 from services.gateway.sign_in.older_users import OlderUsers
 from services.rpc.gateway_pb2_grpc import add_GatewayServicer_to_server
+from services.rpc.metrics_pb2_grpc import add_MetricsServicer_to_server
 
 _LAST_WRITES = 2.0  # seconds
 
@@ -52,8 +60,9 @@ class Service:
 
     async def start(self) -> None:
         """Returns when clients can connect and log in; raises OSError when the port is taken."""
-        settings, telling = self._settings, Telling()
+        settings, telling, serving = self._settings, Telling(), Serving()
         add_GatewayServicer_to_server(telling, self._server.grpc)
+        add_MetricsServicer_to_server(serving, self._server.grpc)
         await self._server.listen()
         self._store = StoreClient(settings.address_of("store"))
         origin, _ = await self._store.allocate_origin("gateway")
@@ -78,7 +87,9 @@ class Service:
         await access.known()
         await self._listener.start()
         self._tasks.start(AskedAgain(authenticator, self._listener.signed_in).run(), name="ask for users again")
-        telling.listener = self._listener
+        telling.listener, serving.meters = self._listener, self._meters
+        measure_clients(self._meters, self._listener, self._bus)
+        self._exporting.start()
         self._ports = Ports(self._listener, self._name, self._store.put_records, await self._reachable())
         self._ports.start(self._store.watch_records([PORT_KIND]))
         await self._server.ready()
@@ -98,13 +109,24 @@ class Service:
         self._ledger = Ledger(settings, "gateway", name)
         self._ledger.start()
         self._tracer = Tracer.from_environment(settings, "gateway", name)
+        self._meters = meters = Meters("gateway", name)
+        self._exporting = Exporting(meters)
+        measure_process(meters)
+        measure_told(meters, self._bus, self._tracer)
+        measure_ledger(meters, self._ledger)
+        measure_sign_ins(meters, self._audit)
+
+    def _recorder(self) -> Recorder:
+        """Who is told what happens to messages: the ledger, and whoever counts."""
+        recorder = self._ledger.recorder
+        return CountedStages(recorder, self._meters) if self._settings.metrics else recorder
 
     def _create_observer(self, table: PartitionTable) -> Observer:
         return Observer(
             self._topology.queues,
             table,
             self._bus,
-            self._ledger.recorder,
+            self._recorder(),
             self._tracer,
             self._settings.trace_ratio,
             self._ledger.captures,
@@ -133,6 +155,7 @@ class Service:
         await self._bus.stop()
         # Clients that closed without waiting for confirms have published all the same.
         await self._broker.publisher.drained(_LAST_WRITES)
+        await self._exporting.stop()
         await self._ledger.stop()
         await self._broker.publisher.stop()
         await self._topology.stop()

@@ -24,6 +24,8 @@ from services.common.clients.store import StoreClient
 from services.common.config import Settings
 from services.common.errors import Unavailable
 from services.common.grpc_server import Server
+from services.common.metrics.exporting import Exporting
+from services.common.metrics.meters import Meters
 from services.common.restored import RECORD_KIND as RESTORED_KIND
 from services.common.runtime import Tasks
 from services.common.secrets_key import secrets_note
@@ -38,6 +40,9 @@ from services.mgmt.http import HttpServer
 from services.mgmt.ledger.filer import Filer
 from services.mgmt.lookup.jaeger import Jaeger
 from services.mgmt.lookup.lookup import LookUp
+from services.mgmt.metrics.gather import Gathering
+from services.mgmt.metrics.measured import measure_health, measure_mgmt
+from services.mgmt.metrics.requests import CountedRequests
 from services.mgmt.providers import Providers
 from services.mgmt.rabbitmq.definitions import Definitions
 from services.mgmt.restored import RestoredNote
@@ -85,6 +90,7 @@ class Service:
         self._providers = Providers(self._store, settings)
         self._filer = Filer(settings, self._store, instance)
         self._filer.start()
+        self._measure(instance)
         note = RestoredNote()
         self._look_up = LookUp(
             settings.data / "ledger",
@@ -108,8 +114,10 @@ class Service:
         roll = self._roll_of(table)
         self._tasks.start(note.follow(self._store.watch_records([RESTORED_KIND])), name="follow restores")
         health = StackHealth(settings, table, roll, notes=self._notes, restored=lambda: note.text)
+        measure_health(self._meters, health)
         self._tasks.start(access.follow(self._store.watch_records(ACCESS_KINDS)), name="follow access")
-        self._http.start(Front(health, lambda: self._application(guard, grants, tester, users, health)))
+        front = Front(health, lambda: self._application(guard, grants, tester, users, health, self._gathering(table)))
+        self._http.start(CountedRequests(front, self._meters))
         await _seed(users, grants, first, settings.address_of("store"))
         self._tasks.start(grants.follow_virtual_hosts(self._store.watch_records([VIRTUAL_HOST])), name="follow vhosts")
         await self._server.ready()
@@ -124,8 +132,27 @@ class Service:
         self._tasks.start(roll.follow_gateways(self._store.watch_records([WATCHER_KIND])), name="follow gateways")
         return roll
 
+    def _measure(self, instance: str) -> None:
+        self._meters = Meters("mgmt", instance)
+        self._exporting = Exporting(self._meters)
+        self._exporting.start()
+        measure_mgmt(self._meters, self._audit, self._filer)
+
+    def _gathering(self, table: PartitionTable) -> Gathering:
+        house, routers, store = self._house, self._routers, self._settings.address_of("store")
+        return Gathering(
+            lambda: {
+                "store": {"store": store},
+                "router": routers.members(),
+                "queue": table.members,
+                "gateway": dict(house.gateways.addresses()),
+            },
+            self._meters,
+            house.ready,
+        )
+
     def _application(
-        self, guard: Guard, grants: Grants, tester: Tester, users: Users, health: StackHealth
+        self, guard: Guard, grants: Grants, tester: Tester, users: Users, health: StackHealth, gathering: Gathering
     ) -> Application:
         # Not before somebody asks for it: see Front.
         from services.mgmt.rest.application import application  # noqa: PLC0415
@@ -134,8 +161,8 @@ class Service:
 
         sign_in = SignIn(self._authenticator, self._store)
         rules, ports = CaptureRules(self._store), self._house.ports
-        doors, routes = Doors(sign_in, guard), DryRunOfAny(self._routers)
-        others = grants, tester, self._providers, users, health, self._tree
+        doors, routes = Doors(sign_in, guard, self._settings.metrics_token_file), DryRunOfAny(self._routers)
+        others = grants, tester, self._providers, users, health, gathering, self._tree
         return application(doors, self._look_up, routes, rules, ports, *others)
 
     @cached_property
@@ -164,6 +191,7 @@ class Service:
         await self._routers.stop()
         await self._look_up.stop()
         await self._filer.stop()
+        await self._exporting.stop()
         await self._authenticator.stop()
         await self._audit.stop()
         await self._store.close()

@@ -19,7 +19,14 @@ from services.common.clients.store import Journal, StoreClient
 from services.common.clients.topology import TopologyClient
 from services.common.config import Settings
 from services.common.ledger.ledger import Ledger
+from services.common.ledger.recorder import Recorder
 from services.common.memory import available, for_messages
+from services.common.metrics.catalogue.queues import JOURNAL
+from services.common.metrics.exporting import Exporting
+from services.common.metrics.meters import Meters
+from services.common.metrics.process import measure_ledger, measure_process, measure_told
+from services.common.metrics.serving import Serving
+from services.common.metrics.stages import CountedQueues, CountedStages
 from services.common.placement import RECORD_KIND
 from services.common.runtime import Tasks
 from services.common.streams.grpc_fields import path_of
@@ -33,6 +40,7 @@ from services.queue.host import Host
 from services.queue.journal.writer import JournalWriter
 from services.queue.links.full import Gate
 from services.queue.links.handler import Attached
+from services.queue.metered import Deleted, MeteredJournal, measure_host
 from services.queue.observe.journeys import Journeys
 from services.queue.partitions.definitions import Definitions
 from services.queue.partitions.partition import Partition
@@ -42,6 +50,7 @@ from services.queue.partitions.registry import Registry
 from services.queue.partitions.sisters import member_of, sisters_of
 from services.queue.timers import Timers
 from services.rpc.counts_pb2_grpc import add_CountsServicer_to_server
+from services.rpc.metrics_pb2_grpc import add_MetricsServicer_to_server
 from services.rpc.queue_pb2 import DESCRIPTOR
 
 _QUEUE = DESCRIPTOR.services_by_name["Queue"]
@@ -62,6 +71,8 @@ class Service:
         # Another one at each start: what the former incarnation held must not be taken for this one's.
         self._member = member_of(name, uuid.uuid4().hex[:12])
         self._tracer = Tracer.from_environment(settings, "queue", self._member)
+        self._meters = Meters("queue", self._member)
+        self._exporting = Exporting(self._meters, per_object=settings.metrics_queues)
         self._server = StreamServer(self._address, [_QUEUE.full_name])
 
     async def start(self) -> None:
@@ -76,7 +87,8 @@ class Service:
         self._bus.start()
         self._ledger = Ledger(self._settings, "queue", self._member)
         self._ledger.start()
-        writer = JournalWriter(self._journal, ids, self._fenced)
+        recorder = self._recorder()
+        writer = JournalWriter(MeteredJournal(self._journal, self._meters.histogram(JOURNAL)), ids, self._fenced)
         self._host = Host(
             registry,
             writer,
@@ -85,11 +97,11 @@ class Service:
             self._store,
             Gate(self._settings.queue_memory or for_messages(available(), 1)),
             self._bus,
-            self._ledger.recorder,
+            recorder,
         )
+        measure_host(self._meters, self._host)
         self._publisher = self._create_publisher(uids)
-        recorder, tasks = self._ledger.recorder, self._host.tasks
-        office = DeadLetterOffice(registry, self._topology, self._publisher, tasks, self._host.until_certain, recorder)
+        office = self._create_office(registry, recorder)
         self._host.journeys = Journeys(self._tracer, self._settings.trace_link_after)
         self._tasks.start(report(self._tracer, "queue", self._member, self._store.put_records), "spans status")
         self._partitions = Partitions(
@@ -104,12 +116,30 @@ class Service:
         pins = self._store.watch_records([RECORD_KIND])
         self._tasks.start(Pins(self._partitions.pin).follow(pins), "pins")
         # A member before it can serve, so that those who start together share out what is free as it shall stay.
+        self._exporting.start()
         await self._partitions.join(self._leases())
         await self._open(registry)
         office.start()
         Timers(self._host, self._topology.has_place).start()
         await self._serve()
         log.info("queue process ready", name=self._name, partitions=len(registry.partitions), address=self._advertised)
+
+    def _recorder(self) -> Recorder:
+        """Who is told what happens to messages: the ledger, and whoever counts."""
+        meters, recorder = self._meters, self._ledger.recorder
+        measure_process(meters)
+        measure_told(meters, self._bus, self._tracer)
+        measure_ledger(meters, self._ledger)
+        if not self._settings.metrics:
+            return recorder
+        queues = CountedQueues(meters) if self._settings.metrics_queues else None
+        if queues is not None:
+            self._topology.listeners.append(Deleted(queues))
+        return CountedStages(recorder, meters, queues)
+
+    def _create_office(self, registry: Registry, recorder: Recorder) -> DeadLetterOffice:
+        host = self._host
+        return DeadLetterOffice(registry, self._topology, self._publisher, host.tasks, host.until_certain, recorder)
 
     async def _serve(self) -> None:
         """Returns when what was free is served. Whoever is to stop meanwhile has what is nowhere else by then."""
@@ -124,6 +154,7 @@ class Service:
         """Hands the partitions over, then ends the links."""
         await self._partitions.stop()
         await self._server.stop()
+        await self._exporting.stop()
         await self._bus.stop()
         await self._ledger.stop()
         await self._host.tasks.stop()
@@ -140,6 +171,7 @@ class Service:
         await self._journal.start()
         self._server.add_stream(path_of(_QUEUE.methods_by_name["Attach"]), partial(Attached, self._host, self._member))
         add_CountsServicer_to_server(Counting(registry), self._server)  # type: ignore[arg-type]  # as it is for health
+        add_MetricsServicer_to_server(Serving(self._meters), self._server)  # type: ignore[arg-type]  # as above
         await self._server.listen()
         self._publisher.start()
 

@@ -52,6 +52,11 @@ class Follower:
         """Calls `listener` whenever routers come, go, or take the lease."""
         self._client.routers.listeners.append(listener)
 
+    @property
+    def topology(self) -> Topology:
+        """As far as it is known; to be looked at only."""
+        return self._replica.topology
+
     # -------------------------------------------------------------- as Role says
 
     async def change(self, request: router_pb2.ChangeRequest) -> router_pb2.ChangeReply:

@@ -19,6 +19,10 @@ from services.common.clients.store import StoreClient
 from services.common.config import Settings
 from services.common.errors import Fenced
 from services.common.grpc_server import Server
+from services.common.metrics.exporting import Exporting
+from services.common.metrics.meters import Meters
+from services.common.metrics.process import measure_process, measure_told
+from services.common.metrics.serving import Serving
 from services.common.runtime import Tasks
 from services.common.telemetry.status import report
 from services.common.telemetry.tracer import Tracer
@@ -26,11 +30,12 @@ from services.common.uid import UidSource
 from services.router.follower import Follower
 from services.router.handler import Handler
 from services.router.lease import Lease
+from services.router.metered import measure_changes, measure_router
 from services.router.record_store import RecordStore
 from services.router.topology.kinds import Kinds
 from services.router.topology.topology import Topology
 from services.router.writer import Writer
-from services.rpc import router_pb2_grpc
+from services.rpc import metrics_pb2_grpc, router_pb2_grpc
 
 NAME = "hopline.router.Router"
 
@@ -60,10 +65,25 @@ class Service:
         self._follower: Follower | None = None
         self._writer: Writer | None = None
         self._ready = asyncio.Event()
+        self._measure()
+
+    def _measure(self) -> None:
+        meters = Meters("router", self._member)
+        self._exporting = Exporting(meters)
+        measure_process(meters)
+        measure_told(meters, self._bus, self._tracer)
+        measure_router(meters, self._known, lambda: self._writer is not None)
+        measure_changes(meters, self._bus)
+        metrics_pb2_grpc.add_MetricsServicer_to_server(Serving(meters), self._server.grpc)
+
+    def _known(self) -> Topology | None:
+        role = self._writer or self._follower
+        return role.topology if role else None
 
     async def start(self) -> None:
         """Returns when it writes, or follows a router that does; waits for the store as long as it takes."""
         self._bus.start()
+        self._exporting.start()
         router_pb2_grpc.add_RouterServicer_to_server(self._handler, self._server.grpc)
         await self._server.listen()
         self._lease = Lease(self._store, self._member, await self._reachable(), self._settings.lease_ttl_ms)
@@ -85,6 +105,7 @@ class Service:
             await self._follower.stop()
         if self._lease:
             await self._lease.stop()
+        await self._exporting.stop()
         await self._bus.stop()
         await asyncio.to_thread(self._tracer.stop)
         await self._store.close()

@@ -74,6 +74,11 @@ class Writer:
         await self._watch.stop()
         await self._tasks.stop()
 
+    @property
+    def topology(self) -> Topology:
+        """As it is now; to be looked at only."""
+        return self._topology
+
     # -------------------------------------------------------------- as Role says
 
     async def change(self, request: router_pb2.ChangeRequest) -> router_pb2.ChangeReply:

@@ -18,8 +18,9 @@ from contextlib import suppress
 from operator import itemgetter
 from typing import NamedTuple, Protocol
 
-from services.common.clock import epoch_ns
+from services.common.clock import epoch_ns, monotonic
 from services.store.commit_spans import CommitSpans
+from services.store.commit_times import CommitTimes
 from services.store.disk import Disk
 from services.store.draft import Draft
 from services.store.live import Live
@@ -96,13 +97,20 @@ class Committer:
     """Takes work from everywhere in the store, gives it to the provider group by group."""
 
     def __init__(
-        self, provider: Provider, disk: Disk, live: Live, running: RunningTime, spans: CommitSpans | None = None
+        self,
+        provider: Provider,
+        disk: Disk,
+        live: Live,
+        running: RunningTime,
+        spans: CommitSpans | None = None,
+        times: CommitTimes | None = None,
     ) -> None:
         self._provider = provider
         self._disk = disk
         self._live = live
         self._running = running
         self._spans = spans or CommitSpans()
+        self._times = times or CommitTimes()
         self._waiting: list[_Submitted] = []
         self._count = 0  # of all that was submitted
         self._held = False  # what waits, for room
@@ -147,7 +155,7 @@ class Committer:
         group = self._take()
         if not group:
             return
-        draft, start = Draft(self._live, self._running.look()), epoch_ns()
+        draft, start, began = Draft(self._live, self._running.look()), epoch_ns(), monotonic()
         for work in group:
             work.prepare(draft)
         if changes := draft.finish():
@@ -156,6 +164,7 @@ class Committer:
             messages = sum(row.total for row in changes.entries.values()) if draft.traced else 0
             writing = epoch_ns()
             await self._write(changes)
+            self._times.committed(len(group), monotonic() - began)
             if draft.traced:
                 self._spans.committed(draft.traced, messages, start, writing)
         for work in group:
@@ -195,6 +204,7 @@ class Committer:
                 await self._provider.commit(changes)
             except Exception as failure:  # noqa: BLE001 - whatever it is, an answer now would be a lie
                 self._disk.failed(failure)
+                self._times.failures += 1
                 await asyncio.sleep(RETRY_SECONDS)
             else:
                 self._disk.wrote()

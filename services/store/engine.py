@@ -9,6 +9,7 @@ from services.common.clock import Clock
 from services.common.errors import InternalError
 from services.common.runtime import Tasks
 from services.store.commit_spans import CommitSpans
+from services.store.commit_times import CommitTimes
 from services.store.committer import Committer
 from services.store.disk import Disk
 from services.store.fencing import Epochs
@@ -36,6 +37,7 @@ class Engine:
         events: Events = UNHEARD,
         spans: CommitSpans | None = None,
         disk_reserve: int = 0,
+        times: CommitTimes | None = None,
     ) -> None:
         """`on_failure` is told when one of the loops ends, which is a bug: nothing would be answered any more.
 
@@ -51,8 +53,8 @@ class Engine:
         if isinstance(provider, Elsewhere):
             trouble = provider.trouble
             provider.watch(on_failure)
-        self._disk = Disk(provider.room, disk_reserve, self._tell_unwritable, trouble)
-        self._committer = Committer(provider, self._disk, self._live, self._running, spans)
+        self.disk = self._disk = Disk(provider.room, disk_reserve, self._tell_unwritable, trouble)
+        self._committer = Committer(provider, self._disk, self._live, self._running, spans, times)
         self.leases = Leases(self._committer, self.epochs, clock, lease_ttl_ms, events)
         self.records = Records(self._committer, self.epochs)
         self.origins = Origins(self._committer)

@@ -15,18 +15,25 @@ from services.common.bus.address import bus_address
 from services.common.bus.event_bus import EventBus
 from services.common.config import Settings
 from services.common.grpc_server import Server
+from services.common.metrics.exporting import Exporting
+from services.common.metrics.meters import Meters
+from services.common.metrics.process import measure_process, measure_told
+from services.common.metrics.serving import Serving
 from services.common.restored import RECORD_KIND, read
 from services.common.runtime import Tasks
 from services.common.telemetry.status import report
 from services.common.telemetry.tracer import Tracer
+from services.rpc.metrics_pb2_grpc import add_MetricsServicer_to_server
 from services.rpc.store_pb2 import PutRecordsRequest, Record
 from services.rpc.store_pb2_grpc import add_StoreServicer_to_server
 from services.store.audit import ChangeAudit
 from services.store.choice import choose
 from services.store.commit_spans import CommitSpans
+from services.store.commit_times import CommitTimes
 from services.store.engine import Engine
 from services.store.folder import DataFolder
 from services.store.handler import Handler
+from services.store.metered import measure_store
 from services.store.provider import Provider
 
 NAME = "hopline.store.Store"
@@ -55,6 +62,8 @@ class Service:
         self._bus = EventBus(bus_address(settings), "store", self._instance)
         self._audit = Audit(settings, "store", self._instance, self._bus.publish)
         self._tracer = Tracer.from_environment(settings, "store", self._instance)
+        self._meters = Meters("store", self._instance)
+        self._exporting = Exporting(self._meters)
         self._engine = Engine(
             provider,
             settings.lease_ttl_ms,
@@ -63,7 +72,11 @@ class Service:
             self._bus,
             CommitSpans(self._tracer, chosen.name),
             settings.disk_reserve,
+            CommitTimes(self._meters),
         )
+        measure_process(self._meters)
+        measure_told(self._meters, self._bus, self._tracer)
+        measure_store(self._meters, self._engine, self._bus, self._audit)
         self._server = Server(self._address, [NAME], self._tracer)
         self._tasks = Tasks()
 
@@ -78,10 +91,12 @@ class Service:
         add_StoreServicer_to_server(
             Handler(self._engine, ChangeAudit(self._engine.records, self._audit)), self._server.grpc
         )
+        add_MetricsServicer_to_server(Serving(self._meters), self._server.grpc)
         await self._server.listen()
         self._engine.leases.listening()
         self._bus.start()
         self._audit.start()
+        self._exporting.start()
         self._tasks.start(report(self._tracer, "store", self._instance, self._put_records), "spans status")
         await self._server.ready()
         self._tell_restored()
@@ -92,6 +107,7 @@ class Service:
         # Journals and watches never end by themselves; what is being committed takes milliseconds.
         await self._server.stop(grace=0.2)
         await self._tasks.stop()
+        await self._exporting.stop()
         await self._engine.stop()
         await self._audit.stop()
         await self._bus.stop()

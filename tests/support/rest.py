@@ -30,9 +30,14 @@ def asking(port: int) -> Get:
             request.add_header("Authorization", f"Basic {given.decode()}")
         try:
             with urllib.request.urlopen(request, timeout=_LONGEST) as answer:
-                return answer.status, json.loads(answer.read() or b"null"), answer.headers
+                return answer.status, _read(answer.headers, answer.read()), answer.headers
         except urllib.error.HTTPError as failure:
             with failure:
                 return failure.code, json.load(failure), failure.headers
 
     return lambda *arguments: asyncio.to_thread(ask, *arguments)
+
+
+def _read(headers: Any, body: bytes) -> Any:
+    is_text = headers.get("Content-Type", "").startswith("text/plain")
+    return body.decode() if is_text else json.loads(body or b"null")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -40,6 +41,8 @@ class Audit:
         self, settings: Settings, service: str, instance: str, publish: Callable[[Facts], None] | None = None
     ) -> None:
         self._on = settings.audit
+        self.happened: Counter[str] = Counter()
+        """By event, whether it is put on record or not."""
         self._service, self._instance = service, instance
         self._publish = publish
         self._files = RotatingFiles(
@@ -78,6 +81,10 @@ class Audit:
 
     def tell(self, entry: Entry) -> None:
         """It is a line of its own."""
+        self.happened[entry.event] += 1
+        self._tell(entry)
+
+    def _tell(self, entry: Entry) -> None:
         if not self._on:
             return
         if len(self._lines) < _MOST:
@@ -90,6 +97,7 @@ class Audit:
 
     def count(self, entry: Entry) -> None:
         """It is one of many that are alike, or may be: the first is told at once, and then how many more there were."""
+        self.happened[entry.event] += 1
         if not self._on:
             return
         if entry in self._counts:
@@ -97,13 +105,13 @@ class Audit:
         elif len(self._counts) < _KINDS:
             self._counts[entry] = 0
             asyncio.get_running_loop().call_later(_SECONDS, self._say_count, entry)
-            self.tell(entry)
+            self._tell(entry)
         else:
             self._missed += 1
 
     def _say_count(self, entry: Entry) -> None:
         if more := self._counts.pop(entry, 0):
-            self.tell(replace(entry, count=more))
+            self._tell(replace(entry, count=more))
 
     def _line(self, entry: Entry) -> bytes:
         time = datetime.fromtimestamp(epoch_ms() / 1000, UTC).isoformat(timespec="milliseconds")

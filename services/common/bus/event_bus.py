@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections import Counter
 from typing import NamedTuple
 
 import structlog
@@ -44,6 +45,8 @@ class EventBus:
         self._instance = instance
         self._origin = origin
         self._buffer: Buffer[_Happened] = Buffer(capacity)
+        self.happened: Counter[str] = Counter()
+        """By kind, whether anybody is told or not."""
         self._wake = asyncio.Event()
         self._idle = asyncio.Event()
         self._idle.set()
@@ -58,6 +61,7 @@ class EventBus:
 
     def publish(self, facts: Facts) -> None:
         """As Events says."""
+        self.happened[facts.kind] += 1
         if self._address:
             self._buffer.append(_Happened(epoch_ms(), facts))
             self._wake.set()

@@ -56,6 +56,11 @@ class Ledger:
         self._tasks = Tasks()
 
     @property
+    def written(self) -> int:
+        """Rows of this process that were told, or wait to be."""
+        return self._rows.written
+
+    @property
     def given_up(self) -> int:
         """Rows of this process that were given up."""
         return self._buffer.given_up

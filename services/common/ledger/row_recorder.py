@@ -103,6 +103,11 @@ class RowRecorder:
         """The number of the first row that is in no batch yet."""
         return self._draft.first_row
 
+    @property
+    def written(self) -> int:
+        """Rows so far, in batches or not."""
+        return self._draft.next_row - 1 + len(self._rows)
+
     def sign_of_life(self, *, last: bool = False) -> bytes:
         """A batch without rows; `last`: there will be no others."""
         waiting = self._rows or self._draft.rows

@@ -49,7 +49,7 @@ class Tracer:
         if target == "none":
             return cls()
         version = version_of("hopline")
-        resource = _resource(service, instance, version)
+        resource = resource_of(service, instance, version)
 
         def create() -> Exporter:
             if target == "otlp":
@@ -121,7 +121,7 @@ def _files(settings: Settings, resource: Mapping[str, Value], instance: str, ver
     )
 
 
-def _resource(service: str, instance: str, version: str) -> dict[str, Value]:
+def resource_of(service: str, instance: str, version: str) -> dict[str, Value]:
     """OTEL_RESOURCE_ATTRIBUTES, but for what only the service itself can know."""
     resource: dict[str, Value] = {}
     for pair in os.environ.get("OTEL_RESOURCE_ATTRIBUTES", "").split(","):

@@ -18,6 +18,11 @@ class Blocked:
         self._connection = proxy(connection)  # which has this one: a circle would stay when it is gone
         self._by: set[object] = set()
 
+    @property
+    def told(self) -> bool:
+        """Whether its client knows that it is."""
+        return bool(self._by)
+
     def block(self, by: object, reason: str) -> None:
         """Until `unblock` with the same `by`; `reason` is for people."""
         connection = self._connection

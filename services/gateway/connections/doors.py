@@ -40,6 +40,16 @@ class Doors:
         self._in: dict[Connection, None] = {}
         self._told: set[str] = set()
 
+    @property
+    def inside(self) -> int:
+        """Who is connected."""
+        return len(self._in)
+
+    @property
+    def coming(self) -> int:
+        """Who is on the way in."""
+        return len(self._coming)
+
     def come(self, connection: Connection) -> None:
         """A socket was accepted."""
         self._coming[connection] = None

@@ -15,17 +15,20 @@ from services.mgmt.access.grants import Grants
 from services.mgmt.access.operations import CONFIGURE, OBSERVE
 from services.mgmt.access.tested import Tester
 from services.mgmt.lookup.lookup import LookUp
+from services.mgmt.metrics.gather import Gathering
 from services.mgmt.providers import Providers
 from services.mgmt.rest.access import access_routes, group_changes, of_group
 from services.mgmt.rest.basic import Doors
 from services.mgmt.rest.capture import capture_routes
 from services.mgmt.rest.failures import answer_failures, documented
+from services.mgmt.rest.metrics import metric_routes
 from services.mgmt.rest.model.routes import model_routes, service_routes
 from services.mgmt.rest.ports import port_changes, port_routes
 from services.mgmt.rest.providers import provider_routes
 from services.mgmt.rest.rabbitmq.paths import RawPaths
 from services.mgmt.rest.rabbitmq.routes import rabbitmq_routes
 from services.mgmt.rest.route import dry_run_routes
+from services.mgmt.rest.scraper import Scraper
 from services.mgmt.rest.trace import trace_routes
 from services.mgmt.rest.users import of_user, user_changes, user_list
 from services.mgmt.stack_health import StackHealth
@@ -44,6 +47,7 @@ def application(
     providers: Providers,
     users: Users,
     health: StackHealth,
+    gathering: Gathering,
     tree: Tree,
 ) -> FastAPI:
     """For those who come in by the `doors`: each route has its own."""
@@ -63,6 +67,7 @@ def application(
     for each in model_routes(doors, tree):
         app.include_router(each, prefix="/api")
     app.include_router(service_routes(doors, tree))
+    app.include_router(metric_routes(gathering), dependencies=[Depends(Scraper(doors, OBSERVE))])
     for each in rabbitmq_routes(doors, tree.house, health):
         app.include_router(each, prefix="/api")
     app.add_middleware(RawPaths)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Callable
+from pathlib import Path
 
 from fastapi import HTTPException, Request
 from fastapi.security import HTTPBasic
@@ -26,9 +27,11 @@ _GONE = "gone"  # the address of a peer that reset its socket before it was acce
 class Doors:
     """Who may come in, for what."""
 
-    def __init__(self, sign_in: SignIn, guard: Guard) -> None:
+    def __init__(self, sign_in: SignIn, guard: Guard, metrics_token: Path | None = None) -> None:
+        """`metrics_token` is a file: see scraper.py."""
         self.sign_in = sign_in
         self.guard = guard
+        self.metrics_token = metrics_token
 
     def to(self, asked: Asked | Callable[[Request], Asked]) -> Basic:
         """A dependency of routes that do that, to what the request names."""

@@ -35,7 +35,7 @@ class Gateways:
         """Names of all that follow the topology, with their roles."""
         return {key: kept.value["role"] for key, kept in sorted(self._mirror.tables["watcher"].items())}
 
-    def _addresses(self) -> Iterator[tuple[str, str]]:
+    def addresses(self) -> Iterator[tuple[str, str]]:
         """Those of an older version say none, and are left out."""
         said = self._mirror.tables["port_state"]
         for name, role in self.members().items():
@@ -45,12 +45,12 @@ class Gateways:
 
     async def connections(self) -> list[pb.Connection]:
         """By name of gateway. One that does not answer in time is left out."""
-        told = await asyncio.gather(*(self._of(*each) for each in self._addresses()))
+        told = await asyncio.gather(*(self._of(*each) for each in self.addresses()))
         return [each for connections in told for each in connections]
 
     async def close(self, name: str, reason: str) -> None:
         """Raises NotFound where no gateway has it, Unavailable where its gateway does not answer."""
-        address = dict(self._addresses()).get(gateway_of(name))
+        address = dict(self.addresses()).get(gateway_of(name))
         if address is None:
             raise NotFound(f"no connection '{name}'")
         channel = connect(address)

@@ -51,7 +51,7 @@ def test_routers_scale() -> None:
 def test_ports_are_loopback_by_default() -> None:
     """Nothing is published to the network unless that was asked for: the default password is known to all."""
     ports = [port for said in SERVICES.values() for port in said.get("ports", ())]
-    assert len(ports) == 5
+    assert len(ports) == 6
     assert all(port.startswith("${HOPLINE_PUBLISH:-127.0.0.1}:") for port in ports)
 
 
@@ -91,8 +91,22 @@ def test_spans() -> None:
         assert "spans:/var/lib/hopline-spans" in said["volumes"]
         assert said["environment"]["HOPLINE_SPANS"] == "/var/lib/hopline-spans"
         assert said["environment"]["OTEL_EXPORTER_OTLP_ENDPOINT"] == "${OTEL_EXPORTER_OTLP_ENDPOINT:-}"
-    images = [SERVICES[name]["image"] for name in ("collector", "jaeger")]
+    images = [SERVICES[name]["image"] for name in ("collector", "jaeger", "prometheus", "grafana")]
     assert all(re.fullmatch(r"\$\{HOPLINE_\w+_IMAGE:-[\w./-]+:[\w.]+\}", image) for image in images)
+
+
+def test_metrics() -> None:
+    """Prometheus lets in nobody, and reads what there is; Grafana wants a password, and has the dashboard as a file."""
+    said = SERVICES["prometheus"]
+    assert "ports" not in said
+    token = "${HOPLINE_METRICS_TOKEN:-/dev/null}"
+    file = SERVICES["mgmt"]["environment"]["HOPLINE_METRICS_TOKEN_FILE"]
+    assert f"{token}:{file}:ro" in SERVICES["mgmt"]["volumes"]
+    assert f"{token}:/etc/prometheus/token:ro" in said["volumes"]
+    beside = [volume.split(":")[0] for name in ("prometheus", "grafana") for volume in SERVICES[name]["volumes"]]
+    assert all((ROOT / each).exists() for each in beside if each.startswith("./"))
+    assert "HOPLINE_GRAFANA_PASSWORD" in SERVICES["grafana"]["environment"]["GF_SECURITY_ADMIN_PASSWORD"]
+    assert not any("ANONYMOUS" in name for name in SERVICES["grafana"]["environment"])
 
 
 def test_the_balancer_is_believed() -> None:

@@ -14,6 +14,7 @@ FOLDER = ROOT / "deploy/kubernetes"
 COMPOSED = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]
 SERVICES = ("gateway", "mgmt", "queue", "router", "store")
 KUSTOMIZATION = "kustomization.yaml"
+_OPTIONAL = {"tls", "metrics"}  # Secrets that pods do without
 # The last that still schedules these manifests, and the newest whose schemas are installed.
 VERSIONS = ["1.29", kubernetes_validate.latest_version()]
 SOURCES = {
@@ -96,7 +97,9 @@ NEEDED = ("secret", "first-user")
 def test_nothing_secret_is_in_the_manifests(workload: dict[str, Any]) -> None:
     """What pods must not share with the world comes from a Secret that the operator makes: without it none starts."""
     assert not [each for _, each in MANIFESTS if each["kind"] == "Secret"]
-    secrets = [each["secret"] for each in _pod(workload)["volumes"] if "secret" in each and each["name"] != "tls"]
+    secrets = [
+        each["secret"] for each in _pod(workload)["volumes"] if "secret" in each and each["name"] not in _OPTIONAL
+    ]
     assert {secret["secretName"] for secret in secrets} == {"hopline"}
     needed = [each["secret"] for each in _pod(workload)["volumes"] if each["name"] in NEEDED and "secret" in each]
     assert not any(secret.get("optional") for secret in needed)
@@ -168,6 +171,23 @@ def test_tls() -> None:
     assert {"name": "amqps", "port": 5671, "targetPort": "amqps"} in service["spec"]["ports"]
     [policy] = SOURCES["network-policy.yaml"]
     assert {"port": 5671} in policy["spec"]["ingress"][1]["ports"]
+
+
+def test_the_service_monitor_finds_mgmt() -> None:
+    """Prometheus's operator comes to mgmt's service by its labels, to a port of it, and leaves labels as they are."""
+    monitor = yaml.safe_load((FOLDER / "monitoring/service-monitor.yaml").read_text())["spec"]
+    [service] = [each for each in SOURCES["mgmt.yaml"] if each["kind"] == "Service"]
+    assert monitor["selector"]["matchLabels"].items() <= service["metadata"]["labels"].items()
+    assert service["metadata"]["labels"][monitor["jobLabel"]] == "hopline"
+    [endpoint] = monitor["endpoints"]
+    assert endpoint["port"] in [port["name"] for port in service["spec"]["ports"]]
+    assert (endpoint["path"], endpoint["honorLabels"]) == ("/metrics", True)
+    [mgmt] = [each for each in WORKLOADS if _component(each) == "mgmt"]
+    [volume] = [each for each in _pod(mgmt)["volumes"] if each["name"] == "metrics"]
+    said = endpoint["authorization"]["credentials"]
+    assert (volume["secret"]["secretName"], volume["secret"]["optional"]) == (said["name"], True)
+    variables = {each["name"]: each.get("value") for each in _container(mgmt)["env"]}
+    assert variables["HOPLINE_METRICS_TOKEN_FILE"] == f"/run/secrets/hopline-metrics/{said['key']}"
 
 
 @pytest.mark.parametrize("workload", WORKLOADS, ids=lambda each: each["metadata"]["name"])

@@ -130,6 +130,8 @@ ROUTES: dict[tuple[str, str], set[str]] = {
     ("DELETE", "/api/access/groups/{name}"): ADMINISTRATORS,
     ("GET", "/service/metadata"): OBSERVERS,
     ("GET", "/service/structure"): OBSERVERS,
+    ("GET", "/metrics"): OBSERVERS,
+    ("GET", "/metrics/per-object"): OBSERVERS,
     **_MODEL,
     **_RABBITMQ,
 }

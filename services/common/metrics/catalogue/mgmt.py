@@ -1,0 +1,24 @@
+"""What mgmt says: of itself, and of those it asks."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from services.common.metrics.instrument import gauge, histogram
+
+UP: Final = gauge("hopline.up", "", "1 for a process that has said what it counts, 0 for one that has not.")
+HEALTHY: Final = gauge("hopline.healthy", "", "1 while `GET /healthz` answers 200, else 0.")
+INFO: Final = gauge(
+    "hopline.build.info", "", "1; its labels say what runs.", "version", prometheus="hopline_build_info"
+)
+FILED: Final = gauge("hopline.ledger.filed", "", "1 while the record of messages can be filed, else 0.")
+HTTP: Final = histogram(
+    "http.server.request.duration",
+    "s",
+    "Of requests over HTTP.",
+    (0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0),
+    "http.request.method",
+    "http.response.status_code",
+)
+
+ALL: Final = (UP, HEALTHY, INFO, FILED, HTTP)

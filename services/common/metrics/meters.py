@@ -1,0 +1,102 @@
+"""All that one process measures. Whoever carries messages adds to a number now and then; the rest is read when asked.
+
+Nothing is global: tests run several services in one process.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from itertools import chain, islice
+from typing import Final, NamedTuple
+
+from services.common.metrics.histogram import Histogram
+from services.common.metrics.instrument import Instrument, Kind
+from services.rpc import metrics_pb2 as pb
+
+Labels = tuple[str, ...]
+Samples = Iterable[tuple[Labels, float]]
+
+AT_ONCE: Final = 250
+"""Samples in one turn of the loop."""
+
+_KINDS = {Kind.GAUGE: pb.GAUGE, Kind.COUNTER: pb.COUNTER, Kind.HISTOGRAM: pb.HISTOGRAM}
+
+
+class Measured(NamedTuple):
+    """Some samples of an instrument; histograms where it is one."""
+
+    instrument: Instrument
+    samples: list[tuple[Labels, float]]
+    histograms: list[tuple[Labels, Histogram]]
+
+
+class Meters:
+    """`service` is gateway, queue, …; `process` is one run of one process, and no other has its name, ever."""
+
+    def __init__(self, service: str, process: str) -> None:
+        self.service = service
+        self.process = process
+        self.surveys: list[Callable[[], Awaitable[None]]] = []
+        """Carried out before anything is read, for what takes more than one turn of the loop."""
+        self._readers: list[tuple[Instrument, Callable[[], Samples]]] = []
+        self._histograms: list[tuple[Instrument, Mapping[Labels, Histogram]]] = []
+
+    def read(self, instrument: Instrument, read: Callable[[], Samples]) -> None:
+        """`read` gives the samples of the moment; it may give them one by one, with turns of the loop between."""
+        self._readers.append((instrument, read))
+
+    def number(self, instrument: Instrument, read: Callable[[], float], *labels: str) -> None:
+        """As `read`, of one number."""
+        self._readers.append((instrument, lambda: ((labels, read()),)))
+
+    def counter(self, instrument: Instrument, *begin: Labels) -> defaultdict[Labels, float]:
+        """Whoever counts adds to its values. Those of `begin` are told from the start: 0 is not the same as unknown."""
+        values: defaultdict[Labels, float] = defaultdict(float, dict.fromkeys(begin, 0.0))
+        self._readers.append((instrument, lambda: list(values.items())))
+        return values
+
+    def histogram(self, instrument: Instrument) -> Histogram:
+        """One without labels."""
+        found = Histogram(instrument.bounds)
+        self._histograms.append((instrument, {(): found}))
+        return found
+
+    def histograms(self, instrument: Instrument) -> dict[Labels, Histogram]:
+        """By labels; whoever observes makes those that are missing."""
+        found: dict[Labels, Histogram] = {}
+        self._histograms.append((instrument, found))
+        return found
+
+    async def survey(self) -> None:
+        """Before `measured`."""
+        for survey in self.surveys:
+            await survey()
+
+    def measured(self, *, per_object: bool = False) -> Iterator[Measured]:
+        """All of it in portions, some of which may be of the same instrument."""
+        for instrument, read in self._readers:
+            if instrument.per_object and not per_object:
+                continue
+            left = iter(read())
+            for first in left:  # none of what there is none of
+                yield Measured(instrument, [first, *islice(left, AT_ONCE - 1)], [])
+        for instrument, histograms in self._histograms:
+            if histograms:
+                yield Measured(instrument, [], list(histograms.items()))
+
+
+def family(measured: Measured) -> pb.Family:
+    """As it goes to whoever asks over gRPC."""
+    instrument, samples, histograms = measured
+    said = pb.Family(
+        name=instrument.prometheus,
+        kind=_KINDS[instrument.kind],
+        help=instrument.help,
+        labels=instrument.prometheus_labels,
+        label_values=chain.from_iterable([labels for labels, _ in (*samples, *histograms)]),
+        values=[*(value for _, value in samples), *(each.total for _, each in histograms)],
+        bounds=instrument.bounds,
+    )
+    said.buckets.extend(chain.from_iterable([each.buckets for _, each in histograms]))
+    return said

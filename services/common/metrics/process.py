@@ -1,0 +1,61 @@
+"""What every process says of itself: what the operating system knows of it, and what it could not tell others."""
+
+from __future__ import annotations
+
+import resource
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from services.common.audit.entry import DENIED, REFUSED, SIGNED_IN
+from services.common.clock import epoch_ns
+from services.common.metrics.catalogue import clients as c
+from services.common.metrics.catalogue import processes as p
+
+if TYPE_CHECKING:
+    from services.common.audit.audit import Audit
+    from services.common.bus.event_bus import EventBus
+    from services.common.ledger.ledger import Ledger
+    from services.common.metrics.meters import Meters
+    from services.common.telemetry.tracer import Tracer
+
+_SELF: Final = Path("/proc/self")
+_PAGE: Final = resource.getpagesize()
+
+
+def measure_process(meters: Meters) -> None:
+    """Of this process, from now on."""
+    started = epoch_ns() / 1e9
+    meters.number(p.CPU, _cpu)
+    meters.number(p.RESIDENT, _resident)
+    meters.number(p.FILES, lambda: sum(1 for _ in (_SELF / "fd").iterdir()))
+    meters.number(p.FILES_LIMIT, lambda: resource.getrlimit(resource.RLIMIT_NOFILE)[0])
+    meters.number(p.STARTED, lambda: started)
+
+
+def measure_ledger(meters: Meters, ledger: Ledger) -> None:
+    """Its part of the record of messages."""
+    meters.number(p.ROWS, lambda: ledger.written)
+    meters.number(p.ROWS_DROPPED, lambda: ledger.given_up)
+
+
+def measure_told(meters: Meters, bus: EventBus, tracer: Tracer) -> None:
+    """Events and spans."""
+    meters.number(p.EVENTS_DROPPED, lambda: bus.missed)
+    meters.number(p.SPANS, lambda: tracer.counts["ended"])
+    meters.number(p.SPANS_DROPPED, lambda: tracer.counts["dropped"])
+
+
+def measure_sign_ins(meters: Meters, audit: Audit) -> None:
+    """Who came in, who did not, and who was not allowed what."""
+    happened, outcomes = audit.happened, {SIGNED_IN: "signed_in", REFUSED: "refused"}
+    meters.read(c.SIGN_INS, lambda: [((word,), happened[event]) for event, word in outcomes.items()])
+    meters.number(c.DENIED, lambda: happened[DENIED])
+
+
+def _cpu() -> float:
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime
+
+
+def _resident() -> int:
+    return int((_SELF / "statm").read_text().split()[1]) * _PAGE

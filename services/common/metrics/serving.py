@@ -1,0 +1,42 @@
+"""The gRPC face: what a process counts, for mgmt."""
+# ruff: noqa: N802 - the contract names the methods
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+from services.common.metrics.meters import AT_ONCE, Meters, family
+from services.rpc import metrics_pb2 as pb
+from services.rpc.metrics_pb2_grpc import MetricsServicer
+
+
+class Serving(MetricsServicer):
+    """hopline.metrics.Metrics; `meters` are there as soon as the process has a name."""
+
+    def __init__(self, meters: Meters | None = None) -> None:
+        self.meters = meters
+
+    async def Collect(self, request: pb.CollectRequest, context: Any) -> AsyncIterator[pb.Collected]:  # noqa: ANN401, ARG002 - generic in its stubs only
+        if self.meters:
+            async for said in collected(self.meters, per_object=request.per_object):
+                yield said
+
+
+async def collected(meters: Meters, *, per_object: bool) -> AsyncIterator[pb.Collected]:
+    """In portions of some hundred samples, a turn of the loop each."""
+    await meters.survey()
+    said, room = _nothing(meters), AT_ONCE
+    for each in meters.measured(per_object=per_object):
+        said.families.append(family(each))
+        room -= len(each.samples) + len(each.histograms)
+        if room <= 0:
+            yield said
+            await asyncio.sleep(0)
+            said, room = _nothing(meters), AT_ONCE
+    yield said
+
+
+def _nothing(meters: Meters) -> pb.Collected:
+    return pb.Collected(service=meters.service, process=meters.process)

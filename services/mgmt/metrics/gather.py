@@ -1,0 +1,98 @@
+"""Asks every process of the stack what it counts, all at once.
+
+What a process has counted is its own: nothing is kept here, and a process that is gone is told of no more.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+import structlog
+
+from services.common.clients.calls import stream
+from services.common.containment import contained
+from services.common.errors import BrokerError
+from services.common.few_lines import FewLines
+from services.common.grpc_channel import connect
+from services.common.metrics.serving import collected
+from services.rpc import metrics_pb2 as pb
+from services.rpc.metrics_pb2_grpc import MetricsStub
+
+if TYPE_CHECKING:
+    from services.common.metrics.meters import Meters
+    from services.rpc.metrics_pb2_grpc import MetricsAsyncStub
+
+DEADLINE: Final = 5.0
+"""Seconds in which a process has said all of it; Prometheus waits ten."""
+
+Addresses = Callable[[], Mapping[str, Mapping[str, str]]]
+"""By service, the address of each process by its name."""
+
+log = structlog.get_logger()
+
+
+@dataclass(slots=True)
+class Told:
+    """By one process, or by none: then there are no families."""
+
+    service: str
+    process: str
+    answered: bool = False
+    families: list[pb.Family] = field(default_factory=list)
+
+    def take(self, said: pb.Collected) -> None:
+        """A portion. Whoever answers knows its name best: the store's is found out so."""
+        self.process = said.process
+        self.families.extend(said.families)
+
+
+class Gathering:
+    """`addresses` are those of the others; `own` is what mgmt counts itself."""
+
+    def __init__(self, addresses: Addresses, own: Meters, ready: Callable[[], Awaitable[None]]) -> None:
+        """`ready` returns when the addresses are known; raises BrokerError where that takes too long."""
+        self._addresses = addresses
+        self._own = own
+        self._ready = ready
+        self._few = FewLines()
+
+    async def gather(self, *, per_object: bool) -> list[Told]:
+        """In the order of their names. Who does not answer in time is in it, and has not."""
+        with contextlib.suppress(BrokerError):  # without the store there are those who were known before
+            await self._ready()
+        asked = [self._of(*each, per_object=per_object) for each in self._all()]
+        told = await asyncio.gather(self._here(per_object=per_object), *asked)
+        return sorted(told, key=lambda each: (each.service, each.process))
+
+    def _all(self) -> Iterator[tuple[str, str, str]]:
+        for service, processes in self._addresses().items():
+            for process, address in processes.items():
+                yield service, process, address
+
+    async def _here(self, *, per_object: bool) -> Told:
+        told = Told(self._own.service, self._own.process, answered=True)
+        async for said in collected(self._own, per_object=per_object):
+            told.take(said)
+        return told
+
+    async def _of(self, service: str, process: str, address: str, *, per_object: bool) -> Told:
+        told = Told(service, process)
+        channel = connect(address)
+        stub: MetricsAsyncStub = MetricsStub(channel)
+        try:
+            async for said in stream(stub.Collect(pb.CollectRequest(per_object=per_object), timeout=DEADLINE)):
+                told.take(said)
+            told.answered = True
+        except BrokerError as failure:
+            told.families.clear()  # half of it would look like all of it
+            self._few.say(log.info, "a process does not say what it counts", process=process, reason=failure.text)
+        except Exception as fault:  # noqa: BLE001 - the others have said theirs
+            told.families.clear()
+            contained("collecting metrics", fault, process=process)
+        finally:
+            await channel.close()
+        return told

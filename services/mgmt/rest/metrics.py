@@ -1,0 +1,47 @@
+"""What the whole stack counts, as Prometheus reads it: the routes `metrics`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Header, Query, Response
+
+from services.mgmt.metrics.exposition import exposition
+from services.mgmt.metrics.gather import Gathering
+from services.mgmt.rest.failures import documented
+
+_TEXT: dict[int | str, dict[str, Any]] = {
+    200: {"content": {"text/plain": {}}, "description": "Prometheus's text format, or OpenMetrics"}
+}
+
+_Names = Annotated[
+    Sequence[str], Query(alias="name[]", max_length=100, description="these metrics alone; may be said again")
+]
+
+
+def metric_routes(gathering: Gathering) -> APIRouter:
+    """Paths as RabbitMQ's plug-in has them."""
+    router = APIRouter(tags=["metrics"])
+
+    async def answer(accept: str, names: Sequence[str], *, per_object: bool) -> Response:
+        told = await gathering.gather(per_object=per_object)
+        page, content_type = await asyncio.to_thread(exposition, told, accept, frozenset(names))
+        return Response(page, media_type=content_type)
+
+    responses = {**documented(401, 403), **_TEXT}
+
+    @router.get("/metrics", responses=responses, summary="What the whole stack counts", response_class=Response)
+    async def metrics(names: _Names = (), accept: Annotated[str, Header()] = "") -> Response:
+        """Of every process, for Prometheus to scrape."""
+        return await answer(accept, names, per_object=False)
+
+    @router.get(
+        "/metrics/per-object", responses=responses, summary="The same, and each single queue", response_class=Response
+    )
+    async def each(names: _Names = (), accept: Annotated[str, Header()] = "") -> Response:
+        """Large where there are many queues."""
+        return await answer(accept, names, per_object=True)
+
+    return router
