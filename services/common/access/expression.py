@@ -10,10 +10,11 @@ from functools import lru_cache
 
 import regex
 
-_PATIENCE = 0.05  # seconds: a name has 255 bytes at most
+_PATIENCE = 0.05  # seconds
 _REMEMBERED = 4096
-_REPEATED = regex.compile(r"[*+{?]")
-_FEW = 2  # repetitions one after the other: at worst, the cube of a name's length
+_LONGEST = 255  # bytes of a name of AMQP 0-9, for which that is enough; those of AMQP 1.0 are as long as a frame
+_REPEATED = regex.compile(r"[*+{?(]")
+_FEW = 2  # repetitions, or groups, one after the other: at worst, the cube of a name's length
 _GROUP_REPEATED = regex.compile(r"\)[*+{?]")
 
 
@@ -32,6 +33,8 @@ def fits(text: str, name: str) -> bool:
         return not name
     try:
         compiled, patience = _compiled(text)
+        if len(name) > _LONGEST:
+            patience = _PATIENCE
         return compiled.search(name, timeout=patience) is not None
     except (TimeoutError, regex.error):
         return False
