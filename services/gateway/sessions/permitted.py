@@ -25,7 +25,8 @@ from services.common.errors import AccessRefused, BrokerError, NotAllowed
 
 log = structlog.get_logger()
 
-_MOST = 10_000  # decisions that are remembered; beyond, they are asked for again
+_MOST, _OF_ALL, _FEW = 10_000, 500_000, 100  # decisions: of a connection, of all of them, and of one of very many
+_LONGEST = 1024  # characters of the names in a question: of a longer one little is there, and much would be remembered
 _NOTHING: frozenset[str] = frozenset()
 
 
@@ -44,6 +45,11 @@ class Permits:
         permitted = Permitted(self, user, host, host_name, signed_in)
         self._given.add(permitted)
         return permitted
+
+    @property
+    def most(self) -> int:
+        """Decisions that a connection remembers; beyond, they are asked for again."""
+        return min(_MOST, max(_FEW, _OF_ALL // (len(self._given) or 1)))
 
     def tell(self, denied: Entry) -> None:
         """Of a client that may ask for it again and again."""
@@ -106,7 +112,7 @@ class Permitted:
         except KeyError:
             text = self._why_not(asked, self._decide(asked))
         if asked.kind is not Kind.VIRTUALHOST:  # which is asked about once
-            self._remember(asked, text)
+            self._remember(asked, asked, text)
         return text
 
     # -------------------------------------------------------------- publishes
@@ -124,17 +130,19 @@ class Permitted:
         verdict = self._decide(asked)
         text = self._why_not(asked, verdict)
         if verdict.by_key:
-            self._remember((asked.name, asked.routing_key), text)
+            self._remember(asked, (asked.name, asked.routing_key), text)
         elif text:
-            self._remember(asked.name, text)
+            self._remember(asked, asked.name, text)
         elif isinstance(self.writable, set) and len(self.writable) < _MOST:
             self.writable.add(asked.name)
         else:
             self.writable = {asked.name}
         return text
 
-    def _remember(self, key: Asked | str | tuple[str, str], text: str | None) -> None:
-        if len(self._known) >= _MOST:
+    def _remember(self, asked: Asked, key: Asked | str | tuple[str, str], text: str | None) -> None:
+        if _length(asked) > _LONGEST:
+            return
+        if len(self._known) >= self._permits.most:
             self._known.clear()
         self._known[key] = text
 
@@ -163,3 +171,7 @@ class Permitted:
         """The error that says so; it is on record too."""
         self._permits.tell(Entry(DENIED, self._user, peer=self._host, what=kind.value, name=name, reason=text))
         return (NotAllowed if kind is Kind.VIRTUALHOST else AccessRefused)(text)
+
+
+def _length(asked: Asked) -> int:
+    return len(asked.name) + len(asked.routing_key) + (len(asked.other.name) if asked.other else 0)

@@ -134,6 +134,32 @@ def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
         assert len(ruled.permitted._known) <= 20
 
 
+def test_all_connections_together_remember_so_much(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where they are many, each remembers less."""
+    monkeypatch.setattr("services.gateway.sessions.permitted._OF_ALL", 1000)
+    ruled = Counted()
+    ruled.set(EVERYTHING, TopicPermission(user="guest", exchange="t", write="^eu"))
+    others = [ruled._permits.of("guest", "127.0.0.1") for _ in range(9)]
+    for number in range(300):
+        assert not ruled.publishes("t", f"eu.{number}")
+        assert all(each.refusal_to_publish("/", "t", f"eu.{number}") is None for each in others)
+    assert sum(len(each._known) for each in [ruled.permitted, *others]) <= 1000
+
+
+def test_what_nothing_is_called() -> None:
+    """A name that is longer than any is decided about, and not remembered: AMQP 1.0 has addresses of a whole frame."""
+    ruled = Counted()
+    ruled.set(EVERYTHING.model_copy(update={"read": "^q"}))
+    for asked in (q.look(Kind.QUEUE, "/", "q" * 60_000), q.of_queue(Action.CONSUME, "/", "x" * 60_000, ())):
+        for _ in range(2):
+            if asked.name[0] == "x":
+                with pytest.raises(AccessRefused):
+                    ruled.permitted.check(asked)
+            else:
+                ruled.permitted.check(asked)
+    assert not ruled.permitted._known
+
+
 def test_other_operations_are_remembered() -> None:
     """The same question is decided about once, until rules change."""
     ruled = Counted()
