@@ -5,7 +5,6 @@ Whoever may set them may be wrong about them, and names come from clients: one t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import lru_cache
 
 import regex
@@ -40,11 +39,12 @@ def fits(text: str, name: str) -> bool:
         return False
 
 
-def expanded(text: str, values: Mapping[str, str]) -> str:
-    """With `{name}` in the place of each of the values, taken literally."""
-    for name, value in values.items():
-        if f"{{{name}}}" in text:
-            text = text.replace(f"{{{name}}}", regex.escape(value))
+@lru_cache(_REMEMBERED)
+def expanded(text: str, user: str, virtual_host: str) -> str:
+    """With both in the places of `{username}` and `{vhost}`, taken literally."""
+    for name, value in (("{username}", user), ("{vhost}", virtual_host)):
+        if name in text:
+            text = text.replace(name, regex.escape(value))
     return text
 
 

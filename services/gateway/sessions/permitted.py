@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
+from typing import TYPE_CHECKING, TypeAlias
 from weakref import WeakSet
 
 import structlog
@@ -23,11 +24,17 @@ from services.common.authentication.principal import Principal as SignedIn
 from services.common.clients.access import Access
 from services.common.errors import AccessRefused, BrokerError, NotAllowed
 
+if TYPE_CHECKING:
+    from services.common.access.by_key import ByKey
+
 log = structlog.get_logger()
 
 _MOST, _OF_ALL, _FEW = 10_000, 500_000, 100  # decisions: of a connection, of all of them, and of one of very many
 _LONGEST = 1024  # characters of the names in a question: of a longer one little is there, and much would be remembered
 _NOTHING: frozenset[str] = frozenset()
+
+
+_Key: TypeAlias = Asked | str | tuple[str, str]
 
 
 class Permits:
@@ -64,7 +71,18 @@ class Permits:
 class Permitted:
     """`writable`: exchanges to which anything may be published, whatever its key."""
 
-    __slots__ = ("__weakref__", "_host", "_host_name", "_known", "_permits", "_signed_in", "_user", "writable")
+    __slots__ = (
+        "__weakref__",
+        "_by_key",
+        "_host",
+        "_host_name",
+        "_known",
+        "_permits",
+        "_principal",
+        "_signed_in",
+        "_user",
+        "writable",
+    )
 
     def __init__(
         self, permits: Permits, user: str, host: str, host_name: str = "", signed_in: SignedIn | None = None
@@ -83,10 +101,12 @@ class Permitted:
 
     def forget(self) -> None:
         """Rules have changed: everything is asked again."""
+        self._principal: Principal | None = None  # as rules see it
         self.writable: AbstractSet[str] = _NOTHING  # of its own when there is something: most connections are idle
         # Why not, or None: by question, by exchange for every key, by exchange and key. No errors are kept: one that is
         # raised again and again keeps every frame that it passed.
-        self._known: dict[Asked | str | tuple[str, str], str | None] = {}
+        self._known: dict[_Key, str | None] = {}
+        self._by_key: dict[str, ByKey] = {}  # by exchange
 
     # -------------------------------------------------------------- operations
 
@@ -123,40 +143,71 @@ class Permitted:
         try:
             text = known.get(exchange) or known[exchange, routing_key]
         except KeyError:
-            text = self._ask_to_publish(questions.publish(virtual_host, exchange, routing_key))
+            text = self._ask_to_publish(virtual_host, exchange, routing_key)
         return self._denied(Kind.EXCHANGE, exchange, text) if text else None
 
-    def _ask_to_publish(self, asked: Asked) -> str | None:
+    def _ask_to_publish(self, virtual_host: str, exchange: str, routing_key: str) -> str | None:
+        if by_key := self._by_key.get(exchange):
+            return self._ask_by_key(by_key, virtual_host, exchange, routing_key)
+        asked = questions.publish(virtual_host, exchange, routing_key)
         verdict = self._decide(asked)
         text = self._why_not(asked, verdict)
         if verdict.by_key:
-            self._remember(asked, (asked.name, asked.routing_key), text)
+            self._go_by_key(asked)
+            self._remember(asked, (exchange, routing_key), text)
         elif text:
-            self._remember(asked, asked.name, text)
+            self._remember(asked, exchange, text)
         elif isinstance(self.writable, set) and len(self.writable) < _MOST:
-            self.writable.add(asked.name)
+            self.writable.add(exchange)
         else:
-            self.writable = {asked.name}
+            self.writable = {exchange}
         return text
 
-    def _remember(self, asked: Asked, key: Asked | str | tuple[str, str], text: str | None) -> None:
-        if _length(asked) > _LONGEST:
-            return
-        if len(self._known) >= self._permits.most:
-            self._known.clear()
-        self._known[key] = text
+    def _go_by_key(self, asked: Asked) -> None:
+        if len(self._by_key) >= _FEW:
+            self._by_key.clear()
+        self._by_key[asked.name] = self._permits.access.by_key(self._known_as(), asked)
+
+    def _ask_by_key(self, by_key: ByKey, virtual_host: str, exchange: str, routing_key: str) -> str | None:
+        """Keys may all be new: no question is put together where none has to be told."""
+        verdict, text = by_key.verdict(routing_key), None
+        if verdict.logged or not verdict.allowed:
+            asked = questions.publish(virtual_host, exchange, routing_key)
+            self._log(asked, verdict)
+            text = self._why_not(asked, verdict)
+        if len(exchange) + len(routing_key) <= _LONGEST:
+            self._keep((exchange, routing_key), text)
+        return text
+
+    def _remember(self, asked: Asked, key: _Key, text: str | None) -> None:
+        if _length(asked) <= _LONGEST:
+            self._keep(key, text)
+
+    def _keep(self, key: _Key, text: str | None) -> None:
+        known = self._known
+        if len(known) >= _FEW and len(known) >= self._permits.most:
+            known.clear()
+        known[key] = text
 
     # -------------------------------------------------------------- decisions
 
     def _decide(self, asked: Asked) -> Verdict:
         verdict = self._permits.access.decide(self._known_as(), asked)
+        self._log(asked, verdict)
+        return verdict
+
+    def _log(self, asked: Asked, verdict: Verdict) -> None:
         if verdict.logged:
             about = {"action": asked.action.value, "kind": asked.kind.value, "name": asked.name}
             decision = verdict.decision.value
             log.info("a rule was followed", user=self._user, decision=decision, rule=verdict.rule, **about)
-        return verdict
 
     def _known_as(self) -> Principal:
+        if self._principal is None:
+            self._principal = self._made_principal()
+        return self._principal
+
+    def _made_principal(self) -> Principal:
         rules, signed_in = self._permits.access.rules, self._signed_in
         principal = rules.principal(self._user, self._host, self._host_name)
         if signed_in is None:

@@ -117,12 +117,13 @@ def test_keys_are_decided_about_where_they_count() -> None:
         assert not ruled.publishes("t", "eu.1")
         assert ruled.publishes("t", "us.1")
         assert not ruled.publishes("x", "us.1")
-    assert len(ruled.decided) == 3
+    assert len(ruled.decided) == 2  # another key of the same exchange is no other question
 
 
 def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """Keys that never come back take no more than so much memory, and are decided about rightly all the same."""
     monkeypatch.setattr("services.gateway.sessions.permitted._MOST", 20)
+    monkeypatch.setattr("services.gateway.sessions.permitted._FEW", 10)
     ruled = Counted()
     ruled.set(EVERYTHING, TopicPermission(user="guest", exchange="t", write="^eu"))
     for number in range(100):
@@ -132,6 +133,7 @@ def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
         ruled.permitted.check(q.delete_exchange("/", f"x{number}"))
         assert len(ruled.permitted.writable) <= 20
         assert len(ruled.permitted._known) <= 20
+        assert len(ruled.permitted._by_key) <= 10
 
 
 def test_all_connections_together_remember_so_much(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,47 @@
+"""One question for whatever routing key: where each message has another, all but the key is looked at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from services.common.access.action import Property
+from services.common.access.asked import Asked, Principal
+from services.common.access.control import NOBODY, AccessControl, Level, levels_of
+from services.common.access.verdict import Decision, Verdict
+
+if TYPE_CHECKING:
+    from services.common.access.rules import Rules
+
+
+class ByKey:
+    """As `decide`, of questions that differ in their keys alone. It is good until rules change."""
+
+    __slots__ = ("_answers", "_asked", "_levels", "_principal", "_rules")
+
+    def __init__(self, controls: Iterable[AccessControl], principal: Principal, asked: Asked, rules: Rules) -> None:
+        self._levels = levels_of(controls, asked)
+        self._answers: list[Callable[[str], Verdict] | None] = [None] * len(self._levels)
+        self._principal, self._asked, self._rules = principal, asked, rules
+
+    def verdict(self, key: str) -> Verdict:
+        """ALLOWED or DENIED."""
+        for at, answer in enumerate(self._answers):
+            verdict = answer(key) if answer else self._begin(at, key)
+            if verdict.decision is not Decision.DEFERRED:
+                return verdict
+        return NOBODY
+
+    def _begin(self, at: int, key: str) -> Verdict:
+        """A level is asked when it is its turn first, and says whether it has to be for every key."""
+        level = self._levels[at]
+        verdict = self._ask(level, key)
+        each = (lambda other: self._ask(level, other)) if verdict.by_key else lambda _: verdict
+        self._answers[at] = verdict.of_key or each
+        return verdict
+
+    def _ask(self, level: Level, key: str) -> Verdict:
+        its = tuple(each for each in self._asked.properties if each[0] is not Property.ROUTING_KEY)
+        asked = replace(self._asked, properties=(*its, (Property.ROUTING_KEY, key)))
+        return level(self._principal, asked, self._rules)
