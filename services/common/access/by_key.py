@@ -21,25 +21,32 @@ class ByKey:
     __slots__ = ("_answers", "_asked", "_levels", "_principal", "_rules")
 
     def __init__(self, controls: Iterable[AccessControl], principal: Principal, asked: Asked, rules: Rules) -> None:
-        self._levels = levels_of(controls, asked)
-        self._answers: list[Callable[[str], Verdict] | None] = [None] * len(self._levels)
+        self._levels = levels_of(controls, asked)  # that were not asked yet
+        self._answers: list[Callable[[str], Verdict]] = []  # of those that do not always defer
         self._principal, self._asked, self._rules = principal, asked, rules
 
     def verdict(self, key: str) -> Verdict:
         """ALLOWED or DENIED."""
-        for at, answer in enumerate(self._answers):
-            verdict = answer(key) if answer else self._begin(at, key)
+        for answer in self._answers:
+            verdict = answer(key)
             if verdict.decision is not Decision.DEFERRED:
+                return verdict
+        return self._go_on(key)
+
+    def _go_on(self, key: str) -> Verdict:
+        """A level is asked when it is its turn first, and says whether it has to be for every key."""
+        while self._levels:
+            level = self._levels.pop(0)
+            verdict = self._ask(level, key)
+            deferred = verdict.decision is Decision.DEFERRED
+            if verdict.by_key or not deferred:
+                self._answers.append(verdict.of_key or self._answer(level, verdict))
+            if not deferred:
                 return verdict
         return NOBODY
 
-    def _begin(self, at: int, key: str) -> Verdict:
-        """A level is asked when it is its turn first, and says whether it has to be for every key."""
-        level = self._levels[at]
-        verdict = self._ask(level, key)
-        each = (lambda other: self._ask(level, other)) if verdict.by_key else lambda _: verdict
-        self._answers[at] = verdict.of_key or each
-        return verdict
+    def _answer(self, level: Level, verdict: Verdict) -> Callable[[str], Verdict]:
+        return (lambda key: self._ask(level, key)) if verdict.by_key else lambda _: verdict
 
     def _ask(self, level: Level, key: str) -> Verdict:
         its = tuple(each for each in self._asked.properties if each[0] is not Property.ROUTING_KEY)

@@ -5,6 +5,7 @@ Whoever may set them may be wrong about them, and names come from clients: one t
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 
 import regex
@@ -28,15 +29,26 @@ def check_expression(text: str) -> str:
 
 def fits(text: str, name: str) -> bool:
     """Whether the expression is found in the name."""
-    if not text:
-        return not name
+    return fitting(text)(name)
+
+
+@lru_cache(_REMEMBERED)
+def fitting(text: str) -> Callable[[str], bool]:
+    """The same of many names."""
     try:
-        compiled, patience = _compiled(text)
-        if len(name) > _LONGEST:
-            patience = _PATIENCE
-        return compiled.search(name, timeout=patience) is not None
-    except (TimeoutError, regex.error):
-        return False
+        compiled, usual = _compiled(text)
+    except regex.error:
+        return lambda _: False
+    search = compiled.search
+
+    def found(name: str) -> bool:
+        patience = usual if len(name) <= _LONGEST else _PATIENCE
+        try:
+            return (search(name, timeout=patience) if patience else search(name)) is not None
+        except TimeoutError:
+            return False
+
+    return found if text else lambda name: not name
 
 
 @lru_cache(_REMEMBERED)
@@ -48,7 +60,6 @@ def expanded(text: str, user: str, virtual_host: str) -> str:
     return text
 
 
-@lru_cache(_REMEMBERED)
 def _compiled(text: str) -> tuple[regex.Pattern[str], float | None]:
     """With how long it may take: to look at a clock takes longer than most expressions do, which cannot take long."""
     simple = len(_REPEATED.findall(text)) <= _FEW and not _GROUP_REPEATED.search(text)

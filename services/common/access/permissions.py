@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from services.common.access.action import Action, Kind
 from services.common.access.asked import Asked, Principal
-from services.common.access.expression import expanded, fits
+from services.common.access.expression import expanded, fits, fitting
 from services.common.access.needs import ANY, CONFIGURE, READ, WRITE, Need, named, needs_of
 from services.common.access.tags import tags_for
 from services.common.access.verdict import DEFERRED, Decision, Verdict
@@ -63,8 +63,10 @@ def _by_topic(principal: Principal, asked: Asked, need: Need, rules: Rules, othe
     text = expanded(topic.write if need.permission == WRITE else topic.read, principal.name, asked.virtual_host)
     rule = _topic_rule(principal.name, topic.exchange, topic.virtual_host, topic.write, topic.read)
 
+    fits_key = fitting(text)
+
     def of_key(key: str) -> Verdict:
-        if fits(text, key):
+        if fits_key(key):
             return allowed
         what = topic_refused(need, asked.virtual_host, key)
         return Verdict(Decision.DENIED, rule, what, by_key=True, of_key=of_key)

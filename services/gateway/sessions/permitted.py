@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 from weakref import WeakSet
 
 import structlog
@@ -31,6 +31,7 @@ log = structlog.get_logger()
 
 _MOST, _OF_ALL, _FEW = 10_000, 500_000, 100  # decisions: of a connection, of all of them, and of one of very many
 _LONGEST = 1024  # characters of the names in a question: of a longer one little is there, and much would be remembered
+_UNKNOWN: Final = "?"  # in place of a refusal; of these, by identity, there is no other
 _NOTHING: frozenset[str] = frozenset()
 
 
@@ -140,9 +141,8 @@ class Permitted:
     def refusal_to_publish(self, virtual_host: str, exchange: str, routing_key: str) -> BrokerError | None:
         """Why such a message may not be published; `writable` says more often that it may."""
         known = self._known
-        try:
-            text = known.get(exchange) or known[exchange, routing_key]
-        except KeyError:
+        text = known.get(exchange) or known.get((exchange, routing_key), _UNKNOWN)
+        if text is _UNKNOWN:
             text = self._ask_to_publish(virtual_host, exchange, routing_key)
         return self._denied(Kind.EXCHANGE, exchange, text) if text else None
 
