@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -20,8 +20,8 @@ class ByKey:
 
     __slots__ = ("_answers", "_asked", "_levels", "_principal", "_rules")
 
-    def __init__(self, controls: Iterable[AccessControl], principal: Principal, asked: Asked, rules: Rules) -> None:
-        self._levels = levels_of(controls, asked)  # that were not asked yet
+    def __init__(self, controls: tuple[AccessControl, ...], principal: Principal, asked: Asked, rules: Rules) -> None:
+        self._levels = list(levels_of(controls, in_virtual_host=bool(asked.virtual_host)))  # that were not asked yet
         self._answers: list[Callable[[str], Verdict]] = []  # of those that do not always defer
         self._principal, self._asked, self._rules = principal, asked, rules
 

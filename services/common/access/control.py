@@ -5,7 +5,8 @@ The first that does not defer decides; when nobody does, it is denied.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
+from functools import lru_cache
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from services.common.access.asked import Asked, Principal
@@ -32,19 +33,19 @@ class AccessControl(Protocol):
         """By what is set for all of it."""
 
 
-def levels_of(controls: Iterable[AccessControl], asked: Asked) -> list[Level]:
+@lru_cache(16)
+def levels_of(controls: tuple[AccessControl, ...], *, in_virtual_host: bool) -> tuple[Level, ...]:
     """Who is asked, one after the other."""
-    controls = tuple(controls)
-    levels: list[Level] = [each.at_broker for each in controls]
-    return [each.at_virtual_host for each in controls] + levels if asked.virtual_host else levels
+    levels: list[Level] = [each.at_virtual_host for each in controls] if in_virtual_host else []
+    return (*levels, *(each.at_broker for each in controls))
 
 
-def decide(controls: Iterable[AccessControl], principal: Principal, asked: Asked, rules: Rules) -> Verdict:
+def decide(controls: tuple[AccessControl, ...], principal: Principal, asked: Asked, rules: Rules) -> Verdict:
     """ALLOWED or DENIED; pure: the same question under the same rules has the same answer."""
     if principal.operator:
         return _OPERATOR
     by_key = False
-    for level in levels_of(controls, asked):
+    for level in levels_of(controls, in_virtual_host=bool(asked.virtual_host)):
         verdict = level(principal, asked, rules)
         by_key = by_key or verdict.by_key
         if verdict.decision is not Decision.DEFERRED:
