@@ -5,7 +5,7 @@ The first that does not defer decides; when nobody does, it is denied.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
@@ -40,12 +40,12 @@ def levels_of(controls: tuple[AccessControl, ...], *, in_virtual_host: bool) -> 
     return (*levels, *(each.at_broker for each in controls))
 
 
-def decide(controls: tuple[AccessControl, ...], principal: Principal, asked: Asked, rules: Rules) -> Verdict:
+def decide(controls: Iterable[AccessControl], principal: Principal, asked: Asked, rules: Rules) -> Verdict:
     """ALLOWED or DENIED; pure: the same question under the same rules has the same answer."""
     if principal.operator:
         return _OPERATOR
     by_key = False
-    for level in levels_of(controls, in_virtual_host=bool(asked.virtual_host)):
+    for level in levels_of(tuple(controls), in_virtual_host=bool(asked.virtual_host)):
         verdict = level(principal, asked, rules)
         by_key = by_key or verdict.by_key
         if verdict.decision is not Decision.DEFERRED:

@@ -46,6 +46,7 @@ class Permits:
         self.access = access
         self._audit = audit
         self._given: WeakSet[Permitted] = WeakSet()
+        self._decided: dict[tuple[Principal, Asked], Verdict] = {}
         access.listeners.append(self._forget)
 
     def of(self, user: str, host: str, host_name: str = "", signed_in: SignedIn | None = None) -> Permitted:
@@ -64,7 +65,22 @@ class Permits:
         if self._audit:
             self._audit.count(denied)
 
+    def decide(self, principal: Principal, asked: Asked) -> Verdict:
+        """Connections of the same user ask the same, and many have few messages each: it is decided about once."""
+        verdict = self._decided.get((principal, asked))
+        if verdict is None:
+            verdict = self.access.decide(principal, asked)
+            if not verdict.by_key and _length(asked) <= _LONGEST:
+                self._keep(principal, asked, verdict)
+        return verdict
+
+    def _keep(self, principal: Principal, asked: Asked, verdict: Verdict) -> None:
+        if len(self._decided) >= _MOST:
+            self._decided.clear()
+        self._decided[principal, asked] = verdict
+
     def _forget(self) -> None:
+        self._decided.clear()
         for permitted in self._given:
             permitted.forget()
 
@@ -192,7 +208,7 @@ class Permitted:
     # -------------------------------------------------------------- decisions
 
     def _decide(self, asked: Asked) -> Verdict:
-        verdict = self._permits.access.decide(self._known_as(), asked)
+        verdict = self._permits.decide(self._known_as(), asked)
         self._log(asked, verdict)
         return verdict
 

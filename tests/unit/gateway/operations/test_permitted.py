@@ -136,6 +136,22 @@ def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
         assert len(ruled.permitted._by_key) <= 10
 
 
+def test_connections_of_the_same_user() -> None:
+    """Are decided about together, until rules change; who comes from elsewhere, or is in other groups, is apart."""
+    ruled = Counted()
+    ruled.set(EVERYTHING)
+    consume = q.of_queue(Action.CONSUME, "/", "q", ())
+    for _ in range(5):
+        ruled._permits.of("guest", "127.0.0.1").check(consume)
+    assert len(ruled.decided) == 1
+    ruled._permits.of("guest", "192.0.2.7").check(consume)
+    ruled._permits.of("guest", "127.0.0.1", "", Principal("guest", "staff", frozenset({"clerks"}))).check(consume)
+    assert len(ruled.decided) == 3
+    ruled.set(EVERYTHING.model_copy(update={"read": ""}))
+    with pytest.raises(AccessRefused):
+        ruled._permits.of("guest", "127.0.0.1").check(consume)
+
+
 def test_all_connections_together_remember_so_much(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where they are many, each remembers less."""
     monkeypatch.setattr("services.gateway.sessions.permitted._OF_ALL", 1000)
