@@ -70,6 +70,7 @@ class Authenticator:
         self._few = FewLines(most=1)
         self._tasks = Tasks()
         self._some = asyncio.Event()  # some user is known
+        self._said: list[tuple[str, str, bytes]] | None = None  # by records, when all of them were read last
         self.close_user: Callable[[str, str, str], None] = _nobody_is_connected
         """Ends the connections of a provider's user, with a reason; set by whoever knows them."""
         self.close_provider: Callable[[str, str], None] = _nobody_is_connected
@@ -90,19 +91,25 @@ class Authenticator:
                 snapshot = KnownUsers(self.known.secret)
 
     def read(self, records: Iterable[store_pb2.Record]) -> None:
-        """All records of `known_users.KINDS`, in place of what was known."""
+        """All records of `known_users.KINDS`, in place of what was known; users may be many, and are seldom others."""
+        records = list(records)
+        said = [(record.kind, record.key, record.value) for record in records]
+        if said == self._said:
+            return
         known = KnownUsers(self.known.secret)
         _apply(known, records)
         self._take(known)
+        self._said = said
 
     def _change(self, records: Sequence[store_pb2.Record]) -> None:
         named = {record.key for record in records if record.kind == users.RECORD_KIND}
         former = {name: user for name in named if (user := self.known.users.get(name))}
+        self._said = None
         _apply(self.known, records)
         self._end_what_changed(former)
 
     def _take(self, known: KnownUsers) -> None:
-        former, self.known = self.known, known
+        former, self.known, self._said = self.known, known, None
         self._end_what_changed(former.users)
 
     def _end_what_changed(self, former: Mapping[str, User]) -> None:

@@ -14,6 +14,7 @@ from services.common.authentication.attempts import OF_ADDRESS, OF_USER_THERE
 from services.common.authentication.authenticator import Authenticator
 from services.common.authentication.claims import Anonymous, Credentials, Proof
 from services.common.authentication.kinds import file_lines, internal
+from services.common.authentication.known_users import KnownUsers
 from services.common.authentication.refusal import Refused, TooManyFailures
 from services.common.errors import AccessRefused, Unavailable
 from services.common.scram import Keys, KeysOfUser, make_keys
@@ -338,3 +339,20 @@ async def test_what_changes_while_somebody_signs_in(tmp_path: Path, monkeypatch:
         if what == "provider":
             with pytest.raises(Unavailable):
                 await authenticator.sign_in("all", Credentials("anna", "secret"), HERE)
+
+
+async def test_the_same_records_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cost a look: over HTTP all are read at each request. What differs counts, whatever was told meanwhile."""
+    authenticator, applied = authenticator_of(), []
+    apply = KnownUsers.apply
+    monkeypatch.setattr(KnownUsers, "apply", lambda *said: (applied.append(said), apply(*said)))
+    for _ in range(3):
+        authenticator.read([user_record(ALICE)])
+    assert len(applied) == 1
+    authenticator.read([user_record(ALICE.model_copy(update={"tags": ("monitoring",)}))])
+    assert authenticator.known.users["alice"].tags == ("monitoring",)
+    await authenticator.follow(watch(store_pb2.Records(records=[user_record(ALICE, deleted=True)])))
+    authenticator.read([user_record(ALICE.model_copy(update={"tags": ("monitoring",)}))])
+    assert authenticator.known.users["alice"].tags == ("monitoring",)
+    authenticator.read([])
+    assert not authenticator.known.users
