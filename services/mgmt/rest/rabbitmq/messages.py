@@ -39,7 +39,7 @@ def message_routes(doors: Doors, broker: Broker) -> APIRouter:
         caller.seen(broker.objects, vhost)
         exchange = "" if name == DEFAULT else name
         told = await read(request, PublishForm)
-        caller.check(questions.publish(vhost, exchange, told.routing_key))
+        caller.check(*(questions.publish(vhost, exchange, key) for key in told.all_keys()))
         body = told.body()
         try:
             async with channel(broker.house.settings, login(request, caller), vhost) as opened:
