@@ -1,7 +1,8 @@
 """What it costs a gateway to ask whether a client may: `python -m benchmarks.checks --py-spy PATH`.
 
-A topic exchange, 100 keys in turn: with permissions alone, with 100 rules of which the last fits, with a topic
-permission. py-spy (`pip install py-spy`) looks at the gateway meanwhile, and the share is told of its samples in which
+A topic exchange, 100 keys in turn: with permissions alone, with rules of which the last fits, with a topic permission;
+and keys that are always new, each of which is decided about.
+py-spy (`pip install py-spy`) looks at the gateway meanwhile, and the share is told of its samples in which
 it was asked. All of the look at what is wrong with a message counts, though it is not for access alone.
 """
 
@@ -28,9 +29,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 EXCHANGE = "checked"
-RULES = 100
+RULES, MANY = 100, 1000
 HERTZ = 500
 _OTHERS = 'ACL DENY user-{0} PUBLISH EXCHANGE name="{1}" routing_key="devices.{0}.*"\n'
+_OF_ALL = 'ACL DENY ALL PUBLISH EXCHANGE name="{1}" routing_key="others.{0}.*"\n'
 _ASKED = re.compile(
     r"services/common/access/|services/common/clients/access\.py|gateway/sessions/permitted\.py"
     r"|gateway/operations/needs\.py|(_fault|_refusal) \(\S*gateway/operations/publish\.py"
@@ -64,29 +66,38 @@ def main(py_spy: str, seconds: float) -> None:
     try:
         address = broker.start(folder)
         environment = {**os.environ, "HOPLINE_DATA": str(folder / "data")}
-        for name, commands in _settings(folder).items():
+        for name, stream, commands in _shapes(folder):
             for command in commands:
                 subprocess.run([COMMAND, *command], env=environment, check=True)
             profile = _Profile(py_spy, folder, seconds)
             profile.start()
-            result = throughput(STREAMS["topics"][1], broker, address, seconds + 1, EXCHANGE)
+            result = throughput(STREAMS[stream][1], broker, address, seconds + 1, EXCHANGE)
             found = share(profile.lines())
             rate = result.figures["messages/s"]
-            print(f"{name:<18} {found.percent:5.2f} % of {found.all:,} samples, at {rate:,.0f} messages/s")
+            print(f"{name:<30} {found.percent:5.2f} % of {found.all:,} samples, at {rate:,.0f} messages/s")
     finally:
         broker.stop()
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _settings(folder: Path) -> dict[str, Sequence[Sequence[str]]]:
-    rules = folder / "rules"
-    rules.write_text("".join(_OTHERS.format(number, EXCHANGE) for number in range(RULES - 1)) + "ACL ALLOW ALL ALL\n")
-    keys = ("permissions", "topics", "set", "guest", EXCHANGE, "--write", "^devices\\.[0-9]+\\.", "--read", ".*")
-    return {
-        "permissions": (),
-        f"{RULES} rules": (("acl", "load", str(rules)),),
-        "topic permission": (("acl", "remove"), keys),
-    }
+def _shapes(folder: Path) -> Iterable[tuple[str, str, Sequence[Sequence[str]]]]:
+    """What is set before each, and the stream."""
+    topic = ("permissions", "topics", "set", "guest", EXCHANGE, "--write", "^devices\\.[0-9]+\\.", "--read", ".*")
+    return (
+        ("permissions", "topics", ()),
+        (f"{RULES} rules", "topics", (_rules(folder, _OTHERS, RULES),)),
+        (f"{MANY} rules of all by key", "topics", (_rules(folder, _OF_ALL, MANY),)),
+        (f"{MANY} of them, new keys", "topics-new", ()),
+        ("permissions, new keys", "topics-new", (("acl", "remove"),)),
+        ("topic permission, new keys", "topics-new", (topic,)),
+        ("topic permission", "topics", ()),
+    )
+
+
+def _rules(folder: Path, form: str, count: int) -> Sequence[str]:
+    path = folder / f"rules-{count}"
+    path.write_text("".join(form.format(number, EXCHANGE) for number in range(count - 1)) + "ACL ALLOW ALL ALL\n")
+    return "acl", "load", str(path)
 
 
 class _Profile(threading.Thread):

@@ -65,6 +65,11 @@ def ask(
         list[str] | None, typer.Option(help="As in rules: routing_key=eu.new, durable=true. Repeatable.")
     ] = None,
     host: Annotated[str, typer.Option("--from", metavar="ADDRESS", help="From where it is asked.")] = "",
+    group: Annotated[
+        list[str] | None,
+        typer.Option(help="That the user's provider says it is in, beside those on record. Repeatable."),
+    ] = None,
+    tag: Annotated[list[str] | None, typer.Option(help="That the user's provider gives it. Repeatable.")] = None,
 ) -> None:
     """Says whether a user may, and which rule says so. Exit status 1: it may not."""
     from services.common.printable import printable
@@ -79,6 +84,8 @@ def ask(
         virtual_host=vhost,
         properties=_pairs(property or []),
         host=host,
+        groups=group or [],
+        tags=tag or [],
     )
     reply: TestAccessReply = on_mgmt(lambda client: client.test_access(question))
     typer.echo(f"{'allowed' if reply.allowed else 'denied'}\t{printable(reply.rule)}")

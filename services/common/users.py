@@ -52,10 +52,11 @@ def verify_password(user: User | None, password: str, sealing: Sealing | None = 
 
     Raises CannotOpen where what is kept is encrypted, and cannot be read.
     """
-    if user is None:
+    kind = credentials.kind_of(user.password_hash) if user else None
+    fits = user is not None and credentials.fits(user.password_hash, password, Whose(user.name, sealing))
+    if not fits and (kind is None or kind.quick):
         credentials.fits(_hash_of_nobody(), password, Whose(""))
-        return False
-    return credentials.fits(user.password_hash, password, Whose(user.name, sealing))
+    return fits
 
 
 @cache

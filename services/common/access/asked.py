@@ -51,7 +51,10 @@ class Asked:
             return None if self.kind in _WITHOUT_NAME else self.name
         if wanted is Property.VIRTUALHOST_NAME:
             return self.virtual_host or None
-        return next((value for name, value in self.properties if name is wanted), None)
+        for name, value in self.properties:  # no generator: it is asked for each new routing key
+            if name is wanted:
+                return value
+        return None
 
     @property
     def routing_key(self) -> str:

@@ -5,8 +5,9 @@ The first that does not defer decides; when nobody does, it is denied.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Callable, Iterable
+from functools import lru_cache
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from services.common.access.asked import Asked, Principal
 from services.common.access.verdict import Decision, Verdict
@@ -15,7 +16,11 @@ if TYPE_CHECKING:
     from services.common.access.rules import Rules
 
 _OPERATOR = Verdict(Decision.ALLOWED, "whoever runs the stack may do everything")
-_NOBODY = Verdict(Decision.DENIED, "no rule decides")
+NOBODY = Verdict(Decision.DENIED, "no rule decides")
+"""When all defer."""
+
+
+Level: TypeAlias = "Callable[[Principal, Asked, Rules], Verdict]"
 
 
 class AccessControl(Protocol):
@@ -28,16 +33,21 @@ class AccessControl(Protocol):
         """By what is set for all of it."""
 
 
+@lru_cache(16)
+def levels_of(controls: tuple[AccessControl, ...], *, in_virtual_host: bool) -> tuple[Level, ...]:
+    """Who is asked, one after the other."""
+    levels: list[Level] = [each.at_virtual_host for each in controls] if in_virtual_host else []
+    return (*levels, *(each.at_broker for each in controls))
+
+
 def decide(controls: Iterable[AccessControl], principal: Principal, asked: Asked, rules: Rules) -> Verdict:
     """ALLOWED or DENIED; pure: the same question under the same rules has the same answer."""
     if principal.operator:
         return _OPERATOR
-    controls = tuple(controls)
-    levels = [each.at_virtual_host for each in controls] if asked.virtual_host else []
     by_key = False
-    for level in [*levels, *(each.at_broker for each in controls)]:
+    for level in levels_of(tuple(controls), in_virtual_host=bool(asked.virtual_host)):
         verdict = level(principal, asked, rules)
         by_key = by_key or verdict.by_key
         if verdict.decision is not Decision.DEFERRED:
             return verdict.perhaps_by_key(by_key)
-    return _NOBODY.perhaps_by_key(by_key)
+    return NOBODY.perhaps_by_key(by_key)

@@ -5,15 +5,16 @@ Whoever may set them may be wrong about them, and names come from clients: one t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from functools import lru_cache
 
 import regex
 
-_PATIENCE = 0.05  # seconds: a name has 255 bytes at most
+_PATIENCE = 0.05  # seconds
 _REMEMBERED = 4096
-_REPEATED = regex.compile(r"[*+{?]")
-_FEW = 2  # repetitions one after the other: at worst, the cube of a name's length
+_LONGEST = 255  # bytes of a name of AMQP 0-9, for which that is enough; those of AMQP 1.0 are as long as a frame
+_REPEATED = regex.compile(r"[*+{?(]")
+_FEW = 2  # repetitions, or groups, one after the other: at worst, the cube of a name's length
 _GROUP_REPEATED = regex.compile(r"\)[*+{?]")
 
 
@@ -28,24 +29,37 @@ def check_expression(text: str) -> str:
 
 def fits(text: str, name: str) -> bool:
     """Whether the expression is found in the name."""
-    if not text:
-        return not name
-    try:
-        compiled, patience = _compiled(text)
-        return compiled.search(name, timeout=patience) is not None
-    except (TimeoutError, regex.error):
-        return False
-
-
-def expanded(text: str, values: Mapping[str, str]) -> str:
-    """With `{name}` in the place of each of the values, taken literally."""
-    for name, value in values.items():
-        if f"{{{name}}}" in text:
-            text = text.replace(f"{{{name}}}", regex.escape(value))
-    return text
+    return fitting(text)(name)
 
 
 @lru_cache(_REMEMBERED)
+def fitting(text: str) -> Callable[[str], bool]:
+    """The same of many names."""
+    try:
+        compiled, usual = _compiled(text)
+    except regex.error:
+        return lambda _: False
+    search = compiled.search
+
+    def found(name: str) -> bool:
+        patience = usual if len(name) <= _LONGEST else _PATIENCE
+        try:
+            return (search(name, timeout=patience) if patience else search(name)) is not None
+        except TimeoutError:
+            return False
+
+    return found if text else lambda name: not name
+
+
+@lru_cache(_REMEMBERED)
+def expanded(text: str, user: str, virtual_host: str) -> str:
+    """With both in the places of `{username}` and `{vhost}`, taken literally."""
+    for name, value in (("{username}", user), ("{vhost}", virtual_host)):
+        if name in text:
+            text = text.replace(name, regex.escape(value))
+    return text
+
+
 def _compiled(text: str) -> tuple[regex.Pattern[str], float | None]:
     """With how long it may take: to look at a clock takes longer than most expressions do, which cannot take long."""
     simple = len(_REPEATED.findall(text)) <= _FEW and not _GROUP_REPEATED.search(text)

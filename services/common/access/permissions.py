@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from services.common.access.action import Action, Kind
 from services.common.access.asked import Asked, Principal
-from services.common.access.expression import expanded, fits
+from services.common.access.expression import expanded, fits, fitting
 from services.common.access.needs import ANY, CONFIGURE, READ, WRITE, Need, named, needs_of
 from services.common.access.tags import tags_for
 from services.common.access.verdict import DEFERRED, Decision, Verdict
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from services.common.access.records import Permission
     from services.common.access.rules import Rules
 
+_REMEMBERED = 1024
 _NOT_BEGUN = Verdict(
     Decision.ALLOWED, "there are no permissions yet: mgmt of this version gives users what they had, when it starts"
 )
@@ -58,15 +60,19 @@ def _by_topic(principal: Principal, asked: Asked, need: Need, rules: Rules, othe
     topic = rules.topic_permission(principal.name, asked.virtual_host, asked.name)
     if topic is None:
         return Verdict(Decision.ALLOWED, otherwise)
-    text = expanded(getattr(topic, need.permission), {"username": principal.name, "vhost": asked.virtual_host})
-    rule = (
-        f"topic permission of user '{principal.name}' on exchange '{topic.exchange}' in vhost '{topic.virtual_host}': "
-        f"write '{topic.write}' read '{topic.read}'"
-    )
-    if fits(text, asked.routing_key):
-        return Verdict(Decision.ALLOWED, rule, by_key=True)
-    what = topic_refused(need, asked.virtual_host, asked.routing_key)
-    return Verdict(Decision.DENIED, rule, what, by_key=True)
+    text = expanded(topic.write if need.permission == WRITE else topic.read, principal.name, asked.virtual_host)
+    rule = _topic_rule(principal.name, topic.exchange, topic.virtual_host, topic.write, topic.read)
+
+    fits_key = fitting(text)
+
+    def of_key(key: str) -> Verdict:
+        if fits_key(key):
+            return allowed
+        what = topic_refused(need, asked.virtual_host, key)
+        return Verdict(Decision.DENIED, rule, what, by_key=True, of_key=of_key)
+
+    allowed = Verdict(Decision.ALLOWED, rule, by_key=True, of_key=of_key)
+    return of_key(asked.routing_key)
 
 
 def _by_any(principal: Principal, asked: Asked, rules: Rules) -> Verdict:
@@ -109,6 +115,18 @@ def _told(principal: Principal, asked: Asked, permission: Permission | None) -> 
     host = asked.virtual_host or asked.name
     if permission is None:
         return f"user '{principal.name}' has no permission in vhost '{host}'"
-    where = "every vhost" if permission.virtual_host is None else f"vhost '{permission.virtual_host}'"
-    its = f"configure '{permission.configure}' write '{permission.write}' read '{permission.read}'"
-    return f"permission of user '{principal.name}' in {where}: {its}"
+    its = (permission.virtual_host, permission.configure, permission.write, permission.read)
+    return _rule(principal.name, *its)
+
+
+# Every new routing key is decided about: words that only an operator reads are not put together for each of them.
+@lru_cache(_REMEMBERED)
+def _rule(user: str, virtual_host: str | None, configure: str, write: str, read: str) -> str:
+    where = "every vhost" if virtual_host is None else f"vhost '{virtual_host}'"
+    return f"permission of user '{user}' in {where}: configure '{configure}' write '{write}' read '{read}'"
+
+
+@lru_cache(_REMEMBERED)
+def _topic_rule(user: str, exchange: str, virtual_host: str, write: str, read: str) -> str:
+    where = f"on exchange '{exchange}' in vhost '{virtual_host}'"
+    return f"topic permission of user '{user}' {where}: write '{write}' read '{read}'"

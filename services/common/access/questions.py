@@ -2,10 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from services.common.access.action import Action, Kind, Property
 from services.common.access.asked import Asked, Other
 
 Properties = tuple[tuple[Property, str | bool], ...]
+
+
+def life(*, durable: bool, temporary: bool) -> Properties:
+    """How long something is there."""
+    return (
+        (Property.DURABLE, durable),
+        (Property.AUTO_DELETE, temporary),
+        (Property.TEMPORARY, temporary),
+    )
+
+
+def queue(*, durable: bool, exclusive: bool, auto_delete: bool) -> Properties:
+    """Of a queue, whoever asks about it: a rule means the same over every protocol and HTTP."""
+    return (*life(durable=durable, temporary=exclusive or auto_delete), (Property.EXCLUSIVE, exclusive))
+
 
 SERVER_NAMED = "amq.gen-AAAAAAAAAAAAAAAAAAAAAA"
 """In the place of a name that the router will make: permissions cannot know more of it than how it begins."""
@@ -52,6 +69,11 @@ def publish(virtual_host: str, exchange: str, routing_key: str) -> Asked:
 def of_queue(action: Action, virtual_host: str, name: str, properties: Properties) -> Asked:
     """Consume from it, purge it, delete it."""
     return Asked(action, Kind.QUEUE, name, virtual_host, None, properties)
+
+
+def update(kind: Kind, virtual_host: str, name: str, attributes: Iterable[str]) -> Asked:
+    """Change these attributes of it."""
+    return Asked(Action.UPDATE, kind, name, virtual_host, None, ((Property.ATTRIBUTES, ",".join(sorted(attributes))),))
 
 
 def delete_exchange(virtual_host: str, name: str) -> Asked:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from services.common import users
 from services.common.access import records
@@ -24,8 +26,8 @@ class Rules:
 
     begun: bool = False
     tags: dict[str, frozenset[str]] = field(default_factory=dict)  # by user
-    _permissions: dict[str, Permission] = field(default_factory=dict)  # by the keys of their records
-    _topics: dict[str, TopicPermission] = field(default_factory=dict)
+    _permissions: dict[tuple[str, str | None], Permission] = field(default_factory=dict)  # by user and virtual host
+    _topics: dict[tuple[str, str, str], TopicPermission] = field(default_factory=dict)  # and exchange
     _groups: dict[str, Group] = field(default_factory=dict)
     _groups_of: dict[str, frozenset[str]] = field(default_factory=dict)  # by user
     _acls: dict[str, RuleSet] = field(default_factory=dict)
@@ -44,14 +46,13 @@ class Rules:
 
     def permission(self, user: str, virtual_host: str) -> Permission | None:
         """The one for the virtual host, else the one for all."""
-        own = self._permissions.get(records.permission_key(user, virtual_host))
-        return own or self._permissions.get(records.permission_key(user, None))
+        return self._permissions.get((user, virtual_host)) or self._permissions.get((user, None))
 
     def topic_permission(self, user: str, virtual_host: str, exchange: str) -> TopicPermission | None:
         """None: every key."""
         if not self._topics:
             return None
-        return self._topics.get(records.topic_key(user, virtual_host, exchange))
+        return self._topics.get((user, virtual_host, exchange))
 
     def acl(self, virtual_host: str | None) -> RuleSet | None:
         """Rules of a virtual host, or of the broker."""
@@ -72,16 +73,18 @@ class Rules:
             self.tags[record.key] = frozenset(User.from_json(record.value).tags)
 
     def _permission(self, record: Record) -> None:
-        self._permissions.pop(record.key, None)
+        key: tuple[str, str | None] = _parts(record.key)
+        self._permissions.pop(key, None)
         if not record.deleted:
-            self._permissions[record.key] = Permission.from_json(record.value)
+            self._permissions[key] = Permission.from_json(record.value)
 
     def _topic(self, record: Record) -> None:
-        self._topics.pop(record.key, None)
+        key: tuple[str, str, str] = _parts(record.key)
+        self._topics.pop(key, None)
         if not record.deleted:
             # Without it every key would be allowed.
-            self._topics[record.key] = _NO_KEY
-            self._topics[record.key] = TopicPermission.from_json(record.value)
+            self._topics[key] = _NO_KEY
+            self._topics[key] = TopicPermission.from_json(record.value)
 
     def _group(self, record: Record) -> None:
         if former := self._groups.pop(record.key, None):
@@ -105,6 +108,10 @@ class Rules:
 
 _NONE: frozenset[str] = frozenset()
 _NO_KEY = TopicPermission(user="?", exchange="?", write="(?!)", read="(?!)")
+
+
+def _parts(key: str) -> Any:  # noqa: ANN401 - as whoever wrote the record has made it
+    return tuple(json.loads(key))
 
 
 def _read(record: Record) -> RuleSet:

@@ -55,6 +55,7 @@ class Audit:
         self._lines: list[bytes] = []
         self._missed = 0
         self._counts: dict[Entry, int] = {}
+        self._kinds = Counter[str]()  # of these, by event
         self._wake = asyncio.Event()
         self._few = FewLines()
         self._tasks = Tasks()
@@ -102,15 +103,19 @@ class Audit:
             return
         if entry in self._counts:
             self._counts[entry] += 1
-        elif len(self._counts) < _KINDS:
+        elif self._kinds[entry.event] < _KINDS:  # who is denied a thousand things hides no sign-in by it
             self._counts[entry] = 0
+            self._kinds[entry.event] += 1
             asyncio.get_running_loop().call_later(_SECONDS, self._say_count, entry)
             self._tell(entry)
         else:
             self._missed += 1
 
     def _say_count(self, entry: Entry) -> None:
-        if more := self._counts.pop(entry, 0):
+        if (more := self._counts.pop(entry, None)) is None:
+            return
+        self._kinds[entry.event] -= 1
+        if more:
             self._tell(replace(entry, count=more))
 
     def _line(self, entry: Entry) -> bytes:

@@ -12,7 +12,8 @@ DENIED: Final = "denied"
 CHANGED: Final = "changed"
 MISSED: Final = "missed"
 
-_LONGEST = 512  # characters of what somebody says of himself
+_LONGEST = 512  # characters of what somebody says
+_SAID: Final = ("user", "connection", "reason", "by", "name")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +35,15 @@ class Entry:
     fields: tuple[str, ...] = ()  # of the record, that are not as they were
     count: int = 1  # times; those that are alike and come at once are one line
 
+    def __post_init__(self) -> None:
+        """Names may be as long as somebody likes, who is refused: thousands of them wait, and are counted."""
+        for field in _SAID:
+            said: str = getattr(self, field)
+            if len(said) > _LONGEST:
+                object.__setattr__(self, field, said[:_LONGEST])
+
     def line(self, time: str, service: str, instance: str) -> bytes:
         """As JSON."""
-        said = {
-            name: value[:_LONGEST] if isinstance(value, str) else value
-            for name, value in asdict(self).items()
-            if value and (name != "count" or value != 1)
-        }
+        said = {name: value for name, value in asdict(self).items() if value and (name != "count" or value != 1)}
         whole = {"time": time, "service": service, "instance": instance, **said}
         return json.dumps(whole, ensure_ascii=True).encode() + b"\n"

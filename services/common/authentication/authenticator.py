@@ -18,7 +18,8 @@ from services.common.authentication.described import INTERNAL, read_file
 from services.common.authentication.guard import Guard
 from services.common.authentication.known_users import KnownUsers
 from services.common.authentication.providers import Providers
-from services.common.authentication.refusal import TooManyFailures, reason_of
+from services.common.authentication.refusal import Refused, TooManyFailures, reason_of
+from services.common.authentication.under_way import UnderWay
 from services.common.authentication.visit import NO_VISIT, Visit
 from services.common.containment import for_each
 from services.common.errors import BrokerError, Unavailable
@@ -65,9 +66,11 @@ class Authenticator:
         self._older = older
         self._providers = Providers(self, read_file(settings.authentication_providers_file))
         self._guard = Guard()
+        self._under_way = UnderWay()
         self._few = FewLines(most=1)
         self._tasks = Tasks()
         self._some = asyncio.Event()  # some user is known
+        self._said: list[tuple[str, str, bytes]] | None = None  # by records, when all of them were read last
         self.close_user: Callable[[str, str, str], None] = _nobody_is_connected
         """Ends the connections of a provider's user, with a reason; set by whoever knows them."""
         self.close_provider: Callable[[str, str], None] = _nobody_is_connected
@@ -88,19 +91,25 @@ class Authenticator:
                 snapshot = KnownUsers(self.known.secret)
 
     def read(self, records: Iterable[store_pb2.Record]) -> None:
-        """All records of `known_users.KINDS`, in place of what was known."""
+        """All records of `known_users.KINDS`, in place of what was known; users may be many, and are seldom others."""
+        records = list(records)
+        said = [(record.kind, record.key, record.value) for record in records]
+        if said == self._said:
+            return
         known = KnownUsers(self.known.secret)
         _apply(known, records)
         self._take(known)
+        self._said = said
 
     def _change(self, records: Sequence[store_pb2.Record]) -> None:
         named = {record.key for record in records if record.kind == users.RECORD_KIND}
         former = {name: user for name in named if (user := self.known.users.get(name))}
+        self._said = None
         _apply(self.known, records)
         self._end_what_changed(former)
 
     def _take(self, known: KnownUsers) -> None:
-        former, self.known = self.known, known
+        former, self.known, self._said = self.known, known, None
         self._end_what_changed(former.users)
 
     def _end_what_changed(self, former: Mapping[str, User]) -> None:
@@ -117,6 +126,7 @@ class Authenticator:
 
     def end_user(self, provider: str, name: str, what: str) -> None:
         """A provider's user is no more, or not as it was."""
+        self._under_way.end_user(provider, name)
         reason = f"user '{name}' {what}"
         for_each("ending a user's connections", (name,), lambda each: self.close_user(provider, each, reason))
 
@@ -126,6 +136,7 @@ class Authenticator:
         self.end_user(principal.provider, principal.name, what)
 
     def _end_provider(self, name: str, what: str) -> None:
+        self._under_way.end_provider(name)
         reason = f"authentication provider '{name}' {what}"
         for_each("ending a provider's connections", (name,), lambda each: self.close_provider(each, reason))
 
@@ -171,7 +182,7 @@ class Authenticator:
     async def sign_in(self, provider: str, claim: Claim, peer: str, visit: Visit = NO_VISIT) -> Principal:
         """Who that is; raises AccessRefused, and Unavailable, as `Guard.judge`. Either is on record."""
         try:
-            principal = await self._guard.judge(self.provider(provider), claim, peer)
+            principal = await self._judge(provider, claim, peer)
         except BrokerError as error:
             self.refused(provider, claim.user, visit, error)
             if isinstance(error, Unavailable):
@@ -182,6 +193,14 @@ class Authenticator:
             user = self.known.users.get(principal.name)
             if user:
                 self._older.said_password(user, claim.password, self.known.mechanisms_of(user))
+        return principal
+
+    async def _judge(self, provider: str, claim: Claim, peer: str) -> Principal:
+        with self._under_way.one() as ended:
+            principal = await self._guard.judge(self.provider(provider), claim, peer)
+            if ended.concerns(principal, provider):
+                self._providers.forget(principal.name, principal.provider)
+                raise Refused("the user, or its provider, was changed while it signed in")
         return principal
 
     def refused(self, provider: str, user: str, visit: Visit, error: BrokerError) -> None:

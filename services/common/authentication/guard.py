@@ -51,7 +51,8 @@ class Guard:
             principal = await self._try(provider, claim, peer)
         else:  # nothing that could be guessed; nor has it proved itself
             return _where_it_may(await provider.verify(claim), peer)
-        self._came_in(claim.user, peer)
+        if principal.expires is None or principal.name == claim.user:  # a token proves no name that is said with it
+            self._came_in(claim.user, peer)
         return _where_it_may(principal, peer)
 
     def expect(self, name: str, peer: str) -> None:

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable, Iterable
 
 from services.common import plugins
 from services.common.access.asked import Asked, Principal
+from services.common.access.by_key import ByKey
 from services.common.access.control import AccessControl, decide
 from services.common.access.rules import KINDS, Rules
 from services.common.access.verdict import Verdict
@@ -49,6 +50,10 @@ class Access:
     def decide(self, principal: Principal, asked: Asked) -> Verdict:
         """ALLOWED or DENIED, as things are now."""
         return decide(self.controls, principal, asked, self.rules)
+
+    def by_key(self, principal: Principal, asked: Asked) -> ByKey:
+        """The same for whatever routing key, until the next change."""
+        return ByKey(self.controls, principal, asked, self.rules)
 
 
 def _made(name: str) -> AccessControl:

@@ -35,6 +35,9 @@ class CredentialKind(ABC):
     lasting: ClassVar[bool] = False
     """Whether it stays when its user says the password; else a newer one is made of it then."""
 
+    quick: ClassVar[bool] = False
+    """Whether a look at it takes next to no time; who is refused after that would know what is kept, and of whom."""
+
     @abstractmethod
     def make(self, password: str, whose: Whose) -> str:
         """What is kept. May take tens of milliseconds: call it in a thread."""

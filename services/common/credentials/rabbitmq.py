@@ -19,6 +19,8 @@ _SALT = 4  # bytes
 class RabbitMq(CredentialKind):
     """What the two have in common."""
 
+    quick = True
+
     def __init__(self, algorithm: str) -> None:
         self._algorithm = algorithm
         self.begins = (f"rabbitmq-{algorithm}:",)  # type: ignore[misc]  # of each its own

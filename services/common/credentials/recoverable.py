@@ -11,6 +11,7 @@ from services.common.sealing import CannotOpen, Sealing
 class Recoverable(CredentialKind):
     begins = ("sealed:",)
     lasting = True
+    quick = True
 
     def make(self, password: str, whose: Whose) -> str:
         return self.begins[0] + _sealing(whose).seal(password, whose.place)

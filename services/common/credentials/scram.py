@@ -20,6 +20,8 @@ _MOST_ITERATIONS = 1_000_000
 class ScramKeys(CredentialKind):
     """Of one mechanism."""
 
+    quick = True
+
     def __init__(self, algorithm: str, mechanism: str) -> None:
         self._algorithm = algorithm  # as hashlib names it
         self._mechanism = mechanism

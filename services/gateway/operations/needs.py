@@ -43,7 +43,8 @@ def declare_exchange(session: Session, request: v.DeclareExchange) -> None:
         session.permitted.check(questions.look(Kind.EXCHANGE, _host(session), request.name))
         return
     alternate = _text(request.arguments.get("alternate-exchange"))
-    its: Properties = (*_life(request.durable, request.auto_delete), (Property.TYPE, request.type))
+    life = questions.life(durable=request.durable, temporary=request.auto_delete)
+    its: Properties = (*life, (Property.TYPE, request.type))
     session.permitted.check(questions.create_exchange(_host(session), request.name, alternate, its))
 
 
@@ -86,7 +87,7 @@ def declare_queue(session: Session, request: v.DeclareQueue) -> None:
         return
     # Of a queue that is there as well: whether it is, the router alone knows, and it may be gone by then.
     dead_letters = _text(request.arguments.get("x-dead-letter-exchange"))
-    its = _queue(request.durable, request.exclusive, request.auto_delete)
+    its = questions.queue(durable=request.durable, exclusive=request.exclusive, auto_delete=request.auto_delete)
     session.permitted.check(questions.create_queue(_host(session), name, dead_letters, its))
 
 
@@ -148,21 +149,10 @@ def _text(value: object) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def _life(durable: bool, temporary: bool) -> Properties:
-    return (
-        (Property.DURABLE, durable),
-        (Property.AUTO_DELETE, temporary),
-        (Property.TEMPORARY, temporary),
-    )
-
-
-def _queue(durable: bool, exclusive: bool, auto_delete: bool) -> Properties:
-    return (*_life(durable, exclusive or auto_delete), (Property.EXCLUSIVE, exclusive))
-
-
 def _of(session: Session, name: str) -> Properties:
     """Of a queue that is there."""
     definition = session.broker.topology.by_name.get((_host(session), name))
     if definition is None:
         return ()
-    return _queue(definition.durable, bool(definition.exclusive_to), definition.auto_delete)
+    exclusive = bool(definition.exclusive_to)
+    return questions.queue(durable=definition.durable, exclusive=exclusive, auto_delete=definition.auto_delete)

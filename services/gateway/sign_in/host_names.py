@@ -1,19 +1,35 @@
-"""What the host of an address is called, for rules that ask for it."""
+"""What the host of an address is called, for rules that ask for it.
+
+Whoever has an address says what it is called: that counts where who has the name says the same, as in Java, which
+Broker-J asks. Threads of their own wait for it, few: a resolver that does not answer holds up nothing else.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import socket
+from concurrent.futures import ThreadPoolExecutor
+from ipaddress import IPv4Address, IPv6Address, ip_address
 
 _PATIENCE = 1.0  # seconds
+_THREADS = ThreadPoolExecutor(2, thread_name_prefix="host names")
 
 
 async def host_name(address: str) -> str:
-    """Empty where nobody says."""
-    loop = asyncio.get_running_loop()
+    """Empty where nobody says, or somebody else has that name."""
     try:
         async with asyncio.timeout(_PATIENCE):
-            name, _ = await loop.getnameinfo((address, 0), socket.NI_NAMEREQD)
-    except (OSError, TimeoutError):
+            return await asyncio.get_running_loop().run_in_executor(_THREADS, _confirmed, address)
+    except (OSError, ValueError, TimeoutError):
         return ""
-    return name
+
+
+def _confirmed(address: str) -> str:
+    name, _ = socket.getnameinfo((address, 0), socket.NI_NAMEREQD)
+    its = {_plain(str(at[0])) for *_, at in socket.getaddrinfo(name, None)}
+    return name if _plain(address) in its else ""
+
+
+def _plain(address: str) -> IPv4Address | IPv6Address:
+    parsed = ip_address(address.partition("%")[0])
+    return parsed.ipv4_mapped or parsed if isinstance(parsed, IPv6Address) else parsed

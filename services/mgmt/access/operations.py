@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from services.common.access import questions
 from services.common.access.action import Action, Kind
 from services.common.access.asked import Asked
 from services.common.errors import SyntaxFault
@@ -28,8 +29,12 @@ def _user(action: Action) -> Question:
 
 
 def group(action: Action, name: str) -> Asked:
-    """Of one group."""
-    return Asked(action, Kind.GROUP, name)
+    """Of one group: what is changed of it are its members."""
+    return (
+        questions.update(Kind.GROUP, "", name, ["members"])
+        if action is Action.UPDATE
+        else Asked(action, Kind.GROUP, name)
+    )
 
 
 def _change(request: Any) -> Asked:  # noqa: ANN401 - an AccessChange

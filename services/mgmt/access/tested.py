@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -27,6 +27,8 @@ class Question:
     virtual_host: str = "/"
     properties: Mapping[str, str] = field(default_factory=dict)
     host: str = ""
+    groups: Sequence[str] = ()  # beside those on record: what a provider would say is not known here
+    tags: Sequence[str] = ()
 
 
 class Tested(BaseModel):
@@ -52,6 +54,8 @@ class Tester:
         rules = Rules()
         for_each("reading what is set of access", await self._store.list_records(KINDS), rules.apply)
         principal = rules.principal(wanted.user, wanted.host)
+        groups, tags = principal.groups.union(wanted.groups), principal.tags.union(wanted.tags)
+        principal = replace(principal, groups=groups, tags=tags)
         verdict = decide(self._access.controls, principal, asked, rules)
         return Tested(
             allowed=verdict.allowed,

@@ -44,6 +44,8 @@ def question(request: mgmt_pb2.TestAccessRequest) -> Question:
         request.virtual_host,
         dict(request.properties),
         request.host,
+        tuple(request.groups),
+        tuple(request.tags),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Annotated, Any, Final, Literal
 
@@ -62,6 +62,13 @@ class PublishForm(BaseModel):
     payload: str
     payload_encoding: Literal["string", "base64"] = "string"
     properties: _Properties = Field(default_factory=PropertiesForm)
+
+    def all_keys(self) -> Iterator[str]:
+        """By all of which it goes: those of the headers CC and BCC too, which a gateway refuses where they are none."""
+        yield self.routing_key
+        headers = self.properties.headers or {}
+        for more in (headers.get("CC"), headers.get("BCC")):
+            yield from (key for key in more if isinstance(key, str)) if isinstance(more, list) else ()
 
     def body(self) -> bytes:
         """Raises SyntaxFault where it is not encoded so."""

@@ -82,9 +82,11 @@ def access_routes(grants: Grants, tester: Tester) -> APIRouter:
         vhost: Annotated[str, Query(max_length=255)] = "/",
         host: Annotated[str, Query(max_length=64, description="the address from which")] = "",
         property: Annotated[list[str], Query(description="name=value, repeatable")] = [],  # noqa: A002, B006 - FastAPI copies it
+        group: Annotated[list[str], Query(description="that a provider says the user is in")] = [],  # noqa: B006
+        tag: Annotated[list[str], Query(description="that a provider gives")] = [],  # noqa: B006
     ) -> Tested:
         """Whether, and which rule says so."""
-        return await tester.test(Question(user, action, kind, name, vhost, _pairs(property), host))
+        return await tester.test(Question(user, action, kind, name, vhost, _pairs(property), host, group, tag))
 
     _permission_routes(router, grants)
     _topic_routes(router, grants)

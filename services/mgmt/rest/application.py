@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from importlib.metadata import version
 
-from fastapi import APIRouter, Depends, FastAPI, Request
+from fastapi import APIRouter, Depends, FastAPI
 
 from services.common.access.asked import Asked
 from services.common.clients.capture import CaptureRules
@@ -18,7 +18,7 @@ from services.mgmt.lookup.lookup import LookUp
 from services.mgmt.metrics.gather import Gathering
 from services.mgmt.providers import Providers
 from services.mgmt.rest.access import access_routes, group_changes, of_group
-from services.mgmt.rest.basic import Doors
+from services.mgmt.rest.basic import Doors, Naming
 from services.mgmt.rest.capture import capture_routes
 from services.mgmt.rest.failures import answer_failures, documented
 from services.mgmt.rest.metrics import metric_routes
@@ -53,7 +53,7 @@ def application(
     """For those who come in by the `doors`: each route has its own."""
     app = FastAPI(title="Hopline", version=version("hopline"), docs_url=None, redoc_url=None)
     answer_failures(app)
-    routers: Iterable[tuple[Asked | Callable[[Request], Asked], Iterable[APIRouter]]] = (
+    routers: Iterable[tuple[Asked | Naming, Iterable[APIRouter]]] = (
         (OBSERVE, (trace_routes(look_up), dry_run_routes(dry_runs), port_routes(ports))),
         (CONFIGURE, (capture_routes(look_up, rules), port_changes(ports), access_routes(grants, tester))),
         (CONFIGURE, (provider_routes(providers), user_list(users))),

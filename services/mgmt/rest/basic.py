@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from fastapi import HTTPException, Request
@@ -21,6 +21,9 @@ from services.mgmt.access.guard import Guard
 from services.mgmt.access.operations import ASK_MGMT
 from services.mgmt.rest.sign_in import SignIn
 
+Naming = Callable[[Request], Asked | Awaitable[Asked]]
+"""What a request does to what; some say it in their bodies."""
+
 _GONE = "gone"  # the address of a peer that reset its socket before it was accepted: none, least of all this machine's
 
 
@@ -33,7 +36,7 @@ class Doors:
         self.guard = guard
         self.metrics_token = metrics_token
 
-    def to(self, asked: Asked | Callable[[Request], Asked]) -> Basic:
+    def to(self, asked: Asked | Naming) -> Basic:
         """A dependency of routes that do that, to what the request names."""
         return Basic(self, asked if callable(asked) else lambda _: asked)
 
@@ -44,7 +47,7 @@ class Basic(HTTPBasic):
     Answers 401 where nobody known asks, 403 where it is somebody who may not.
     """
 
-    def __init__(self, doors: Doors, asked: Callable[[Request], Asked]) -> None:
+    def __init__(self, doors: Doors, asked: Naming) -> None:
         super().__init__(scheme_name="user", realm="Hopline")
         self._sign_in = doors.sign_in
         self._guard = doors.guard
@@ -57,7 +60,9 @@ class Basic(HTTPBasic):
             principal = await self._sign_in(claim, peer, _visit(request, claim, peer))
         except AccessRefused as error:
             raise HTTPException(401, error.text, self.make_authenticate_headers()) from None
-        self._guard.check(await self._guard.user(principal, peer), ASK_MGMT, self._asked(request))
+        asked = self._asked(request)
+        asked = asked if isinstance(asked, Asked) else await asked
+        self._guard.check(await self._guard.user(principal, peer), ASK_MGMT, asked)
         return principal
 
     def read(self, request: Request) -> Credentials | Token:

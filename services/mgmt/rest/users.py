@@ -8,6 +8,7 @@ from fastapi import APIRouter, Request
 from fastapi import Path as InPath
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
+from services.common.access import questions
 from services.common.access.action import Action, Kind
 from services.common.access.asked import Asked
 from services.common.access.records import Name
@@ -22,6 +23,7 @@ _Hashed = Annotated[bool, Field(description="whether a hash of that kind is give
 _Tags = Annotated[tuple[Name, ...], Field(max_length=64, description="what the user may do beyond messaging")]
 _LoopbackOnly = Annotated[bool, Field(description="whether the user may sign in from this machine only")]
 
+_OF_TREE = {"kind": "credentialKind", "loopback_only": "loopbackOnly"}
 _ACTIONS = {"PUT": Action.CREATE, "PATCH": Action.UPDATE, "DELETE": Action.DELETE}
 
 
@@ -57,9 +59,13 @@ class ListedUser(BaseModel):
     loopback_only: bool
 
 
-def of_user(request: Request) -> Asked:
-    """What a request does to which user."""
-    return Asked(_ACTIONS[request.method], Kind.USER, request.path_params["name"])
+async def of_user(request: Request) -> Asked:
+    """What a request does to which user; of a change also what it changes, as the tree calls it."""
+    name, action = request.path_params["name"], _ACTIONS[request.method]
+    if action is not Action.UPDATE:
+        return Asked(action, Kind.USER, name)
+    said = await request.json()
+    return questions.update(Kind.USER, "", name, (_OF_TREE.get(each, each) for each in said))
 
 
 def user_list(users: Users) -> APIRouter:

@@ -14,6 +14,7 @@ from services.common.message import arguments as tables
 from services.mgmt.model.configured_object import ConfiguredObject
 from services.mgmt.model.exchange import Exchange
 from services.mgmt.model.faults import IllegalConfiguration
+from services.mgmt.tree.asked_about import properties_of
 from services.mgmt.tree.category import Keeper, Own
 from services.mgmt.tree.mirror import Kept
 from services.mgmt.tree.virtual_hosts import PREDECLARED
@@ -64,7 +65,7 @@ class Exchanges(Keeper):
         elif action is Action.DELETE:
             yield questions.delete_exchange(host, name)
         else:
-            yield Asked(action, Kind.EXCHANGE, name, host)
+            yield questions.update(Kind.EXCHANGE, host, name, wanted)
 
     def needs_to_invoke(self, operation: str, path: tuple[str, ...], arguments: Mapping[str, Any]) -> Iterable[Asked]:
         if operation not in {"bind", "unbind"}:
@@ -73,8 +74,9 @@ class Exchanges(Keeper):
         _, host, name = path
         destination = str(arguments.get("destination", ""))
         other = Other(Kind.EXCHANGE if self._leads_to_exchange(host, destination) else Kind.QUEUE, destination)
-        key = ((Property.ROUTING_KEY, str(arguments.get("bindingKey", ""))),)
-        yield questions.bind(Action[operation.upper()], host, name, other, key)
+        its = properties_of(self.house.mirror, host, destination) if other.kind is Kind.QUEUE else ()
+        key = (Property.ROUTING_KEY, str(arguments.get("bindingKey", "")))
+        yield questions.bind(Action[operation.upper()], host, name, other, (*its, key))
 
     async def create(self, parent: ConfiguredObject | None, name: str, wanted: Mapping[str, Any]) -> None:
         host = parent.actual["name"] if parent else ""

@@ -7,13 +7,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from services.common.access import questions
-from services.common.access.action import Action, Kind, Property
+from services.common.access.action import Action, Kind
 from services.common.access.asked import Asked
 from services.common.message import arguments
 from services.mgmt.model.configured_object import ConfiguredObject
 from services.mgmt.model.faults import IllegalConfiguration
 from services.mgmt.model.queue import Queue
 from services.mgmt.model.queue_arguments import arguments_of, attributes_of
+from services.mgmt.tree.asked_about import properties_of
 from services.mgmt.tree.category import Keeper, Own
 from services.mgmt.tree.counts import Row
 from services.mgmt.tree.house import House
@@ -82,14 +83,15 @@ class Queues(Keeper):
                 letters = destination if self._is_exchange(host, destination) else ""
             yield questions.create_queue(host, name, letters, _properties(wanted))
         elif action is Action.DELETE:
-            yield questions.of_queue(action, host, name, ())
+            yield questions.of_queue(action, host, name, properties_of(self.house.mirror, host, name))
         else:
-            yield Asked(action, Kind.QUEUE, name, host)
+            yield questions.update(Kind.QUEUE, host, name, wanted)
 
     def needs_to_invoke(self, operation: str, path: tuple[str, ...], arguments: Mapping[str, Any]) -> Iterable[Asked]:
         if operation == "clearQueue":
-            return (questions.of_queue(Action.PURGE, *_place(path), ()),)
-        return super().needs_to_invoke(operation, path, arguments)
+            yield questions.of_queue(Action.PURGE, *_place(path), properties_of(self.house.mirror, *_place(path)))
+        else:
+            yield from super().needs_to_invoke(operation, path, arguments)
 
     async def create(self, parent: ConfiguredObject | None, name: str, wanted: Mapping[str, Any]) -> None:
         host = parent.actual["name"] if parent else ""
@@ -167,12 +169,7 @@ def _place(path: tuple[str, ...]) -> tuple[str, str]:
 def _properties(wanted: Mapping[str, Any]) -> questions.Properties:
     temporary = wanted.get("lifetimePolicy", "PERMANENT") != "PERMANENT"
     durable = wanted.get("durable", True) is not False
-    return (
-        (Property.DURABLE, durable),
-        (Property.AUTO_DELETE, temporary),
-        (Property.TEMPORARY, temporary),
-        (Property.EXCLUSIVE, False),
-    )
+    return questions.queue(durable=durable, exclusive=False, auto_delete=temporary)
 
 
 def _names(by_host: Mapping[Any, list[Kept]], host: str, name: str) -> bool:

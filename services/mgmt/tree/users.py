@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from services.common.access import questions
 from services.common.access.action import Action, Kind
 from services.common.access.asked import Asked
 from services.common.authentication.described import INTERNAL
@@ -31,8 +32,11 @@ class Users(Keeper):
             for name, kept in sorted(self.house.mirror.tables["user"].items()):
                 yield _described(name, kept.value), ""
 
-    def needs(self, action: Action, path: tuple[str, ...], wanted: Mapping[str, Any]) -> Iterable[Asked]:  # noqa: ARG002 - as said
-        return (Asked(action, Kind.USER, path[-1] if len(path) > 1 else ""),)
+    def needs(self, action: Action, path: tuple[str, ...], wanted: Mapping[str, Any]) -> Iterable[Asked]:
+        name = path[-1] if len(path) > 1 else ""
+        if action is Action.UPDATE:
+            return (questions.update(Kind.USER, "", name, wanted),)
+        return (Asked(action, Kind.USER, name),)
 
     async def create(self, parent: ConfiguredObject | None, name: str, wanted: Mapping[str, Any]) -> None:
         if parent is None or parent.actual["name"] != INTERNAL:

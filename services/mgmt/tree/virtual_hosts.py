@@ -15,6 +15,7 @@ from services.common.errors import NotFound
 from services.mgmt.model.configured_object import ConfiguredObject
 from services.mgmt.model.faults import IllegalConfiguration
 from services.mgmt.model.virtual_host import VirtualHost, VirtualHostNode
+from services.mgmt.tree.asked_about import properties
 from services.mgmt.tree.category import Keeper, Own
 from services.rpc.router_pb2 import CreateVirtualHost, DeleteVirtualHost
 
@@ -64,8 +65,10 @@ class VirtualHosts(Keeper):
             "totalDepthOfQueuesBytes": sum(row.bytes for row in counted),
         }
 
-    def needs(self, action: Action, path: tuple[str, ...], wanted: Mapping[str, Any]) -> Iterable[Asked]:  # noqa: ARG002 - as said
+    def needs(self, action: Action, path: tuple[str, ...], wanted: Mapping[str, Any]) -> Iterable[Asked]:
         name = path[-1] if path else ""
+        if action is Action.UPDATE:
+            return (questions.update(Kind.VIRTUALHOST, name, name, wanted),)
         return (Asked(action, Kind.VIRTUALHOST, name, name),)
 
     def needs_to_invoke(self, operation: str, path: tuple[str, ...], arguments: Mapping[str, Any]) -> Iterable[Asked]:
@@ -73,8 +76,10 @@ class VirtualHosts(Keeper):
             yield from super().needs_to_invoke(operation, path, arguments)
             return
         # Of those that are named also where there are none: who may not is not told which there are.
-        for name in arguments.get("queues") or self._meant(path[-1], arguments):
-            yield questions.of_queue(Action.PURGE, path[-1], str(name), ())
+        there = self._queues(path[-1])
+        for name in map(str, arguments.get("queues") or self._meant(path[-1], arguments)):
+            its = properties(there[name]) if name in there else ()
+            yield questions.of_queue(Action.PURGE, path[-1], name, its)
 
     async def create(self, parent: ConfiguredObject | None, name: str, wanted: Mapping[str, Any]) -> None:  # noqa: ARG002 - nothing more is said of it
         """Its node comes with it: there is none yet."""

@@ -134,10 +134,12 @@ def test_a_question(mgmt: Mgmt) -> None:
     words = ("acl", "test", "anna", "publish", "exchange:orders", "--property", "routing_key=eu.new", "--from", "::1")
     assert hopline(*words) == "allowed\tacl: a rule\n"
     mgmt.allowed = False
-    assert hopline(*words, "--vhost", "work", status=1) == "denied\tacl: a rule\n"
+    said = ("--vhost", "work", "--group", "a", "--group", "b", "--tag", "monitoring")
+    assert hopline(*words, *said, status=1) == "denied\tacl: a rule\n"
     first, second = mgmt.questions
     assert (first.action, first.kind, first.name, first.virtual_host) == ("publish", "exchange", "orders", "/")
     assert (dict(second.properties), second.host, second.virtual_host) == ({"routing_key": "eu.new"}, "::1", "work")
+    assert (list(second.groups), list(second.tags)) == (["a", "b"], ["monitoring"])
 
 
 def test_tags(mgmt: Mgmt) -> None:

@@ -1,8 +1,14 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from pydantic import ValidationError
 
+from services.common import credentials
+from services.common.credentials import Whose
+from services.common.credentials.argon2 import Argon2
+from services.common.sealing import Sealing
 from services.common.users import User, hash_password, verify_password
 
 
@@ -49,3 +55,16 @@ def test_bad_record() -> None:
     """A record that is no user is refused."""
     with pytest.raises(ValidationError):
         User.from_json(b'{"name": 1}')
+
+
+@pytest.mark.parametrize("kind", ["rabbitmq-sha256", "rabbitmq-sha512", "scram-sha-256", "recoverable"])
+def test_as_slow_as_for_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    """Who is refused cannot tell by the time whether there is such a user, whose password is quickly looked at."""
+    sealing, hashed = Sealing(tmp_path / "keys"), []
+    kept = credentials.kind_named(kind).make("right", Whose("anna", sealing))
+    monkeypatch.setattr(Argon2, "fits", lambda *said: hashed.append(said) or False)
+    assert verify_password(User(name="anna", password_hash=kept), "right", sealing)
+    assert not hashed
+    assert not verify_password(User(name="anna", password_hash=kept), "wrong", sealing)
+    assert not verify_password(None, "wrong", sealing)
+    assert len(hashed) == 2

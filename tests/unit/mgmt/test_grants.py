@@ -189,6 +189,18 @@ async def test_which_rule_decides(client: MgmtClient) -> None:
     assert (reply.allowed, reply.rule) == (True, "acl: ACL ALLOW anna PUBLISH EXCHANGE routing_key=eu.*")
 
 
+async def test_groups_that_a_provider_says(client: MgmtClient) -> None:
+    """Of a directory's users nothing is on record here: whoever asks says in which groups they are, and their tags."""
+    await client.change_access(put_acl=pb.Acl(text="ACL ALLOW staff CONSUME QUEUE\nCONFIG DEFAULTDEFER=TRUE"))
+    question = pb.TestAccessRequest(user="lena", action="consume", kind="queue", name="q", virtual_host="/")
+    assert not (await client.test_access(question)).allowed
+    question.groups.append("staff")
+    reply = await client.test_access(question)
+    assert (reply.allowed, reply.rule) == (True, "acl: ACL ALLOW staff CONSUME QUEUE")
+    question = pb.TestAccessRequest(user="lena", action="access", kind="management", tags=["monitoring"])
+    assert (await client.test_access(question)).allowed
+
+
 @pytest.mark.parametrize(
     "wrong", [{"action": "fly"}, {"kind": "house"}, {"properties": {"size": "1"}}], ids=lambda wrong: next(iter(wrong))
 )

@@ -61,6 +61,7 @@ class _Reading:
     def __init__(self) -> None:
         self.rules: dict[int, Rule] = {}
         self.default = Decision.DENIED
+        self._last = -_STEP  # the place of the last one
 
     def take(self, line: Line) -> None:
         first, *rest = line.tokens
@@ -69,7 +70,7 @@ class _Reading:
         if re.fullmatch(r"[0-9]+", first):
             self._numbered(int(first), rest)
         elif first.upper() == "ACL":
-            self._add(max(self.rules, default=-_STEP) + _STEP, rest)
+            self._add(self._last + _STEP, rest)
         elif first.upper() == "CONFIG":
             self._configure(rest)
         elif first.upper() == "GROUP":
@@ -92,6 +93,7 @@ class _Reading:
         if len(tokens) < _LEAST:
             raise SyntaxFault("Not enough data for an acl")
         self.rules[place] = _rule(tokens)
+        self._last = max(self._last, place)
 
     def _configure(self, tokens: list[str]) -> None:
         if len(tokens) < _LEAST:

@@ -44,12 +44,17 @@ def predicate(wanted: Property, values: Values) -> Predicate:
     if wanted in _SPLIT:
         return _OF_LISTS[wanted](frozenset(part.strip() for value in values for part in value.split(",")))
     trimmed = {value.strip() for value in values}
-    if trimmed & {"", _ANY}:
+    if is_any(trimmed):
         return lambda _, asked: asked.value_of(wanted) is not None
     if wanted in BOOLEAN:
         booleans = frozenset(map(_boolean, trimmed))
         return lambda _, asked: asked.value_of(wanted) in booleans
     return _text(wanted, trimmed)
+
+
+def is_any(values: Iterable[str]) -> bool:
+    """Whether whatever is there fits."""
+    return not {"", _ANY}.isdisjoint(values)
 
 
 def _text(wanted: Property, values: Iterable[str]) -> Predicate:

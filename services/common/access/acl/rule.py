@@ -67,15 +67,14 @@ class Rule:
     text: str
     by_key: bool = field(init=False)
     _fits: tuple[Predicate, ...] = field(init=False, repr=False)
-    _fits_key: tuple[Predicate, ...] = field(init=False, repr=False)
+    _for_all: bool = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         """Raises SyntaxFault for what a property cannot be."""
-        by_key = Property.ROUTING_KEY in self.properties
-        made = {wanted: predicate(wanted, values) for wanted, values in self.properties.items()}
-        object.__setattr__(self, "by_key", by_key)
-        object.__setattr__(self, "_fits_key", (made.pop(Property.ROUTING_KEY),) if by_key else ())
-        object.__setattr__(self, "_fits", tuple(made.values()))
+        its = ((wanted, values) for wanted, values in self.properties.items() if wanted is not Property.ROUTING_KEY)
+        object.__setattr__(self, "by_key", Property.ROUTING_KEY in self.properties)
+        object.__setattr__(self, "_fits", tuple(predicate(*each) for each in its))
+        object.__setattr__(self, "_for_all", self.identity.upper() == ALL)
 
     def is_about(self, asked: Asked) -> bool:
         """Whether it is about such an operation at all."""
@@ -84,12 +83,8 @@ class Rule:
     def is_for(self, principal: Principal) -> bool:
         """By the name of the user, or of a group."""
         identity = self.identity
-        return identity.upper() == ALL or identity == principal.name or identity in principal.groups
+        return self._for_all or identity == principal.name or identity in principal.groups
 
     def fits(self, principal: Principal, asked: Asked) -> bool:
-        """Whether the object is as the rule wants it, whatever its routing key."""
+        """Whether the object is as the rule wants it, whatever its routing key: of that see `choice.py`."""
         return all(each(principal, asked) for each in self._fits)
-
-    def fits_key(self, principal: Principal, asked: Asked) -> bool:
-        """Whether the routing key is."""
-        return all(each(principal, asked) for each in self._fits_key)

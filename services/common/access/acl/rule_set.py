@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from services.common.access.acl.choice import Choice, Choices, verdict_of
 from services.common.access.acl.firewall import NameUnknown
 from services.common.access.acl.rule import Rule
-from services.common.access.action import Action, Property
+from services.common.access.action import Action, Kind, Property
 from services.common.access.asked import Asked, Principal
 from services.common.access.verdict import DEFERRED, Decision, Verdict
 
@@ -21,40 +22,57 @@ class RuleSet:
 
     rules: tuple[Rule, ...] = ()
     default: Decision = Decision.DENIED
+    wants_names: bool = field(init=False)
+    """Whether a rule asks what a client's host is called."""
+    _about: dict[tuple[Action, Kind], tuple[Rule, ...]] = field(
+        init=False, repr=False, compare=False, default_factory=dict
+    )
+    _choices: Choices = field(init=False, repr=False, compare=False, default_factory=Choices)
+
+    def __post_init__(self) -> None:
+        """What does not change is looked at once: rules may be thousands."""
+        names = any(Property.FROM_HOSTNAME in rule.properties for rule in self.rules)
+        object.__setattr__(self, "wants_names", names)
 
     def decide(self, principal: Principal, asked: Asked) -> Verdict:
         """As AccessControl says."""
         if asked.action is Action.LOOK:
             # No rule can be about it. Broker-J lets everybody look.
             return DEFERRED if self.default is Decision.DEFERRED else Verdict(Decision.ALLOWED, "acl: all may look")
-        about = [rule for rule in self.rules if rule.is_about(asked)]
-        if not about:
-            return Verdict(self.default, f"acl: {self._told_default(asked)}")
-        return self._first(about, principal, asked)
+        choice = self._choices.find(principal, asked)
+        if choice is None:
+            about = self._rules_about(asked)
+            if not about:
+                return Verdict(self.default, f"acl: {self._told_default(asked)}")
+            choice = _choose(about, principal, asked)
+            self._choices.remember(principal, asked, choice)
+        return choice.verdict(asked.value_of(Property.ROUTING_KEY))
 
-    def _first(self, rules: Iterable[Rule], principal: Principal, asked: Asked) -> Verdict:
-        by_key = False
-        for rule in rules:
-            if not rule.is_for(principal):
-                continue
-            try:
-                if not rule.fits(principal, asked):
-                    continue
-            except NameUnknown:
-                return Verdict(Decision.DENIED, f"acl: {rule.text} (it is not known what {principal.host} is called)")
-            by_key = by_key or rule.by_key
-            if rule.fits_key(principal, asked):
-                decision = Decision.ALLOWED if rule.outcome.allows else Decision.DENIED
-                return Verdict(decision, f"acl: {rule.text}", by_key=by_key, logged=rule.outcome.logged)
-        return DEFERRED.perhaps_by_key(by_key)
-
-    @property
-    def wants_names(self) -> bool:
-        """Whether a rule asks what a client's host is called."""
-        return any(Property.FROM_HOSTNAME in rule.properties for rule in self.rules)
+    def _rules_about(self, asked: Asked) -> tuple[Rule, ...]:
+        about = self._about.get((asked.action, asked.kind))
+        if about is None:
+            about = self._about[asked.action, asked.kind] = tuple(rule for rule in self.rules if rule.is_about(asked))
+        return about
 
     def _told_default(self, asked: Asked) -> str:
         return f"no rule is about {asked.action.value} {asked.kind.value}, and the default is {self.default.value}"
+
+
+def _choose(about: Iterable[Rule], principal: Principal, asked: Asked) -> Choice:
+    by_key: list[Rule] = []
+    for rule in about:
+        if not rule.is_for(principal):
+            continue
+        try:
+            if not rule.fits(principal, asked):
+                continue
+        except NameUnknown:
+            told = f"acl: {rule.text} (it is not known what {principal.host} is called)"
+            return Choice(by_key, Verdict(Decision.DENIED, told))
+        if not rule.by_key:
+            return Choice(by_key, verdict_of(rule))
+        by_key.append(rule)
+    return Choice(by_key, DEFERRED)
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,8 +71,9 @@ class File(Provider):
         if isinstance(claim, Digest):
             fits = file_lines.fits_digest(self._options.format, kept, claim)
         elif isinstance(claim, Credentials):
+            other = next(iter(self._users.values()), "")
             async with self._hashing:
-                fits = await asyncio.to_thread(file_lines.fits, self._options.format, kept, claim.password)
+                fits = await asyncio.to_thread(file_lines.fits, self._options.format, kept, claim.password, other)
         else:
             raise Refused("a name and a password are wanted")
         if not fits or self._users.get(claim.user) != kept:

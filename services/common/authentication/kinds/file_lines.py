@@ -39,9 +39,9 @@ def read_groups(path: Path) -> dict[str, frozenset[str]]:
     return {user: frozenset(theirs) for user, theirs in groups.items()}
 
 
-def fits(format_: str, kept: str | None, password: str) -> bool:
-    """Whether that is the password; as slow for nobody as for a wrong one. Call it in a thread."""
-    return _FORMATS[format_](kept, password) and kept is not None
+def fits(format_: str, kept: str | None, password: str, other: str = "") -> bool:
+    """Whether that is the password; for nobody as slow as what is kept of an `other`. Call it in a thread."""
+    return _FORMATS[format_](kept or other, password) and kept is not None
 
 
 def fits_digest(format_: str, kept: str | None, digest: Digest) -> bool:

@@ -44,15 +44,15 @@ class IssuersKeys:
         self._said: list[Any] = []
         self._keys: dict[str, jwt.PyJWK] = {}
         self._asked = float("-inf")
-        self._one = asyncio.Lock()
+        self._one: asyncio.Future[None] | None = None
         self._few = FewLines(most=1)
 
     async def find(self, name: str) -> jwt.PyJWK | None:
         """The key of that name; without a name, the only one. Raises Unavailable where the issuer does not answer."""
         if self._is_old(self._options.keys_seconds):
-            await self._ask(self._options.keys_seconds)
+            await self._ask()
         if self._named(name) is None and self._is_old(_AGAIN):
-            await self._ask(_AGAIN)
+            await self._ask()
         return self._named(name)
 
     def _is_old(self, seconds: float) -> bool:
@@ -64,22 +64,29 @@ class IssuersKeys:
         [only] = self._keys.values()
         return only
 
-    async def _ask(self, seconds: float) -> None:
-        """Those that are as old as that; many who need them wait for one answer."""
-        async with self._one:
-            if not self._is_old(seconds):
-                return
-            try:
-                keys = await self._asking.ask(partial(_keys_at, self._options))
-            except (OSError, ValueError, TypeError, AttributeError) as error:
-                text = f"authentication provider '{self._provider}' does not answer: {type(error).__name__}"
-                self._few.say(
-                    log.warning, "an issuer's keys cannot be read", provider=self._provider, reason=str(error)
-                )
-                raise Unavailable(text) from None
-            self._asked = monotonic()
-            self.version += keys != self._said
-            self._said, self._keys = keys, _read_keys(keys)
+    async def _ask(self) -> None:
+        """Many who need them wait for one answer, and hear at once that there is none: not one after the other."""
+        if self._one is None or self._one.done():
+            self._one = asyncio.ensure_future(self._ask_now())
+            self._one.add_done_callback(_heard)
+        await asyncio.shield(self._one)
+
+    async def _ask_now(self) -> None:
+        try:
+            keys = await self._asking.ask(partial(_keys_at, self._options))
+        except (OSError, ValueError, TypeError, AttributeError) as error:
+            text = f"authentication provider '{self._provider}' does not answer: {type(error).__name__}"
+            self._few.say(log.warning, "an issuer's keys cannot be read", provider=self._provider, reason=str(error))
+            raise Unavailable(text) from None
+        self._asked = monotonic()
+        self.version += keys != self._said
+        self._said, self._keys = keys, _read_keys(keys)
+
+
+def _heard(asked: asyncio.Future[None]) -> None:
+    """Whoever wanted to know may have left."""
+    if not asked.cancelled():
+        asked.exception()
 
 
 def is_trusted(url: str, *, insecure: bool) -> bool:

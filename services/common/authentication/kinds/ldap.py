@@ -53,7 +53,8 @@ class LdapOptions(Options):
     group_attribute: Annotated[str, Field(description="of a group, that is its name")] = "cn"
     member_of: Annotated[str, Field(description="attribute of a user that names groups, such as memberOf")] = ""
     name: Annotated[
-        Literal["said", "dn"], Field(description="a user's name: as it is said, or its distinguished name")
+        Literal["said", "dn"],
+        Field(description="a user's name: what it says, as the directory spells it, or its distinguished name"),
     ] = "said"
     timeout: Annotated[float, Field(gt=0, le=60, description="seconds for an answer")] = 5.0
 
@@ -90,11 +91,10 @@ class Ldap(Provider):
         found = await self._ask(lambda: self._directory.find(claim.user, claim.password))
         if found is None:
             raise Refused("the directory does not know such a user, or another password")
-        return self._principal(claim.user, found)
+        return self._principal(found)
 
-    def _principal(self, user: str, found: Found) -> Principal:
-        name = found.dn if self._options.name == "dn" else user
-        return Principal(name, self.name, found.groups, self.tags_of(found.groups), again=found.again)
+    def _principal(self, found: Found) -> Principal:
+        return Principal(found.name, self.name, found.groups, self.tags_of(found.groups), again=found.again)
 
     async def groups_now(self, principal: Principal) -> frozenset[str] | None:
         return await self._ask(lambda: self._directory.groups_now(principal.name, principal.groups))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import ssl
+import unicodedata
 import warnings
 from collections.abc import Mapping
 from contextlib import suppress
@@ -14,7 +16,12 @@ from typing import TYPE_CHECKING, Any
 with warnings.catch_warnings():  # of pyasn1, which has renamed what ldap3 uses
     warnings.simplefilter("ignore")
     import ldap3
-    from ldap3.core.exceptions import LDAPException, LDAPInvalidCredentialsResult, LDAPNoSuchObjectResult
+    from ldap3.core.exceptions import (
+        LDAPException,
+        LDAPInsufficientAccessRightsResult,
+        LDAPInvalidCredentialsResult,
+        LDAPNoSuchObjectResult,
+    )
     from ldap3.utils.conv import escape_filter_chars
     from ldap3.utils.dn import escape_rdn
 
@@ -22,6 +29,7 @@ if TYPE_CHECKING:
     from services.common.authentication.kinds.ldap import LdapOptions
 
 _TWO = 2  # of a name: more need not be known
+_NAMING = re.compile(r"[(+]([A-Za-z][A-Za-z0-9-]*)=\{user\}(?=[),+])")  # attributes that are a user's name
 
 
 class Away(Exception):
@@ -32,7 +40,8 @@ class Away(Exception):
 class Found:
     """A user, whose password fits."""
 
-    dn: str
+    name: str
+    """As the directory spells it, where that can be read: it takes LENA, and "lena ", for lena."""
     groups: frozenset[str]
     again: bool
     """Whether all of that can be asked for without the password."""
@@ -43,6 +52,7 @@ class Directory:
 
     def __init__(self, options: LdapOptions) -> None:
         self._options = options
+        self._naming = _NAMING.findall(f"({options.user_dn})") + _NAMING.findall(options.search_filter)
         self._tls = _Tls(ssl.create_default_context(cafile=options.authorities or None))
 
     def find(self, user: str, password: str) -> Found | None:
@@ -69,18 +79,20 @@ class Directory:
             _leave(connection)
         return str(found[0]["dn"]) if len(found) == 1 else ""
 
-    def _signed_in(self, dn: str, user: str, password: str) -> Found:
+    def _signed_in(self, dn: str, user: str, password: str) -> Found | None:
         connection = self._bound(dn, password)
         try:
             own = self._named_by(connection, dn)
             if not self._options.bind_dn:
-                return Found(dn, own | self._groups(connection, dn, user), again=not self._options.user_dn)
+                name, groups = self._name(connection, dn, user), self._groups(connection, dn, user)
+                return Found(name, own | groups, again=not self._options.user_dn) if name else None
         finally:
             _leave(connection)
         searching = self._searching()
         try:
             again = self._is_there(searching, dn) and self._named_by(searching, dn) == own
-            return Found(dn, own | self._groups(searching, dn, user), again)
+            name = self._name(searching, dn, user)
+            return Found(name, own | self._groups(searching, dn, user), again) if name else None
         finally:
             _leave(searching)
 
@@ -115,6 +127,20 @@ class Directory:
         except LDAPNoSuchObjectResult:
             return False
         return bool(_entries(connection))
+
+    def _name(self, connection: ldap3.Connection, dn: str, user: str) -> str:
+        """As the entry has it; as it was said where that cannot be read; "" where it has another one."""
+        of_dn = self._options.name == "dn"
+        with suppress(LDAPNoSuchObjectResult, LDAPInsufficientAccessRightsResult):
+            wanted = self._naming or ldap3.NO_ATTRIBUTES
+            connection.search(dn, "(objectClass=*)", ldap3.BASE, attributes=wanted)
+            for entry in _entries(connection):
+                if of_dn:
+                    return str(entry["dn"])
+                values = [value for each in self._naming for value in _values(entry, each)]
+                alike = (value for value in values if _prepared(value) == _prepared(user))
+                return user if user in values or not values else next(alike, "")
+        return dn if of_dn else user
 
     def _named_by(self, connection: ldap3.Connection, dn: str) -> frozenset[str]:
         attribute = self._options.member_of
@@ -192,6 +218,11 @@ def _leave(connection: ldap3.Connection) -> None:
 
 def _entries(connection: ldap3.Connection) -> list[Mapping[str, Any]]:
     return [entry for entry in connection.response or () if entry.get("type") == "searchResEntry"]
+
+
+def _prepared(name: str) -> str:
+    """As directories compare names (RFC 4518)."""
+    return " ".join(unicodedata.normalize("NFKC", name).casefold().split())
 
 
 def _values(entry: Mapping[str, Any], attribute: str) -> list[str]:

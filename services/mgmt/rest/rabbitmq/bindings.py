@@ -21,6 +21,7 @@ from services.mgmt.rest.basic import Doors
 from services.mgmt.rest.rabbitmq.answers import Route, body_of, documented, read
 from services.mgmt.rest.rabbitmq.caller import Caller, who_asks
 from services.mgmt.rest.rabbitmq.listing import Query_, listed
+from services.mgmt.tree.asked_about import properties_of
 
 _KINDS: Final = {"q": Kind.QUEUE, "e": Kind.EXCHANGE}
 _KEYED: Final = "/{props:encoded}"
@@ -62,6 +63,7 @@ class _Between:
         self.changes = broker.changes
         self._kind = _KINDS[char]
         self._objects = broker.objects
+        self._mirror = broker.house.mirror
 
     def place(self, source: str, destination: str) -> Place:
         """Where such a binding is."""
@@ -77,8 +79,9 @@ class _Between:
 
     def asked(self, action: Action, vhost: str, place: Place, key: str) -> Asked:
         """Of who binds, or unbinds."""
-        its = ((Property.ROUTING_KEY, key),)
-        return questions.bind(action, vhost, place.source, Other(self._kind, place.destination), its)
+        its = properties_of(self._mirror, vhost, place.destination) if self._kind is Kind.QUEUE else ()
+        other = Other(self._kind, place.destination)
+        return questions.bind(action, vhost, place.source, other, (*its, (Property.ROUTING_KEY, key)))
 
 
 def _reads(doors: Doors, between: _Between) -> APIRouter:

@@ -116,9 +116,4 @@ def _alternate(told: ExchangeForm) -> str | None:
 
 
 def _properties(told: ExchangeForm) -> questions.Properties:
-    return (
-        (Property.DURABLE, told.durable),
-        (Property.AUTO_DELETE, told.auto_delete),
-        (Property.TEMPORARY, told.auto_delete),
-        (Property.TYPE, told.type),
-    )
+    return (*questions.life(durable=told.durable, temporary=told.auto_delete), (Property.TYPE, told.type))

@@ -70,8 +70,12 @@ def aliveness_routes(doors: Doors, broker: Broker) -> APIRouter:
         """By the queue aliveness-test, which is declared, and stays."""
         await broker.objects.known()
         caller.seen(broker.objects, vhost)
-        its = ((questions.create_queue(vhost, _QUEUE, None, ())), questions.publish(vhost, "", _QUEUE))
-        caller.check(*its, questions.of_queue(Action.CONSUME, vhost, _QUEUE, ()))
+        its = questions.queue(durable=False, exclusive=False, auto_delete=False)
+        caller.check(
+            questions.create_queue(vhost, _QUEUE, None, its),
+            questions.publish(vhost, "", _QUEUE),
+            questions.of_queue(Action.CONSUME, vhost, _QUEUE, its),
+        )
         await broker.changes.declare_queue(vhost, _QUEUE, QueueForm(durable=False))
         claim = door.read(request)
         login = Login(claim.user or caller.asker.name, claim.secret, caller.asker.host)

@@ -17,6 +17,7 @@ from services.mgmt.rabbitmq.sections import Broker
 from services.mgmt.rest.basic import Doors
 from services.mgmt.rest.rabbitmq.answers import Route, body_of, documented, read
 from services.mgmt.rest.rabbitmq.caller import Caller, who_asks
+from services.mgmt.tree.asked_about import properties_of
 
 _ONE = "/{vhost:encoded}/{name:encoded}"
 
@@ -38,7 +39,7 @@ def message_routes(doors: Doors, broker: Broker) -> APIRouter:
         caller.seen(broker.objects, vhost)
         exchange = "" if name == DEFAULT else name
         told = await read(request, PublishForm)
-        caller.check(questions.publish(vhost, exchange, told.routing_key))
+        caller.check(*(questions.publish(vhost, exchange, key) for key in told.all_keys()))
         body = told.body()
         try:
             async with channel(broker.house.settings, login(request, caller), vhost) as opened:
@@ -52,7 +53,7 @@ def message_routes(doors: Doors, broker: Broker) -> APIRouter:
         await broker.objects.known()
         caller.seen(broker.objects, vhost)
         told = await read(request, GetForm)
-        caller.check(questions.of_queue(Action.CONSUME, vhost, name, ()))
+        caller.check(questions.of_queue(Action.CONSUME, vhost, name, properties_of(broker.house.mirror, vhost, name)))
         broker.objects.queue(vhost, name)
         async with channel(broker.house.settings, login(request, caller), vhost) as opened:
             return await get(opened, name, told)

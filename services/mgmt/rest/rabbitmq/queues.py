@@ -8,7 +8,7 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
 
 from services.common.access import questions
-from services.common.access.action import Action, Property
+from services.common.access.action import Action
 from services.common.errors import ResourceLocked
 from services.mgmt.rabbitmq.forms import QueueForm
 from services.mgmt.rabbitmq.objects import Row
@@ -18,6 +18,7 @@ from services.mgmt.rest.rabbitmq.answers import Route, body_of, documented, put,
 from services.mgmt.rest.rabbitmq.caller import Caller, who_asks
 from services.mgmt.rest.rabbitmq.counted import Counted
 from services.mgmt.rest.rabbitmq.listing import Query_, listed, shown
+from services.mgmt.tree.asked_about import properties_of
 
 _ONE = "/{vhost:encoded}/{name:encoded}"
 
@@ -77,7 +78,8 @@ def queue_changes(doors: Doors, broker: Broker) -> APIRouter:
         await objects.known()
         caller.seen(objects, vhost)
         told = await read(request, QueueForm)
-        caller.check(questions.create_queue(vhost, name, _dead_letters(told), _properties(told.durable, told)))
+        its = questions.queue(durable=told.durable, exclusive=False, auto_delete=told.auto_delete)
+        caller.check(questions.create_queue(vhost, name, _dead_letters(told), its))
         return put(created=await broker.changes.declare_queue(vhost, name, told))
 
     @router.delete(_ONE, summary="Delete a queue", status_code=204)
@@ -85,7 +87,7 @@ def queue_changes(doors: Doors, broker: Broker) -> APIRouter:
         """With what is in it; `if-empty=true` and `if-unused=true` where that must not be."""
         await objects.known()
         caller.seen(objects, vhost)
-        caller.check(questions.of_queue(Action.DELETE, vhost, name, ()))
+        caller.check(questions.of_queue(Action.DELETE, vhost, name, properties_of(broker.house.mirror, vhost, name)))
         queue = _nobodys(objects.record_of(vhost, name))
         asked = request.query_params
         unused, empty = asked.get("if-unused") == "true", asked.get("if-empty") == "true"
@@ -96,7 +98,7 @@ def queue_changes(doors: Doors, broker: Broker) -> APIRouter:
         """Of what waits; what consumers hold stays theirs."""
         await objects.known()
         caller.seen(objects, vhost)
-        caller.check(questions.of_queue(Action.PURGE, vhost, name, ()))
+        caller.check(questions.of_queue(Action.PURGE, vhost, name, properties_of(broker.house.mirror, vhost, name)))
         await broker.changes.purge_queue(_nobodys(objects.record_of(vhost, name)))
 
     return router
@@ -141,12 +143,3 @@ def _nobodys(queue: Any) -> Any:  # noqa: ANN401 - the record
 def _dead_letters(told: QueueForm) -> str | None:
     named: Any = told.arguments.get("x-dead-letter-exchange")
     return named if isinstance(named, str) else None
-
-
-def _properties(durable: bool, told: QueueForm) -> questions.Properties:
-    return (
-        (Property.DURABLE, durable),
-        (Property.AUTO_DELETE, told.auto_delete),
-        (Property.TEMPORARY, told.auto_delete),
-        (Property.EXCLUSIVE, False),
-    )

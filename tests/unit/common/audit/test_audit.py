@@ -84,6 +84,27 @@ async def test_the_first_of_many_does_not_wait(audit: Audit, tmp_path: Path) -> 
     assert (line["event"], line["name"], "count" in line) == (DENIED, "q", False)
 
 
+async def test_what_many_are_denied_hides_no_sign_in(
+    audit: Audit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of each event so many are counted apart: who asks for a thousand things uses up the room of denials alone."""
+    monkeypatch.setattr(module, "_KINDS", 10)
+    for number in range(20):
+        audit.count(Entry(DENIED, "mallory", peer="192.0.2.7", what="QUEUE", name=f"q{number}"))
+    audit.count(Entry(SIGNED_IN, "alice", peer="192.0.2.8", through="http"))
+    await audit.stop()
+    events = [(line["event"], line.get("count", 1)) for line in lines(tmp_path)]
+    assert (SIGNED_IN, 1) in events
+    assert events.count((DENIED, 1)) == 10
+    assert ("missed", 10) in events
+
+
+def test_what_somebody_says_is_cut() -> None:
+    """Wherever it waits to be written, counted or told on the bus: a name may be as long as a frame."""
+    entry = Entry(DENIED, "u" * 60_000, reason="r" * 60_000, name="n" * 60_000)
+    assert {len(each) for each in (entry.user, entry.reason, entry.name)} == {512}
+
+
 async def test_a_disk_that_is_full(audit: Audit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Holds nobody up; how much was missed is said as soon as there is room."""
     monkeypatch.setattr(module, "_GATHER", 0.0)

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Collection
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,13 +13,14 @@ from services.common import scram
 from services.common.authentication.attempts import OF_ADDRESS, OF_USER_THERE
 from services.common.authentication.authenticator import Authenticator
 from services.common.authentication.claims import Anonymous, Credentials, Proof
-from services.common.authentication.kinds import internal
+from services.common.authentication.kinds import file_lines, internal
+from services.common.authentication.known_users import KnownUsers
 from services.common.authentication.refusal import Refused, TooManyFailures
-from services.common.errors import AccessRefused
+from services.common.errors import AccessRefused, Unavailable
 from services.common.scram import Keys, KeysOfUser, make_keys
 from services.common.users import User, hash_password
 from services.rpc import store_pb2
-from tests.support.signing_in import INTERNAL, authenticator_of, user_record, watch
+from tests.support.signing_in import INTERNAL, authenticator_of, provider_records, providing, user_record, watch
 
 GUEST = User(name="guest", password_hash=hash_password("guest"), loopback_only=True)
 HERE = "127.0.0.1"
@@ -305,3 +308,51 @@ async def test_who_changes_while_the_password_is_checked_stays_outside(
     monkeypatch.setattr(internal, "verify_password", verify)
     with pytest.raises(AccessRefused):
         await authenticator.sign_in(INTERNAL, Credentials("alice", "secret"), "127.0.0.1")
+
+
+@pytest.mark.parametrize("what", ["provider", "user"])
+async def test_what_changes_while_somebody_signs_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str) -> None:
+    """Who is judged by a provider that is removed meanwhile, or is a user that has gone, is refused; the next too."""
+    asked, goes_on = asyncio.Event(), threading.Event()
+    loop, users = asyncio.get_running_loop(), tmp_path / "users"
+    users.write_text("anna:secret\n")
+
+    def slowly(*_: object) -> bool:
+        loop.call_soon_threadsafe(asked.set)
+        return goes_on.wait(30)
+
+    monkeypatch.setattr(file_lines, "fits", slowly)
+    of_file = {"type": "file", "path": str(users), "format": "plain"}
+    async with providing(staff=of_file, all={"type": "composite", "providers": ["staff"]}) as authenticator:
+        signing_in = asyncio.ensure_future(authenticator.sign_in("all", Credentials("anna", "secret"), HERE))
+        await asked.wait()
+        if what == "provider":
+            [record] = provider_records(staff=of_file)
+            record.deleted = True
+            await authenticator.follow(watch(store_pb2.Records(records=[record])))
+        else:
+            authenticator.end_user("staff", "anna", "is deleted")
+        goes_on.set()
+        with pytest.raises(Refused) as refused:
+            await signing_in
+        assert "while it signed in" in refused.value.reason
+        if what == "provider":
+            with pytest.raises(Unavailable):
+                await authenticator.sign_in("all", Credentials("anna", "secret"), HERE)
+
+
+async def test_the_same_records_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cost a look: over HTTP all are read at each request. What differs counts, whatever was told meanwhile."""
+    authenticator, applied = authenticator_of(), []
+    apply = KnownUsers.apply
+    monkeypatch.setattr(KnownUsers, "apply", lambda *said: (applied.append(said), apply(*said)))
+    for _ in range(3):
+        authenticator.read([user_record(ALICE)])
+    assert len(applied) == 1
+    authenticator.read([user_record(ALICE.model_copy(update={"tags": ("monitoring",)}))])
+    assert authenticator.known.users["alice"].tags == ("monitoring",)
+    await authenticator.follow(watch(store_pb2.Records(records=[user_record(ALICE, deleted=True)])))
+    authenticator.read([user_record(ALICE.model_copy(update={"tags": ("monitoring",)}))])
+    assert authenticator.known.users["alice"].tags == ("monitoring",)
+    authenticator.read([])
+    assert not authenticator.known.users

@@ -9,11 +9,12 @@ import pytest
 import structlog
 
 from services.common.authentication.attempts import OF_ADDRESS, OF_USER_THERE
-from services.common.authentication.claims import Credentials
+from services.common.authentication.claims import Claim, Credentials, Token
 from services.common.authentication.guard import Guard
 from services.common.authentication.kinds import internal as module
 from services.common.authentication.kinds.internal import Internal
-from services.common.authentication.provider import Options
+from services.common.authentication.principal import Principal
+from services.common.authentication.provider import Options, Provider
 from services.common.authentication.refusal import TooManyFailures
 from services.common.errors import AccessRefused
 from services.common.users import User
@@ -99,6 +100,24 @@ async def test_who_came_in_before_is_not_guessed_at_for_ever(door: Door) -> None
     await door.attack(50, str)
     await door.attack(50, lambda _: "bob")
     assert await door.knock("bob", "bob's", EVIL) == "not tried"
+
+
+class Cloud(Provider):
+    """Of tokens: whose each is, it says itself."""
+
+    async def verify(self, claim: Claim) -> Principal:
+        return Principal("mallory", self.name, expires=2e9)
+
+
+async def test_a_name_that_is_said_with_a_token(door: Door) -> None:
+    """Is not known to have come in: who has a token could call himself everybody, and guess at their passwords."""
+    house = authenticator_of()
+    for name in ("alice", "bob"):
+        await door.guard.judge(Cloud("cloud", Options(), house), Token(name, "a token"), EVIL)
+    await door.attack(50, str)
+    for name in ("alice", "bob"):
+        with pytest.raises(TooManyFailures):
+            door.guard.expect(name, EVIL)
 
 
 async def test_time_heals(door: Door) -> None:

@@ -54,6 +54,33 @@ async def test_who_has_the_password_comes_in(slapd: Slapd, how: dict[str, Any]) 
                 await authenticator.sign_in("staff", Credentials(name, password), HERE)
 
 
+@pytest.mark.parametrize("how", [BIND, SEARCH, {"search_base": PEOPLE}])
+@pytest.mark.parametrize("said", ["ALICE", "Alice ", " alice", "\uff41lice"])
+async def test_a_name_is_as_the_directory_spells_it(slapd: Slapd, how: dict[str, Any], said: str) -> None:
+    """Which takes it otherwise too: a rule that denies alice something is not got round by calling her ALICE."""
+    for options, name in ({}, "alice"), ({"name": "dn"}, f"uid=alice,{PEOPLE}"):
+        async with at(slapd, **how, **options) as authenticator:
+            try:
+                principal = await authenticator.sign_in("staff", Credentials(said, "alice's"), HERE)
+            except AccessRefused:
+                assert said.strip() != said  # which some directories take for another name
+                continue
+            assert principal.name == name
+
+
+async def test_a_name_that_is_found_otherwise(slapd: Slapd) -> None:
+    """Of several attributes that may be the name, the one that was said counts; where it is part of one, what was."""
+    by_both = {**SEARCH, "search_filter": "(|(uid={user})(cn={user}))"}
+    for filter_, said, name in (
+        (by_both["search_filter"], "alice", "alice"),
+        (by_both["search_filter"], "Alice", "Alice"),
+        ("(&(employeeType=clerk)(uid={user}))", "aLiCe", "alice"),
+        ("(uid=a{user})", "LICE", "LICE"),
+    ):
+        async with at(slapd, **{**SEARCH, "search_filter": filter_}) as authenticator:
+            assert (await authenticator.sign_in("staff", Credentials(said, "alice's"), HERE)).name == name
+
+
 async def test_what_is_no_password_is_refused(slapd: Slapd) -> None:
     """Who says no name is nobody, though directories bind such as nobody; a token is none either."""
     async with at(slapd, **BIND) as authenticator:

@@ -183,6 +183,16 @@ async def test_an_issuer_that_does_not_answer(issuer: Issuer) -> None:
             await told(authenticator, token)
 
 
+async def test_many_hear_together_that_an_issuer_does_not_answer(issuer: Issuer) -> None:
+    """After its timeout, not after those of all who came before: a client would have given up."""
+    async with trusting(issuer, timeout=0.5) as authenticator:
+        tokens = [issuer.token(sub=f"user {number}") for number in range(20)]
+        issuer.be_silent()
+        async with asyncio.timeout(5):
+            answers = await asyncio.gather(*(told(authenticator, each) for each in tokens), return_exceptions=True)
+        assert {type(each) for each in answers} == {Unavailable}
+
+
 async def test_what_is_remembered_expires_with_the_token(issuer: Issuer) -> None:
     """However long an answer is good for."""
     async with trusting(issuer) as authenticator:

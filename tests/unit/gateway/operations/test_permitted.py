@@ -117,12 +117,13 @@ def test_keys_are_decided_about_where_they_count() -> None:
         assert not ruled.publishes("t", "eu.1")
         assert ruled.publishes("t", "us.1")
         assert not ruled.publishes("x", "us.1")
-    assert len(ruled.decided) == 3
+    assert len(ruled.decided) == 2  # another key of the same exchange is no other question
 
 
 def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """Keys that never come back take no more than so much memory, and are decided about rightly all the same."""
     monkeypatch.setattr("services.gateway.sessions.permitted._MOST", 20)
+    monkeypatch.setattr("services.gateway.sessions.permitted._FEW", 10)
     ruled = Counted()
     ruled.set(EVERYTHING, TopicPermission(user="guest", exchange="t", write="^eu"))
     for number in range(100):
@@ -132,6 +133,49 @@ def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
         ruled.permitted.check(q.delete_exchange("/", f"x{number}"))
         assert len(ruled.permitted.writable) <= 20
         assert len(ruled.permitted._known) <= 20
+        assert len(ruled.permitted._by_key) <= 10
+
+
+def test_connections_of_the_same_user() -> None:
+    """Are decided about together, until rules change; who comes from elsewhere, or is in other groups, is apart."""
+    ruled = Counted()
+    ruled.set(EVERYTHING)
+    consume = q.of_queue(Action.CONSUME, "/", "q", ())
+    for _ in range(5):
+        ruled._permits.of("guest", "127.0.0.1").check(consume)
+    assert len(ruled.decided) == 1
+    ruled._permits.of("guest", "192.0.2.7").check(consume)
+    ruled._permits.of("guest", "127.0.0.1", "", Principal("guest", "staff", frozenset({"clerks"}))).check(consume)
+    assert len(ruled.decided) == 3
+    ruled.set(EVERYTHING.model_copy(update={"read": ""}))
+    with pytest.raises(AccessRefused):
+        ruled._permits.of("guest", "127.0.0.1").check(consume)
+
+
+def test_all_connections_together_remember_so_much(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where they are many, each remembers less."""
+    monkeypatch.setattr("services.gateway.sessions.permitted._OF_ALL", 1000)
+    ruled = Counted()
+    ruled.set(EVERYTHING, TopicPermission(user="guest", exchange="t", write="^eu"))
+    others = [ruled._permits.of("guest", "127.0.0.1") for _ in range(9)]
+    for number in range(300):
+        assert not ruled.publishes("t", f"eu.{number}")
+        assert all(each.refusal_to_publish("/", "t", f"eu.{number}") is None for each in others)
+    assert sum(len(each._known) for each in [ruled.permitted, *others]) <= 1000
+
+
+def test_what_nothing_is_called() -> None:
+    """A name that is longer than any is decided about, and not remembered: AMQP 1.0 has addresses of a whole frame."""
+    ruled = Counted()
+    ruled.set(EVERYTHING.model_copy(update={"read": "^q"}))
+    for asked in (q.look(Kind.QUEUE, "/", "q" * 60_000), q.of_queue(Action.CONSUME, "/", "x" * 60_000, ())):
+        for _ in range(2):
+            if asked.name[0] == "x":
+                with pytest.raises(AccessRefused):
+                    ruled.permitted.check(asked)
+            else:
+                ruled.permitted.check(asked)
+    assert not ruled.permitted._known
 
 
 def test_other_operations_are_remembered() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import threading
 from typing import Any
 
 import pytest
@@ -11,29 +12,61 @@ import pytest
 from services.gateway.sign_in import host_names
 from services.gateway.sign_in.host_names import host_name
 
-
-async def test_a_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Is what the resolver says of the address."""
-    loop = asyncio.get_running_loop()
-
-    async def named(address: tuple[str, int], flags: int) -> tuple[str, str]:
-        assert (address[0], flags) == ("10.0.0.7", socket.NI_NAMEREQD)
-        return "desk7.example", "0"
-
-    monkeypatch.setattr(loop, "getnameinfo", named)
-    assert await host_name("10.0.0.7") == "desk7.example"
+ADDRESS = "10.0.0.7"
 
 
-@pytest.mark.parametrize("trouble", ["nobody knows", "nobody answers"])
-async def test_none(monkeypatch: pytest.MonkeyPatch, trouble: str) -> None:
-    """Where there is none, and where it is not said soon: then rules that ask for it deny."""
-    loop = asyncio.get_running_loop()
-    monkeypatch.setattr(host_names, "_PATIENCE", 0.01)
+def called(monkeypatch: pytest.MonkeyPatch, name: str, *addresses: str) -> None:
+    """Its address says that it has that name, and who has the name that it has those addresses."""
 
-    async def named(*_: Any) -> tuple[str, str]:
-        if trouble == "nobody answers":
-            await asyncio.sleep(60)
+    def named(address: tuple[str, int], flags: int) -> tuple[str, str]:
+        assert (address[0], flags) == (ADDRESS, socket.NI_NAMEREQD)
+        return name, "0"
+
+    def found(host: str, _port: None) -> list[Any]:
+        assert host == name
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (each, 0)) for each in addresses]
+
+    monkeypatch.setattr(host_names.socket, "getnameinfo", named)
+    monkeypatch.setattr(host_names.socket, "getaddrinfo", found)
+
+
+@pytest.mark.parametrize("addresses", [[ADDRESS], ["10.0.0.6", ADDRESS], ["fe80::1%eth0", f"::ffff:{ADDRESS}"]])
+async def test_a_name(monkeypatch: pytest.MonkeyPatch, addresses: list[str]) -> None:
+    """Is what the resolver says of the address, and of the name."""
+    called(monkeypatch, "desk7.example", *addresses)
+    assert await host_name(ADDRESS) == "desk7.example"
+
+
+@pytest.mark.parametrize("addresses", [["10.0.0.8"], []])
+async def test_somebody_elses_name(monkeypatch: pytest.MonkeyPatch, addresses: list[str]) -> None:
+    """Counts for nothing: whoever has an address can have it called what they like."""
+    called(monkeypatch, "trusted.example", *addresses)
+    assert await host_name(ADDRESS) == ""
+
+
+async def test_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where there is none: then rules that ask for it deny."""
+
+    def named(*_: Any) -> tuple[str, str]:
         raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
 
-    monkeypatch.setattr(loop, "getnameinfo", named)
-    assert await host_name("10.0.0.7") == ""
+    monkeypatch.setattr(host_names.socket, "getnameinfo", named)
+    assert await host_name(ADDRESS) == ""
+
+
+async def test_a_resolver_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is waited for shortly, however many ask, and by nobody else: passwords are looked at in other threads."""
+    answers = threading.Event()
+
+    def named(*_: Any) -> tuple[str, str]:
+        answers.wait(30)
+        raise socket.gaierror(socket.EAI_AGAIN, "Temporary failure in name resolution")
+
+    monkeypatch.setattr(host_names, "_PATIENCE", 0.05)
+    monkeypatch.setattr(host_names.socket, "getnameinfo", named)
+    try:
+        assert set(await asyncio.gather(*(host_name(ADDRESS) for _ in range(50)))) == {""}
+        async with asyncio.timeout(5):
+            assert await asyncio.to_thread(str, 1) == "1"
+    finally:
+        answers.set()

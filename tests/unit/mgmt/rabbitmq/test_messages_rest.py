@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from services.mgmt.rabbitmq.messages import PropertiesForm, PublishForm
 from tests.unit.mgmt.rabbitmq.conftest import Asked
 
 
@@ -43,6 +44,17 @@ async def test_a_message(asked: Asked) -> None:
     )
     assert (binary["payload"], binary["payload_encoding"], binary["properties"]) == (data, "base64", {})
     assert await _publish(asked, "m", routing_key="nowhere") == (200, {"routed": False})
+
+
+def test_keys() -> None:
+    """All of them are asked about, from where the user is: a gateway sees mgmt's address."""
+    headers = {"CC": ["b", "c", 1], "BCC": ["d"], "cc": ["e"]}
+    form = PublishForm(routing_key="a", payload="", properties=PropertiesForm(headers=headers))
+    assert list(form.all_keys()) == ["a", "b", "c", "d"]
+    assert list(PublishForm(routing_key="a", payload="", properties=PropertiesForm(headers={"CC": 1})).all_keys()) == [
+        "a"
+    ]
+    assert list(PublishForm(routing_key="a", payload="").all_keys()) == ["a"]
 
 
 @pytest.mark.parametrize(
