@@ -7,7 +7,8 @@ import pytest
 from services.common.ledger import stages
 from services.common.ledger.encoding import Mixture, Sealed
 from services.common.ledger.place import Place
-from services.common.ledger.recorder import OFF, RowRecorder
+from services.common.ledger.recorder import OFF
+from services.common.ledger.row_recorder import RowRecorder
 from services.common.metrics.meters import Meters
 from services.common.metrics.stages import CountedQueues, CountedStages
 from services.rpc import ledger_pb2 as ledger
