@@ -9,6 +9,7 @@ import structlog
 
 from services.common.printable import printable, printable_lines
 
+_LONGEST = 2000  # characters of one value
 _LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 
 
@@ -19,6 +20,7 @@ def configure(service: str, style: str, level: str) -> None:
         structlog.processors.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
         structlog.processors.format_exc_info,
+        cut,
     ]
     last: list[structlog.typing.Processor] = (
         [structlog.processors.JSONRenderer()]
@@ -33,6 +35,16 @@ def configure(service: str, style: str, level: str) -> None:
     )
     logging.basicConfig(level=max(_LEVELS[level], logging.WARNING), stream=sys.stderr, format="%(name)s: %(message)s")
     structlog.contextvars.bind_contextvars(service=service)
+
+
+def cut(
+    _logger: structlog.typing.WrappedLogger, _method: str, line: structlog.typing.EventDict
+) -> structlog.typing.EventDict:
+    """Leaves of a long text its beginning: a name that is refused may be as long as a frame, again and again."""
+    for key, value in line.items():
+        if isinstance(value, str) and len(value) > _LONGEST and key != "exception":
+            line[key] = f"{value[:_LONGEST]}… ({len(value)} characters)"
+    return line
 
 
 def show_plainly(
