@@ -108,7 +108,8 @@ async def test_a_map(managed: Managed) -> None:
     properties = message.properties
     assert (properties.content_type, properties.correlation_id) == ("amqp/map", "m1")
     assert properties.headers == {"statusCode": 200, "statusDescription": "OK"}
-    assert amqp_map.load_map(message.body) == {"attributeNames": ["name"], "results": [["amq.fanout"]]}
+    told = amqp_map.load_map(message.body)  # other tests have exchanges too
+    assert (told["attributeNames"], told["results"][0]) == (["name"], ["amq.fanout"])
     asking.amqp.publish(b"", NODE, reply_to=to, correlation_id="c", headers={**SELF, "operation": "GET-MGMT-NODES"})
     message = await asking.next()
     assert (message.properties.content_type, amqp_map.load_list(message.body)) == ("amqp/list", [])
