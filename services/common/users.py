@@ -50,9 +50,10 @@ def hash_password(password: str) -> str:
 def verify_password(user: User | None, password: str, sealing: Sealing | None = None) -> bool:
     """Whether `password` is `user`'s; as slow for no user as for a wrong password. Call it in a thread.
 
+    An empty one is nobody's, whatever is kept: definitions of RabbitMQ, which lets nobody in then, have hashes of it.
     Raises CannotOpen where what is kept is encrypted, and cannot be read.
     """
-    if user is None:
+    if user is None or not password:
         credentials.fits(_hash_of_nobody(), password, Whose(""))
         return False
     return credentials.fits(user.password_hash, password, Whose(user.name, sealing))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, TypeVar
 from urllib.parse import quote_plus
@@ -40,7 +41,10 @@ class Objects:
 
     def virtual_hosts(self) -> list[str]:
         """By name."""
-        return sorted(self._house.mirror.tables["virtual_host"])
+        there = self._house.mirror.tables["virtual_host"]
+        for gone in self._rows.keys() - there.keys():
+            del self._rows[gone]
+        return sorted(there)
 
     def has_virtual_host(self, name: str) -> bool:
         """Whether there is one of that name."""
@@ -73,13 +77,15 @@ class Objects:
 
     def queue(self, virtual_host: str, name: str) -> Row:
         """Raises NotFound."""
-        return _one(self.queues(virtual_host), name, f"no queue '{name}' in vhost '{virtual_host}'")
+        return _queue(self.record_of(virtual_host, name))
 
     def record_of(self, virtual_host: str, name: str) -> Mapping[str, Any]:
         """Of a queue, as the router keeps it. Raises NotFound."""
-        kept = self._house.mirror.grouped("queue", "virtual_host").get(virtual_host, ())
-        values: Iterable[Mapping[str, Any]] = (each.value for each in kept)
-        return _one(values, name, f"no queue '{name}' in vhost '{virtual_host}'")
+        kept = self._house.mirror.tables["queue"].get(json.dumps([virtual_host, name], ensure_ascii=False))
+        if kept is None:
+            raise NotFound(f"no queue '{name}' in vhost '{virtual_host}'")
+        value: Mapping[str, Any] = kept.value
+        return value
 
     # -------------------------------------------------------------- bindings
 

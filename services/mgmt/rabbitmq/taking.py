@@ -33,7 +33,7 @@ async def take(broker: Broker, data: bytes, virtual_host: str | None = None) -> 
         raise NotFound(f"no vhost '{virtual_host}'")
     taken = Taken()
     for name in SECTIONS:
-        await _section(broker, name, said.get(name), virtual_host, taken)
+        await _section(broker, name, said.get(name) or [], virtual_host, taken)
     taken.left_out += _unknown(said)
     log.info("definitions taken", taken=taken.taken, left_out=len(taken.left_out))
     return taken
@@ -46,22 +46,27 @@ def _read(data: bytes) -> Mapping[str, Any]:
         raise SyntaxFault(f"definitions are JSON: {error}") from None
     if not isinstance(said, dict):
         raise SyntaxFault("definitions are a JSON object")
+    for name in SECTIONS:
+        if not isinstance(said.get(name), list | None):
+            raise SyntaxFault(f"{name}: a list is wanted")
     return said
 
 
-async def _section(broker: Broker, name: str, items: object, virtual_host: str | None, taken: Taken) -> None:
-    """What it holds is done side by side, and told in its order."""
-    if items is None:
-        return
-    if not isinstance(items, list):
-        raise SyntaxFault(f"{name}: a list is wanted")
-    few = asyncio.Semaphore(_AT_ONCE)
+async def _section(broker: Broker, name: str, items: list[Any], virtual_host: str | None, taken: Taken) -> None:
+    """What it holds is done side by side, and told in its order. Where somebody is away, the rest is left."""
+    left_out: list[LeftOut | None] = [None] * len(items)
+    turns = iter(enumerate(items))
 
-    async def one(item: object) -> LeftOut | None:
-        async with few:
-            return await _item(broker, name, item, virtual_host)
+    async def some() -> None:
+        for number, item in turns:
+            left_out[number] = await _item(broker, name, item, virtual_host)
 
-    left_out = await asyncio.gather(*map(one, items))
+    try:
+        async with asyncio.TaskGroup() as group:
+            for _ in range(min(_AT_ONCE, len(items))):
+                group.create_task(some())
+    except ExceptionGroup as failed:
+        raise failed.exceptions[0] from None
     told = [each for each in left_out if each]
     if items:
         taken.taken[name] = len(items) - sum(not each.here for each in told)

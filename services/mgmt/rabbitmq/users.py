@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from services.common import plugins
-from services.common.credentials import GROUP, kind_named, kind_of
+from services.common.credentials import GROUP, Whose, fits, kind_named, kind_of
 from services.common.errors import SyntaxFault
 from services.common.users import User
 from services.mgmt.rabbitmq.forms import UserForm
@@ -51,8 +51,10 @@ def _hash(said: str, algorithm: str) -> tuple[str, Kept]:
     kind = _HASHINGS.get(algorithm, algorithm)
     if kind not in plugins.names(GROUP):
         raise SyntaxFault(f"hashes of {algorithm} are not understood here; there are {', '.join(_HASHINGS)}")
-    begins = kind_named(kind).begins[0] if algorithm in _HASHINGS else ""
-    return begins + said, Kept(kind, hashed=True)
+    kept = kind_named(kind).begins[0] + said if algorithm in _HASHINGS else said
+    if algorithm in _HASHINGS and fits(kept, "", Whose("")):
+        raise SyntaxFault("the password is empty: with such a one RabbitMQ lets nobody in, and neither is it done here")
+    return kept, Kept(kind, hashed=True)
 
 
 def hash_of(user: User) -> tuple[str, str]:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from typing import Any
 
 import pytest
 
 from services.common.clients.mgmt import MgmtClient
-from services.common.errors import NotFound, SyntaxFault
-from tests.support.exported import EXPORTED, queue, user
+from services.common.errors import NotFound, SyntaxFault, Unavailable
+from services.mgmt.rabbitmq import taking
+from tests.support.exported import EXPORTED, hashed, queue, user
 from tests.unit.mgmt.rabbitmq.conftest import Asked
 
 
@@ -84,6 +87,40 @@ async def test_what_cannot_be_taken(asked: Asked) -> None:
     assert "no exchange 'hash'" in reasons["bindings", "hash → plain (1)"]
     assert "no such section" in reasons["quotas", "all"]
     assert [each["name"] for each in await asked.get("queues/shop")] == ["plain"]
+
+
+async def test_an_empty_password(asked: Asked) -> None:
+    """Lets nobody in: RabbitMQ keeps its hash for users who are not to sign in by password, and exports it."""
+    nobody = user("empty", password_hash=hashed(""))
+    _, told = await asked("POST", "definitions", {"users": [nobody]})
+    assert [(each["name"], "empty" in each["reason"]) for each in told["left_out"]] == [("empty", True)]
+    assert (await asked("GET", "whoami", user="empty:"))[0] == 401
+    assert (await asked("PUT", "users/empty", {"password_hash": hashed(""), "tags": "administrator"}))[0] == 400
+
+
+async def test_who_is_away(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ends it, with 503: what is on its way ends too, and nothing more is begun."""
+    begun = []
+
+    async def declare(_broker: object, item: dict[str, Any]) -> str:
+        begun.append(item["name"])
+        if item["name"] == "0":
+            raise Unavailable("no router answers at the moment; try again")
+        await asyncio.Event().wait()
+        return ""
+
+    monkeypatch.setattr(taking, "SECTIONS", {"queues": declare})
+    status, told = await asked("POST", "definitions", {"queues": [queue(str(number)) for number in range(100)]})
+    assert (status, told["reason"]) == (503, "no router answers at the moment; try again")
+    assert len(begun) == 32
+    assert not any("_section" in str(task.get_coro()) for task in asyncio.all_tasks())
+
+
+async def test_sections_that_are_none(asked: Asked) -> None:
+    """Are told before anything is taken."""
+    status, told = await asked("POST", "definitions", {"vhosts": [{"name": "shop"}], "queues": {}})
+    assert (status, told["reason"]) == (400, "queues: a list is wanted")
+    assert [each["name"] for each in await asked.get("vhosts")] == ["/"]
 
 
 async def test_one_virtual_host(asked: Asked) -> None:
