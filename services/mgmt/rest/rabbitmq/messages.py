@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Request, Response
 
 from services.common.access import questions
 from services.common.access.action import Action
@@ -39,15 +37,15 @@ def message_routes(doors: Doors, broker: Broker) -> APIRouter:
         exchange = "" if name == DEFAULT else name
         told = await read(request, PublishForm)
         caller.check(questions.publish(vhost, exchange, told.routing_key))
-        body = told.body()
+        body, properties = told.body(), told.properties.made()
         try:
             async with channel(broker.house.settings, login(request, caller), vhost) as opened:
-                return {"routed": await opened.publish(exchange, told.routing_key, told.properties.made(), body)}
+                return {"routed": await opened.publish(exchange, told.routing_key, properties, body)}
         except NotFound as error:  # as of any other message that cannot be published
             raise PreconditionFailed(error.text) from None
 
     @router.post(f"/queues{_ONE}/get", summary="Get messages", openapi_extra=body_of(GetForm))
-    async def get_messages(vhost: str, name: str, request: Request, caller: Caller = asks) -> list[dict[str, Any]]:
+    async def get_messages(vhost: str, name: str, request: Request, caller: Caller = asks) -> Response:
         """Those that come first; `ackmode` says whether they go back, or are gone."""
         await broker.objects.known()
         caller.seen(broker.objects, vhost)
@@ -55,6 +53,6 @@ def message_routes(doors: Doors, broker: Broker) -> APIRouter:
         caller.check(questions.of_queue(Action.CONSUME, vhost, name, ()))
         broker.objects.queue(vhost, name)
         async with channel(broker.house.settings, login(request, caller), vhost) as opened:
-            return await get(opened, name, told)
+            return Response(await get(opened, name, told), media_type="application/json")
 
     return router
