@@ -29,7 +29,7 @@ class Objects:
 
     def __init__(self, house: House) -> None:
         self._house = house
-        self._rows: dict[str, dict[int, tuple[Kept, Row]]] = {}  # what one change leaves as it is
+        self._rows: dict[str, _Rows] = {}  # of queues, by virtual host
 
     async def known(self, *, counted: bool = False) -> None:
         """Returns when there is something to read; counts of queues are five seconds old at most then."""
@@ -67,13 +67,11 @@ class Objects:
 
     def queues(self, virtual_host: str) -> list[Row]:
         """Rows are the same objects until a queue changes: not to be changed by who gets them."""
-        former, now = self._rows.get(virtual_host, {}), dict[int, tuple[Kept, Row]]()
-        for kept in self._house.mirror.grouped("queue", "virtual_host").get(virtual_host, ()):
-            number = kept.value["id"]
-            before = former.get(number)
-            now[number] = before if before and before[0] is kept else (kept, _queue(kept.value))
-        self._rows[virtual_host] = now
-        return [row for _, row in now.values()]
+        kept = self._house.mirror.grouped("queue", "virtual_host").get(virtual_host, [])
+        former = self._rows.get(virtual_host)
+        if former is None or former.made_of is not kept:
+            former = self._rows[virtual_host] = _Rows(kept, former)
+        return former.rows
 
     def queue(self, virtual_host: str, name: str) -> Row:
         """Raises NotFound."""
@@ -81,19 +79,52 @@ class Objects:
 
     def record_of(self, virtual_host: str, name: str) -> Mapping[str, Any]:
         """Of a queue, as the router keeps it. Raises NotFound."""
-        kept = self._house.mirror.tables["queue"].get(json.dumps([virtual_host, name], ensure_ascii=False))
+        kept = self._queue(virtual_host, name)
         if kept is None:
             raise NotFound(f"no queue '{name}' in vhost '{virtual_host}'")
         value: Mapping[str, Any] = kept.value
         return value
 
+    def has_queue(self, virtual_host: str, name: str) -> bool:
+        """Whether there is one of that name."""
+        return self._queue(virtual_host, name) is not None
+
+    def _queue(self, virtual_host: str, name: str) -> Kept | None:
+        return self._house.mirror.tables["queue"].get(json.dumps([virtual_host, name], ensure_ascii=False))
+
     # -------------------------------------------------------------- bindings
 
     def bindings(self, virtual_host: str) -> list[Row]:
         """With those that each queue has with the default exchange, by its name."""
-        implied = (_implied(virtual_host, row["name"]) for row in self.queues(virtual_host))
-        kept = self._house.mirror.grouped("binding", "virtual_host").get(virtual_host, ())
-        return [*implied, *(row for each in kept if (row := self._binding(each.value)))]
+        return self._implied(virtual_host) + self._bindings("virtual_host", virtual_host, virtual_host)
+
+    def bindings_from(self, virtual_host: str, exchange: str) -> list[Row]:
+        """By their source."""
+        return self._bindings("source", exchange, virtual_host) if exchange else self._implied(virtual_host)
+
+    def bindings_to_exchange(self, virtual_host: str, name: str) -> list[Row]:
+        """By their destination."""
+        return self._bindings("destination", name, virtual_host)
+
+    def bindings_to_queue(self, virtual_host: str, name: str) -> list[Row]:
+        """With that of the default exchange. Raises NotFound of the queue."""
+        number = self.record_of(virtual_host, name)["id"]
+        return [_implied(virtual_host, name), *self._bindings("destination", number, virtual_host)]
+
+    def bindings_between(self, virtual_host: str, source: str, name: str, *, to_exchange: bool) -> list[Row]:
+        """None where one of the two is not there."""
+        if not to_exchange and not self.has_queue(virtual_host, name):
+            return []
+        its = self.bindings_to_exchange if to_exchange else self.bindings_to_queue
+        return [row for row in its(virtual_host, name) if row["source"] == source]
+
+    def _implied(self, virtual_host: str) -> list[Row]:
+        return [_implied(virtual_host, row["name"]) for row in self.queues(virtual_host)]
+
+    def _bindings(self, field: str, value: int | str, virtual_host: str) -> list[Row]:
+        kept = self._house.mirror.grouped("binding", field).get(value, ())
+        its = (each.value for each in kept if each.value["virtual_host"] == virtual_host)
+        return [row for each in its if (row := self._binding(each))]
 
     def _binding(self, value: Mapping[str, Any]) -> Row | None:
         """None where the queue is gone already, whose id it has."""
@@ -110,6 +141,19 @@ class Objects:
             "arguments": plain(value["arguments"]),
             "properties_key": properties_key(value["routing_key"], value["arguments"]),
         }
+
+
+class _Rows:
+    """Of queues; those of records that are still the same are those that were made before."""
+
+    def __init__(self, kept: list[Kept], former: _Rows | None) -> None:
+        self.made_of = kept
+        known = former.by_record() if former else {}
+        self.rows: list[Row] = [known.get(id(each)) or _queue(each.value) for each in kept]
+
+    def by_record(self) -> dict[int, Row]:
+        """Records are the same objects as long as they say the same."""
+        return {id(each): row for each, row in zip(self.made_of, self.rows, strict=True)}
 
 
 def properties_key(routing_key: str, arguments: str) -> str:

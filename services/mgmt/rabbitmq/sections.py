@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import Any, Final, NamedTuple, NoReturn
 
 from services.common.access.records import Permission, TopicPermission
@@ -47,16 +47,22 @@ class Broker(NamedTuple):
 async def _virtual_host(broker: Broker, item: Mapping[str, Any]) -> str:
     told = NamedVirtualHost.model_validate(item)
     await broker.changes.create_virtual_host(told.name)
+    return "; ".join(_lost(told))
+
+
+def _lost(told: NamedVirtualHost) -> Iterator[str]:
     if told.limits:
-        return "without its limits: there are none here"
+        yield "without its limits: there are none here"
     if told.default_queue_type not in (None, "undefined", "classic", "quorum"):
-        return f"queues are classic where nothing is said, not {told.default_queue_type}"
-    return ""
+        yield f"queues are classic where nothing is said, not {told.default_queue_type}"
+    metadata = told.metadata if isinstance(told.metadata, dict) else {}
+    if any(metadata.get(name) or each for name, each in (("description", told.description), ("tags", told.tags))):
+        yield "without its description and tags: there are none here"
 
 
 async def _user(broker: Broker, item: Mapping[str, Any]) -> str:
     told = NamedUser.model_validate(item)
-    await put_user(broker.house.users, told.name, told)
+    await put_user(broker.house, told.name, told)
     return "without its limits: there are none here" if item.get("limits") else ""
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
@@ -12,6 +11,7 @@ from pydantic import ValidationError
 
 from services.common.definitions import LeftOut, Taken
 from services.common.errors import BrokerError, NotFound, SyntaxFault, Unavailable
+from services.mgmt.rabbitmq.said import read_json
 from services.mgmt.rabbitmq.sections import ABOUT, IN_VIRTUAL_HOST, SECTIONS, Broker
 
 _AT_ONCE: Final = 32
@@ -40,12 +40,7 @@ async def take(broker: Broker, data: bytes, virtual_host: str | None = None) -> 
 
 
 def _read(data: bytes) -> Mapping[str, Any]:
-    try:
-        said = json.loads(data)
-    except (ValueError, RecursionError) as error:
-        raise SyntaxFault(f"definitions are JSON: {error}") from None
-    if not isinstance(said, dict):
-        raise SyntaxFault("definitions are a JSON object")
+    said = read_json(data, "definitions are JSON, and this is")
     for name in SECTIONS:
         if not isinstance(said.get(name), list | None):
             raise SyntaxFault(f"{name}: a list is wanted")

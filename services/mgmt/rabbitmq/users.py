@@ -10,7 +10,8 @@ from services.common.credentials import GROUP, Whose, fits, kind_named, kind_of
 from services.common.errors import SyntaxFault
 from services.common.users import User
 from services.mgmt.rabbitmq.forms import UserForm
-from services.mgmt.users import KEPT_USUALLY, Kept, Users
+from services.mgmt.tree.house import House
+from services.mgmt.users import KEPT_USUALLY, Kept
 
 _HASHINGS: Final[Mapping[str, str]] = {
     "rabbit_password_hashing_sha256": "rabbitmq-sha256",
@@ -24,18 +25,25 @@ _LOOPBACK_ONLY: Final = frozenset({"guest"})
 """RabbitMQ's `loopback_users`, which is of its configuration and in no definitions."""
 
 
-async def put_user(users: Users, name: str, told: UserForm) -> bool:
+async def put_user(house: House, name: str, told: UserForm) -> bool:
     """Whether there was none of that name. One that is there stays as it is where nothing of it is another.
 
     Raises SyntaxFault where there is neither a password nor a hash that is understood here.
     """
-    former = next((each for each in await users.all() if each.name == name), None)
+    former = _former(house, name)
     said, kept = _password(told)
     if former and kept.hashed and (former.password_hash, former.tags) == (said, told.tags):
         return False
     only = former.loopback_only if former else name in _LOOPBACK_ONLY
-    await users.put(name, said, told.tags, loopback_only=only, kept=kept)
+    await house.users.put(name, said, told.tags, loopback_only=only, kept=kept)
+    await house.mirror.until(lambda: _former(house, name) != former)
     return former is None
+
+
+def _former(house: House, name: str) -> User | None:
+    """As the tree has it: of thousands that are taken, none is looked for among all."""
+    kept = house.mirror.tables["user"].get(name)
+    return User.from_json(kept.raw) if kept else None
 
 
 def _password(told: UserForm) -> tuple[str, Kept]:

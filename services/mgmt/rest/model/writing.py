@@ -18,6 +18,7 @@ from services.mgmt.model.configured_object import ConfiguredObject
 from services.mgmt.model.faults import AlreadyExists, IllegalConfiguration, NotOffered
 from services.mgmt.model.rendering import Options, rendered
 from services.mgmt.model.wanted import arguments_for, to_create, to_update
+from services.mgmt.rest.bodies import body
 from services.mgmt.rest.model.asking import Asking
 from services.mgmt.rest.model.paths import path_of
 from services.mgmt.rest.model.reading import Reading
@@ -222,7 +223,7 @@ def _action(found: ConfiguredObject | None, wanted: Mapping[str, Any]) -> Action
 
 async def _body(request: Request) -> tuple[dict[str, Any], str]:
     """What JSON says, and what is wrong with it."""
-    data = await request.body()
+    data = await body(request)
     try:
         said = json.loads(data, parse_constant=_no_number) if data else {}
         json.dumps(said, ensure_ascii=False).encode()  # half a surrogate pair is no text

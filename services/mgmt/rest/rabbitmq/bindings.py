@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Final
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
@@ -71,9 +71,7 @@ class _Between:
         """All there. Raises AccessRefused, NotFound of the virtual host."""
         await self._objects.known()
         caller.seen(self._objects, vhost)
-        ends = (place.source, place.destination, self.what)
-        rows = self._objects.bindings(vhost)
-        return [row for row in rows if (row["source"], row["destination"], row["destination_type"]) == ends]
+        return self._objects.bindings_between(vhost, place.source, place.destination, to_exchange=place.to_exchange)
 
     def asked(self, action: Action, vhost: str, place: Place, key: str) -> Asked:
         """Of who binds, or unbinds."""
@@ -118,16 +116,18 @@ def _writes(doors: Doors, between: _Between) -> APIRouter:
         place = between.place(source, destination)
         row = _keyed(await between.found(caller, vhost, place), props)
         caller.check(between.asked(Action.UNBIND, vhost, place, row["routing_key"]))
-        await between.changes.unbind(vhost, place, props)
+        await between.changes.unbind(vhost, place, row["properties_key"])
 
     return router
 
 
 def _keyed(rows: list[Row], key: str) -> Row:
-    row = next((row for row in rows if row["properties_key"] == key), None)
-    if row is None:
+    """As it is told, and as it is read where it has come into a path without being encoded once more."""
+    keys = {unquote(row["properties_key"]): row for row in rows} | {row["properties_key"]: row for row in rows}
+    if key not in keys:
         raise NotFound(f"no binding '{key}'")
-    return row
+    found: Row = keys[key]
+    return found
 
 
 def _router() -> APIRouter:

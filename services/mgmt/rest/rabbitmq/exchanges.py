@@ -100,10 +100,8 @@ async def _bound(broker: Broker, caller: Caller, vhost: str, name: str, end: str
     await objects.known()
     caller.seen(objects, vhost)
     exchange = objects.exchange(vhost, name)["name"]
-    found = [row for row in objects.bindings(vhost) if row[end] == exchange]
-    if end == "destination":
-        found = [row for row in found if row["destination_type"] == "exchange"]
-    return listed(found, wanted)
+    ends = {"source": objects.bindings_from, "destination": objects.bindings_to_exchange}
+    return listed(ends[end](vhost, exchange), wanted)
 
 
 def _told(row: Row) -> Row:

@@ -13,12 +13,13 @@ from fastapi import Query
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 
+from services.common.clock import monotonic
 from services.common.errors import SyntaxFault
 
 _R = TypeVar("_R", bound=Mapping[str, Any])
 
 _MOST: Final = 500
-_LONGEST_MATCH: Final = 0.05  # seconds
+_LONGEST_MATCH: Final = 0.3  # seconds, of all names together: nothing else is done meanwhile
 
 
 class Wanted(BaseModel):
@@ -77,15 +78,17 @@ def _named(rows: Sequence[_R], wanted: Wanted) -> Sequence[_R]:
         lower = wanted.name.lower()
         return [row for row in rows if lower in str(row["name"]).lower()]
     try:
-        pattern = regex.compile(wanted.name, regex.IGNORECASE)
-        return [row for row in rows if pattern.search(str(row["name"]), timeout=_LONGEST_MATCH)]
+        pattern, until = regex.compile(wanted.name, regex.IGNORECASE), monotonic() + _LONGEST_MATCH
+        return [row for row in rows if pattern.search(str(row["name"]), timeout=max(0.0, until - monotonic()))]
     except (regex.error, TimeoutError) as error:
         raise SyntaxFault(f"name: {error}") from None
 
 
 def _order(column: str, tell: Callable[[_R], _Row], quick: Mapping[str, Callable[[_R], Any]]) -> Callable[[_R], Any]:
     """Numbers before texts, and what there is not before both."""
-    value_of = quick.get(column) or (lambda row: _at(tell(row), column.split(".")))
+    first, *inner = column.split(".")
+    own = quick.get(first) or (lambda row: tell(row).get(first))
+    value_of = (lambda row: _at(own(row), inner)) if inner else own
 
     def key(row: _R) -> tuple[int, Any]:
         value = value_of(row)

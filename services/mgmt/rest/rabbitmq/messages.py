@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from fastapi import APIRouter, Request, Response
 
 from services.common.access import questions
@@ -13,9 +15,12 @@ from services.mgmt.rabbitmq.messages import GetForm, PublishForm, get
 from services.mgmt.rabbitmq.objects import DEFAULT
 from services.mgmt.rabbitmq.sections import Broker
 from services.mgmt.rest.basic import Doors
+from services.mgmt.rest.bodies import MOST
 from services.mgmt.rest.rabbitmq.answers import Route, body_of, documented, read
 from services.mgmt.rest.rabbitmq.caller import Caller, who_asks
 
+_LARGEST: Final = 2
+"""A body in JSON is longer than its message: base64 by a third, text by what is escaped."""
 _ONE = "/{vhost:encoded}/{name:encoded}"
 
 
@@ -35,7 +40,7 @@ def message_routes(doors: Doors, broker: Broker) -> APIRouter:
         await broker.objects.known()
         caller.seen(broker.objects, vhost)
         exchange = "" if name == DEFAULT else name
-        told = await read(request, PublishForm)
+        told = await read(request, PublishForm, _LARGEST * broker.house.settings.max_message_size + MOST)
         caller.check(questions.publish(vhost, exchange, told.routing_key))
         body, properties = told.body(), told.properties.made()
         try:

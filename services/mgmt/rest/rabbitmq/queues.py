@@ -11,7 +11,6 @@ from services.common.access import questions
 from services.common.access.action import Action, Property
 from services.common.errors import ResourceLocked
 from services.mgmt.rabbitmq.forms import QueueForm
-from services.mgmt.rabbitmq.objects import Row
 from services.mgmt.rabbitmq.sections import Broker
 from services.mgmt.rest.basic import Doors
 from services.mgmt.rest.rabbitmq.answers import Route, body_of, documented, put, read
@@ -59,8 +58,7 @@ def queue_routes(doors: Doors, broker: Broker) -> APIRouter:
         """With that of the default exchange."""
         await objects.known()
         caller.seen(objects, vhost)
-        objects.queue(vhost, name)
-        return listed([row for row in objects.bindings(vhost) if _leads_to(row, name)], wanted)
+        return listed(objects.bindings_to_queue(vhost, name), wanted)
 
     return router
 
@@ -124,10 +122,6 @@ def consumer_routes(doors: Doors, broker: Broker) -> APIRouter:
         return await rows(caller, vhost, wanted)
 
     return router
-
-
-def _leads_to(binding: Row, queue: str) -> bool:
-    return (binding["destination_type"], binding["destination"]) == ("queue", queue)
 
 
 def _nobodys(queue: Any) -> Any:  # noqa: ANN401 - the record

@@ -10,7 +10,9 @@ import pytest
 
 from services.common.clients.mgmt import MgmtClient
 from services.common.errors import NotFound, SyntaxFault, Unavailable
+from services.common.users import User
 from services.mgmt.rabbitmq import taking
+from services.mgmt.users import Users
 from tests.support.exported import EXPORTED, hashed, queue, user
 from tests.unit.mgmt.rabbitmq.conftest import Asked
 
@@ -52,7 +54,14 @@ async def test_guest_stays_here(asked: Asked) -> None:
 async def test_what_cannot_be_taken(asked: Asked) -> None:
     """Is told by name, with the reason, and holds up nothing else."""
     exported = {
-        "vhosts": [{"name": "shop", "limits": [{"name": "max-queues", "value": 5}]}],
+        "vhosts": [
+            {
+                "name": "shop",
+                "limits": [{"name": "max-queues", "value": 5}],
+                "metadata": {"description": "", "tags": []},
+            },
+            {"name": "told", "metadata": {"description": "of the shop", "tags": []}},
+        ],
         "users": [user("old", "md5"), user("certified", password_hash="")],
         "permissions": [{"user": "anna", "vhost": "gone", "configure": "", "write": "", "read": ""}],
         "parameters": [{"component": "shovel", "vhost": "shop", "name": "move", "value": {}}],
@@ -65,7 +74,7 @@ async def test_what_cannot_be_taken(asked: Asked) -> None:
     status, told = await asked("POST", "definitions", exported)
     assert status == 200
     assert told["taken"] == {
-        "vhosts": 1,
+        "vhosts": 2,
         "users": 0,
         "permissions": 0,
         "exchanges": 0,
@@ -75,7 +84,8 @@ async def test_what_cannot_be_taken(asked: Asked) -> None:
         "policies": 0,
     }
     reasons = {(each["kind"], each["name"]): each["reason"] for each in told["left_out"]}
-    assert "without its limits" in reasons["vhosts", "shop"]
+    assert reasons["vhosts", "shop"] == "without its limits: there are none here"
+    assert "without its description" in reasons["vhosts", "told"]
     assert "rabbit_password_hashing_md5" in reasons["users", "old"]
     assert "needs a password" in reasons["users", "certified"]
     assert reasons["permissions", "anna"] == "vhost 'gone' not found"
@@ -121,6 +131,19 @@ async def test_sections_that_are_none(asked: Asked) -> None:
     status, told = await asked("POST", "definitions", {"vhosts": [{"name": "shop"}], "queues": {}})
     assert (status, told["reason"]) == (400, "queues: a list is wanted")
     assert [each["name"] for each in await asked.get("vhosts")] == ["/"]
+
+
+async def test_many_users(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
+    """None of them is looked for among all, which would take minutes for thousands."""
+
+    async def never(_users: object) -> list[User]:
+        raise AssertionError("all users were asked for")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Users, "all", never)
+        many = [user(f"user{number}") for number in range(40)]
+        assert await asked("POST", "definitions", {"users": many}) == (204, None)
+    assert len(await asked.get("users")) == 41
 
 
 async def test_one_virtual_host(asked: Asked) -> None:
