@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
@@ -86,8 +86,11 @@ class GetForm(BaseModel):
     truncate: Annotated[int | None, Field(ge=0)] = None
 
 
-async def get(channel: Channel, queue: str, form: GetForm) -> bytes:
-    """JSON. First all are got and written down, then they are settled: what fails before has lost none of them."""
+async def get(channel: Channel, queue: str, form: GetForm, left: Callable[[], Awaitable[bool]]) -> bytes:
+    """JSON. First all are got and written down, then they are settled: what fails before has lost none of them.
+
+    Nor has who asked and has `left` meanwhile: they go back.
+    """
     found, size, until = list[Got](), 0, monotonic() + _LONGEST
     while len(found) < form.count and size < _MOST_BYTES and monotonic() < until:
         if (got := await channel.get(queue)) is None:
@@ -95,7 +98,7 @@ async def get(channel: Channel, queue: str, form: GetForm) -> bytes:
         found.append(got)
         size += len(got.body)
     answer = json.dumps([_told(each, form) for each in found], ensure_ascii=False, allow_nan=False).encode()
-    if found:
+    if found and not await left():
         await _settle(channel, found[-1].method.delivery_tag, form.ackmode)
     return answer
 

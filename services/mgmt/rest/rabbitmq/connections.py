@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
 
@@ -38,6 +40,12 @@ class Connected:
             for each in found
             if (everybody or each.user == caller.asker.name) and virtual_host in (None, each.virtual_host)
         ]
+
+    async def sees(self, caller: Caller) -> Callable[[str], bool]:
+        """Whether a connection of that name is one of those."""
+        if caller.may(OBSERVE):
+            return lambda _name: True
+        return frozenset(each.name for each in await self.of(caller)).__contains__
 
     async def one(self, caller: Caller, name: str) -> Connection:
         """Raises NotFound."""

@@ -58,6 +58,6 @@ def message_routes(doors: Doors, broker: Broker) -> APIRouter:
         caller.check(questions.of_queue(Action.CONSUME, vhost, name, ()))
         broker.objects.queue(vhost, name)
         async with channel(broker.house.settings, login(request, caller), vhost) as opened:
-            return Response(await get(opened, name, told), media_type="application/json")
+            return Response(await get(opened, name, told, request.is_disconnected), media_type="application/json")
 
     return router

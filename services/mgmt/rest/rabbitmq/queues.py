@@ -15,6 +15,7 @@ from services.mgmt.rabbitmq.sections import Broker
 from services.mgmt.rest.basic import Doors
 from services.mgmt.rest.rabbitmq.answers import Route, body_of, documented, put, read
 from services.mgmt.rest.rabbitmq.caller import Caller, who_asks
+from services.mgmt.rest.rabbitmq.connections import Connected
 from services.mgmt.rest.rabbitmq.counted import Counted
 from services.mgmt.rest.rabbitmq.listing import Query_, listed, shown
 
@@ -101,15 +102,17 @@ def queue_changes(doors: Doors, broker: Broker) -> APIRouter:
 
 
 def consumer_routes(doors: Doors, broker: Broker) -> APIRouter:
-    """Who sees a virtual host sees those in it."""
+    """Those of whom somebody sees the connections: who observes everybody's, others their own."""
     router = APIRouter(prefix="/consumers", tags=["RabbitMQ: queues"], route_class=Route, responses=documented(404))
     asks: Caller = who_asks(doors)
+    connected = Connected(broker)
 
     async def rows(caller: Caller, vhost: str | None, wanted: Query_) -> JSONResponse:
         await broker.objects.known(counted=True)
-        counted = Counted(broker)
+        counted, is_seen = Counted(broker), await connected.sees(caller)
         queues = (row for host in caller.seen(broker.objects, vhost) for row in broker.objects.queues(host))
-        return listed([counted.consumer(row, each) for row in queues for each in counted.consumers_of(row)], wanted)
+        its = ((row, each) for row in queues for each in counted.consumers_of(row) if is_seen(each.connection))
+        return listed([counted.consumer(*each) for each in its], wanted)
 
     @router.get("", summary="Consumers")
     async def list_consumers(wanted: Query_, caller: Caller = asks) -> JSONResponse:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
+import json
 from typing import Any
 
 import pytest
@@ -11,6 +13,8 @@ from services.common.errors import Unavailable
 from services.mgmt.rabbitmq import messages
 from services.mgmt.rabbitmq.amqp import Channel, Got
 from tests.unit.mgmt.rabbitmq.conftest import Asked
+
+_GUEST = base64.b64encode(b"guest:guest").decode()
 
 
 async def _get(asked: Asked, ackmode: str, count: int = 1, user: str = "guest:guest", **more: Any) -> Any:
@@ -156,6 +160,40 @@ async def test_none_is_lost(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> No
         assert (await _get(asked, "ack_requeue_false", 3))[0] == 503
     assert len((await _get(asked, "ack_requeue_false", 3))[1]) == 3
     assert (await _get(asked, "ack_requeue_false", 0)) == (200, [])
+
+
+async def test_who_has_left(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Gets nothing, so nothing is gone."""
+    await asked("PUT", "queues/%2F/q", {})
+    await _publish(asked, "m")
+    get, is_asked, may_go_on = Channel.get, asyncio.Event(), asyncio.Event()
+
+    async def slow(self: Channel, queue: str) -> Got | None:
+        is_asked.set()
+        await may_go_on.wait()
+        return await get(self, queue)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Channel, "get", slow)
+        body = json.dumps({"count": 1, "ackmode": "ack_requeue_false", "encoding": "auto"})
+        _, writer = await asyncio.open_connection("127.0.0.1", asked.mgmt.http_port)
+        head = f"POST /api/queues/%2F/q/get HTTP/1.1\r\nHost: x\r\nAuthorization: Basic {_GUEST}\r\n"
+        writer.write(f"{head}Content-Length: {len(body)}\r\n\r\n{body}".encode())
+        await is_asked.wait()
+        writer.close()
+        await writer.wait_closed()
+        await asyncio.sleep(0.1)
+        may_go_on.set()
+    [told] = (await _until_got(asked))[1]
+    assert told["redelivered"]
+
+
+async def _until_got(asked: Asked) -> Any:
+    for _ in range(100):
+        if (found := await _get(asked, "ack_requeue_true"))[1]:
+            return found
+        await asyncio.sleep(0.05)
+    return found
 
 
 async def test_time_is_up(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
