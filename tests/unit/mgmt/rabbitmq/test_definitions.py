@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 from typing import Any
 
@@ -34,6 +35,8 @@ async def test_a_round(asked: Asked) -> None:
     await asked("POST", "definitions", EXPORTED)
     await asked("PUT", "users/carl", {"password": "tiger", "tags": "management"})
     told = await asked.get("definitions")
+    [carl] = [each for each in told["users"] if each["name"] == "carl"]
+    assert (carl["hashing_algorithm"], base64.b64decode(carl["password_hash"])[:7]) == ("argon2", b"$argon2")
     await asked("DELETE", "vhosts/shop")
     for name in ("anna", "carl"):
         await asked("DELETE", f"users/{name}")
