@@ -65,7 +65,7 @@ class Users:
         """Creates or replaces a user; raises SyntaxFault for a name or password that no client could send."""
         if not 0 < len(name.encode()) <= _LONGEST_NAME:
             raise SyntaxFault(f"a user's name has 1 to {_LONGEST_NAME} bytes")
-        _check_password(password, kept)
+        await asyncio.to_thread(_check_password, password, kept)
         user = User(name=name, password_hash="", tags=tuple(tags), loopback_only=loopback_only)
         await self._put(user, password, kept)
 
@@ -83,7 +83,7 @@ class Users:
         changes = {"tags": None if tags is None else tuple(tags), "loopback_only": loopback_only}
         user = user.model_copy(update={field: value for field, value in changes.items() if value is not None})
         if password is not None:
-            _check_password(password, kept)
+            await asyncio.to_thread(_check_password, password, kept)
             await self._put(user, password, kept)
             return
         async with self._changing:
@@ -154,6 +154,7 @@ class Users:
 
 
 def _check_password(password: str, kept: Kept) -> None:
+    """Of some hashes as slow as to verify them: call it in a thread."""
     if not password:
         raise SyntaxFault("a user needs a password")
     kind = kind_named(kept.kind)
