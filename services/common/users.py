@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from functools import cache
 
 from pydantic import BaseModel, ConfigDict
@@ -27,6 +28,12 @@ class User(BaseModel):
     revision: str = ""
     """Another one with each change by an operator; the same where only the hash of the password is a newer one."""
 
+    replaced: str = ""
+    """Digest of the hash that stood here before it was made a better one: whoever has that yet has changed nothing.
+
+    The salt is not kept, so it is no easier to guess at than what is kept now.
+    """
+
     @property
     def standing(self) -> tuple[object, ...]:
         """What the user's connections rest on: they end when it changes."""
@@ -40,6 +47,11 @@ class User(BaseModel):
     def from_json(cls, value: bytes) -> User:
         """The user in a record's value; raises ValidationError when it is none."""
         return cls.model_validate_json(value)
+
+
+def digest_of(password_hash: str) -> str:
+    """For `User.replaced`."""
+    return hashlib.sha256(password_hash.encode()).hexdigest()
 
 
 def hash_password(password: str) -> str:

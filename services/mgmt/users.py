@@ -15,7 +15,7 @@ from services.common.clients.store import StoreClient
 from services.common.credentials import Whose, kind_named
 from services.common.errors import NotFound, PreconditionFailed, SyntaxFault
 from services.common.sealing import Sealing
-from services.common.users import RECORD_KIND, User
+from services.common.users import RECORD_KIND, User, digest_of
 from services.mgmt.first_user import GUEST, FirstUser
 from services.rpc.store_pb2 import Record
 
@@ -122,7 +122,8 @@ class Users:
             there = await self._keys_of(user)
             puts = []
             if renewed_hash:
-                user = user.model_copy(update={"password_hash": renewed_hash})
+                replaced = user.replaced or digest_of(user.password_hash)
+                user = user.model_copy(update={"password_hash": renewed_hash, "replaced": replaced})
                 puts.append(_record_of(user))
             if renewed_hash or keys.keys() - there.keys():
                 together = scram.KeysOfUser(password_hash=user.password_hash, keys={**keys, **there})
@@ -167,7 +168,7 @@ def _check_password(password: str, kept: Kept) -> None:
 def _records(user: User, password: str, kept: Kept, mechanisms: Iterable[str], sealing: Sealing | None) -> list[Record]:
     """The user with that password, and the keys that go with it. Slow on purpose."""
     what = password if kept.hashed else kind_named(kept.kind).make(password, Whose(user.name, sealing))
-    user = user.model_copy(update={"password_hash": what, "revision": secrets.token_hex(8)})
+    user = user.model_copy(update={"password_hash": what, "revision": secrets.token_hex(8), "replaced": ""})
     made = {} if kept.hashed else scram.make_keys(password, mechanisms)
     keys = scram.KeysOfUser(password_hash=user.password_hash, keys=made)
     return [_record_of(user), Record(kind=scram.RECORD_KIND, key=user.name, value=keys.to_json())]

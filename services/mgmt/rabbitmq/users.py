@@ -9,7 +9,7 @@ from typing import Final
 from services.common import plugins
 from services.common.credentials import GROUP, Whose, fits, kind_named, kind_of
 from services.common.errors import SyntaxFault
-from services.common.users import User
+from services.common.users import User, digest_of
 from services.mgmt.rabbitmq.forms import UserForm
 from services.mgmt.tree.house import House
 from services.mgmt.users import KEPT_USUALLY, Kept
@@ -33,12 +33,17 @@ async def put_user(house: House, name: str, told: UserForm) -> bool:
     """
     former = _former(house, name)
     said, kept = _password(told)
-    if former and kept.hashed and (former.password_hash, former.tags) == (said, told.tags):
+    if former and kept.hashed and former.tags == told.tags and _is_same(former, said):
         return False
     only = former.loopback_only if former else name in _LOOPBACK_ONLY
     await house.users.put(name, said, told.tags, loopback_only=only, kept=kept)
     await house.mirror.until(lambda: _former(house, name) != former)
     return former is None
+
+
+def _is_same(former: User, said: str) -> bool:
+    """Also where a better hash has taken its place: who is taken once more keeps it, and the connections."""
+    return former.password_hash == said or former.replaced == digest_of(said)
 
 
 def _former(house: House, name: str) -> User | None:

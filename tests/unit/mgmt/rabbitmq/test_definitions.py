@@ -45,6 +45,31 @@ async def test_a_round(asked: Asked) -> None:
     assert (await asked.get("whoami", "carl:tiger"))["name"] == "carl"
 
 
+async def test_once_more(asked: Asked) -> None:
+    """Who has signed in meanwhile keeps the better hash, and the connection; who has another password now gets that."""
+    await asked("POST", "definitions", {"users": [user("guest")]})
+    client = await asked.house.connect()
+    newer = await _better_hash(asked)
+    for exported in (user("guest"), newer):
+        assert (await asked("POST", "definitions", {"users": [exported]}))[0] == 204
+        assert (await asked.get("definitions"))["users"][0] == newer
+    await client.declare("q")
+    other = user("guest", password_hash=hashed("other"))
+    assert (await asked("POST", "definitions", {"users": [other]}))[0] == 204
+    assert (await asked("GET", "whoami"))[0] == 401
+    assert (await asked("POST", "definitions", {"users": [user("guest")]}, user="guest:other"))[0] == 204
+    assert (await asked("GET", "whoami"))[0] == 200
+
+
+async def _better_hash(asked: Asked) -> Any:
+    for _ in range(100):
+        [told] = (await asked.get("definitions"))["users"]
+        if told["hashing_algorithm"] == "argon2":
+            break
+        await asyncio.sleep(0.1)
+    return told
+
+
 async def test_guest_stays_here(asked: Asked) -> None:
     """RabbitMQ's guest is let in from its own machine only, which no definitions say."""
     await asked("DELETE", "users/guest", user="guest:guest")
