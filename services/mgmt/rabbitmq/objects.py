@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, TypeVar
 from urllib.parse import quote_plus
 
-from services.common.errors import NotFound
+from services.common.errors import NotFound, ResourceLocked
 from services.mgmt.rabbitmq.plain import plain
 from services.mgmt.tree.house import House
 from services.mgmt.tree.mirror import Kept
@@ -81,13 +81,24 @@ class Objects:
         values: Iterable[Mapping[str, Any]] = (each.value for each in kept)
         return _one(values, name, f"no queue '{name}' in vhost '{virtual_host}'")
 
+    def nobodys(self, virtual_host: str, name: str) -> Mapping[str, Any]:
+        """The same of a queue that is no connection's alone. Raises NotFound, ResourceLocked."""
+        queue = self.record_of(virtual_host, name)
+        if queue["exclusive_to"]:
+            raise ResourceLocked(f"cannot obtain exclusive access to locked queue '{name}' in vhost '{virtual_host}'")
+        return queue
+
     # -------------------------------------------------------------- bindings
 
     def bindings(self, virtual_host: str) -> list[Row]:
         """With those that each queue has with the default exchange, by its name."""
-        implied = (_implied(virtual_host, row["name"]) for row in self.queues(virtual_host))
+        return list(self.each_binding(virtual_host))
+
+    def each_binding(self, virtual_host: str) -> Iterator[Row]:
+        """The same one by one: others may have their turn between two of them."""
+        yield from (_implied(virtual_host, row["name"]) for row in self.queues(virtual_host))
         kept = self._house.mirror.grouped("binding", "virtual_host").get(virtual_host, ())
-        return [*implied, *(row for each in kept if (row := self._binding(each.value)))]
+        yield from (row for each in kept if (row := self._binding(each.value)))
 
     def _binding(self, value: Mapping[str, Any]) -> Row | None:
         """None where the queue is gone already, whose id it has."""
@@ -104,6 +115,11 @@ class Objects:
             "arguments": plain(value["arguments"]),
             "properties_key": properties_key(value["routing_key"], value["arguments"]),
         }
+
+
+def leads_to(binding: Row, queue: str) -> bool:
+    """Whether it is one of that queue."""
+    return (binding["destination_type"], binding["destination"]) == ("queue", queue)
 
 
 def properties_key(routing_key: str, arguments: str) -> str:
