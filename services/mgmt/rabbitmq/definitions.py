@@ -5,20 +5,16 @@ from __future__ import annotations
 import json
 
 from services.common.definitions import Taken
-from services.common.errors import NotFound
-from services.mgmt.rabbitmq.changes import Changes
 from services.mgmt.rabbitmq.giving import give, give_virtual_host
-from services.mgmt.rabbitmq.objects import Objects
 from services.mgmt.rabbitmq.sections import Broker
 from services.mgmt.rabbitmq.taking import take
-from services.mgmt.tree.house import House
 
 
 class Definitions:
     """Taken and given; `virtual_host` is None for all of it."""
 
-    def __init__(self, house: House) -> None:
-        self._broker = Broker(house, Objects(house), Changes(house))
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
 
     async def take(self, data: bytes, virtual_host: str | None) -> Taken:
         """Raises as `taking.take`."""
@@ -30,8 +26,7 @@ class Definitions:
         if virtual_host is None:
             return _json(await give(house, objects))
         await objects.known()
-        if not objects.has_virtual_host(virtual_host):
-            raise NotFound(f"no vhost '{virtual_host}'")
+        objects.check_virtual_host(virtual_host)
         return _json(await give_virtual_host(objects, virtual_host))
 
 

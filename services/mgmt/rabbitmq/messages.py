@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping
 from datetime import datetime
 from typing import Annotated, Any, Final, Literal
 
 import pika
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
+from services.common.config import Settings
 from services.common.errors import SyntaxFault
-from services.mgmt.rabbitmq.amqp import Channel, Got
+from services.mgmt.rabbitmq.amqp import Got, Login, channel
 from services.mgmt.rabbitmq.forms import Short, Table
 from services.mgmt.rabbitmq.plain import told
 
@@ -82,21 +83,31 @@ class GetForm(BaseModel):
     truncate: Annotated[int | None, Field(ge=0)] = None
 
 
-async def get(channel: Channel, queue: str, form: GetForm) -> list[dict[str, Any]]:
+async def publish(settings: Settings, login: Login, virtual_host: str, exchange: str, form: PublishForm) -> bool:
+    """Whether any queue has it. Raises what the gateway refuses it with."""
+    body = form.body()
+    async with channel(settings, login, virtual_host) as opened:
+        return await opened.publish(exchange, form.routing_key, form.properties.made(), body)
+
+
+async def get(
+    settings: Settings, login: Login, virtual_host: str, queue: str, form: GetForm
+) -> AsyncGenerator[dict[str, Any], None]:
     """First all are got, then they are given back: otherwise the first would be got again and again."""
     settled = form.ackmode == "ack_requeue_false"
-    found: list[Got] = []
+    tags: list[int] = []
     size = 0
-    while len(found) < form.count and size < _MOST_BYTES:
-        if (got := await channel.get(queue, settled=settled)) is None:
-            break
-        found.append(got)
-        size += len(got.body)
-    for each in [] if settled else found:
-        channel.reject(each.method.delivery_tag, requeue=form.ackmode != "reject_requeue_false")
-    if found and not settled:
-        await channel.settled()
-    return [_told(each, form) for each in found]
+    async with channel(settings, login, virtual_host) as opened:
+        while len(tags) < form.count and size < _MOST_BYTES:
+            if (got := await opened.get(queue, settled=settled)) is None:
+                break
+            tags.append(got.method.delivery_tag)
+            size += len(got.body)
+            yield _told(got, form)
+        for tag in () if settled else tags:
+            opened.reject(tag, requeue=form.ackmode != "reject_requeue_false")
+        if tags and not settled:
+            await opened.settled()
 
 
 def _told(got: Got, form: GetForm) -> dict[str, Any]:

@@ -46,6 +46,11 @@ class Objects:
         """Whether there is one of that name."""
         return name in self._house.mirror.tables["virtual_host"]
 
+    def check_virtual_host(self, name: str) -> None:
+        """Raises NotFound where there is none of that name."""
+        if not self.has_virtual_host(name):
+            raise NotFound(f"no vhost '{name}'")
+
     # -------------------------------------------------------------- exchanges
 
     def exchanges(self, virtual_host: str) -> list[Row]:
@@ -63,13 +68,17 @@ class Objects:
 
     def queues(self, virtual_host: str) -> list[Row]:
         """Rows are the same objects until a queue changes: not to be changed by who gets them."""
+        return list(self.each_queue(virtual_host))
+
+    def each_queue(self, virtual_host: str) -> Iterator[Row]:
+        """The same one by one: others may have their turn between two of them."""
         former, now = self._rows.get(virtual_host, {}), dict[int, tuple[Kept, Row]]()
         for kept in self._house.mirror.grouped("queue", "virtual_host").get(virtual_host, ()):
             number = kept.value["id"]
             before = former.get(number)
             now[number] = before if before and before[0] is kept else (kept, _queue(kept.value))
+            yield now[number][1]
         self._rows[virtual_host] = now
-        return [row for _, row in now.values()]
 
     def queue(self, virtual_host: str, name: str) -> Row:
         """Raises NotFound."""
@@ -95,8 +104,8 @@ class Objects:
         return list(self.each_binding(virtual_host))
 
     def each_binding(self, virtual_host: str) -> Iterator[Row]:
-        """The same one by one: others may have their turn between two of them."""
-        yield from (_implied(virtual_host, row["name"]) for row in self.queues(virtual_host))
+        """The same one by one."""
+        yield from (_implied(virtual_host, row["name"]) for row in self.each_queue(virtual_host))
         kept = self._house.mirror.grouped("binding", "virtual_host").get(virtual_host, ())
         yield from (row for each in kept if (row := self._binding(each.value)))
 

@@ -11,7 +11,7 @@ import structlog
 from pydantic import ValidationError
 
 from services.common.definitions import LeftOut, Taken
-from services.common.errors import BrokerError, NotFound, SyntaxFault, Unavailable
+from services.common.errors import BrokerError, SyntaxFault, Unavailable
 from services.mgmt.rabbitmq.sections import ABOUT, IN_VIRTUAL_HOST, SECTIONS, Broker
 
 _AT_ONCE: Final = 32
@@ -29,8 +29,8 @@ async def take(broker: Broker, data: bytes, virtual_host: str | None = None) -> 
     """
     said = _read(data)
     await broker.objects.known()
-    if virtual_host is not None and not broker.objects.has_virtual_host(virtual_host):
-        raise NotFound(f"no vhost '{virtual_host}'")
+    if virtual_host is not None:
+        broker.objects.check_virtual_host(virtual_host)
     taken = Taken()
     for name in SECTIONS:
         await _section(broker, name, said.get(name), virtual_host, taken)

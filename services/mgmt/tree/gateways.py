@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 
+from services.common.audit.audit import Audit
 from services.common.clients.calls import result, stream
 from services.common.containment import contained
 from services.common.errors import BrokerError, NotFound
 from services.common.grpc_channel import connect
 from services.mgmt.tree.mirror import Mirror
+from services.mgmt.tree.recorded import record
 from services.rpc import gateway_pb2 as pb
 from services.rpc.gateway_pb2_grpc import GatewayStub
 
@@ -28,8 +30,9 @@ log = structlog.get_logger()
 class Gateways:
     """`mirror` has who lives, and what they say of themselves."""
 
-    def __init__(self, mirror: Mirror) -> None:
+    def __init__(self, mirror: Mirror, audit: Audit) -> None:
         self._mirror = mirror
+        self._audit = audit
 
     def members(self) -> Mapping[str, str]:
         """Names of all that follow the topology, with their roles."""
@@ -59,6 +62,7 @@ class Gateways:
             await result(stub.Close(pb.CloseRequest(name=name, reason=reason), timeout=_DEADLINE))
         finally:
             await channel.close()
+        record(self._audit, "connection", "closed", name)
 
     async def _of(self, name: str, address: str) -> list[pb.Connection]:
         channel = connect(address)

@@ -48,10 +48,8 @@ def queue_routes(doors: Doors, broker: Broker) -> APIRouter:
         """With its consumers."""
         await objects.known(counted=True)
         caller.seen(objects, vhost)
-        row, counted = objects.queue(vhost, name), Counted(broker)
-        details = [counted.consumer(row, each) for each in counted.consumers_of(row)]
-        owner = {"owner_pid_details": {"name": row["owner"]}} if "owner" in row else {}
-        return JSONResponse(shown({**counted.queue(row), "consumer_details": details, **owner}, columns))
+        row = objects.queue(vhost, name)
+        return JSONResponse(shown(Counted(broker).queue_and_consumers(row), columns))
 
     @router.get(_ONE + "/bindings", summary="Bindings of a queue")
     async def bindings_of(vhost: str, name: str, wanted: Query_, caller: Caller = asks) -> JSONResponse:
