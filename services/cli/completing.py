@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import io
 from collections.abc import Callable
@@ -34,6 +33,8 @@ def names(kind: str) -> Complete:
 
 
 def _asked(kind: str, virtual_host: str | None, begin: str) -> list[str]:
+    import asyncio
+
     from services.cli.talking import on_objects
     from services.rpc import objects_pb2 as pb
 

@@ -4,15 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import aclosing, asynccontextmanager
+from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import grpc.aio
 
-from services.common.audit.acting import act_for_caller, acting
-from services.common.errors import BrokerError
-from services.common.grpc_errors import abort
-from services.mgmt.access.guard import OPERATOR, Guard
+from services.common.audit.acting import acting
+from services.mgmt.access.calls import allowed
+from services.mgmt.access.guard import Guard
 from services.mgmt.rabbitmq.forms import BindingForm
 from services.mgmt.rabbitmq.kinds import declared
 from services.mgmt.rabbitmq.lists import connection_of, pages, whole, written
@@ -44,7 +43,10 @@ class ObjectsHandler(objects_pb2_grpc.ObjectsServicer):
         self._guard = guard
 
     async def List(self, request: pb.ListRequest, context: _Context) -> AsyncIterator[pb.Page]:
-        async with self._allowed("List", request, context), aclosing(pages(self._broker, request)) as found:
+        async with (
+            allowed(self._guard, OBJECTS["List"], request, context),
+            aclosing(pages(self._broker, request)) as found,
+        ):
             async for page in found:
                 yield page
 
@@ -114,7 +116,7 @@ class ObjectsHandler(objects_pb2_grpc.ObjectsServicer):
         """First how many have been got by now, then they: nobody is waited for while they are held."""
         from services.mgmt.rabbitmq.messages import GetForm, get
 
-        async with self._allowed("Get", request, context):
+        async with allowed(self._guard, OBJECTS["Get"], request, context):
             await self._known(request.virtual_host)
             self._broker.objects.queue(request.virtual_host, request.queue)
             form, where = read(GetForm, request.told), (request.virtual_host, request.queue)
@@ -139,18 +141,8 @@ class ObjectsHandler(objects_pb2_grpc.ObjectsServicer):
         context: _Context,
     ) -> _T:
         """The result of `work`."""
-        async with self._allowed(method, request, context):
+        async with allowed(self._guard, OBJECTS[method], request, context):
             return await work()
-
-    @asynccontextmanager
-    async def _allowed(self, method: str, request: Any, context: _Context) -> AsyncIterator[None]:  # noqa: ANN401 - each method's own
-        """What is in it is done where it is allowed, for whom the caller names; what goes wrong is a typed error."""
-        act_for_caller(context.invocation_metadata())
-        try:
-            self._guard.check(OPERATOR, OBJECTS[method](request))
-            yield
-        except BrokerError as error:
-            await abort(context, error)
 
 
 def _login(request: pb.PublishRequest | pb.GetRequest) -> Login:

@@ -134,19 +134,21 @@ class Changes:
         await self._until(lambda: self._binding(virtual_host, place, key) is not found)
 
     def _binding(self, virtual_host: str, place: Place, key: str) -> Kept | None:
-        for each in self._house.mirror.grouped("binding", "source").get(place.source, ()):
+        """Looked for among those of the destination, which are few: an exchange may have thousands."""
+        destination = self._destination(virtual_host, place)
+        for each in self._house.mirror.grouped("binding", "destination").get(destination, ()):
             value = each.value
-            there = value["virtual_host"] == virtual_host and self._name(value["destination"]) == place.key
+            there = (value["virtual_host"], value["source"]) == (virtual_host, place.source)
             if there and properties_key(value["routing_key"], value["arguments"]) == key:
                 return each
         return None
 
-    def _name(self, destination: int | str) -> tuple[bool, str]:
-        """Whether it is an exchange, and its name."""
-        if isinstance(destination, str):
-            return True, destination
-        queues = self._house.mirror.grouped("queue", "id").get(destination)
-        return False, str(queues[0].value["name"]) if queues else ""
+    def _destination(self, virtual_host: str, place: Place) -> int | str | None:
+        """As bindings know it: an exchange by its name, a queue by its id."""
+        if place.to_exchange:
+            return place.destination
+        named = self._house.mirror.grouped("queue", "name").get(place.destination, ())
+        return next((each.value["id"] for each in named if each.value["virtual_host"] == virtual_host), None)
 
     async def _until(self, holds: Callable[[], bool]) -> None:
         await self._house.mirror.until(holds)
@@ -159,11 +161,6 @@ class Place:
         self.source = "" if source == DEFAULT else source
         self.destination = destination
         self.to_exchange = to_exchange
-
-    @property
-    def key(self) -> tuple[bool, str]:
-        """Of the destination: a queue and an exchange may have the same name."""
-        return self.to_exchange, self.destination
 
     def bind(self, routing_key: str, arguments: bytes) -> Bind:
         """As the router is told."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import structlog
@@ -21,7 +22,16 @@ _NAMES: Final = ("name", "user", "source")
 log = structlog.get_logger()
 
 
-async def take(broker: Broker, data: bytes, virtual_host: str | None = None) -> Taken:
+@dataclass(slots=True)
+class Progress:
+    """What became of those that have been tried: `done` things of `total`, in all sections."""
+
+    done: int = 0
+    total: int = 0
+    taken: Taken = field(default_factory=Taken)
+
+
+async def take(broker: Broker, data: bytes, virtual_host: str | None = None, progress: Progress | None = None) -> Taken:
     """All of it, or that of one virtual host, whose name it does not say. What is here already stays.
 
     Raises SyntaxFault for what is no JSON object, NotFound where there is no such virtual host, Unavailable where
@@ -31,9 +41,11 @@ async def take(broker: Broker, data: bytes, virtual_host: str | None = None) -> 
     await broker.objects.known()
     if virtual_host is not None:
         broker.objects.check_virtual_host(virtual_host)
-    taken = Taken()
+    progress = progress or Progress()
+    progress.total = sum(len(items) for name in SECTIONS if isinstance(items := said.get(name), list))
     for name in SECTIONS:
-        await _section(broker, name, said.get(name), virtual_host, taken)
+        await _section(broker, name, said.get(name), virtual_host, progress)
+    taken = progress.taken
     taken.left_out += _unknown(said)
     log.info("definitions taken", taken=taken.taken, left_out=len(taken.left_out))
     return taken
@@ -49,7 +61,7 @@ def _read(data: bytes) -> Mapping[str, Any]:
     return said
 
 
-async def _section(broker: Broker, name: str, items: object, virtual_host: str | None, taken: Taken) -> None:
+async def _section(broker: Broker, name: str, items: object, virtual_host: str | None, progress: Progress) -> None:
     """What it holds is done side by side, and told in its order."""
     if items is None:
         return
@@ -59,13 +71,15 @@ async def _section(broker: Broker, name: str, items: object, virtual_host: str |
 
     async def one(item: object) -> LeftOut | None:
         async with few:
-            return await _item(broker, name, item, virtual_host)
+            lost = await _item(broker, name, item, virtual_host)
+            progress.done += 1
+            return lost
 
     left_out = await asyncio.gather(*map(one, items))
     told = [each for each in left_out if each]
     if items:
-        taken.taken[name] = len(items) - sum(not each.here for each in told)
-    taken.left_out += told
+        progress.taken.taken[name] = len(items) - sum(not each.here for each in told)
+    progress.taken.left_out += told
 
 
 async def _item(broker: Broker, section: str, item: object, virtual_host: str | None) -> LeftOut | None:
