@@ -21,6 +21,13 @@ def _peer(row: Mapping[str, Any]) -> str:
     return f"[{host}]:{row['peer_port']}" if ":" in host else f"{host}:{row['peer_port']}"
 
 
+VIRTUAL_HOSTS = (Column("vhost", "name"),)
+USERS = (
+    Column("user", "name"),
+    Column("tags", lambda row: ", ".join(row["tags"])),
+    Column("may log in from", lambda row: "this machine" if row["loopback_only"] else "anywhere"),
+)
+GROUPS = (Column("group", "name"), Column("members", lambda row: ", ".join(row["members"])))
 QUEUES = (
     Column("queue", "name"),
     Column("vhost", "vhost"),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from services.cli.asking import fail
+from services.cli.completing import virtual_hosts
 from services.cli.talking import on_objects
 
 if TYPE_CHECKING:
@@ -19,9 +20,12 @@ if TYPE_CHECKING:
 
 # ruff: noqa: PLC0415 - each command imports what it asks and shows with: it takes time and memory
 
-Host = Annotated[str, typer.Option("--vhost", metavar="NAME", help="Virtual host.")]
+Host = Annotated[str, typer.Option("--vhost", metavar="NAME", help="Virtual host.", autocompletion=virtual_hosts)]
 AnyHost = Annotated[
-    str | None, typer.Option("--vhost", metavar="NAME", help="Virtual host.", show_default="all of them")
+    str | None,
+    typer.Option(
+        "--vhost", metavar="NAME", help="Virtual host.", show_default="all of them", autocompletion=virtual_hosts
+    ),
 ]
 AsLines = Annotated[bool, typer.Option("--json", help="One JSON object on each line, with all there is of each.")]
 AsJson = Annotated[bool, typer.Option("--json", help="As JSON, with all there is.")]
@@ -61,6 +65,13 @@ def show_list(
                 shown.at(count, page.total)
 
     on_objects(ask)
+
+
+def show_rows(rows: Iterable[Mapping[str, Any]], columns: Sequence[Column], *, as_json: bool) -> None:
+    """Of a list that comes whole."""
+    from services.cli.console import say
+
+    say((_json_lines if as_json else _table_lines(columns))(rows))
 
 
 def show_json(row: Mapping[str, Any]) -> None:

@@ -9,7 +9,10 @@ from typer.testing import CliRunner
 
 from services.__main__ import app
 from services.common import secret
+from services.common.clients.mgmt import MgmtClient
+from services.common.clients.virtual_hosts import VirtualHostsClient
 from services.common.errors import Unavailable
+from services.rpc import mgmt_pb2 as pb_of_mgmt
 from services.rpc import objects_pb2 as pb
 from tests.support.told_objects import QUEUE, Told, told_by
 
@@ -51,6 +54,21 @@ def test_names(mgmt: Told) -> None:
 def test_what_is_completed(mgmt: Told, words: str, found: list[str]) -> None:
     """Commands, and names of each kind."""
     assert completed(words) == found
+
+
+def test_virtual_hosts_and_users(mgmt: Told, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Are completed where one is wanted, as an option's value too."""
+
+    async def hosts(_: VirtualHostsClient) -> list[str]:
+        return ["shop", "shed", "/"]
+
+    async def users(_: MgmtClient) -> list[pb_of_mgmt.User]:
+        return [pb_of_mgmt.User(name=name) for name in ("anna", "bert")]
+
+    monkeypatch.setattr(VirtualHostsClient, "list", hosts)
+    monkeypatch.setattr(MgmtClient, "list_users", users)
+    assert completed("hopline vhosts delete sh") == completed("hopline queues list --vhost sh") == ["shed", "shop"]
+    assert completed("hopline users delete a") == ["anna"]
 
 
 def test_nobody_answers(mgmt: Told, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from services.common.clients.virtual_hosts import VirtualHostsClient
 from services.common.errors import PreconditionFailed, SyntaxFault
 from services.rpc import objects_pb2 as pb
 from tests.support.told_objects import QUEUE, Told, hopline, told_by
@@ -185,3 +186,14 @@ def test_what_mgmt_refuses(mgmt: Told) -> None:
     """Is one line, with what there would be."""
     mgmt.error = SyntaxFault("there is no column 'x'; there are name, vhost")
     assert hopline("queues", "list", "--sort", "x", status=1) == "there is no column 'x'; there are name, vhost\n"
+
+
+def test_virtual_hosts(mgmt: Told, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Are a table as well, or JSON."""
+
+    async def hosts(_: VirtualHostsClient) -> list[str]:
+        return ["/", "\x1b[31m"]
+
+    monkeypatch.setattr(VirtualHostsClient, "list", hosts)
+    assert hopline("vhosts", "list").splitlines() == ["vhost", "/", "\\x1b[31m"]
+    assert [json.loads(line)["name"] for line in hopline("vhosts", "list", "--json").splitlines()] == ["/", "\x1b[31m"]
