@@ -33,10 +33,21 @@ def on_mgmt(call: Callable[[MgmtClient], Coroutine[Any, Any, _Result]]) -> _Resu
 
 
 def on_objects(call: Callable[[ObjectsClient], Coroutine[Any, Any, _Result]]) -> _Result:
-    """As `on_mgmt`; of what is in virtual hosts."""
+    """As `on_mgmt`; of what is in virtual hosts. An error says what to do, too."""
     from services.common.clients.objects import ObjectsClient
 
-    return _talk("mgmt", lambda settings: ObjectsClient(settings.address_of("mgmt")), call)
+    async def advise(client: ObjectsClient) -> _Result:
+        from services.cli.hints import advised
+        from services.common.errors import BrokerError, Unavailable
+
+        try:
+            return await call(client)
+        except Unavailable:
+            raise
+        except BrokerError as error:
+            raise BrokerError(advised(error.text)) from None
+
+    return _talk("mgmt", lambda settings: ObjectsClient(settings.address_of("mgmt")), advise)
 
 
 def on_router(call: Callable[[VirtualHostsClient], Coroutine[Any, Any, _Result]]) -> _Result:

@@ -111,7 +111,7 @@ def test_who_is_there(hopline: Command, channel: Any, name: str) -> None:
     hopline("connections", "close", connection["name"], "--reason", "for the night")
     with pytest.raises(faults.ConnectionClosedByBroker, match="for the night"):
         channel.connection.process_data_events(10)
-    assert "no connection" in hopline.refused("connections", "close", connection["name"])
+    assert "`hopline connections list`" in hopline.refused("connections", "close", connection["name"])
 
 
 def test_many(hopline: Command, stack: Stack, channel: Any, name: str) -> None:
@@ -135,12 +135,15 @@ def test_many(hopline: Command, stack: Stack, channel: Any, name: str) -> None:
 def test_what_is_refused(hopline: Command, channel: Any, name: str) -> None:
     """Is one line that says what is wrong; who asked for what was done is on record."""
     channel.queue_declare(name, exclusive=True)
-    assert "exclusive access to locked queue" in hopline.refused("queues", "delete", name)
-    assert "no exchange 'none'" in hopline.refused("bindings", "bind", "none", name)
+    assert "it goes with its connection" in hopline.refused("queues", "delete", name)
+    assert "no exchange 'none'" in (said := hopline.refused("bindings", "bind", "none", name))
+    assert "`hopline exchanges list` says which" in said
+    assert "NAME:=5" in hopline.refused("queues", "declare", f"{name}-2", "--argument", "x-max-length=5")
     assert "there is no column 'nam'; there are name" in hopline.refused("queues", "list", "--sort", "nam")
     assert "no vhost 'none'" in hopline.refused("exchanges", "list", "--vhost", "none")
     hopline("exchanges", "declare", name)
-    assert "received 'fanout'" in hopline.refused("exchanges", "declare", name, "--type", "fanout")
+    assert "received 'fanout'" in (said := hopline.refused("exchanges", "declare", name, "--type", "fanout"))
+    assert "until it is deleted" in said
     wait_until(lambda: _on_record(hopline, name), 10, "the audit log")
     [line] = _on_record(hopline, name)
     assert (line["what"], line["change"], "at the command line of" in line["by"]) == ("exchange", "put", True)

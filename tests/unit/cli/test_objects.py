@@ -150,7 +150,7 @@ def test_several(mgmt: Told) -> None:
 def test_the_first_that_fails(mgmt: Told) -> None:
     """Ends it, and is named; nobody asks for those after it."""
     mgmt.error = PreconditionFailed("queue 'a\x1b' in vhost '/' in use")
-    assert hopline("queues", "delete", "a", "b", status=1) == "queue 'a\\x1b' in vhost '/' in use\n"
+    assert hopline("queues", "delete", "a", "b", status=1).startswith("queue 'a\\x1b' in vhost '/' in use; ")
     assert len(mgmt.asked) == 1
 
 
@@ -180,6 +180,25 @@ def test_what_is_wrong(mgmt: Told, words: tuple[str, ...], text: str) -> None:
     """Is told before anybody is asked."""
     assert text in hopline(*words, status=2)
     assert not mgmt.asked
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("no queue 'q' in vhost '/'", "hopline queues list"),
+        ("no vhost 'v'", "hopline vhosts list"),
+        ("queue 'q' in vhost '/' not empty", "hopline queues purge"),
+        ("queue 'q' in vhost '/' in use", "hopline consumers list"),
+        ("inequivalent arg 'durable' for queue 'q' in vhost '/': …", "until it is deleted"),
+        ("invalid arg 'x-max-length' for queue 'q' in vhost '/': must be an integer, not str", "NAME:=5"),
+    ],
+)
+def test_what_to_do(mgmt: Told, text: str, hint: str) -> None:
+    """Is told with what went wrong."""
+    mgmt.error = PreconditionFailed(text)
+    said = hopline("queues", "show", "q", status=1)
+    assert said.startswith(f"{text}; ")
+    assert hint in said
 
 
 def test_what_mgmt_refuses(mgmt: Told) -> None:
