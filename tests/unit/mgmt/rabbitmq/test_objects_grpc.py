@@ -76,6 +76,23 @@ async def test_queues_and_bindings(asked: Asked, client: ObjectsClient) -> None:
     ]
 
 
+async def test_over_http(asked: Asked) -> None:
+    """What is changed is on record as well, with the user and where from; Broker-J's tree too."""
+    for method, path in (("PUT", "queues/%2F/q"), ("DELETE", "queues/%2F/q/contents")):
+        assert (await asked(method, path, {}))[0] < 300
+    for path in ("queue/%252F/%252F/r", "queue/%252F/%252F/r/clearQueue"):
+        assert (await asked.ask(f"/api/latest/{path}", "guest:guest", "POST" if "clear" in path else "PUT", {}))[
+            0
+        ] < 300
+    await asked.mgmt.stop()
+    changes = _changed(asked)
+    assert [(line["change"], json.loads(line["name"])[1]) for line in changes] == [
+        *(("put", "q"), ("purged", "q")),
+        *(("put", "r"), ("purged", "r")),
+    ]
+    assert {line["by"] for line in changes} == {"guest (internal) from 127.0.0.1, over HTTP"}
+
+
 def _changed(asked: Asked) -> list[Any]:
     lines: list[Any] = audited(Path(asked.house.settings.data))
     return [line for line in lines if line["event"] == "changed" and line["service"] == "mgmt"]
