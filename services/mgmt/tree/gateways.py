@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _DEADLINE: Final = 5.0  # seconds
 _ROLE: Final = "gateway"
+_LONGEST_REASON: Final = 200  # bytes: AMQP 0-9-1 has 255 for it, and for what is said before
 
 log = structlog.get_logger()
 
@@ -52,14 +53,18 @@ class Gateways:
         return [each for connections in told for each in connections]
 
     async def close(self, name: str, reason: str) -> None:
-        """Raises NotFound where no gateway has it, Unavailable where its gateway does not answer."""
+        """Raises NotFound where no gateway has it, Unavailable where its gateway does not answer.
+
+        Of a long reason the client is told the beginning.
+        """
+        told = reason.encode()[:_LONGEST_REASON].decode(errors="ignore")
         address = dict(self._addresses()).get(gateway_of(name))
         if address is None:
             raise NotFound(f"no connection '{name}'")
         channel = connect(address)
         stub: GatewayAsyncStub = GatewayStub(channel)
         try:
-            await result(stub.Close(pb.CloseRequest(name=name, reason=reason), timeout=_DEADLINE))
+            await result(stub.Close(pb.CloseRequest(name=name, reason=told), timeout=_DEADLINE))
         finally:
             await channel.close()
         record(self._audit, "connection", "closed", name)

@@ -17,7 +17,6 @@ from services.mgmt.rest.rabbitmq.listing import Query_, listed
 from services.rpc.gateway_pb2 import Connection
 
 _REASON = "Closed via management"
-_LONGEST_REASON = 200
 
 
 class Connected:
@@ -79,7 +78,7 @@ def connection_routes(doors: Doors, broker: Broker) -> APIRouter:
         found = await connected.one(caller, name)
         if found.user != caller.asker.name:
             caller.check(CONFIGURE)
-        reason = request.headers.get("X-Reason", _REASON)[:_LONGEST_REASON]
+        reason = request.headers.get("X-Reason", _REASON)
         await broker.house.gateways.close(name, reason)
 
     return router

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pamqp import commands
 
 from services.common.audit.acting import act_for
 from services.common.clients.objects import ObjectsClient, Row
@@ -129,7 +130,8 @@ async def test_who_is_connected(asked: Asked, client: ObjectsClient) -> None:
     assert shown == {**told, "channel_details": await asked.get(f"connections/{told['name']}/channels")}
     assert await rows(client, pb.CONSUMER, fits={"queue.name": "q"}) == await asked.get("consumers")
     assert await rows(client, pb.CONNECTION, fits={"user": "anna"}) == []
-    await client.close_connection(told["name"], "for the night")
+    await client.close_connection(told["name"], "für die Nacht, " * 20)
+    assert "für die Nacht, für die Nacht" in (await connected.expect(commands.Connection.Close)).reply_text
     assert await _connections(asked, 0) == await rows(client, pb.CONNECTION) == []
     with pytest.raises(NotFound, match="no connection"):
         await client.close_connection(told["name"], "")
