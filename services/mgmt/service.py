@@ -21,6 +21,7 @@ from services.common.clients.routers import Routers
 from services.common.clients.store import StoreClient
 from services.common.config import Settings
 from services.common.errors import Unavailable
+from services.common.first_user import FirstUser, first_user
 from services.common.grpc_server import Server
 from services.common.restored import RECORD_KIND as RESTORED_KIND
 from services.common.runtime import Tasks
@@ -29,15 +30,18 @@ from services.common.watchers import RECORD_KIND as WATCHER_KIND
 from services.mgmt.access.grants import Grants
 from services.mgmt.access.guard import Guard
 from services.mgmt.access.tested import Tester
-from services.mgmt.first_user import FirstUser, first_user
 from services.mgmt.front import Application, Front
 from services.mgmt.handler import Handler
 from services.mgmt.http import HttpServer
 from services.mgmt.ledger.filer import Filer
 from services.mgmt.lookup.jaeger import Jaeger
 from services.mgmt.lookup.lookup import LookUp
+from services.mgmt.objects_handler import ObjectsHandler
 from services.mgmt.providers import Providers
+from services.mgmt.rabbitmq.changes import Changes
 from services.mgmt.rabbitmq.definitions import Definitions
+from services.mgmt.rabbitmq.objects import Objects
+from services.mgmt.rabbitmq.sections import Broker
 from services.mgmt.restored import RestoredNote
 from services.mgmt.roll import Roll
 from services.mgmt.spans_note import spans_note
@@ -48,8 +52,10 @@ from services.mgmt.tree.purging import Purging
 from services.mgmt.tree.topology import Topology
 from services.mgmt.users import Users
 from services.rpc.mgmt_pb2_grpc import add_MgmtServicer_to_server
+from services.rpc.objects_pb2_grpc import add_ObjectsServicer_to_server
 
 NAME = "hopline.mgmt.Mgmt"
+OBJECTS_NAME = "hopline.objects.Objects"
 
 log = structlog.get_logger()
 
@@ -71,7 +77,7 @@ class Service:
         self._authenticator = Authenticator(settings, audit=self._audit)
         table = PartitionTable()
         self._http = HttpServer(settings.http_host, settings.http_port)
-        self._server = Server(settings.address_of("mgmt"), [NAME])
+        self._server = Server(settings.address_of("mgmt"), [NAME, OBJECTS_NAME])
         self._store = StoreClient(settings.address_of("store"))
         users = Users(self._store, settings.sasl_mechanisms, self._authenticator.sealing)
         self._providers = Providers(self._store, settings)
@@ -90,9 +96,11 @@ class Service:
         grants, guard, tester = Grants(self._store), Guard(access, self._audit), Tester(access, self._store)
         self._routers = Routers(self._store, NAME)
         self._house = self._create_house(users, grants, table)
-        definitions = Definitions(self._house)
+        self._broker = Broker(self._house, Objects(self._house), Changes(self._house))
+        definitions = Definitions(self._broker)
         handler = Handler(users, self._providers, grants, tester, guard, self._look_up, definitions)
         add_MgmtServicer_to_server(handler, self._server.grpc)
+        add_ObjectsServicer_to_server(ObjectsHandler(self._broker, guard), self._server.grpc)
         await self._server.listen()
         self._tasks.start(table.follow(self._store.watch_leases(ROLE)), name="follow leases")
         self._routers.start()
@@ -127,14 +135,14 @@ class Service:
         sign_in = SignIn(self._authenticator, self._store)
         rules, ports = CaptureRules(self._store), self._house.ports
         doors, routes = Doors(sign_in, guard), DryRunOfAny(self._routers)
-        tree = Tree(self._house)
-        others = grants, tester, self._providers, users, health, tree
+        others = grants, tester, self._providers, users, health, Tree(self._house), self._broker
         return application(doors, self._look_up, routes, rules, ports, *others)
 
     def _create_house(self, users: Users, grants: Grants, table: PartitionTable) -> House:
         store = self._store
-        topology, purging, ports = Topology(self._routers), Purging(store, table), Ports(store, self._providers.of_file)
-        return House(self._settings, store, topology, Collector(table), purging, users, grants, self._providers, ports)
+        topology, purging = Topology(self._routers, self._audit), Purging(store, table)
+        others = users, grants, self._providers, Ports(store, self._providers.of_file), self._audit
+        return House(self._settings, store, topology, Collector(table), purging, *others)
 
     async def stop(self) -> None:
         """Ends what is under way, then leaves the store."""

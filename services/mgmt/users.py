@@ -14,9 +14,9 @@ from services.common import scram
 from services.common.clients.store import StoreClient
 from services.common.credentials import Whose, kind_named
 from services.common.errors import NotFound, PreconditionFailed, SyntaxFault
+from services.common.first_user import GUEST, FirstUser
 from services.common.sealing import Sealing
 from services.common.users import RECORD_KIND, User, digest_of
-from services.mgmt.first_user import GUEST, FirstUser
 from services.rpc.store_pb2 import Record
 
 log = structlog.get_logger()

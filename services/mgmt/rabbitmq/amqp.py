@@ -186,5 +186,5 @@ def _error(reason: object) -> BrokerError:
     if isinstance(reason, faults.ShortStringTooLong):
         return SyntaxFault("a name has at most 255 bytes")
     if isinstance(reason, faults.ProbableAuthenticationError | faults.AuthenticationError):
-        return AccessRefused("the gateway does not let them in who may ask here: it wants PLAIN, and the same user")
+        return AccessRefused("the gateway does not let that user in: it wants PLAIN, and the right password")
     return Unavailable(f"no gateway answers ({reason or type(reason).__name__})")

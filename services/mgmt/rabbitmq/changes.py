@@ -11,6 +11,7 @@ from services.common.message import arguments as tables
 from services.mgmt.rabbitmq.forms import BindingForm, ExchangeForm, QueueForm
 from services.mgmt.rabbitmq.objects import DEFAULT, properties_key
 from services.mgmt.tree.house import House
+from services.mgmt.tree.recorded import record
 from services.mgmt.tree.virtual_hosts import PREDECLARED
 from services.rpc import queue_pb2 as pb
 from services.rpc.router_pb2 import (
@@ -87,18 +88,22 @@ class Changes:
         await self._until(lambda: self._has_queue(reply.queue.id))
         return reply.created
 
-    async def delete_queue(self, queue: Mapping[str, Any], *, if_unused: bool, if_empty: bool) -> None:
-        """As its owner has it: nobody else knows whether it is empty."""
+    async def delete_queue(self, queue: Mapping[str, Any], *, if_unused: bool, if_empty: bool) -> int:
+        """As its owner has it: nobody else knows whether it is empty. How many messages went with it."""
         delete = pb.DeleteRequest(queue_id=queue["id"], if_unused=if_unused, if_empty=if_empty)
         reply = await self._house.purging.ask(queue["partition"], queue["name"], delete=delete)
         if reply.reason not in (pb.NONE, pb.UNKNOWN_QUEUE):
             kind, text = _REFUSED.get(reply.reason, (InternalError, reply.text or "not deleted"))
             raise kind(f"queue '{queue['name']}' in vhost '{queue['virtual_host']}' {text}")
+        record(self._house.audit, "queue", "deleted", queue["virtual_host"], queue["name"])
         await self._until(lambda: not self._has_queue(queue["id"]))
+        return int(reply.message_count)
 
     async def purge_queue(self, queue: Mapping[str, Any]) -> int:
         """How many messages went."""
-        return await self._house.purging.purge(queue["id"], queue["partition"], queue["name"])
+        count = await self._house.purging.purge(queue["id"], queue["partition"], queue["name"])
+        record(self._house.audit, "queue", "purged", queue["virtual_host"], queue["name"])
+        return count
 
     def _has_queue(self, number: int) -> bool:
         return bool(self._house.mirror.grouped("queue", "id").get(number))
@@ -112,6 +117,10 @@ class Changes:
         text = arguments.decode()
         await self._until(lambda: self._is_bound(virtual_host, place, told.routing_key, text))
         return properties_key(told.routing_key, text)
+
+    async def unbind_told(self, virtual_host: str, place: Place, told: BindingForm) -> None:
+        """By what it was bound with. Raises NotFound where there is none like that."""
+        await self.unbind(virtual_host, place, properties_key(told.routing_key, _table(told.arguments).decode()))
 
     async def unbind(self, virtual_host: str, place: Place, key: str) -> None:
         """Raises NotFound where there is none of that key."""
@@ -129,12 +138,11 @@ class Changes:
         return _key(*parts) in self._house.mirror.tables["binding"]
 
     def _binding(self, virtual_host: str, place: Place, key: str) -> Mapping[str, Any] | None:
-        where = virtual_host, place.source
-        for each in self._house.mirror.grouped("binding", "destination").get(
-            self._destination(virtual_host, place), ()
-        ):
+        """Looked for among those of the destination, which are few: an exchange may have thousands."""
+        destination = self._destination(virtual_host, place)
+        for each in self._house.mirror.grouped("binding", "destination").get(destination, ()):
             value: Mapping[str, Any] = each.value
-            there = (value["virtual_host"], value["source"]) == where
+            there = (value["virtual_host"], value["source"]) == (virtual_host, place.source)
             if there and properties_key(value["routing_key"], value["arguments"]) == key:
                 return value
         return None

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import base64
 import binascii
-import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from services.common.clock import monotonic
+from services.common.config import Settings
 from services.common.errors import SyntaxFault
-from services.mgmt.rabbitmq.amqp import Channel, Got
+from services.mgmt.rabbitmq.amqp import Channel, Got, Login, channel
 from services.mgmt.rabbitmq.forms import Short, Table
-from services.mgmt.rabbitmq.plain import told
+from services.mgmt.rabbitmq.plain import told, written
 from services.mgmt.rabbitmq.properties import Properties
 
 MOST_MESSAGES: Final = 10_000
@@ -86,28 +86,41 @@ class GetForm(BaseModel):
     truncate: Annotated[int | None, Field(ge=0)] = None
 
 
-async def get(channel: Channel, queue: str, form: GetForm, left: Callable[[], Awaitable[bool]]) -> bytes:
-    """JSON. First all are got and written down, then they are settled: what fails before has lost none of them.
+async def publish(settings: Settings, login: Login, virtual_host: str, exchange: str, form: PublishForm) -> bool:
+    """Whether any queue has it. Raises what the gateway refuses it with, and SyntaxFault before it is asked."""
+    body, properties = form.body(), form.properties.made()
+    async with channel(settings, login, virtual_host) as opened:
+        return await opened.publish(exchange, form.routing_key, properties, body)
 
-    Nor has who asked and has `left` meanwhile: they go back.
+
+async def get(
+    settings: Settings,
+    login: Login,
+    virtual_host: str,
+    queue: str,
+    form: GetForm,
+    left: Callable[[], Awaitable[bool]],
+) -> AsyncGenerator[bytes, None]:
+    """Each as JSON. First all are got and written down, then they are settled: what fails before has lost none.
+
+    Nor has who asked and has `left` meanwhile, or reads no further: they go back.
     """
-    found, size, until = list[Got](), 0, monotonic() + _LONGEST
-    while len(found) < form.count and size < _MOST_BYTES and monotonic() < until:
-        if (got := await channel.get(queue)) is None:
-            break
-        found.append(got)
-        size += len(got.body)
-    answer = json.dumps([_told(each, form) for each in found], ensure_ascii=False, allow_nan=False).encode()
-    if found and not await left():
-        await _settle(channel, found[-1].method.delivery_tag, form.ackmode)
-    return answer
+    last, count, size, until = 0, 0, 0, monotonic() + _LONGEST
+    async with channel(settings, login, virtual_host) as opened:
+        while count < form.count and size < _MOST_BYTES and monotonic() < until:
+            if (got := await opened.get(queue)) is None:
+                break
+            last, count, size = got.method.delivery_tag, count + 1, size + len(got.body)
+            yield written(_told(got, form))
+        if count and not await left():
+            await _settle(opened, last, form.ackmode)
 
 
-async def _settle(channel: Channel, last: int, ackmode: str) -> None:
+async def _settle(opened: Channel, last: int, ackmode: str) -> None:
     if ackmode == "ack_requeue_false":
-        await channel.accept(last)
+        await opened.accept(last)
     else:
-        await channel.reject(last, requeue=ackmode != "reject_requeue_false")
+        await opened.reject(last, requeue=ackmode != "reject_requeue_false")
 
 
 def _told(got: Got, form: GetForm) -> dict[str, Any]:

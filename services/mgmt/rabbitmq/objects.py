@@ -5,11 +5,12 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
-from typing import Any, Final, TypeVar
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
+from typing import Any, Final, NamedTuple, TypeVar
 from urllib.parse import quote_plus
 
-from services.common.errors import NotFound
+from services.common.errors import NotFound, ResourceLocked
 from services.mgmt.rabbitmq.plain import plain
 from services.mgmt.tree.house import House
 from services.mgmt.tree.mirror import Kept
@@ -50,6 +51,11 @@ class Objects:
         """Whether there is one of that name."""
         return name in self._house.mirror.tables["virtual_host"]
 
+    def check_virtual_host(self, name: str) -> None:
+        """Raises NotFound where there is none of that name."""
+        if not self.has_virtual_host(name):
+            raise NotFound(f"no vhost '{name}'")
+
     # -------------------------------------------------------------- exchanges
 
     def exchanges(self, virtual_host: str) -> list[Row]:
@@ -67,11 +73,31 @@ class Objects:
 
     def queues(self, virtual_host: str) -> list[Row]:
         """Rows are the same objects until a queue changes: not to be changed by who gets them."""
-        kept = self._house.mirror.grouped("queue", "virtual_host").get(virtual_host, [])
+        rows = self._still(virtual_host)
+        return list(self._remade(virtual_host)) if rows is None else rows
+
+    def each_queue(self, virtual_host: str) -> Iterator[Row]:
+        """The same one by one: others may have their turn between two of them."""
+        rows = self._still(virtual_host)
+        return self._remade(virtual_host) if rows is None else iter(rows)
+
+    def _still(self, virtual_host: str) -> list[Row] | None:
+        """None where a queue has changed."""
         former = self._rows.get(virtual_host)
-        if former is None or former.made_of is not kept:
-            former = self._rows[virtual_host] = _Rows(kept, former)
-        return former.rows
+        return former.rows if former and former.made_of is self._queues(virtual_host) else None
+
+    def _remade(self, virtual_host: str) -> Iterator[Row]:
+        """Kept when all of them are made."""
+        kept, rows = self._queues(virtual_host), list[Row]()
+        former = self._rows.get(virtual_host)  # held on to: its records are told by where they lie in memory
+        known = former.by_record() if former else {}
+        for each in kept:
+            rows.append(known.get(id(each)) or _queue(each.value))
+            yield rows[-1]
+        self._rows[virtual_host] = _Rows(kept, rows)
+
+    def _queues(self, virtual_host: str) -> list[Kept]:
+        return self._house.mirror.grouped("queue", "virtual_host").get(virtual_host, [])
 
     def queue(self, virtual_host: str, name: str) -> Row:
         """Raises NotFound."""
@@ -92,24 +118,35 @@ class Objects:
     def _queue(self, virtual_host: str, name: str) -> Kept | None:
         return self._house.mirror.tables["queue"].get(json.dumps([virtual_host, name], ensure_ascii=False))
 
+    def nobodys(self, virtual_host: str, name: str) -> Mapping[str, Any]:
+        """The same of a queue that is no connection's alone. Raises NotFound, ResourceLocked."""
+        queue = self.record_of(virtual_host, name)
+        if queue["exclusive_to"]:
+            raise ResourceLocked(f"cannot obtain exclusive access to locked queue '{name}' in vhost '{virtual_host}'")
+        return queue
+
     # -------------------------------------------------------------- bindings
 
     def bindings(self, virtual_host: str) -> list[Row]:
         """With those that each queue has with the default exchange, by its name."""
-        return self._implied(virtual_host) + self._bindings("virtual_host", virtual_host, virtual_host)
+        return list(self.each_binding(virtual_host))
 
-    def bindings_from(self, virtual_host: str, exchange: str) -> list[Row]:
-        """By their source."""
+    def each_binding(self, virtual_host: str) -> Iterator[Row]:
+        """The same one by one."""
+        return chain(self._implied(virtual_host), self._bindings("virtual_host", virtual_host, virtual_host))
+
+    def bindings_from(self, virtual_host: str, exchange: str) -> Iterator[Row]:
+        """By their source, one by one."""
         return self._bindings("source", exchange, virtual_host) if exchange else self._implied(virtual_host)
 
-    def bindings_to_exchange(self, virtual_host: str, name: str) -> list[Row]:
-        """By their destination."""
+    def bindings_to_exchange(self, virtual_host: str, name: str) -> Iterator[Row]:
+        """By their destination, one by one."""
         return self._bindings("destination", name, virtual_host)
 
-    def bindings_to_queue(self, virtual_host: str, name: str) -> list[Row]:
-        """With that of the default exchange. Raises NotFound of the queue."""
+    def bindings_to_queue(self, virtual_host: str, name: str) -> Iterator[Row]:
+        """The same, with that of the default exchange. Raises NotFound of the queue."""
         number = self.record_of(virtual_host, name)["id"]
-        return [_implied(virtual_host, name), *self._bindings("destination", number, virtual_host)]
+        return chain([_implied(virtual_host, name)], self._bindings("destination", number, virtual_host))
 
     def bindings_between(self, virtual_host: str, source: str, name: str, *, to_exchange: bool) -> list[Row]:
         """None where one of the two is not there."""
@@ -118,13 +155,13 @@ class Objects:
         its = self.bindings_to_exchange if to_exchange else self.bindings_to_queue
         return [row for row in its(virtual_host, name) if row["source"] == source]
 
-    def _implied(self, virtual_host: str) -> list[Row]:
-        return [_implied(virtual_host, row["name"]) for row in self.queues(virtual_host)]
+    def _implied(self, virtual_host: str) -> Iterator[Row]:
+        return (_implied(virtual_host, row["name"]) for row in self.each_queue(virtual_host))
 
-    def _bindings(self, field: str, value: int | str, virtual_host: str) -> list[Row]:
+    def _bindings(self, field: str, value: int | str, virtual_host: str) -> Iterator[Row]:
         kept = self._house.mirror.grouped("binding", field).get(value, ())
         its = (each.value for each in kept if each.value["virtual_host"] == virtual_host)
-        return [row for each in its if (row := self._binding(each))]
+        return (row for each in its if (row := self._binding(each)))
 
     def _binding(self, value: Mapping[str, Any]) -> Row | None:
         """None where the queue is gone already, whose id it has."""
@@ -143,13 +180,11 @@ class Objects:
         }
 
 
-class _Rows:
+class _Rows(NamedTuple):
     """Of queues; those of records that are still the same are those that were made before."""
 
-    def __init__(self, kept: list[Kept], former: _Rows | None) -> None:
-        self.made_of = kept
-        known = former.by_record() if former else {}
-        self.rows: list[Row] = [known.get(id(each)) or _queue(each.value) for each in kept]
+    made_of: list[Kept]
+    rows: list[Row]
 
     def by_record(self) -> dict[int, Row]:
         """Records are the same objects as long as they say the same."""

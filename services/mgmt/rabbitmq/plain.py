@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import math
 from collections.abc import Mapping
 from datetime import datetime
@@ -31,6 +32,11 @@ def told(value: Any) -> Any:  # noqa: ANN401 - whatever a field table has
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     return text(value) if isinstance(value, bytes) else value
+
+
+def written(row: Mapping[str, Any]) -> bytes:
+    """As JSON."""
+    return json.dumps(row, ensure_ascii=False, allow_nan=False).encode()
 
 
 def text(data: bytes) -> str:

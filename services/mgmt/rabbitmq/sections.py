@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import Any, Final, NamedTuple, NoReturn
 
 from services.common.access.records import Permission, TopicPermission
-from services.common.errors import BrokerError, NotFound, SyntaxFault
+from services.common.errors import BrokerError, SyntaxFault
 from services.mgmt.rabbitmq.changes import Changes, Place
 from services.mgmt.rabbitmq.forms import (
     NamedExchange,
@@ -82,21 +82,21 @@ async def _topic_permission(broker: Broker, item: Mapping[str, Any]) -> str:
 
 async def _exchange(broker: Broker, item: Mapping[str, Any]) -> str:
     told = NamedExchange.model_validate(item)
-    _has(broker, told.vhost)
+    broker.objects.check_virtual_host(told.vhost)
     await broker.changes.declare_exchange(told.vhost, told.name, told)
     return ""
 
 
 async def _queue(broker: Broker, item: Mapping[str, Any]) -> str:
     told = NamedQueue.model_validate(item)
-    _has(broker, told.vhost)
+    broker.objects.check_virtual_host(told.vhost)
     await broker.changes.declare_queue(told.vhost, told.name, told)
     return ""
 
 
 async def _binding(broker: Broker, item: Mapping[str, Any]) -> str:
     told = PlacedBinding.model_validate(item)
-    _has(broker, told.vhost)
+    broker.objects.check_virtual_host(told.vhost)
     if told.destination_type not in ("queue", "exchange"):
         raise SyntaxFault(f"a destination is a queue or an exchange, not {told.destination_type}")
     place = Place(told.source, told.destination, to_exchange=told.destination_type == "exchange")
@@ -117,11 +117,6 @@ async def _global_parameter(_broker: Broker, item: Mapping[str, Any]) -> str:
 
 async def _policy(_broker: Broker, _item: Mapping[str, Any]) -> NoReturn:
     raise NotTaken("there are no policies here: say it in the arguments of queues and exchanges")
-
-
-def _has(broker: Broker, virtual_host: str) -> None:
-    if not broker.objects.has_virtual_host(virtual_host):
-        raise NotFound(f"no vhost '{virtual_host}'")
 
 
 Take = Callable[[Broker, Mapping[str, Any]], Awaitable[str]]

@@ -16,6 +16,7 @@ from services.mgmt.access.operations import CONFIGURE, OBSERVE
 from services.mgmt.access.tested import Tester
 from services.mgmt.lookup.lookup import LookUp
 from services.mgmt.providers import Providers
+from services.mgmt.rabbitmq.sections import Broker
 from services.mgmt.rest.access import access_routes, group_changes, of_group
 from services.mgmt.rest.basic import Doors
 from services.mgmt.rest.capture import capture_routes
@@ -45,6 +46,7 @@ def application(
     users: Users,
     health: StackHealth,
     tree: Tree,
+    broker: Broker,
 ) -> FastAPI:
     """For those who come in by the `doors`: each route has its own."""
     app = FastAPI(title="Hopline", version=version("hopline"), docs_url=None, redoc_url=None)
@@ -63,7 +65,7 @@ def application(
     for each in model_routes(doors, tree):
         app.include_router(each, prefix="/api")
     app.include_router(service_routes(doors, tree))
-    for each in rabbitmq_routes(doors, tree.house, health):
+    for each in rabbitmq_routes(doors, broker, health):
         app.include_router(each, prefix="/api")
     app.add_middleware(RawPaths)
     return app

@@ -9,12 +9,11 @@ from urllib.parse import quote, unquote
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
 
-from services.common.access import questions
-from services.common.access.action import Action, Kind, Property
-from services.common.access.asked import Asked, Other
+from services.common.access.action import Action, Kind
 from services.common.errors import NotFound
 from services.mgmt.rabbitmq.changes import Place
 from services.mgmt.rabbitmq.forms import BindingForm
+from services.mgmt.rabbitmq.needs import to_bind
 from services.mgmt.rabbitmq.objects import Row
 from services.mgmt.rabbitmq.sections import Broker
 from services.mgmt.rest.basic import Doors
@@ -73,11 +72,6 @@ class _Between:
         caller.seen(self._objects, vhost)
         return self._objects.bindings_between(vhost, place.source, place.destination, to_exchange=place.to_exchange)
 
-    def asked(self, action: Action, vhost: str, place: Place, key: str) -> Asked:
-        """Of who binds, or unbinds."""
-        its = ((Property.ROUTING_KEY, key),)
-        return questions.bind(action, vhost, place.source, Other(self._kind, place.destination), its)
-
 
 def _reads(doors: Doors, between: _Between) -> APIRouter:
     router = _router()
@@ -106,7 +100,7 @@ def _writes(doors: Doors, between: _Between) -> APIRouter:
         place = between.place(source, destination)
         await between.found(caller, vhost, place)
         told = await read(request, BindingForm)
-        caller.check(between.asked(Action.BIND, vhost, place, told.routing_key))
+        caller.check(to_bind(Action.BIND, vhost, place, told.routing_key))
         key = await between.changes.bind(vhost, place, told)
         return Response(status_code=201, headers={"Location": f"{quote(destination, safe='')}/{quote(key, safe='')}"})
 
@@ -115,7 +109,7 @@ def _writes(doors: Doors, between: _Between) -> APIRouter:
         """By its `properties_key`."""
         place = between.place(source, destination)
         row = _keyed(await between.found(caller, vhost, place), props)
-        caller.check(between.asked(Action.UNBIND, vhost, place, row["routing_key"]))
+        caller.check(to_bind(Action.UNBIND, vhost, place, row["routing_key"]))
         await between.changes.unbind(vhost, place, row["properties_key"])
 
     return router

@@ -10,8 +10,9 @@ from services.common.access import questions
 from services.common.access.action import Action
 from services.common.errors import NotFound, PreconditionFailed
 from services.mgmt.access.operations import ASK_MGMT
-from services.mgmt.rabbitmq.amqp import Login, channel
-from services.mgmt.rabbitmq.messages import GetForm, PublishForm, get
+from services.mgmt.rabbitmq import messages as by_hand
+from services.mgmt.rabbitmq.amqp import Login
+from services.mgmt.rabbitmq.messages import GetForm, PublishForm
 from services.mgmt.rabbitmq.objects import DEFAULT
 from services.mgmt.rabbitmq.sections import Broker
 from services.mgmt.rest.basic import Doors
@@ -42,10 +43,9 @@ def message_routes(doors: Doors, broker: Broker) -> APIRouter:
         exchange = "" if name == DEFAULT else name
         told = await read(request, PublishForm, _LARGEST * broker.house.settings.max_message_size + MOST)
         caller.check(questions.publish(vhost, exchange, told.routing_key))
-        body, properties = told.body(), told.properties.made()
+        claimed = login(request, caller)
         try:
-            async with channel(broker.house.settings, login(request, caller), vhost) as opened:
-                return {"routed": await opened.publish(exchange, told.routing_key, properties, body)}
+            return {"routed": await by_hand.publish(broker.house.settings, claimed, vhost, exchange, told)}
         except NotFound as error:  # as of any other message that cannot be published
             raise PreconditionFailed(error.text) from None
 
@@ -57,7 +57,8 @@ def message_routes(doors: Doors, broker: Broker) -> APIRouter:
         told = await read(request, GetForm)
         caller.check(questions.of_queue(Action.CONSUME, vhost, name, ()))
         broker.objects.queue(vhost, name)
-        async with channel(broker.house.settings, login(request, caller), vhost) as opened:
-            return Response(await get(opened, name, told, request.is_disconnected), media_type="application/json")
+        found = by_hand.get(broker.house.settings, login(request, caller), vhost, name, told, request.is_disconnected)
+        rows = [row async for row in found]
+        return Response(b"[%b]" % b",".join(rows), media_type="application/json")
 
     return router

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
 
 from services.common.access import questions
-from services.common.access.action import Action, Property
-from services.common.errors import ResourceLocked
+from services.common.access.action import Action
+from services.mgmt.rabbitmq.columns import shown
+from services.mgmt.rabbitmq.counted import Counted
 from services.mgmt.rabbitmq.forms import QueueForm
+from services.mgmt.rabbitmq.needs import to_declare_queue
 from services.mgmt.rabbitmq.sections import Broker
 from services.mgmt.rest.basic import Doors
 from services.mgmt.rest.rabbitmq.answers import Route, body_of, documented, put, read
 from services.mgmt.rest.rabbitmq.caller import Caller, who_asks
 from services.mgmt.rest.rabbitmq.connections import Connected
-from services.mgmt.rest.rabbitmq.counted import Counted
-from services.mgmt.rest.rabbitmq.listing import Query_, listed, shown
+from services.mgmt.rest.rabbitmq.listing import Query_, listed
 
 _ONE = "/{vhost:encoded}/{name:encoded}"
 
@@ -49,17 +48,15 @@ def queue_routes(doors: Doors, broker: Broker) -> APIRouter:
         """With its consumers."""
         await objects.known(counted=True)
         caller.seen(objects, vhost)
-        row, counted = objects.queue(vhost, name), Counted(broker)
-        details = [counted.consumer(row, each) for each in counted.consumers_of(row)]
-        owner = {"owner_pid_details": {"name": row["owner"]}} if "owner" in row else {}
-        return JSONResponse(shown({**counted.queue(row), "consumer_details": details, **owner}, columns))
+        row = objects.queue(vhost, name)
+        return JSONResponse(shown(Counted(broker).queue_and_consumers(row), columns))
 
     @router.get(_ONE + "/bindings", summary="Bindings of a queue")
     async def bindings_of(vhost: str, name: str, wanted: Query_, caller: Caller = asks) -> JSONResponse:
         """With that of the default exchange."""
         await objects.known()
         caller.seen(objects, vhost)
-        return listed(objects.bindings_to_queue(vhost, name), wanted)
+        return listed(list(objects.bindings_to_queue(vhost, name)), wanted)
 
     return router
 
@@ -76,7 +73,7 @@ def queue_changes(doors: Doors, broker: Broker) -> APIRouter:
         await objects.known()
         caller.seen(objects, vhost)
         told = await read(request, QueueForm)
-        caller.check(questions.create_queue(vhost, name, _dead_letters(told), _properties(told.durable, told)))
+        caller.check(to_declare_queue(vhost, name, told))
         return put(created=await broker.changes.declare_queue(vhost, name, told))
 
     @router.delete(_ONE, summary="Delete a queue", status_code=204)
@@ -85,7 +82,7 @@ def queue_changes(doors: Doors, broker: Broker) -> APIRouter:
         await objects.known()
         caller.seen(objects, vhost)
         caller.check(questions.of_queue(Action.DELETE, vhost, name, ()))
-        queue = _nobodys(objects.record_of(vhost, name))
+        queue = objects.nobodys(vhost, name)
         asked = request.query_params
         unused, empty = asked.get("if-unused") == "true", asked.get("if-empty") == "true"
         await broker.changes.delete_queue(queue, if_unused=unused, if_empty=empty)
@@ -96,7 +93,7 @@ def queue_changes(doors: Doors, broker: Broker) -> APIRouter:
         await objects.known()
         caller.seen(objects, vhost)
         caller.check(questions.of_queue(Action.PURGE, vhost, name, ()))
-        await broker.changes.purge_queue(_nobodys(objects.record_of(vhost, name)))
+        await broker.changes.purge_queue(objects.nobodys(vhost, name))
 
     return router
 
@@ -125,25 +122,3 @@ def consumer_routes(doors: Doors, broker: Broker) -> APIRouter:
         return await rows(caller, vhost, wanted)
 
     return router
-
-
-def _nobodys(queue: Any) -> Any:  # noqa: ANN401 - the record
-    """Raises ResourceLocked for one that is its connection's alone."""
-    if queue["exclusive_to"]:
-        name, host = queue["name"], queue["virtual_host"]
-        raise ResourceLocked(f"cannot obtain exclusive access to locked queue '{name}' in vhost '{host}'")
-    return queue
-
-
-def _dead_letters(told: QueueForm) -> str | None:
-    named: Any = told.arguments.get("x-dead-letter-exchange")
-    return named if isinstance(named, str) else None
-
-
-def _properties(durable: bool, told: QueueForm) -> questions.Properties:
-    return (
-        (Property.DURABLE, durable),
-        (Property.AUTO_DELETE, told.auto_delete),
-        (Property.TEMPORARY, told.auto_delete),
-        (Property.EXCLUSIVE, False),
-    )

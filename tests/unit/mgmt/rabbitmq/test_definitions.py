@@ -12,7 +12,7 @@ import pytest
 from services.common.clients.mgmt import MgmtClient
 from services.common.errors import NotFound, SyntaxFault, Unavailable
 from services.common.users import User
-from services.mgmt.rabbitmq import taking
+from services.mgmt.rabbitmq import definitions, taking
 from services.mgmt.users import Users
 from tests.support.exported import EXPORTED, hashed, queue, user
 from tests.unit.mgmt.rabbitmq.conftest import Asked
@@ -187,11 +187,17 @@ async def test_one_virtual_host(asked: Asked) -> None:
     assert (await asked("POST", "definitions/none", told))[0] == 404
 
 
-async def test_by_grpc(asked: Asked) -> None:
-    """The command line has the same, and is told what no definitions are."""
+async def test_by_grpc(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The command line has the same, hears how far it is, and is told what no definitions are."""
+    monkeypatch.setattr(definitions, "_EVERY", 0.001)
     client = MgmtClient(asked.house.settings.address_of("mgmt"))
-    taken = await client.import_definitions(json.dumps(EXPORTED).encode())
+    heard: list[tuple[int, int]] = []
+    taken = await client.import_definitions(json.dumps(EXPORTED).encode(), None, lambda *far: heard.append(far))
     assert (taken.taken["queues"], taken.left_out) == (2, [])
+    total = sum(len(items) for items in EXPORTED.values() if isinstance(items, list))
+    assert heard == sorted(heard)
+    assert len(heard) > 2
+    assert (heard[0][0], heard[-1]) == (0, (total, total))
     assert json.loads(await client.export_definitions()) == await asked.get("definitions")
     assert json.loads(await client.export_definitions("shop")) == await asked.get("definitions/shop")
     with pytest.raises(SyntaxFault, match="JSON"):

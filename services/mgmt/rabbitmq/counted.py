@@ -66,6 +66,12 @@ class Counted:
     def _state(self, row: Row) -> str:
         return "running" if row["id"] in self._rows else "starting"
 
+    def queue_and_consumers(self, row: Row) -> Row:
+        """One queue, with who consumes, and whose it is."""
+        details = [self.consumer(row, each) for each in self.consumers_of(row)]
+        owner = {"owner_pid_details": {"name": row["owner"]}} if "owner" in row else {}
+        return {**self.queue(row), "consumer_details": details, **owner}
+
     @staticmethod
     def _single(row: Row, consumers: Iterable[Consumer]) -> str | None:
         if not row["arguments"].get("x-single-active-consumer"):
