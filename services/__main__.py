@@ -10,16 +10,20 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from services.cli import messages, quick, watching
+from services.cli import by_hand, messages, quick, watching
 from services.cli.acl import acl
 from services.cli.asking import fail, read_settings, run
+from services.cli.bindings import bindings
 from services.cli.capture import commands as capture_commands
+from services.cli.connections import connections, consumers
 from services.cli.definitions import definitions
+from services.cli.exchanges import exchanges
 from services.cli.groups import groups
 from services.cli.permissions import permissions
 from services.cli.placing import partitions
 from services.cli.ports import commands as ports_commands
 from services.cli.providers import providers
+from services.cli.queues import queues
 from services.cli.storing import commands as store_commands
 from services.cli.talking import on_capture, on_ports, on_tracing
 from services.cli.tracing import commands as tracing_commands
@@ -36,10 +40,14 @@ _BESIDE_MESSAGES = 5  # niceness: what files and looks up takes the time that th
 
 app = quick.Quick(
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     help="Hopline, a message broker of five services.",
 )
+app.add_typer(queues, name="queues")
+app.add_typer(exchanges, name="exchanges")
+app.add_typer(bindings, name="bindings")
+app.add_typer(connections, name="connections")
+app.add_typer(consumers, name="consumers")
 app.add_typer(users, name="users")
 app.add_typer(permissions, name="permissions")
 app.add_typer(groups, name="groups")
@@ -49,6 +57,7 @@ app.add_typer(partitions, name="partitions")
 app.add_typer(vhosts, name="vhosts")
 app.add_typer(definitions, name="definitions")
 messages.add_to(app)
+by_hand.add_to(app)
 watching.add_to(app)
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from collections.abc import Iterable
 
+import typer
 from rich.console import Console
 from rich.text import Text
 
@@ -20,3 +23,14 @@ def stdout_console() -> Console:
 def cell(value: object) -> Text:
     """Of a table, where a bare string would be read for markup; "-" for None."""
     return Text("-" if value is None else printable(str(value)))
+
+
+def say(lines: Iterable[str]) -> None:
+    """On standard output; ends the command where nobody reads it any more: `| head`."""
+    try:
+        sys.stdout.writelines(f"{line}\n" for line in lines)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # What is flushed when the process ends goes nowhere then, without a word about it.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise typer.Exit(0) from None

@@ -12,6 +12,7 @@ from services.cli.asking import fail
 from services.cli.talking import on_mgmt
 
 if TYPE_CHECKING:
+    from services.common.clients.mgmt import MgmtClient
     from services.common.definitions import Taken
 
 # ruff: noqa: PLC0415 - as in services/__main__.py
@@ -45,7 +46,14 @@ def import_definitions(
     from services.common.printable import printable_json
 
     data = _fetched(source, password_file) if source.startswith(("http://", "https://")) else _read(source)
-    taken: Taken = on_mgmt(lambda client: client.import_definitions(data, virtual_host))
+
+    async def take(client: MgmtClient) -> Taken:
+        from services.cli.bar import bar
+
+        async with bar("taking definitions") as shown:
+            return await client.import_definitions(data, virtual_host, shown.at)
+
+    taken = on_mgmt(take)
     for line in [printable_json(taken.model_dump_json())] if as_json else lines(taken):
         typer.echo(line)
     raise typer.Exit(3 if taken.left_out else 0)

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from services.cli.asking import fail
+from services.cli.listing import AsLines, show_rows
 from services.cli.talking import on_mgmt
 
 # ruff: noqa: PLC0415 - as in services/__main__.py
@@ -46,12 +47,12 @@ def delete_group(name: str) -> None:
 
 
 @groups.command("list")
-def list_groups() -> None:
+def list_groups(as_json: AsLines = False) -> None:
     """Lists groups with their members."""
-    from services.common.printable import printable
+    from services.cli.columns import GROUPS
 
-    for group in on_mgmt(lambda client: client.list_access()).groups:
-        typer.echo(f"{printable(group.name)}\t{printable(','.join(group.members))}")
+    found = on_mgmt(lambda client: client.list_access()).groups
+    show_rows(({"name": each.name, "members": list(each.members)} for each in found), GROUPS, as_json=as_json)
 
 
 def _members(name: str) -> list[str] | None:

@@ -26,7 +26,7 @@ def payload_lines(payloads: Sequence[Payload]) -> Iterator[Text]:
             shown = printable(value) if isinstance(value, str) else _as_json(value)
             yield Text(f"{_INDENT}{printable(name)}: {shown}", "dim")
         # Of the bytes: that a terminal may have them was seen to line by line.
-        lines = _body(base64.b64decode(payload.body), whole=payload.kept == payload.size)
+        lines = body_lines(base64.b64decode(payload.body), whole=payload.kept == payload.size)
         yield from (Text(f"{_INDENT}{line}") for line in lines)
 
 
@@ -40,7 +40,8 @@ def _head(payload: Payload) -> str:
     return f"{payload.stage}{place}, {whole}, captured by rule '{payload.rule}'"
 
 
-def _body(body: bytes, *, whole: bool) -> Iterator[str]:
+def body_lines(body: bytes, *, whole: bool) -> Iterator[str]:
+    """Text as it is, of which a terminal obeys nothing; bytes where it is none."""
     text = text_of(body, whole=whole)
     return _as_bytes(body) if text is None else map(printable, text.removesuffix("\n").split("\n"))
 

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from services.common.clients.capture import CaptureClient
     from services.common.clients.mgmt import MgmtClient
+    from services.common.clients.objects import ObjectsClient
     from services.common.clients.placement import PlacementClient
     from services.common.clients.ports import PortsClient
     from services.common.clients.tracing import TracingClient
@@ -29,6 +30,24 @@ def on_mgmt(call: Callable[[MgmtClient], Coroutine[Any, Any, _Result]]) -> _Resu
     from services.common.clients.mgmt import MgmtClient
 
     return _talk("mgmt", lambda settings: MgmtClient(settings.address_of("mgmt")), call)
+
+
+def on_objects(call: Callable[[ObjectsClient], Coroutine[Any, Any, _Result]]) -> _Result:
+    """As `on_mgmt`; of what is in virtual hosts. An error says what to do, too."""
+    from services.common.clients.objects import ObjectsClient
+
+    async def advise(client: ObjectsClient) -> _Result:
+        from services.cli.hints import advised
+        from services.common.errors import BrokerError, Unavailable
+
+        try:
+            return await call(client)
+        except Unavailable:
+            raise
+        except BrokerError as error:
+            raise BrokerError(advised(error.text)) from None
+
+    return _talk("mgmt", lambda settings: ObjectsClient(settings.address_of("mgmt")), advise)
 
 
 def on_router(call: Callable[[VirtualHostsClient], Coroutine[Any, Any, _Result]]) -> _Result:

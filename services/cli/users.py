@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from services.cli import completing
+from services.cli.listing import AsLines, show_rows
 from services.cli.password import read_password
 from services.cli.talking import on_mgmt
 
@@ -14,6 +16,7 @@ from services.cli.talking import on_mgmt
 users = typer.Typer(no_args_is_help=True, help="Users of the running stack.")
 
 
+_Name = Annotated[str, typer.Argument(metavar="USER", autocompletion=completing.users)]
 _Password = Annotated[
     str | None, typer.Option(help="Seen by everyone who lists the processes of this machine: better in a file.")
 ]
@@ -49,7 +52,7 @@ def add_user(
 
 @users.command("change")
 def change_user(
-    name: str,
+    name: _Name,
     password: _Password = None,
     password_file: _PasswordFile = None,
     new_password: Annotated[bool, typer.Option("--new-password", help="Asks for a password.")] = False,
@@ -73,22 +76,22 @@ def change_user(
 
 
 @users.command("tags")
-def set_tags(name: str, tag: Annotated[list[str] | None, typer.Argument(help="None: it has none.")] = None) -> None:
+def set_tags(name: _Name, tag: Annotated[list[str] | None, typer.Argument(help="None: it has none.")] = None) -> None:
     """Gives a user these tags in place of those that it has: administrator, monitoring, policymaker, management."""
     on_mgmt(lambda client: client.set_tags(name, tag or ()))
 
 
 @users.command("delete")
-def delete_user(name: str) -> None:
+def delete_user(name: _Name) -> None:
     """Deletes a user, and what it may do; its connections end."""
     on_mgmt(lambda client: client.delete_user(name))
 
 
 @users.command("list")
-def list_users() -> None:
+def list_users(as_json: AsLines = False) -> None:
     """Lists users with their tags."""
-    from services.common.printable import printable
+    from services.cli.columns import USERS
 
-    for user in on_mgmt(lambda client: client.list_users()):
-        where = "\tloopback only" if user.loopback_only else ""
-        typer.echo(f"{printable(user.name)}\t{printable(','.join(user.tags))}{where}")
+    found = on_mgmt(lambda client: client.list_users())
+    rows = ({"name": each.name, "tags": list(each.tags), "loopback_only": each.loopback_only} for each in found)
+    show_rows(rows, USERS, as_json=as_json)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import typer
 
+from services.cli.completing import virtual_hosts
+from services.cli.listing import AsLines, show_rows
 from services.cli.talking import on_router
 
 # ruff: noqa: PLC0415 - as in services/__main__.py
@@ -18,15 +22,17 @@ def add_virtual_host(name: str) -> None:
 
 
 @vhosts.command("delete")
-def delete_virtual_host(name: str) -> None:
+def delete_virtual_host(
+    name: Annotated[str, typer.Argument(metavar="VHOST", autocompletion=virtual_hosts)],
+) -> None:
     """Deletes a virtual host with everything in it."""
     on_router(lambda client: client.delete(name))
 
 
 @vhosts.command("list")
-def list_virtual_hosts() -> None:
+def list_virtual_hosts(as_json: AsLines = False) -> None:
     """Lists virtual hosts."""
-    from services.common.printable import printable
+    from services.cli.columns import VIRTUAL_HOSTS
 
-    for name in on_router(lambda client: client.list()):
-        typer.echo(printable(name))
+    found = on_router(lambda client: client.list())
+    show_rows(({"name": name} for name in found), VIRTUAL_HOSTS, as_json=as_json)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from functools import cache
 
 from pydantic import BaseModel, ConfigDict
@@ -27,6 +28,12 @@ class User(BaseModel):
     revision: str = ""
     """Another one with each change by an operator; the same where only the hash of the password is a newer one."""
 
+    replaced: str = ""
+    """Digest of the hash that stood here before it was made a better one: whoever has that yet has changed nothing.
+
+    The salt is not kept, so it is no easier to guess at than what is kept now.
+    """
+
     @property
     def standing(self) -> tuple[object, ...]:
         """What the user's connections rest on: they end when it changes."""
@@ -42,6 +49,11 @@ class User(BaseModel):
         return cls.model_validate_json(value)
 
 
+def digest_of(password_hash: str) -> str:
+    """For `User.replaced`."""
+    return hashlib.sha256(password_hash.encode()).hexdigest()
+
+
 def hash_password(password: str) -> str:
     """An argon2id hash with its salt and parameters. Takes tens of milliseconds: call it in a thread."""
     return ARGON2.make(password, Whose(""))
@@ -50,13 +62,20 @@ def hash_password(password: str) -> str:
 def verify_password(user: User | None, password: str, sealing: Sealing | None = None) -> bool:
     """Whether `password` is `user`'s; as slow for no user as for a wrong password. Call it in a thread.
 
+    An empty one is nobody's, whatever is kept: definitions of RabbitMQ, which lets nobody in then, have hashes of it.
     Raises CannotOpen where what is kept is encrypted, and cannot be read.
     """
-    kind = credentials.kind_of(user.password_hash) if user else None
-    fits = user is not None and credentials.fits(user.password_hash, password, Whose(user.name, sealing))
-    if not fits and (kind is None or kind.quick):
-        credentials.fits(_hash_of_nobody(), password, Whose(""))
-    return fits
+    if user is None or not password:
+        return _waste(password)
+    fits = credentials.fits(user.password_hash, password, Whose(user.name, sealing))
+    kind = credentials.kind_of(user.password_hash)
+    return fits or ((kind is None or kind.quick) and _waste(password))
+
+
+def _waste(password: str) -> bool:
+    """As much time as a wrong password takes."""
+    credentials.fits(_hash_of_nobody(), password, Whose(""))
+    return False
 
 
 @cache

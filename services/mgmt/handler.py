@@ -3,22 +3,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import aclosing
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import grpc.aio
 from pydantic import ValidationError
 
-from services.common.audit.acting import act_for_caller
 from services.common.authentication.described import Described
-from services.common.errors import BrokerError, SyntaxFault
-from services.common.grpc_errors import abort
+from services.common.errors import SyntaxFault
 from services.common.question import Sought
 from services.common.scram import Keys
 from services.mgmt.access import wire
+from services.mgmt.access.calls import allowed
 from services.mgmt.access.grants import Grants
-from services.mgmt.access.guard import OPERATOR, Guard
+from services.mgmt.access.guard import Guard
 from services.mgmt.access.operations import RPCS
 from services.mgmt.access.tested import Tester
 from services.mgmt.leaving import delete_user
@@ -168,12 +168,12 @@ class Handler(mgmt_pb2_grpc.MgmtServicer):
 
     async def ImportDefinitions(
         self, request: mgmt_pb2.ImportDefinitionsRequest, context: _Context
-    ) -> mgmt_pb2.ImportDefinitionsReply:
-        async def take() -> bytes:
-            taken = await self._definitions.take(request.definitions, _virtual_host(request))
-            return taken.model_dump_json().encode()
-
-        return mgmt_pb2.ImportDefinitionsReply(taken=await self._do("ImportDefinitions", request, take, context))
+    ) -> AsyncIterator[mgmt_pb2.ImportDefinitionsReply]:
+        told = self._definitions.take(request.definitions, _virtual_host(request))
+        async with allowed(self._guard, RPCS["ImportDefinitions"], request, context), aclosing(told):
+            async for progress, is_all in told:
+                taken = progress.taken.model_dump_json().encode() if is_all else b""
+                yield mgmt_pb2.ImportDefinitionsReply(taken=taken, done=progress.done, total=progress.total)
 
     async def ExportDefinitions(
         self, request: mgmt_pb2.ExportDefinitionsRequest, context: _Context
@@ -192,13 +192,9 @@ class Handler(mgmt_pb2_grpc.MgmtServicer):
         work: Callable[[], Awaitable[_T]],
         context: _Context,
     ) -> _T:
-        """The result of `work`, where it is allowed, for whom the caller names; what goes wrong is a typed error."""
-        act_for_caller(context.invocation_metadata())
-        try:
-            self._guard.check(OPERATOR, RPCS[method](request))
+        """The result of `work`."""
+        async with allowed(self._guard, RPCS[method], request, context):
             return await work()
-        except BrokerError as error:
-            await abort(context, error)
 
 
 def _kept(request: mgmt_pb2.PutUserRequest | mgmt_pb2.ChangeUserRequest) -> Kept:

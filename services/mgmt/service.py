@@ -23,6 +23,7 @@ from services.common.clients.routers import Routers
 from services.common.clients.store import StoreClient
 from services.common.config import Settings
 from services.common.errors import Unavailable
+from services.common.first_user import FirstUser, first_user
 from services.common.grpc_server import Server
 from services.common.metrics.exporting import Exporting
 from services.common.metrics.meters import Meters
@@ -33,7 +34,6 @@ from services.common.watchers import RECORD_KIND as WATCHER_KIND
 from services.mgmt.access.grants import Grants
 from services.mgmt.access.guard import Guard
 from services.mgmt.access.tested import Tester
-from services.mgmt.first_user import FirstUser, first_user
 from services.mgmt.front import Application, Front
 from services.mgmt.handler import Handler
 from services.mgmt.http import HttpServer
@@ -43,8 +43,12 @@ from services.mgmt.lookup.lookup import LookUp
 from services.mgmt.metrics.gather import Gathering
 from services.mgmt.metrics.measured import measure_health, measure_mgmt
 from services.mgmt.metrics.requests import CountedRequests
+from services.mgmt.objects_handler import ObjectsHandler
 from services.mgmt.providers import Providers
+from services.mgmt.rabbitmq.changes import Changes
 from services.mgmt.rabbitmq.definitions import Definitions
+from services.mgmt.rabbitmq.objects import Objects
+from services.mgmt.rabbitmq.sections import Broker
 from services.mgmt.restored import RestoredNote
 from services.mgmt.roll import Roll
 from services.mgmt.spans_note import spans_note
@@ -55,6 +59,7 @@ from services.mgmt.tree.purging import Purging
 from services.mgmt.tree.topology import Topology
 from services.mgmt.users import Users
 from services.rpc.mgmt_pb2_grpc import add_MgmtServicer_to_server
+from services.rpc.objects_pb2_grpc import add_ObjectsServicer_to_server
 
 if TYPE_CHECKING:
     from services.mgmt.node.node import Node
@@ -63,6 +68,7 @@ if TYPE_CHECKING:
 NAME = "hopline.mgmt.Mgmt"
 MANAGEMENT_NODE = "$management"
 """By which somebody was denied, for the audit log."""
+OBJECTS_NAME = "hopline.objects.Objects"
 
 log = structlog.get_logger()
 
@@ -84,7 +90,7 @@ class Service:
         self._authenticator = Authenticator(settings, audit=self._audit)
         table = PartitionTable()
         self._http = HttpServer(settings.http_host, settings.http_port)
-        self._server = Server(settings.address_of("mgmt"), [NAME])
+        self._server = Server(settings.address_of("mgmt"), [NAME, OBJECTS_NAME])
         self._store = StoreClient(settings.address_of("store"))
         users = Users(self._store, settings.sasl_mechanisms, self._authenticator.sealing)
         self._providers = Providers(self._store, settings)
@@ -104,10 +110,12 @@ class Service:
         grants, guard, tester = Grants(self._store), Guard(access, self._audit), Tester(access, self._store)
         self._routers = Routers(self._store, NAME)
         self._house = self._create_house(users, grants, table)
-        definitions = Definitions(self._house)
+        self._broker = Broker(self._house, Objects(self._house), Changes(self._house))
+        definitions = Definitions(self._broker)
         node = partial(self._node_for, Guard(access, self._audit, MANAGEMENT_NODE))
         handler = Handler(users, self._providers, grants, tester, guard, self._look_up, definitions, node)
         add_MgmtServicer_to_server(handler, self._server.grpc)
+        add_ObjectsServicer_to_server(ObjectsHandler(self._broker, guard), self._server.grpc)
         await self._server.listen()
         self._tasks.start(table.follow(self._store.watch_leases(ROLE)), name="follow leases")
         self._routers.start()
@@ -162,7 +170,7 @@ class Service:
         sign_in = SignIn(self._authenticator, self._store)
         rules, ports = CaptureRules(self._store), self._house.ports
         doors, routes = Doors(sign_in, guard, self._settings.metrics_token_file), DryRunOfAny(self._routers)
-        others = grants, tester, self._providers, users, health, gathering, self._tree
+        others = grants, tester, self._providers, users, health, gathering, self._tree, self._broker
         return application(doors, self._look_up, routes, rules, ports, *others)
 
     @cached_property
@@ -179,8 +187,9 @@ class Service:
 
     def _create_house(self, users: Users, grants: Grants, table: PartitionTable) -> House:
         store = self._store
-        topology, purging, ports = Topology(self._routers), Purging(store, table), Ports(store, self._providers.of_file)
-        return House(self._settings, store, topology, Collector(table), purging, users, grants, self._providers, ports)
+        topology, purging = Topology(self._routers, self._audit), Purging(store, table)
+        others = users, grants, self._providers, Ports(store, self._providers.of_file), self._audit
+        return House(self._settings, store, topology, Collector(table), purging, *others)
 
     async def stop(self) -> None:
         """Ends what is under way, then leaves the store."""

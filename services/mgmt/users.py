@@ -14,9 +14,9 @@ from services.common import scram
 from services.common.clients.store import StoreClient
 from services.common.credentials import Whose, kind_named
 from services.common.errors import NotFound, PreconditionFailed, SyntaxFault
+from services.common.first_user import GUEST, FirstUser
 from services.common.sealing import Sealing
-from services.common.users import RECORD_KIND, User
-from services.mgmt.first_user import GUEST, FirstUser
+from services.common.users import RECORD_KIND, User, digest_of
 from services.rpc.store_pb2 import Record
 
 log = structlog.get_logger()
@@ -65,7 +65,7 @@ class Users:
         """Creates or replaces a user; raises SyntaxFault for a name or password that no client could send."""
         if not 0 < len(name.encode()) <= _LONGEST_NAME:
             raise SyntaxFault(f"a user's name has 1 to {_LONGEST_NAME} bytes")
-        _check_password(password, kept)
+        await asyncio.to_thread(_check_password, password, kept)
         user = User(name=name, password_hash="", tags=tuple(tags), loopback_only=loopback_only)
         await self._put(user, password, kept)
 
@@ -83,7 +83,7 @@ class Users:
         changes = {"tags": None if tags is None else tuple(tags), "loopback_only": loopback_only}
         user = user.model_copy(update={field: value for field, value in changes.items() if value is not None})
         if password is not None:
-            _check_password(password, kept)
+            await asyncio.to_thread(_check_password, password, kept)
             await self._put(user, password, kept)
             return
         async with self._changing:
@@ -122,7 +122,8 @@ class Users:
             there = await self._keys_of(user)
             puts = []
             if renewed_hash:
-                user = user.model_copy(update={"password_hash": renewed_hash})
+                replaced = user.replaced or digest_of(user.password_hash)
+                user = user.model_copy(update={"password_hash": renewed_hash, "replaced": replaced})
                 puts.append(_record_of(user))
             if renewed_hash or keys.keys() - there.keys():
                 together = scram.KeysOfUser(password_hash=user.password_hash, keys={**keys, **there})
@@ -154,6 +155,7 @@ class Users:
 
 
 def _check_password(password: str, kept: Kept) -> None:
+    """Of some hashes as slow as to verify them: call it in a thread."""
     if not password:
         raise SyntaxFault("a user needs a password")
     kind = kind_named(kept.kind)
@@ -166,7 +168,7 @@ def _check_password(password: str, kept: Kept) -> None:
 def _records(user: User, password: str, kept: Kept, mechanisms: Iterable[str], sealing: Sealing | None) -> list[Record]:
     """The user with that password, and the keys that go with it. Slow on purpose."""
     what = password if kept.hashed else kind_named(kept.kind).make(password, Whose(user.name, sealing))
-    user = user.model_copy(update={"password_hash": what, "revision": secrets.token_hex(8)})
+    user = user.model_copy(update={"password_hash": what, "revision": secrets.token_hex(8), "replaced": ""})
     made = {} if kept.hashed else scram.make_keys(password, mechanisms)
     keys = scram.KeysOfUser(password_hash=user.password_hash, keys=made)
     return [_record_of(user), Record(kind=scram.RECORD_KIND, key=user.name, value=keys.to_json())]

@@ -63,7 +63,7 @@ async def _fill(ask: Get) -> None:
 
 
 async def test_moving(rabbit: tuple[Get, int], stack: Stack, tmp_path: Path) -> None:
-    """What can be is here and works, and the rest is listed; what is here is as RabbitMQ tells of it."""
+    """What can be is here and works, and the rest is listed; what is here is as RabbitMQ tells of it, and goes back."""
     ask, port = rabbit
     await _fill(ask)
     password = tmp_path / "password"
@@ -78,6 +78,18 @@ async def test_moving(rabbit: tuple[Get, int], stack: Stack, tmp_path: Path) -> 
     assert left_out - lost <= {("vhosts", "shop"), ("bindings", " → log (log)")}
     await _compare(ask, asking(stack.http_port))
     await asyncio.to_thread(_sign_in, stack)
+    told = await _with_newer_hashes(asking(stack.http_port))
+    assert (await ask("/api/definitions", "guest:guest", "POST", told))[0] == 204
+
+
+async def _with_newer_hashes(ask: Get) -> Any:
+    """Definitions, as soon as who has signed in has another hash than RabbitMQ's."""
+    for _ in range(_SECONDS):
+        _, told, _ = await ask("/api/definitions")
+        if "argon2" in {each["hashing_algorithm"] for each in told["users"]}:
+            return told
+        await asyncio.sleep(1)
+    raise AssertionError(told["users"])
 
 
 async def _compare(rabbit: Get, hopline: Get) -> None:

@@ -14,6 +14,7 @@ class HoplineCommand:
     """`hopline`, asking one stack."""
 
     def __init__(self, stack: Stack) -> None:
+        self.data = stack.data
         self.command = Path(sys.executable).with_name("hopline")
         self.environment = {**os.environ, "HOPLINE_DATA": str(stack.data), "HOPLINE_LOG_LEVEL": "error"}
 

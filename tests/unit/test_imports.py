@@ -45,7 +45,7 @@ def test_what_services_are_forked_from() -> None:
     assert int(_said(_FORKED)) == 1
 
 
-@pytest.mark.parametrize("command", [["trace", "order-1"], ["users", "list"], ["vhosts", "list"]])
+@pytest.mark.parametrize("command", [["trace", "order-1"], ["users", "list"], ["vhosts", "list"], ["queues", "list"]])
 def test_what_a_question_imports(command: list[str], tmp_path: Path) -> None:
     """Not what services log and trace with, nor any service."""
     code = _ASKED.format(command)

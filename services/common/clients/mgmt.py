@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from services.common.audit.acting import fields
-from services.common.clients.calls import Client, result
+from services.common.clients.calls import Client, result, stream
 from services.common.definitions import Taken
 from services.common.grpc_channel import connect
 from services.common.question import Sought
@@ -139,11 +139,22 @@ class MgmtClient(Client):
         reply = await result(self._stub.Connections(request, timeout=_LOOK_UP_DEADLINE))
         return reply.connections
 
-    async def import_definitions(self, definitions: bytes, virtual_host: str | None = None) -> Taken:
-        """As RabbitMQ exports them; raises SyntaxFault for what is none, NotFound for a virtual host."""
+    async def import_definitions(
+        self,
+        definitions: bytes,
+        virtual_host: str | None = None,
+        told: Callable[[int, int], object] = lambda _done, _total: None,
+    ) -> Taken:
+        """As RabbitMQ exports them; raises SyntaxFault for what is none, NotFound for a virtual host.
+
+        `told` hears how much of how much is done.
+        """
         request = mgmt_pb2.ImportDefinitionsRequest(definitions=definitions, virtual_host=virtual_host)
+        reply = mgmt_pb2.ImportDefinitionsReply()
         call = self._stub.ImportDefinitions(request, timeout=_IMPORT_DEADLINE, metadata=fields())
-        return Taken.model_validate_json((await result(call)).taken)
+        async for reply in stream(call):
+            told(reply.done, reply.total)
+        return Taken.model_validate_json(reply.taken)
 
     async def export_definitions(self, virtual_host: str | None = None) -> bytes:
         """JSON, with hashes of passwords where all of it is asked for. Raises NotFound for a virtual host."""

@@ -17,7 +17,15 @@ from pika.adapters.asyncio_connection import AsyncioConnection
 from pika.spec import Basic
 
 from services.common.config import Settings
-from services.common.errors import AccessRefused, BrokerError, NotFound, PreconditionFailed, ResourceLocked, Unavailable
+from services.common.errors import (
+    AccessRefused,
+    BrokerError,
+    NotFound,
+    PreconditionFailed,
+    ResourceLocked,
+    SyntaxFault,
+    Unavailable,
+)
 from services.mgmt.rabbitmq.amqp_host import reachable
 
 _DEADLINE: Final = 30.0  # seconds, for all that one request wants
@@ -55,6 +63,7 @@ class Channel:
         self._connection: Any = None
         self._channel: Any = None
         self._returned = False
+        self._ended: BrokerError | None = None
 
     async def open(self, parameters: pika.ConnectionParameters) -> None:
         """On a connection of its own."""
@@ -83,23 +92,32 @@ class Channel:
             raise PreconditionFailed("a queue refuses it: it is full, or gone")
         return not self._returned
 
-    async def get(self, queue: str, *, settled: bool) -> Got | None:
-        """None where there is none."""
+    async def get(self, queue: str) -> Got | None:
+        """None where there is none. It goes back where nothing is said of it before the connection ends."""
 
         def ask(done: Callable[..., None]) -> None:
             self._channel.add_callback(lambda _frame: done(None), [Basic.GetEmpty])
-            self._channel.basic_get(queue, lambda _channel, *got: done(Got(*got)), auto_ack=settled)
+            self._channel.basic_get(queue, lambda _channel, *got: done(Got(*got)))
 
         found: Got | None = await self._until(ask)
         return found
 
-    def reject(self, tag: int, *, requeue: bool) -> None:
-        """One that was got."""
-        self._channel.basic_reject(tag, requeue=requeue)
+    async def accept(self, last: int) -> None:
+        """All that were got, up to that one."""
+        await self._settled(lambda: self._channel.basic_ack(last, multiple=True))
 
-    async def settled(self) -> None:
-        """Returns when what was rejected is: requests of a channel are carried out in their order."""
-        await self._until(lambda done: self._channel.basic_qos(callback=done))
+    async def reject(self, last: int, *, requeue: bool) -> None:
+        """The same."""
+        await self._settled(lambda: self._channel.basic_nack(last, multiple=True, requeue=requeue))
+
+    async def _settled(self, settle: Callable[[], None]) -> None:
+        """Returns when it is done: requests of a channel are carried out in their order."""
+
+        def begin(done: Callable[..., None]) -> None:
+            settle()
+            self._channel.basic_qos(callback=done)
+
+        await self._until(begin)
 
     def _confirmed(self, frame: Any) -> None:  # noqa: ANN401 - pika's
         self._done(frame.method)
@@ -111,8 +129,16 @@ class Channel:
 
     async def _until(self, begin: Callable[[Callable[..., None]], Any]) -> Any:  # noqa: ANN401 - pika's
         """What the callback is told that `begin` is given."""
+        if self._ended:
+            raise self._ended
         self._waiting = asyncio.get_running_loop().create_future()
-        begin(self._done)
+        try:
+            begin(self._done)
+        except BaseException as error:
+            self._waiting.cancel()
+            if isinstance(error, faults.AMQPError):
+                raise self._ended or _error(error) from None
+            raise
         return await self._waiting
 
     def _done(self, told: Any = None, *_: object) -> None:  # noqa: ANN401 - pika's
@@ -120,9 +146,10 @@ class Channel:
             self._waiting.set_result(told)
 
     def _failed(self, _who: object, reason: object) -> None:
-        """The connection, or the channel, ended."""
+        """The connection, or the channel, ended: told now, or when something more is wanted of it."""
+        self._ended = self._ended or _error(reason)
         if self._waiting and not self._waiting.done():
-            self._waiting.set_exception(_error(reason))
+            self._waiting.set_exception(self._ended)
 
 
 @asynccontextmanager
@@ -156,6 +183,8 @@ def _parameters(settings: Settings, login: Login, virtual_host: str) -> pika.Con
 def _error(reason: object) -> BrokerError:
     if isinstance(reason, faults.ConnectionClosed | faults.ChannelClosed):
         return _KINDS.get(reason.reply_code, PreconditionFailed)(reason.reply_text)
+    if isinstance(reason, faults.ShortStringTooLong):
+        return SyntaxFault("a name has at most 255 bytes")
     if isinstance(reason, faults.ProbableAuthenticationError | faults.AuthenticationError):
-        return AccessRefused("the gateway does not let them in who may ask here: it wants PLAIN, and the same user")
+        return AccessRefused("the gateway does not let that user in: it wants PLAIN, and the right password")
     return Unavailable(f"no gateway answers ({reason or type(reason).__name__})")

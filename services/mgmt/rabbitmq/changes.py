@@ -11,7 +11,7 @@ from services.common.message import arguments as tables
 from services.mgmt.rabbitmq.forms import BindingForm, ExchangeForm, QueueForm
 from services.mgmt.rabbitmq.objects import DEFAULT, properties_key
 from services.mgmt.tree.house import House
-from services.mgmt.tree.mirror import Kept
+from services.mgmt.tree.recorded import record
 from services.mgmt.tree.virtual_hosts import PREDECLARED
 from services.rpc import queue_pb2 as pb
 from services.rpc.router_pb2 import (
@@ -53,7 +53,7 @@ class Changes:
 
     async def declare_exchange(self, virtual_host: str, name: str, told: ExchangeForm) -> bool:
         """Whether there was none."""
-        key = json.dumps([virtual_host, name], ensure_ascii=False)
+        key = _key(virtual_host, name)
         there = name in PREDECLARED or key in self._house.mirror.tables["exchange"]
         declare = DeclareExchange(
             name=name,
@@ -73,7 +73,7 @@ class Changes:
         if name in PREDECLARED or name in ("", DEFAULT):
             raise AccessRefused(f"exchange '{name}' is of every virtual host")
         await self._house.topology.change(virtual_host, delete_exchange=DeleteExchange(name=name, if_unused=if_unused))
-        await self._house.seen("exchange", json.dumps([virtual_host, name], ensure_ascii=False), there=False)
+        await self._house.seen("exchange", _key(virtual_host, name), there=False)
 
     # -------------------------------------------------------------- queues
 
@@ -88,18 +88,22 @@ class Changes:
         await self._until(lambda: self._has_queue(reply.queue.id))
         return reply.created
 
-    async def delete_queue(self, queue: Mapping[str, Any], *, if_unused: bool, if_empty: bool) -> None:
-        """As its owner has it: nobody else knows whether it is empty."""
+    async def delete_queue(self, queue: Mapping[str, Any], *, if_unused: bool, if_empty: bool) -> int:
+        """As its owner has it: nobody else knows whether it is empty. How many messages went with it."""
         delete = pb.DeleteRequest(queue_id=queue["id"], if_unused=if_unused, if_empty=if_empty)
         reply = await self._house.purging.ask(queue["partition"], queue["name"], delete=delete)
         if reply.reason not in (pb.NONE, pb.UNKNOWN_QUEUE):
             kind, text = _REFUSED.get(reply.reason, (InternalError, reply.text or "not deleted"))
             raise kind(f"queue '{queue['name']}' in vhost '{queue['virtual_host']}' {text}")
+        record(self._house.audit, "queue", "deleted", queue["virtual_host"], queue["name"])
         await self._until(lambda: not self._has_queue(queue["id"]))
+        return int(reply.message_count)
 
     async def purge_queue(self, queue: Mapping[str, Any]) -> int:
         """How many messages went."""
-        return await self._house.purging.purge(queue["id"], queue["partition"], queue["name"])
+        count = await self._house.purging.purge(queue["id"], queue["partition"], queue["name"])
+        record(self._house.audit, "queue", "purged", queue["virtual_host"], queue["name"])
+        return count
 
     def _has_queue(self, number: int) -> bool:
         return bool(self._house.mirror.grouped("queue", "id").get(number))
@@ -110,34 +114,45 @@ class Changes:
         """The key of the binding, whether it was there or not."""
         arguments = _table(told.arguments)
         await self._house.topology.change(virtual_host, bind=place.bind(told.routing_key, arguments))
-        key = properties_key(told.routing_key, arguments.decode())
-        await self._until(lambda: self._binding(virtual_host, place, key) is not None)
-        return key
+        text = arguments.decode()
+        await self._until(lambda: self._is_bound(virtual_host, place, told.routing_key, text))
+        return properties_key(told.routing_key, text)
+
+    async def unbind_told(self, virtual_host: str, place: Place, told: BindingForm) -> None:
+        """By what it was bound with. Raises NotFound where there is none like that."""
+        await self.unbind(virtual_host, place, properties_key(told.routing_key, _table(told.arguments).decode()))
 
     async def unbind(self, virtual_host: str, place: Place, key: str) -> None:
         """Raises NotFound where there is none of that key."""
-        found = self._binding(virtual_host, place, key)
-        if found is None:
+        value = self._binding(virtual_host, place, key)
+        if value is None:
             raise NotFound(f"no binding '{key}' of '{place.source}' and '{place.destination}'")
-        value = found.value
-        unbind = place.bind(value["routing_key"], value["arguments"].encode())
+        routing_key, arguments = value["routing_key"], value["arguments"]
+        unbind = place.bind(routing_key, arguments.encode())
         await self._house.topology.change(virtual_host, unbind=unbind)
-        await self._until(lambda: self._binding(virtual_host, place, key) is not found)
+        await self._until(lambda: not self._is_bound(virtual_host, place, routing_key, arguments))
 
-    def _binding(self, virtual_host: str, place: Place, key: str) -> Kept | None:
-        for each in self._house.mirror.grouped("binding", "source").get(place.source, ()):
-            value = each.value
-            there = value["virtual_host"] == virtual_host and self._name(value["destination"]) == place.key
+    def _is_bound(self, virtual_host: str, place: Place, routing_key: str, arguments: str) -> bool:
+        """Told by the record's key: what is asked after each of many changes must not look at all bindings."""
+        parts = virtual_host, place.source, self._destination(virtual_host, place), routing_key, arguments
+        return _key(*parts) in self._house.mirror.tables["binding"]
+
+    def _binding(self, virtual_host: str, place: Place, key: str) -> Mapping[str, Any] | None:
+        """Looked for among those of the destination, which are few: an exchange may have thousands."""
+        destination = self._destination(virtual_host, place)
+        for each in self._house.mirror.grouped("binding", "destination").get(destination, ()):
+            value: Mapping[str, Any] = each.value
+            there = (value["virtual_host"], value["source"]) == (virtual_host, place.source)
             if there and properties_key(value["routing_key"], value["arguments"]) == key:
-                return each
+                return value
         return None
 
-    def _name(self, destination: int | str) -> tuple[bool, str]:
-        """Whether it is an exchange, and its name."""
-        if isinstance(destination, str):
-            return True, destination
-        queues = self._house.mirror.grouped("queue", "id").get(destination)
-        return False, str(queues[0].value["name"]) if queues else ""
+    def _destination(self, virtual_host: str, place: Place) -> int | str | None:
+        """As bindings name it: an exchange by its name, a queue by its id. None where there is no such queue."""
+        if place.to_exchange:
+            return place.destination
+        queue = self._house.mirror.tables["queue"].get(_key(virtual_host, place.destination))
+        return queue.value["id"] if queue else None
 
     async def _until(self, holds: Callable[[], bool]) -> None:
         await self._house.mirror.until(holds)
@@ -151,16 +166,16 @@ class Place:
         self.destination = destination
         self.to_exchange = to_exchange
 
-    @property
-    def key(self) -> tuple[bool, str]:
-        """Of the destination: a queue and an exchange may have the same name."""
-        return self.to_exchange, self.destination
-
     def bind(self, routing_key: str, arguments: bytes) -> Bind:
         """As the router is told."""
         bind = Bind(source=self.source, destination=self.destination, to_exchange=self.to_exchange)
         bind.routing_key, bind.arguments = routing_key, arguments
         return bind
+
+
+def _key(*parts: int | str | None) -> str:
+    """Of the router's records."""
+    return json.dumps(parts, ensure_ascii=False)
 
 
 def _table(told: Mapping[str, Any]) -> bytes:

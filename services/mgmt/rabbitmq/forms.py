@@ -144,4 +144,7 @@ class NamedVirtualHost(_Form):
 
     name: Short = Field(min_length=1)
     limits: Any = None
+    metadata: Any = None
+    description: Any = None
+    tags: Any = None
     default_queue_type: str | None = None

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any
 
+from services.common.access.records import Permission
 from services.mgmt.access.grants import Granted
 
 Row = dict[str, Any]
@@ -12,12 +14,13 @@ Row = dict[str, Any]
 
 def permissions(granted: Granted, virtual_hosts: Iterable[str]) -> list[Row]:
     """One that counts in all virtual hosts is told in each in which its user has no other."""
-    own = {(each.user, each.virtual_host): each for each in granted.permissions}
+    by_host: dict[str | None, dict[str, Permission]] = defaultdict(dict)
+    for each in granted.permissions:
+        by_host[each.virtual_host][each.user] = each
     return [
         {"user": user, "vhost": host, "configure": each.configure, "write": each.write, "read": each.read}
         for host in virtual_hosts
-        for user in sorted({each.user for each in granted.permissions})
-        if (each := own.get((user, host)) or own.get((user, None)))
+        for user, each in sorted((by_host[None] | by_host[host]).items())
     ]
 
 

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Iterator, Mapping
-from datetime import datetime
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
 from typing import Annotated, Any, Final, Literal
 
-import pika
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
+from services.common.clock import monotonic
+from services.common.config import Settings
 from services.common.errors import SyntaxFault
-from services.mgmt.rabbitmq.amqp import Channel, Got
+from services.mgmt.rabbitmq.amqp import Channel, Got, Login, channel
 from services.mgmt.rabbitmq.forms import Short, Table
-from services.mgmt.rabbitmq.plain import told
+from services.mgmt.rabbitmq.plain import told, written
+from services.mgmt.rabbitmq.properties import Properties
 
 MOST_MESSAGES: Final = 10_000
-_MOST_BYTES: Final = 64 << 20
-"""Of messages that are got at once: then no more are."""
+_MOST_BYTES: Final = 16 << 20
+_LONGEST: Final = 15.0  # seconds
+"""Of messages that are got at once: then no more are. Who answers does nothing else while it writes them down."""
 _PROPERTIES: Final = (
     "content_type", "content_encoding", "headers", "delivery_mode", "priority", "correlation_id", "reply_to",
     "expiration", "message_id", "timestamp", "type", "user_id", "app_id", "cluster_id",
@@ -47,9 +49,11 @@ class PropertiesForm(BaseModel):
     app_id: Short | None = None
     cluster_id: Short | None = None
 
-    def made(self) -> pika.BasicProperties:
-        """As pika has them."""
-        return pika.BasicProperties(**self.model_dump(exclude_none=True))
+    def made(self) -> Properties:
+        """As pika has them. Raises SyntaxFault for headers that no table can hold."""
+        made = Properties(**self.model_dump(exclude_none=True))
+        made.encode()
+        return made
 
 
 _Properties = Annotated[PropertiesForm, BeforeValidator(lambda value: {} if value in ([], None) else value)]
@@ -83,27 +87,47 @@ class PublishForm(BaseModel):
 class GetForm(BaseModel):
     """How many, and what becomes of them."""
 
-    count: int = Field(ge=1, le=MOST_MESSAGES)
+    count: int = Field(ge=0, le=MOST_MESSAGES)
     ackmode: Literal["ack_requeue_true", "ack_requeue_false", "reject_requeue_true", "reject_requeue_false"]
     encoding: Literal["auto", "base64"]
     truncate: Annotated[int | None, Field(ge=0)] = None
 
 
-async def get(channel: Channel, queue: str, form: GetForm) -> list[dict[str, Any]]:
-    """First all are got, then they are given back: otherwise the first would be got again and again."""
-    settled = form.ackmode == "ack_requeue_false"
-    found: list[Got] = []
-    size = 0
-    while len(found) < form.count and size < _MOST_BYTES:
-        if (got := await channel.get(queue, settled=settled)) is None:
-            break
-        found.append(got)
-        size += len(got.body)
-    for each in [] if settled else found:
-        channel.reject(each.method.delivery_tag, requeue=form.ackmode != "reject_requeue_false")
-    if found and not settled:
-        await channel.settled()
-    return [_told(each, form) for each in found]
+async def publish(settings: Settings, login: Login, virtual_host: str, exchange: str, form: PublishForm) -> bool:
+    """Whether any queue has it. Raises what the gateway refuses it with, and SyntaxFault before it is asked."""
+    body, properties = form.body(), form.properties.made()
+    async with channel(settings, login, virtual_host) as opened:
+        return await opened.publish(exchange, form.routing_key, properties, body)
+
+
+async def get(
+    settings: Settings,
+    login: Login,
+    virtual_host: str,
+    queue: str,
+    form: GetForm,
+    left: Callable[[], Awaitable[bool]],
+) -> AsyncGenerator[bytes, None]:
+    """Each as JSON. First all are got and written down, then they are settled: what fails before has lost none.
+
+    Nor has who asked and has `left` meanwhile, or reads no further: they go back.
+    """
+    last, count, size, until = 0, 0, 0, monotonic() + _LONGEST
+    async with channel(settings, login, virtual_host) as opened:
+        while count < form.count and size < _MOST_BYTES and monotonic() < until:
+            if (got := await opened.get(queue)) is None:
+                break
+            last, count, size = got.method.delivery_tag, count + 1, size + len(got.body)
+            yield written(_told(got, form))
+        if count and not await left():
+            await _settle(opened, last, form.ackmode)
+
+
+async def _settle(opened: Channel, last: int, ackmode: str) -> None:
+    if ackmode == "ack_requeue_false":
+        await opened.accept(last)
+    else:
+        await opened.reject(last, requeue=ackmode != "reject_requeue_false")
 
 
 def _told(got: Got, form: GetForm) -> dict[str, Any]:
@@ -112,8 +136,8 @@ def _told(got: Got, form: GetForm) -> dict[str, Any]:
     return {
         "payload_bytes": len(got.body),
         "redelivered": method.redelivered,
-        "exchange": method.exchange,
-        "routing_key": method.routing_key,
+        "exchange": told(method.exchange),
+        "routing_key": told(method.routing_key),
         "message_count": method.message_count,
         "properties": _properties(got.properties),
         "payload": payload,
@@ -133,8 +157,4 @@ def _encoded(body: bytes, encoding: str) -> tuple[str, str]:
 
 def _properties(properties: Any) -> Mapping[str, Any]:  # noqa: ANN401 - pika's
     found = {name: getattr(properties, name) for name in _PROPERTIES}
-    return {name: _plain(value) for name, value in found.items() if value is not None}
-
-
-def _plain(value: object) -> Any:  # noqa: ANN401 - whatever JSON has
-    return int(value.timestamp()) if isinstance(value, datetime) else told(value)
+    return {name: told(value) for name, value in found.items() if value is not None}

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterable, Mapping
-from typing import Any, Final, TypeVar
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
+from typing import Any, Final, NamedTuple, TypeVar
 from urllib.parse import quote_plus
 
-from services.common.errors import NotFound
+from services.common.errors import NotFound, ResourceLocked
 from services.mgmt.rabbitmq.plain import plain
 from services.mgmt.tree.house import House
 from services.mgmt.tree.mirror import Kept
@@ -28,7 +30,7 @@ class Objects:
 
     def __init__(self, house: House) -> None:
         self._house = house
-        self._rows: dict[str, dict[int, tuple[Kept, Row]]] = {}  # what one change leaves as it is
+        self._rows: dict[str, _Rows] = {}  # of queues, by virtual host
 
     async def known(self, *, counted: bool = False) -> None:
         """Returns when there is something to read; counts of queues are five seconds old at most then."""
@@ -40,11 +42,19 @@ class Objects:
 
     def virtual_hosts(self) -> list[str]:
         """By name."""
-        return sorted(self._house.mirror.tables["virtual_host"])
+        there = self._house.mirror.tables["virtual_host"]
+        for gone in self._rows.keys() - there.keys():
+            del self._rows[gone]
+        return sorted(there)
 
     def has_virtual_host(self, name: str) -> bool:
         """Whether there is one of that name."""
         return name in self._house.mirror.tables["virtual_host"]
+
+    def check_virtual_host(self, name: str) -> None:
+        """Raises NotFound where there is none of that name."""
+        if not self.has_virtual_host(name):
+            raise NotFound(f"no vhost '{name}'")
 
     # -------------------------------------------------------------- exchanges
 
@@ -63,31 +73,95 @@ class Objects:
 
     def queues(self, virtual_host: str) -> list[Row]:
         """Rows are the same objects until a queue changes: not to be changed by who gets them."""
-        former, now = self._rows.get(virtual_host, {}), dict[int, tuple[Kept, Row]]()
-        for kept in self._house.mirror.grouped("queue", "virtual_host").get(virtual_host, ()):
-            number = kept.value["id"]
-            before = former.get(number)
-            now[number] = before if before and before[0] is kept else (kept, _queue(kept.value))
-        self._rows[virtual_host] = now
-        return [row for _, row in now.values()]
+        rows = self._still(virtual_host)
+        return list(self._remade(virtual_host)) if rows is None else rows
+
+    def each_queue(self, virtual_host: str) -> Iterator[Row]:
+        """The same one by one: others may have their turn between two of them."""
+        rows = self._still(virtual_host)
+        return self._remade(virtual_host) if rows is None else iter(rows)
+
+    def _still(self, virtual_host: str) -> list[Row] | None:
+        """None where a queue has changed."""
+        former = self._rows.get(virtual_host)
+        return former.rows if former and former.made_of is self._queues(virtual_host) else None
+
+    def _remade(self, virtual_host: str) -> Iterator[Row]:
+        """Kept when all of them are made."""
+        kept, rows = self._queues(virtual_host), list[Row]()
+        former = self._rows.get(virtual_host)  # held on to: its records are told by where they lie in memory
+        known = former.by_record() if former else {}
+        for each in kept:
+            rows.append(known.get(id(each)) or _queue(each.value))
+            yield rows[-1]
+        self._rows[virtual_host] = _Rows(kept, rows)
+
+    def _queues(self, virtual_host: str) -> list[Kept]:
+        return self._house.mirror.grouped("queue", "virtual_host").get(virtual_host, [])
 
     def queue(self, virtual_host: str, name: str) -> Row:
         """Raises NotFound."""
-        return _one(self.queues(virtual_host), name, f"no queue '{name}' in vhost '{virtual_host}'")
+        return _queue(self.record_of(virtual_host, name))
 
     def record_of(self, virtual_host: str, name: str) -> Mapping[str, Any]:
         """Of a queue, as the router keeps it. Raises NotFound."""
-        kept = self._house.mirror.grouped("queue", "virtual_host").get(virtual_host, ())
-        values: Iterable[Mapping[str, Any]] = (each.value for each in kept)
-        return _one(values, name, f"no queue '{name}' in vhost '{virtual_host}'")
+        kept = self._queue(virtual_host, name)
+        if kept is None:
+            raise NotFound(f"no queue '{name}' in vhost '{virtual_host}'")
+        value: Mapping[str, Any] = kept.value
+        return value
+
+    def has_queue(self, virtual_host: str, name: str) -> bool:
+        """Whether there is one of that name."""
+        return self._queue(virtual_host, name) is not None
+
+    def _queue(self, virtual_host: str, name: str) -> Kept | None:
+        return self._house.mirror.tables["queue"].get(json.dumps([virtual_host, name], ensure_ascii=False))
+
+    def nobodys(self, virtual_host: str, name: str) -> Mapping[str, Any]:
+        """The same of a queue that is no connection's alone. Raises NotFound, ResourceLocked."""
+        queue = self.record_of(virtual_host, name)
+        if queue["exclusive_to"]:
+            raise ResourceLocked(f"cannot obtain exclusive access to locked queue '{name}' in vhost '{virtual_host}'")
+        return queue
 
     # -------------------------------------------------------------- bindings
 
     def bindings(self, virtual_host: str) -> list[Row]:
         """With those that each queue has with the default exchange, by its name."""
-        implied = (_implied(virtual_host, row["name"]) for row in self.queues(virtual_host))
-        kept = self._house.mirror.grouped("binding", "virtual_host").get(virtual_host, ())
-        return [*implied, *(row for each in kept if (row := self._binding(each.value)))]
+        return list(self.each_binding(virtual_host))
+
+    def each_binding(self, virtual_host: str) -> Iterator[Row]:
+        """The same one by one."""
+        return chain(self._implied(virtual_host), self._bindings("virtual_host", virtual_host, virtual_host))
+
+    def bindings_from(self, virtual_host: str, exchange: str) -> Iterator[Row]:
+        """By their source, one by one."""
+        return self._bindings("source", exchange, virtual_host) if exchange else self._implied(virtual_host)
+
+    def bindings_to_exchange(self, virtual_host: str, name: str) -> Iterator[Row]:
+        """By their destination, one by one."""
+        return self._bindings("destination", name, virtual_host)
+
+    def bindings_to_queue(self, virtual_host: str, name: str) -> Iterator[Row]:
+        """The same, with that of the default exchange. Raises NotFound of the queue."""
+        number = self.record_of(virtual_host, name)["id"]
+        return chain([_implied(virtual_host, name)], self._bindings("destination", number, virtual_host))
+
+    def bindings_between(self, virtual_host: str, source: str, name: str, *, to_exchange: bool) -> list[Row]:
+        """None where one of the two is not there."""
+        if not to_exchange and not self.has_queue(virtual_host, name):
+            return []
+        its = self.bindings_to_exchange if to_exchange else self.bindings_to_queue
+        return [row for row in its(virtual_host, name) if row["source"] == source]
+
+    def _implied(self, virtual_host: str) -> Iterator[Row]:
+        return (_implied(virtual_host, row["name"]) for row in self.each_queue(virtual_host))
+
+    def _bindings(self, field: str, value: int | str, virtual_host: str) -> Iterator[Row]:
+        kept = self._house.mirror.grouped("binding", field).get(value, ())
+        its = (each.value for each in kept if each.value["virtual_host"] == virtual_host)
+        return (row for each in its if (row := self._binding(each)))
 
     def _binding(self, value: Mapping[str, Any]) -> Row | None:
         """None where the queue is gone already, whose id it has."""
@@ -104,6 +178,17 @@ class Objects:
             "arguments": plain(value["arguments"]),
             "properties_key": properties_key(value["routing_key"], value["arguments"]),
         }
+
+
+class _Rows(NamedTuple):
+    """Of queues; those of records that are still the same are those that were made before."""
+
+    made_of: list[Kept]
+    rows: list[Row]
+
+    def by_record(self) -> dict[int, Row]:
+        """Records are the same objects as long as they say the same."""
+        return {id(each): row for each, row in zip(self.made_of, self.rows, strict=True)}
 
 
 def properties_key(routing_key: str, arguments: str) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import base64
+import json
+import math
 from collections.abc import Mapping
 from datetime import datetime
 from decimal import Decimal
@@ -18,16 +20,23 @@ def plain(kept: str | bytes) -> dict[str, Any]:
 
 
 def told(value: Any) -> Any:  # noqa: ANN401 - whatever a field table has
-    """One value; bytes that are no text are base64."""
+    """One value; bytes that are no text are base64, and so are names; what is no number is a text."""
     if isinstance(value, Mapping):
-        return {name: told(each) for name, each in value.items()}
+        return {told(name): told(each) for name, each in value.items()}
     if isinstance(value, list | tuple):
         return [told(each) for each in value]
     if isinstance(value, datetime):
         return int(value.timestamp())
     if isinstance(value, Decimal):
         return float(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
     return text(value) if isinstance(value, bytes) else value
+
+
+def written(row: Mapping[str, Any]) -> bytes:
+    """As JSON."""
+    return json.dumps(row, ensure_ascii=False, allow_nan=False).encode()
 
 
 def text(data: bytes) -> str:

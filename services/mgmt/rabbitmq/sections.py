@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import Any, Final, NamedTuple, NoReturn
 
 from services.common.access.records import Permission, TopicPermission
-from services.common.errors import BrokerError, NotFound, SyntaxFault
+from services.common.errors import BrokerError, SyntaxFault
 from services.mgmt.rabbitmq.changes import Changes, Place
 from services.mgmt.rabbitmq.forms import (
     NamedExchange,
@@ -47,16 +47,22 @@ class Broker(NamedTuple):
 async def _virtual_host(broker: Broker, item: Mapping[str, Any]) -> str:
     told = NamedVirtualHost.model_validate(item)
     await broker.changes.create_virtual_host(told.name)
+    return "; ".join(_lost(told))
+
+
+def _lost(told: NamedVirtualHost) -> Iterator[str]:
     if told.limits:
-        return "without its limits: there are none here"
+        yield "without its limits: there are none here"
     if told.default_queue_type not in (None, "undefined", "classic", "quorum"):
-        return f"queues are classic where nothing is said, not {told.default_queue_type}"
-    return ""
+        yield f"queues are classic where nothing is said, not {told.default_queue_type}"
+    metadata = told.metadata if isinstance(told.metadata, dict) else {}
+    if any(metadata.get(name) or each for name, each in (("description", told.description), ("tags", told.tags))):
+        yield "without its description and tags: there are none here"
 
 
 async def _user(broker: Broker, item: Mapping[str, Any]) -> str:
     told = NamedUser.model_validate(item)
-    await put_user(broker.house.users, told.name, told)
+    await put_user(broker.house, told.name, told)
     return "without its limits: there are none here" if item.get("limits") else ""
 
 
@@ -76,21 +82,21 @@ async def _topic_permission(broker: Broker, item: Mapping[str, Any]) -> str:
 
 async def _exchange(broker: Broker, item: Mapping[str, Any]) -> str:
     told = NamedExchange.model_validate(item)
-    _has(broker, told.vhost)
+    broker.objects.check_virtual_host(told.vhost)
     await broker.changes.declare_exchange(told.vhost, told.name, told)
     return ""
 
 
 async def _queue(broker: Broker, item: Mapping[str, Any]) -> str:
     told = NamedQueue.model_validate(item)
-    _has(broker, told.vhost)
+    broker.objects.check_virtual_host(told.vhost)
     await broker.changes.declare_queue(told.vhost, told.name, told)
     return ""
 
 
 async def _binding(broker: Broker, item: Mapping[str, Any]) -> str:
     told = PlacedBinding.model_validate(item)
-    _has(broker, told.vhost)
+    broker.objects.check_virtual_host(told.vhost)
     if told.destination_type not in ("queue", "exchange"):
         raise SyntaxFault(f"a destination is a queue or an exchange, not {told.destination_type}")
     place = Place(told.source, told.destination, to_exchange=told.destination_type == "exchange")
@@ -111,11 +117,6 @@ async def _global_parameter(_broker: Broker, item: Mapping[str, Any]) -> str:
 
 async def _policy(_broker: Broker, _item: Mapping[str, Any]) -> NoReturn:
     raise NotTaken("there are no policies here: say it in the arguments of queues and exchanges")
-
-
-def _has(broker: Broker, virtual_host: str) -> None:
-    if not broker.objects.has_virtual_host(virtual_host):
-        raise NotFound(f"no vhost '{virtual_host}'")
 
 
 Take = Callable[[Broker, Mapping[str, Any]], Awaitable[str]]

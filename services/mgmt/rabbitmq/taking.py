@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import structlog
 from pydantic import ValidationError
 
 from services.common.definitions import LeftOut, Taken
-from services.common.errors import BrokerError, NotFound, SyntaxFault, Unavailable
+from services.common.errors import BrokerError, SyntaxFault, Unavailable
+from services.mgmt.rabbitmq.said import read_json
 from services.mgmt.rabbitmq.sections import ABOUT, IN_VIRTUAL_HOST, SECTIONS, Broker
 
 _AT_ONCE: Final = 32
@@ -21,7 +22,16 @@ _NAMES: Final = ("name", "user", "source")
 log = structlog.get_logger()
 
 
-async def take(broker: Broker, data: bytes, virtual_host: str | None = None) -> Taken:
+@dataclass(slots=True)
+class Progress:
+    """What became of those that have been tried: `done` things of `total`, in all sections."""
+
+    done: int = 0
+    total: int = 0
+    taken: Taken = field(default_factory=Taken)
+
+
+async def take(broker: Broker, data: bytes, virtual_host: str | None = None, progress: Progress | None = None) -> Taken:
     """All of it, or that of one virtual host, whose name it does not say. What is here already stays.
 
     Raises SyntaxFault for what is no JSON object, NotFound where there is no such virtual host, Unavailable where
@@ -29,43 +39,46 @@ async def take(broker: Broker, data: bytes, virtual_host: str | None = None) -> 
     """
     said = _read(data)
     await broker.objects.known()
-    if virtual_host is not None and not broker.objects.has_virtual_host(virtual_host):
-        raise NotFound(f"no vhost '{virtual_host}'")
-    taken = Taken()
+    if virtual_host is not None:
+        broker.objects.check_virtual_host(virtual_host)
+    progress = progress or Progress()
+    progress.total = sum(len(said.get(name) or []) for name in SECTIONS)
     for name in SECTIONS:
-        await _section(broker, name, said.get(name), virtual_host, taken)
+        await _section(broker, name, said.get(name) or [], virtual_host, progress)
+    taken = progress.taken
     taken.left_out += _unknown(said)
     log.info("definitions taken", taken=taken.taken, left_out=len(taken.left_out))
     return taken
 
 
 def _read(data: bytes) -> Mapping[str, Any]:
-    try:
-        said = json.loads(data)
-    except (ValueError, RecursionError) as error:
-        raise SyntaxFault(f"definitions are JSON: {error}") from None
-    if not isinstance(said, dict):
-        raise SyntaxFault("definitions are a JSON object")
+    said = read_json(data, "definitions are JSON, and this is")
+    for name in SECTIONS:
+        if not isinstance(said.get(name), list | None):
+            raise SyntaxFault(f"{name}: a list is wanted")
     return said
 
 
-async def _section(broker: Broker, name: str, items: object, virtual_host: str | None, taken: Taken) -> None:
-    """What it holds is done side by side, and told in its order."""
-    if items is None:
-        return
-    if not isinstance(items, list):
-        raise SyntaxFault(f"{name}: a list is wanted")
-    few = asyncio.Semaphore(_AT_ONCE)
+async def _section(broker: Broker, name: str, items: list[Any], virtual_host: str | None, progress: Progress) -> None:
+    """What it holds is done side by side, and told in its order. Where somebody is away, the rest is left."""
+    left_out: list[LeftOut | None] = [None] * len(items)
+    turns = iter(enumerate(items))
 
-    async def one(item: object) -> LeftOut | None:
-        async with few:
-            return await _item(broker, name, item, virtual_host)
+    async def some() -> None:
+        for number, item in turns:
+            left_out[number] = await _item(broker, name, item, virtual_host)
+            progress.done += 1
 
-    left_out = await asyncio.gather(*map(one, items))
+    try:
+        async with asyncio.TaskGroup() as group:
+            for _ in range(min(_AT_ONCE, len(items))):
+                group.create_task(some())
+    except ExceptionGroup as failed:
+        raise failed.exceptions[0] from None
     told = [each for each in left_out if each]
     if items:
-        taken.taken[name] = len(items) - sum(not each.here for each in told)
-    taken.left_out += told
+        progress.taken.taken[name] = len(items) - sum(not each.here for each in told)
+    progress.taken.left_out += told
 
 
 async def _item(broker: Broker, section: str, item: object, virtual_host: str | None) -> LeftOut | None:

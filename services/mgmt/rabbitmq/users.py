@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Mapping
 from typing import Final
 
 from services.common import plugins
-from services.common.credentials import GROUP, kind_named, kind_of
+from services.common.credentials import GROUP, Whose, fits, kind_named, kind_of
 from services.common.errors import SyntaxFault
-from services.common.users import User
+from services.common.users import User, digest_of
 from services.mgmt.rabbitmq.forms import UserForm
-from services.mgmt.users import KEPT_USUALLY, Kept, Users
+from services.mgmt.tree.house import House
+from services.mgmt.users import KEPT_USUALLY, Kept
 
 _HASHINGS: Final[Mapping[str, str]] = {
     "rabbit_password_hashing_sha256": "rabbitmq-sha256",
@@ -24,18 +26,30 @@ _LOOPBACK_ONLY: Final = frozenset({"guest"})
 """RabbitMQ's `loopback_users`, which is of its configuration and in no definitions."""
 
 
-async def put_user(users: Users, name: str, told: UserForm) -> bool:
+async def put_user(house: House, name: str, told: UserForm) -> bool:
     """Whether there was none of that name. One that is there stays as it is where nothing of it is another.
 
     Raises SyntaxFault where there is neither a password nor a hash that is understood here.
     """
-    former = next((each for each in await users.all() if each.name == name), None)
+    former = _former(house, name)
     said, kept = _password(told)
-    if former and kept.hashed and (former.password_hash, former.tags) == (said, told.tags):
+    if former and kept.hashed and former.tags == told.tags and _is_same(former, said):
         return False
     only = former.loopback_only if former else name in _LOOPBACK_ONLY
-    await users.put(name, said, told.tags, loopback_only=only, kept=kept)
+    await house.users.put(name, said, told.tags, loopback_only=only, kept=kept)
+    await house.mirror.until(lambda: _former(house, name) != former)
     return former is None
+
+
+def _is_same(former: User, said: str) -> bool:
+    """Also where a better hash has taken its place: who is taken once more keeps it, and the connections."""
+    return former.password_hash == said or former.replaced == digest_of(said)
+
+
+def _former(house: House, name: str) -> User | None:
+    """As the tree has it: of thousands that are taken, none is looked for among all."""
+    kept = house.mirror.tables["user"].get(name)
+    return User.from_json(kept.raw) if kept else None
 
 
 def _password(told: UserForm) -> tuple[str, Kept]:
@@ -51,8 +65,10 @@ def _hash(said: str, algorithm: str) -> tuple[str, Kept]:
     kind = _HASHINGS.get(algorithm, algorithm)
     if kind not in plugins.names(GROUP):
         raise SyntaxFault(f"hashes of {algorithm} are not understood here; there are {', '.join(_HASHINGS)}")
-    begins = kind_named(kind).begins[0] if algorithm in _HASHINGS else ""
-    return begins + said, Kept(kind, hashed=True)
+    kept = kind_named(kind).begins[0] + said if algorithm in _HASHINGS else _unpacked(said)
+    if algorithm in _HASHINGS and fits(kept, "", Whose("")):
+        raise SyntaxFault("the password is empty: with such a one RabbitMQ lets nobody in, and neither is it done here")
+    return kept, Kept(kind, hashed=True)
 
 
 def hash_of(user: User) -> tuple[str, str]:
@@ -64,4 +80,12 @@ def hash_of(user: User) -> tuple[str, str]:
         return "", _USUAL
     if name in names:
         return user.password_hash.removeprefix(kind.begins[0]), names[name]
-    return user.password_hash, name
+    return base64.b64encode(user.password_hash.encode()).decode(), name
+
+
+def _unpacked(said: str) -> str:
+    """Hashes of kinds that RabbitMQ has not are base64 of what is kept: it reads nothing else in definitions."""
+    try:
+        return base64.b64decode(said, validate=True).decode()
+    except ValueError:
+        return said

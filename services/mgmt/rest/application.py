@@ -17,6 +17,7 @@ from services.mgmt.access.tested import Tester
 from services.mgmt.lookup.lookup import LookUp
 from services.mgmt.metrics.gather import Gathering
 from services.mgmt.providers import Providers
+from services.mgmt.rabbitmq.sections import Broker
 from services.mgmt.rest.access import access_routes, group_changes, of_group
 from services.mgmt.rest.basic import Doors, Naming
 from services.mgmt.rest.capture import capture_routes
@@ -49,6 +50,7 @@ def application(
     health: StackHealth,
     gathering: Gathering,
     tree: Tree,
+    broker: Broker,
 ) -> FastAPI:
     """For those who come in by the `doors`: each route has its own."""
     app = FastAPI(title="Hopline", version=version("hopline"), docs_url=None, redoc_url=None)
@@ -68,7 +70,7 @@ def application(
         app.include_router(each, prefix="/api")
     app.include_router(service_routes(doors, tree))
     app.include_router(metric_routes(gathering), dependencies=[Depends(Scraper(doors, OBSERVE))])
-    for each in rabbitmq_routes(doors, tree.house, health):
+    for each in rabbitmq_routes(doors, broker, health):
         app.include_router(each, prefix="/api")
     app.add_middleware(RawPaths)
     return app

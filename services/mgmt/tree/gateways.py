@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 
+from services.common.audit.audit import Audit
 from services.common.clients.calls import result, stream
 from services.common.containment import contained
 from services.common.errors import BrokerError, NotFound
 from services.common.grpc_channel import connect
 from services.mgmt.tree.mirror import Mirror
+from services.mgmt.tree.recorded import record
 from services.rpc import gateway_pb2 as pb
 from services.rpc.gateway_pb2_grpc import GatewayStub
 
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 
 _DEADLINE: Final = 5.0  # seconds
 _ROLE: Final = "gateway"
+_LONGEST_REASON: Final = 200  # bytes: AMQP 0-9-1 has 255 for it, and for what is said before
 
 log = structlog.get_logger()
 
@@ -28,8 +31,9 @@ log = structlog.get_logger()
 class Gateways:
     """`mirror` has who lives, and what they say of themselves."""
 
-    def __init__(self, mirror: Mirror) -> None:
+    def __init__(self, mirror: Mirror, audit: Audit) -> None:
         self._mirror = mirror
+        self._audit = audit
 
     def members(self) -> Mapping[str, str]:
         """Names of all that follow the topology, with their roles."""
@@ -49,16 +53,21 @@ class Gateways:
         return [each for connections in told for each in connections]
 
     async def close(self, name: str, reason: str) -> None:
-        """Raises NotFound where no gateway has it, Unavailable where its gateway does not answer."""
+        """Raises NotFound where no gateway has it, Unavailable where its gateway does not answer.
+
+        Of a long reason the client is told the beginning.
+        """
+        told = reason.encode()[:_LONGEST_REASON].decode(errors="ignore")
         address = dict(self.addresses()).get(gateway_of(name))
         if address is None:
             raise NotFound(f"no connection '{name}'")
         channel = connect(address)
         stub: GatewayAsyncStub = GatewayStub(channel)
         try:
-            await result(stub.Close(pb.CloseRequest(name=name, reason=reason), timeout=_DEADLINE))
+            await result(stub.Close(pb.CloseRequest(name=name, reason=told), timeout=_DEADLINE))
         finally:
             await channel.close()
+        record(self._audit, "connection", "closed", name)
 
     async def _of(self, name: str, address: str) -> list[pb.Connection]:
         channel = connect(address)

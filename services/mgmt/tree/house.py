@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from services.common.audit.audit import Audit
 from services.common.clients.ports import Ports
 from services.common.clients.store import StoreClient
 from services.common.clock import epoch_ms
@@ -42,10 +43,11 @@ class House:
     grants: Grants
     providers: Providers
     ports: Ports
+    audit: Audit
 
     def __post_init__(self) -> None:
         self.mirror = Mirror()
-        self.gateways = Gateways(self.mirror)
+        self.gateways = Gateways(self.mirror, self.audit)
         self._tasks = Tasks()
         self._begun = False
 

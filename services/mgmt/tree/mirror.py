@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import Counter, defaultdict
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable
 from functools import partial
 from typing import Any, Final, NamedTuple
 
 from services.common.containment import for_each
 from services.common.errors import Unavailable
+from services.mgmt.tree.grouped import Grouped, change_all
 from services.rpc.store_pb2 import Record, Records
 
 OVERLAY: Final = "configured_object"
@@ -39,7 +40,7 @@ class Mirror:
     def __init__(self) -> None:
         self.tables: dict[str, Table] = {kind: {} for kind in KINDS}
         self._versions: Counter[str] = Counter()
-        self._grouped: dict[tuple[str, str], tuple[int, Mapping[Any, list[Kept]]]] = {}
+        self._grouped: defaultdict[str, dict[str, Grouped]] = defaultdict(dict)  # by kind, then by field
         self._known = asyncio.Event()
         self._changed = asyncio.Event()
 
@@ -53,6 +54,7 @@ class Mirror:
                 continue
             if batch.snapshot:
                 self.tables, fresh = fresh, {kind: {} for kind in KINDS}
+                self._grouped.clear()
                 self._versions.update(KINDS)
             self._known.set()
             self._changed.set()
@@ -62,13 +64,14 @@ class Mirror:
         if record.kind not in into:
             return
         self._versions[record.kind] += 1
-        if record.deleted:
-            into[record.kind].pop(record.key, None)
-            return
         former = self.tables[record.kind].get(record.key)
-        same = former is not None and former.raw == record.value and former.transient == record.transient
-        kept = former if same else Kept(json.loads(record.value), record.value, record.transient)
-        into[record.kind][record.key] = kept  # type: ignore[assignment]  # `same` says that it is there
+        kept = None if record.deleted else _kept(record, former)
+        if kept is None:
+            into[record.kind].pop(record.key, None)
+        else:
+            into[record.kind][record.key] = kept
+        if into is self.tables and kept is not former:
+            change_all(self._grouped[record.kind].values(), record.key, former, kept)
 
     async def known(self) -> None:
         """Returns when there is something to read. Raises Unavailable where the store tells nothing for seconds."""
@@ -95,13 +98,16 @@ class Mirror:
         """Of all records of a kind."""
         return [kept.value for kept in self.tables[kind].values()]
 
-    def grouped(self, kind: str, field: str) -> Mapping[Any, list[Kept]]:
+    def grouped(self, kind: str, field: str) -> Grouped:
         """All of a kind, by what one field says."""
-        version = self._versions[kind]
-        found = self._grouped.get((kind, field))
-        if found is None or found[0] != version:
-            by_value: dict[Any, list[Kept]] = defaultdict(list)
-            for kept in self.tables[kind].values():
-                by_value[kept.value[field]].append(kept)
-            found = self._grouped[kind, field] = version, by_value
-        return found[1]
+        its = self._grouped[kind]
+        if field not in its:
+            its[field] = Grouped(field, self.tables[kind])
+        return its[field]
+
+
+def _kept(record: Record, former: Kept | None) -> Kept:
+    """The former one where it says the same."""
+    if former is not None and former.raw == record.value and former.transient == record.transient:
+        return former
+    return Kept(json.loads(record.value), record.value, record.transient)

@@ -19,6 +19,7 @@ from services.mgmt.tree.category import Keeper, Own
 from services.mgmt.tree.counts import Row
 from services.mgmt.tree.house import House
 from services.mgmt.tree.mirror import Kept
+from services.mgmt.tree.recorded import record
 from services.mgmt.tree.virtual_hosts import PREDECLARED
 from services.rpc.counts_pb2 import Consumer
 from services.rpc.router_pb2 import DeclareQueue, DeleteQueue
@@ -136,8 +137,10 @@ class Queues(Keeper):
 
     async def invoke(self, found: ConfiguredObject, operation: str, arguments: Mapping[str, Any]) -> Any:  # noqa: ANN401, ARG002 - as said
         if operation == "clearQueue":
-            number = int(found.incarnation)
-            return await self.house.purging.purge(number, found.actual["partition"], found.actual["name"])
+            number, name = int(found.incarnation), found.actual["name"]
+            count = await self.house.purging.purge(number, found.actual["partition"], name)
+            record(self.house.audit, "queue", "purged", found.path[1], name)
+            return count
         return [
             f"{each.connection}|{each.tag}" for each in self.house.counts.last.consumers.get(int(found.incarnation), ())
         ]

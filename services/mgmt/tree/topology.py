@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from typing import Any, Final
 
+from services.common.audit.audit import Audit
 from services.common.clients.calls import result
 from services.common.clients.routers import Routers
 from services.common.clock import monotonic
 from services.common.errors import Unavailable
+from services.mgmt.tree.recorded import record_change
 from services.rpc.router_pb2 import ChangeReply, ChangeRequest
 
 _DEADLINE: Final = 10.0  # seconds
@@ -18,11 +21,18 @@ _AGAIN: Final = 0.1
 class Topology:
     """Asks the router that writes; gives the next one the time to begin."""
 
-    def __init__(self, routers: Routers) -> None:
+    def __init__(self, routers: Routers, audit: Audit) -> None:
         self._routers = routers
+        self._audit = audit
 
     async def change(self, virtual_host: str = "", **what: Any) -> ChangeReply:  # noqa: ANN401 - one field of the oneof
         """Returns when every gateway routes by it. Raises what the change raises, or Unavailable."""
+        reply = await self._change(virtual_host, what)
+        for field, change in what.items():
+            record_change(self._audit, virtual_host, field, change, created=reply.created)
+        return reply
+
+    async def _change(self, virtual_host: str, what: Mapping[str, Any]) -> ChangeReply:
         request, until = ChangeRequest(virtual_host=virtual_host, **what), monotonic() + _DEADLINE
         while True:
             try:

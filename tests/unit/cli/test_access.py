@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -52,8 +53,11 @@ def mgmt(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Mgmt:
     async def set_tags(_: MgmtClient, name: str, tags: list[str]) -> None:
         heard.tags.append((name, list(tags)))
 
+    async def list_users(_: MgmtClient) -> list[pb.User]:
+        return [pb.User(name="an\x1bna", tags=["monitoring"], loopback_only=True)]
+
     monkeypatch.setattr(MgmtClient, "test_access", answer)
-    for method in (change_access, list_access, set_tags):
+    for method in (change_access, list_access, set_tags, list_users):
         monkeypatch.setattr(MgmtClient, method.__name__, method)
     return heard
 
@@ -123,7 +127,11 @@ def test_what_is_listed(mgmt: Mgmt) -> None:
     assert bob.split() == ["bob", "(all", "others)", ".*"]
     assert '"user": "bob"' in hopline("permissions", "list", "--json").splitlines()[1]
     assert hopline("permissions", "topics", "list").splitlines()[1].split() == ["anna", "/", "t", "^eu"]
-    assert hopline("groups", "list") == "clerks\tanna,bob\n"
+    assert hopline("groups", "list").splitlines()[1].split() == ["clerks", "anna,", "bob"]
+    assert json.loads(hopline("groups", "list", "--json")) == {"name": "clerks", "members": ["anna", "bob"]}
+    heading, anna = hopline("users", "list").splitlines()
+    assert anna.split("  ") == ["an\\x1bna", "monitoring", "this machine"]
+    assert json.loads(hopline("users", "list", "--json"))["tags"] == ["monitoring"]
     assert hopline("acl", "show") == "ACL DENY ALL ALL\n"
     assert hopline("acl", "show", "--vhost", "/") == "CONFIG DEFAULTDEFER=TRUE\n"
     assert hopline("acl", "show", "--vhost", "none", status=1) == "no rules are loaded\n"

@@ -28,6 +28,11 @@ def test_wrong_password(guest: User) -> None:
     assert not verify_password(guest, "")
 
 
+def test_an_empty_password() -> None:
+    """Is nobody's, also where somebody has had a hash made of it."""
+    assert not verify_password(User(name="eve", password_hash=hash_password("")), "")
+
+
 def test_unknown_user() -> None:
     """Nobody has no password, not even the empty one that stands in for it."""
     assert not verify_password(None, "guest")

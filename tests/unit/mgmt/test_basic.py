@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 from fastapi import HTTPException, Request
 
+from services.common.authentication.authenticator import Authenticator
 from services.common.clients.access import Access
+from services.common.clients.mgmt import MgmtClient
 from services.common.users import User, hash_password
 from services.mgmt.access.guard import Guard
 from services.mgmt.access.operations import CONFIGURE
 from services.mgmt.rest.basic import Doors
 from services.mgmt.rest.sign_in import SignIn
+from services.rpc.store_pb2 import Record
+from tests.support.rest import Get
 from tests.support.signing_in import Records, authenticator_of, user_record
 
 GUEST = User(name="guest", password_hash=hash_password("guest"), tags=("administrator",), loopback_only=True)
@@ -35,3 +40,21 @@ async def test_a_user_of_this_machine() -> None:
     for elsewhere in (("192.0.2.7", 1), None):
         with pytest.raises(HTTPException, match="can only connect from this machine"):
             await basic(asked_by(elsewhere))
+
+
+async def test_users_are_read_when_they_have_changed(
+    get: Get, client: MgmtClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not at each request, which would be slow where there are thousands; who was changed is known at the next."""
+    read, times = Authenticator.read, []
+
+    def counted(self: Authenticator, records: Sequence[Record]) -> None:
+        times.append(len(records))
+        read(self, records)
+
+    monkeypatch.setattr(Authenticator, "read", counted)
+    assert [(await get("/api/whoami"))[0] for _ in range(3)] == [200] * 3
+    assert len(times) == 1
+    await client.change_user("guest", password="another")
+    assert (await get("/api/whoami"))[0] == 401
+    assert (await get("/api/whoami", "guest:another"))[0] == 200

@@ -6,9 +6,9 @@ import pytest
 
 from services.common.clients.store import StoreClient
 from services.common.config import Settings
+from services.common.first_user import GUEST, first_user
 from services.common.runtime import CannotStart
 from services.common.users import User, verify_password
-from services.mgmt.first_user import GUEST, first_user
 from services.mgmt.users import Users
 from tests.support.fake_store import FakeStore
 

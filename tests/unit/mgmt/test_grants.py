@@ -17,15 +17,17 @@ from services.common.clients.mgmt import MgmtClient
 from services.common.clients.store import StoreClient
 from services.common.config import Settings
 from services.common.errors import AccessRefused, NotFound, SyntaxFault
+from services.common.first_user import GUEST
 from services.common.topology.records import VIRTUAL_HOST as OF_THE_ROUTER
 from services.common.users import User
 from services.mgmt.access.grants import Grants
 from services.mgmt.access.guard import OPERATOR, Guard
 from services.mgmt.access.operations import CHANGES, CONFIGURE, OBSERVE, RPCS
-from services.mgmt.first_user import GUEST
+from services.mgmt.rabbitmq.operations import OBJECTS
 from services.mgmt.service import Service
 from services.rpc import mgmt_pb2 as pb
 from services.rpc.mgmt_pb2_grpc import MgmtServicer
+from services.rpc.objects_pb2_grpc import ObjectsServicer
 from services.rpc.store_pb2 import Record
 from tests.support.fake_store import FakeStore
 from tests.support.rest import Get
@@ -217,6 +219,8 @@ def test_every_rpc_says_what_it_does() -> None:
     """No method of mgmt, and no change of access, is without its action and object."""
     methods = {name for name, _ in inspect.getmembers(MgmtServicer, inspect.isfunction) if not name.startswith("_")}
     assert set(RPCS) == methods
+    others = {name for name, _ in inspect.getmembers(ObjectsServicer, inspect.isfunction) if not name.startswith("_")}
+    assert set(OBJECTS) == others
     assert set(CHANGES) == {field.name for field in pb.AccessChange.DESCRIPTOR.fields}
 
 

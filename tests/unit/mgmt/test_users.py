@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import secrets
+import threading
 
 import pytest
 
@@ -185,3 +186,14 @@ async def test_a_password_that_is_kept_recoverably(client: MgmtClient, store: Fa
     assert all(b"a secret of hers" not in record.value for record in store.records.values())
     assert verify_password(alice, "a secret of hers", Sealing.of(settings))
     assert not verify_password(alice, "another", Sealing.of(settings))
+
+
+async def test_hashes_are_looked_at_in_a_thread(client: MgmtClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It takes as long as to sign in, and thousands of them come with definitions: mgmt serves others meanwhile."""
+    threads = []
+    monkeypatch.setattr(RABBITMQ, "check", lambda _kept: threads.append(threading.get_ident()))
+    kept = RABBITMQ.make("secret", Whose("alice"))
+    await client.put_user("alice", kept, kind="rabbitmq-sha256", hashed=True)
+    await client.change_user("alice", password=kept, kind="rabbitmq-sha256", hashed=True)
+    assert len(threads) == 2
+    assert threading.get_ident() not in threads

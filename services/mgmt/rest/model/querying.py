@@ -21,6 +21,7 @@ from services.mgmt.access.operations import CONFIGURE
 from services.mgmt.model.query import query as queries
 from services.mgmt.model.query.compiled import LONGEST, Compiler, NotParsed
 from services.mgmt.rest.basic import Doors
+from services.mgmt.rest.bodies import body as body_of
 from services.mgmt.rest.model.answers import Route, documented
 from services.mgmt.rest.model.paths import names_in
 from services.mgmt.rest.model.schemas import placed
@@ -129,6 +130,6 @@ def _routes(router: APIRouter, at: str, above: int, querying: Querying, who_asks
 async def _asked(request: Request) -> Wanted:
     """Raises HTTPException."""
     try:
-        return Wanted.model_validate_json(await request.body() or b"{}")
+        return Wanted.model_validate_json(await body_of(request) or b"{}")
     except ValidationError as error:
         raise HTTPException(400, told(error.errors(include_url=False))) from None

@@ -17,6 +17,7 @@ from services.mgmt.access.operations import CONFIGURE
 from services.mgmt.model.configured_object import ConfiguredObject
 from services.mgmt.model.faults import IllegalConfiguration
 from services.mgmt.model.rendering import Options, rendered
+from services.mgmt.rest.bodies import body
 from services.mgmt.rest.model.asking import Asking
 from services.mgmt.rest.model.paths import path_of
 from services.mgmt.rest.model.reading import Reading
@@ -115,7 +116,7 @@ class Writing:
 
 async def _body(request: Request) -> tuple[dict[str, Any], HTTPException | None]:
     """What JSON says, and what is wrong with it."""
-    data = await request.body()
+    data = await body(request)
     try:
         said = json.loads(data, parse_constant=_no_number) if data else {}
         json.dumps(said, ensure_ascii=False).encode()  # half a surrogate pair is no text

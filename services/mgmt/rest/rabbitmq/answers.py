@@ -5,7 +5,6 @@ Who may not is answered 401, as RabbitMQ does: its tools say "access refused" th
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, Final, TypeVar
 
@@ -16,7 +15,9 @@ from fastapi.routing import APIRoute
 from pydantic import BaseModel, ValidationError
 
 from services.common import errors as e
-from services.common.errors import BrokerError, SyntaxFault
+from services.common.errors import BrokerError
+from services.mgmt.rabbitmq.said import read_json
+from services.mgmt.rest.bodies import MOST, body
 from services.mgmt.rest.failures import Failure
 
 _M = TypeVar("_M", bound=BaseModel)
@@ -29,7 +30,12 @@ _KINDS: Final[Mapping[type[BrokerError], tuple[int, str]]] = {
 }
 _BAD: Final = (400, "bad_request")
 """Everything else: RabbitMQ tells what a declaration cannot be in the same way."""
-_HTTP: Final[Mapping[int, str]] = {401: "not_authorised", 404: "not_found", 405: "method_not_allowed"}
+_HTTP: Final[Mapping[int, str]] = {
+    401: "not_authorised",
+    404: "not_found",
+    405: "method_not_allowed",
+    413: "payload_too_large",
+}
 
 
 def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
@@ -70,15 +76,9 @@ def answer(status: int, error: str, reason: str, headers: Mapping[str, str] | No
     return JSONResponse(Failure(error=error, reason=reason).model_dump(), status, headers)
 
 
-async def read(request: Request, kind: type[_M]) -> _M:
+async def read(request: Request, kind: type[_M], most: int = MOST) -> _M:
     """The body, whatever is said of its type. Raises SyntaxFault, and ValidationError that names the field."""
-    try:
-        said = json.loads(await request.body() or b"{}")
-    except (ValueError, RecursionError) as error:
-        raise SyntaxFault(f"the body is no JSON: {error}") from None
-    if not isinstance(said, dict):
-        raise SyntaxFault("the body is a JSON object")
-    return kind.model_validate(said)
+    return kind.model_validate(read_json(await body(request, most) or b"{}", "the body is"))
 
 
 def put(*, created: bool) -> Response:

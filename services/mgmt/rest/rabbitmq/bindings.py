@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Final
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
 
-from services.common.access import questions
-from services.common.access.action import Action, Kind, Property
-from services.common.access.asked import Asked, Other
+from services.common.access.action import Action, Kind
+from services.common.access.asked import Asked
 from services.common.errors import NotFound
 from services.mgmt.rabbitmq.changes import Place
 from services.mgmt.rabbitmq.forms import BindingForm
+from services.mgmt.rabbitmq.needs import to_bind
 from services.mgmt.rabbitmq.objects import Row
 from services.mgmt.rabbitmq.sections import Broker
 from services.mgmt.rest.basic import Doors
@@ -73,15 +73,12 @@ class _Between:
         """All there. Raises AccessRefused, NotFound of the virtual host."""
         await self._objects.known()
         caller.seen(self._objects, vhost)
-        ends = (place.source, place.destination, self.what)
-        rows = self._objects.bindings(vhost)
-        return [row for row in rows if (row["source"], row["destination"], row["destination_type"]) == ends]
+        return self._objects.bindings_between(vhost, place.source, place.destination, to_exchange=place.to_exchange)
 
     def asked(self, action: Action, vhost: str, place: Place, key: str) -> Asked:
         """Of who binds, or unbinds."""
-        its = properties_of(self._mirror, vhost, place.destination) if self._kind is Kind.QUEUE else ()
-        other = Other(self._kind, place.destination)
-        return questions.bind(action, vhost, place.source, other, (*its, (Property.ROUTING_KEY, key)))
+        its = () if place.to_exchange else properties_of(self._mirror, vhost, place.destination)
+        return to_bind(action, vhost, place, key, its)
 
 
 def _reads(doors: Doors, between: _Between) -> APIRouter:
@@ -121,16 +118,18 @@ def _writes(doors: Doors, between: _Between) -> APIRouter:
         place = between.place(source, destination)
         row = _keyed(await between.found(caller, vhost, place), props)
         caller.check(between.asked(Action.UNBIND, vhost, place, row["routing_key"]))
-        await between.changes.unbind(vhost, place, props)
+        await between.changes.unbind(vhost, place, row["properties_key"])
 
     return router
 
 
 def _keyed(rows: list[Row], key: str) -> Row:
-    row = next((row for row in rows if row["properties_key"] == key), None)
-    if row is None:
+    """As it is told, and as it is read where it has come into a path without being encoded once more."""
+    keys = {unquote(row["properties_key"]): row for row in rows} | {row["properties_key"]: row for row in rows}
+    if key not in keys:
         raise NotFound(f"no binding '{key}'")
-    return row
+    found: Row = keys[key]
+    return found
 
 
 def _router() -> APIRouter:

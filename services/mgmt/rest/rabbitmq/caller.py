@@ -16,7 +16,6 @@ from services.common.access import questions
 from services.common.access.asked import Asked
 from services.common.access.asked import Principal as Asker
 from services.common.authentication.principal import Principal
-from services.common.errors import NotFound
 from services.mgmt.access.guard import Guard
 from services.mgmt.access.operations import ASK_MGMT, OBSERVE
 from services.mgmt.rabbitmq.objects import Objects
@@ -48,8 +47,7 @@ class Caller:
             return [name for name in objects.virtual_hosts() if self.sees(name)]
         if not self.may(OBSERVE):
             self.check(questions.open_virtual_host(virtual_host))
-        if not objects.has_virtual_host(virtual_host):
-            raise NotFound(f"no vhost '{virtual_host}'")
+        objects.check_virtual_host(virtual_host)
         return [virtual_host]
 
 

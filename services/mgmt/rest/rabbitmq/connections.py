@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
 
 from services.common.errors import NotFound
 from services.mgmt.access.operations import CONFIGURE, OBSERVE
-from services.mgmt.rabbitmq.objects import Row
+from services.mgmt.rabbitmq.columns import shown
+from services.mgmt.rabbitmq.connected import channels, connection, connections
 from services.mgmt.rabbitmq.sections import Broker
 from services.mgmt.rest.basic import Doors
 from services.mgmt.rest.rabbitmq.answers import Route, documented
 from services.mgmt.rest.rabbitmq.caller import Caller, who_asks
-from services.mgmt.rest.rabbitmq.listing import Query_, listed, shown
-from services.mgmt.tree.gateways import gateway_of
-from services.rpc.gateway_pb2 import Connection, Session
+from services.mgmt.rest.rabbitmq.listing import Query_, listed
+from services.rpc.gateway_pb2 import Connection
 
 _REASON = "Closed via management"
-_LONGEST_REASON = 200
 
 
 class Connected:
@@ -39,6 +40,12 @@ class Connected:
             if (everybody or each.user == caller.asker.name) and virtual_host in (None, each.virtual_host)
         ]
 
+    async def sees(self, caller: Caller) -> Callable[[str], bool]:
+        """Whether a connection of that name is one of those."""
+        if caller.may(OBSERVE):
+            return lambda _name: True
+        return frozenset(each.name for each in await self.of(caller)).__contains__
+
     async def one(self, caller: Caller, name: str) -> Connection:
         """Raises NotFound."""
         found = next((each for each in await self.of(caller) if each.name == name), None)
@@ -56,22 +63,22 @@ def connection_routes(doors: Doors, broker: Broker) -> APIRouter:
     @router.get("/connections", summary="Connections")
     async def list_connections(wanted: Query_, caller: Caller = asks) -> JSONResponse:
         """Of all gateways that answer."""
-        return listed(_connections(await connected.of(caller)), wanted)
+        return listed(connections(await connected.of(caller)), wanted)
 
     @router.get("/vhosts/{vhost:encoded}/connections", summary="Connections to a virtual host")
     async def connections_to(vhost: str, wanted: Query_, caller: Caller = asks) -> JSONResponse:
         """Of all gateways that answer."""
-        return listed(_connections(await connected.of(caller, vhost)), wanted)
+        return listed(connections(await connected.of(caller, vhost)), wanted)
 
     @router.get("/connections/{name:encoded}", summary="A connection")
     async def get_connection(name: str, columns: str = "", caller: Caller = asks) -> JSONResponse:
         """By its name."""
-        return JSONResponse(shown(_connection(await connected.one(caller, name)), columns))
+        return JSONResponse(shown(connection(await connected.one(caller, name)), columns))
 
     @router.get("/connections/{name:encoded}/channels", summary="Channels of a connection")
     async def channels_of(name: str, wanted: Query_, caller: Caller = asks) -> JSONResponse:
         """AMQP 1.0 calls them sessions."""
-        return listed(_channels([await connected.one(caller, name)]), wanted)
+        return listed(channels([await connected.one(caller, name)]), wanted)
 
     @router.delete("/connections/{name:encoded}", summary="Close a connection", status_code=204)
     async def close_connection(name: str, request: Request, caller: Caller = asks) -> None:
@@ -79,7 +86,7 @@ def connection_routes(doors: Doors, broker: Broker) -> APIRouter:
         found = await connected.one(caller, name)
         if found.user != caller.asker.name:
             caller.check(CONFIGURE)
-        reason = request.headers.get("X-Reason", _REASON)[:_LONGEST_REASON]
+        reason = request.headers.get("X-Reason", _REASON)
         await broker.house.gateways.close(name, reason)
 
     return router
@@ -94,68 +101,19 @@ def channel_routes(doors: Doors, broker: Broker) -> APIRouter:
     @router.get("/channels", summary="Channels")
     async def list_channels(wanted: Query_, caller: Caller = asks) -> JSONResponse:
         """Of all connections."""
-        return listed(_channels(await connected.of(caller)), wanted)
+        return listed(channels(await connected.of(caller)), wanted)
 
     @router.get("/vhosts/{vhost:encoded}/channels", summary="Channels in a virtual host")
     async def channels_in(vhost: str, wanted: Query_, caller: Caller = asks) -> JSONResponse:
         """Of all connections to it."""
-        return listed(_channels(await connected.of(caller, vhost)), wanted)
+        return listed(channels(await connected.of(caller, vhost)), wanted)
 
     @router.get("/channels/{name:encoded}", summary="A channel")
     async def get_channel(name: str, columns: str = "", caller: Caller = asks) -> JSONResponse:
         """By its name."""
-        found = next((row for row in _channels(await connected.of(caller)) if row["name"] == name), None)
+        found = next((row for row in channels(await connected.of(caller)) if row["name"] == name), None)
         if found is None:
             raise NotFound(f"no channel '{name}'")
         return JSONResponse(shown(found, columns))
 
     return router
-
-
-def _connection(told: Connection) -> Row:
-    host, port = _peer(told)
-    return {
-        "name": told.name,
-        "user": told.user,
-        "vhost": told.virtual_host,
-        "user_provided_name": told.client,
-        "client_properties": {"connection_name": told.client},
-        "peer_host": host,
-        "peer_port": port,
-        "channels": len(told.sessions),
-        "node": gateway_of(told.name),
-        "type": "network",
-        "state": "running",
-    }
-
-
-def _connections(told: list[Connection]) -> list[Row]:
-    return [_connection(each) for each in told]
-
-
-def _channels(connections: list[Connection]) -> list[Row]:
-    return [_channel(each, session) for each in connections for session in each.sessions]
-
-
-def _channel(told: Connection, session: Session) -> Row:
-    host, port = _peer(told)
-    return {
-        "name": f"{told.name} ({session.number})",
-        "number": session.number,
-        "user": told.user,
-        "vhost": told.virtual_host,
-        "node": gateway_of(told.name),
-        "state": "running",
-        "consumer_count": session.consumers,
-        "messages_unacknowledged": session.unsettled,
-        "prefetch_count": session.limit,
-        "global_prefetch_count": session.shared_limit,
-        "confirm": session.confirms,
-        "transactional": session.transaction,
-        "connection_details": {"name": told.name, "peer_host": host, "peer_port": port},
-    }
-
-
-def _peer(told: Connection) -> tuple[str, int | None]:
-    host, _, port = told.peer.rpartition(":")
-    return host.strip("[]"), int(port) if port.isdigit() else None

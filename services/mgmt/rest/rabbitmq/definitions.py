@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
@@ -13,9 +13,12 @@ from services.mgmt.rabbitmq.giving import give, give_virtual_host
 from services.mgmt.rabbitmq.sections import Broker
 from services.mgmt.rabbitmq.taking import take
 from services.mgmt.rest.basic import Doors
+from services.mgmt.rest.bodies import body
 from services.mgmt.rest.rabbitmq.answers import Route, documented
 from services.mgmt.rest.rabbitmq.caller import Caller, who_asks
 
+_MOST: Final = 64 << 20
+"""Bytes: of 200,000 queues."""
 _BODY = {"requestBody": {"content": {"application/json": {"schema": {"type": "object"}}}}}
 
 
@@ -41,14 +44,14 @@ def definition_routes(doors: Doors, broker: Broker) -> APIRouter:
     @router.post("", summary="Import", dependencies=[asks], openapi_extra=_BODY)
     async def import_all(request: Request) -> Response:
         """204 where all of it could be taken; 200, and what could not and why, where not."""
-        return _told(await take(broker, await request.body()))
+        return _told(await take(broker, await body(request, _MOST)))
 
     @router.post("/{vhost:encoded}", summary="Import into a virtual host", openapi_extra=_BODY)
     async def import_virtual_host(vhost: str, request: Request, caller: Caller = asks) -> Response:
         """What is in the file comes into this one, wherever it was."""
         await broker.objects.known()
         caller.seen(broker.objects, vhost)
-        return _told(await take(broker, await request.body(), vhost))
+        return _told(await take(broker, await body(request, _MOST), vhost))
 
     return router
 

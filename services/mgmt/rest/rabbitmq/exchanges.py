@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
 
 from services.common.access import questions
-from services.common.access.action import Property
+from services.mgmt.rabbitmq.columns import shown
 from services.mgmt.rabbitmq.forms import ExchangeForm
+from services.mgmt.rabbitmq.needs import to_declare_exchange
 from services.mgmt.rabbitmq.objects import Row
 from services.mgmt.rabbitmq.sections import Broker
 from services.mgmt.rest.basic import Doors
 from services.mgmt.rest.rabbitmq.answers import Route, body_of, documented, put, read
 from services.mgmt.rest.rabbitmq.caller import Caller, who_asks
-from services.mgmt.rest.rabbitmq.listing import Query_, listed, shown
+from services.mgmt.rest.rabbitmq.listing import Query_, listed
 
 _ONE = "/{vhost:encoded}/{name:encoded}"
 
@@ -80,7 +79,7 @@ def exchange_changes(doors: Doors, broker: Broker) -> APIRouter:
         await objects.known()
         caller.seen(objects, vhost)
         told = await read(request, ExchangeForm)
-        caller.check(questions.create_exchange(vhost, name, _alternate(told), _properties(told)))
+        caller.check(to_declare_exchange(vhost, name, told))
         return put(created=await broker.changes.declare_exchange(vhost, name, told))
 
     @router.delete(_ONE, summary="Delete an exchange", status_code=204)
@@ -100,20 +99,9 @@ async def _bound(broker: Broker, caller: Caller, vhost: str, name: str, end: str
     await objects.known()
     caller.seen(objects, vhost)
     exchange = objects.exchange(vhost, name)["name"]
-    found = [row for row in objects.bindings(vhost) if row[end] == exchange]
-    if end == "destination":
-        found = [row for row in found if row["destination_type"] == "exchange"]
-    return listed(found, wanted)
+    ends = {"source": objects.bindings_from, "destination": objects.bindings_to_exchange}
+    return listed(list(ends[end](vhost, exchange)), wanted)
 
 
 def _told(row: Row) -> Row:
     return {**row, "policy": None, "user_who_performed_action": ""}
-
-
-def _alternate(told: ExchangeForm) -> str | None:
-    named: Any = told.arguments.get("alternate-exchange")
-    return named if isinstance(named, str) else None
-
-
-def _properties(told: ExchangeForm) -> questions.Properties:
-    return (*questions.life(durable=told.durable, temporary=told.auto_delete), (Property.TYPE, told.type))

@@ -10,6 +10,7 @@ from fastapi.responses import JSONResponse
 
 from services.common.access import questions
 from services.common.access.action import Action
+from services.common.errors import Unavailable
 from services.mgmt.access.operations import ASK_MGMT, OBSERVE
 from services.mgmt.rabbitmq.amqp import Login, channel
 from services.mgmt.rabbitmq.forms import QueueForm
@@ -81,7 +82,10 @@ def aliveness_routes(doors: Doors, broker: Broker) -> APIRouter:
         login = Login(claim.user or caller.asker.name, claim.secret, caller.asker.host)
         async with channel(broker.house.settings, login, vhost) as opened:
             await opened.publish("", _QUEUE, PropertiesForm().made(), _PAYLOAD)
-            await opened.get(_QUEUE, settled=True)
+            got = await opened.get(_QUEUE)
+            if got is None:
+                raise Unavailable(f"no message comes out of queue '{_QUEUE}'")
+            await opened.accept(got.method.delivery_tag)
         return {"status": "ok"}
 
     return router

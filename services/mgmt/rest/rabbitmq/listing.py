@@ -5,7 +5,7 @@ https://www.rabbitmq.com/docs/management#http-api: pagination, sorting, and `col
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, Final, TypeVar
 
 import regex
@@ -13,12 +13,14 @@ from fastapi import Query
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 
+from services.common.clock import monotonic
 from services.common.errors import SyntaxFault
+from services.mgmt.rabbitmq.columns import order, shown
 
 _R = TypeVar("_R", bound=Mapping[str, Any])
 
 _MOST: Final = 500
-_LONGEST_MATCH: Final = 0.05  # seconds
+_LONGEST_MATCH: Final = 0.3  # seconds, of all names together: nothing else is done meanwhile
 
 
 class Wanted(BaseModel):
@@ -47,7 +49,7 @@ def listed(
     """An answer. `tell` makes of a row what is told of it; `quick` are columns that can be had without."""
     found = _named(rows, wanted) if wanted.page else rows
     if wanted.sort:
-        found = sorted(found, key=_order(wanted.sort, tell, quick or {}), reverse=wanted.sort_reverse)
+        found = sorted(found, key=order(wanted.sort, tell, quick or {}), reverse=wanted.sort_reverse)
     if wanted.page is None:
         return JSONResponse([shown(tell(row), wanted.columns) for row in found])
     return JSONResponse(_page(len(rows), found, wanted, tell))
@@ -77,44 +79,7 @@ def _named(rows: Sequence[_R], wanted: Wanted) -> Sequence[_R]:
         lower = wanted.name.lower()
         return [row for row in rows if lower in str(row["name"]).lower()]
     try:
-        pattern = regex.compile(wanted.name, regex.IGNORECASE)
-        return [row for row in rows if pattern.search(str(row["name"]), timeout=_LONGEST_MATCH)]
+        pattern, until = regex.compile(wanted.name, regex.IGNORECASE), monotonic() + _LONGEST_MATCH
+        return [row for row in rows if pattern.search(str(row["name"]), timeout=max(0.0, until - monotonic()))]
     except (regex.error, TimeoutError) as error:
         raise SyntaxFault(f"name: {error}") from None
-
-
-def _order(column: str, tell: Callable[[_R], _Row], quick: Mapping[str, Callable[[_R], Any]]) -> Callable[[_R], Any]:
-    """Numbers before texts, and what there is not before both."""
-    value_of = quick.get(column) or (lambda row: _at(tell(row), column.split(".")))
-
-    def key(row: _R) -> tuple[int, Any]:
-        value = value_of(row)
-        if isinstance(value, int | float):
-            return 1, value
-        return (0, "") if value is None else (2, str(value))
-
-    return key
-
-
-def shown(row: _Row, columns: str) -> _Row:
-    """Those columns of a row that are asked for, as they are nested."""
-    if not columns:
-        return row
-    found: _Row = {}
-    for column in columns.split(","):
-        path = column.strip().split(".")
-        if (value := _at(row, path)) is not None:
-            _put(found, path, value)
-    return found
-
-
-def _at(row: Any, path: Iterable[str]) -> Any:  # noqa: ANN401 - whatever JSON has
-    for name in path:
-        row = row.get(name) if isinstance(row, Mapping) else None
-    return row
-
-
-def _put(row: _Row, path: Sequence[str], value: Any) -> None:  # noqa: ANN401 - whatever JSON has
-    for name in path[:-1]:
-        row = row.setdefault(name, {})
-    row[path[-1]] = value

@@ -11,6 +11,8 @@ from fastapi.responses import JSONResponse
 from services.common import plugins
 from services.common.errors import NotFound
 from services.mgmt.access.operations import OBSERVE
+from services.mgmt.rabbitmq.columns import shown
+from services.mgmt.rabbitmq.counted import Counted
 from services.mgmt.rabbitmq.giving import SPOKEN
 from services.mgmt.rabbitmq.objects import Row
 from services.mgmt.rabbitmq.sections import Broker
@@ -18,8 +20,7 @@ from services.mgmt.rest.basic import Doors
 from services.mgmt.rest.rabbitmq.answers import Route, documented
 from services.mgmt.rest.rabbitmq.caller import Caller, who_asks
 from services.mgmt.rest.rabbitmq.connections import Connected
-from services.mgmt.rest.rabbitmq.counted import Counted
-from services.mgmt.rest.rabbitmq.listing import Query_, listed, shown
+from services.mgmt.rest.rabbitmq.listing import Query_, listed
 from services.mgmt.roll import OK
 from services.mgmt.stack_health import StackHealth
 

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
 
 from services.common.access import questions
 from services.common.access.action import Action
-from services.common.errors import ResourceLocked
+from services.mgmt.rabbitmq.columns import shown
+from services.mgmt.rabbitmq.counted import Counted
 from services.mgmt.rabbitmq.forms import QueueForm
-from services.mgmt.rabbitmq.objects import Row
+from services.mgmt.rabbitmq.needs import to_declare_queue
 from services.mgmt.rabbitmq.sections import Broker
 from services.mgmt.rest.basic import Doors
 from services.mgmt.rest.rabbitmq.answers import Route, body_of, documented, put, read
 from services.mgmt.rest.rabbitmq.caller import Caller, who_asks
-from services.mgmt.rest.rabbitmq.counted import Counted
-from services.mgmt.rest.rabbitmq.listing import Query_, listed, shown
+from services.mgmt.rest.rabbitmq.connections import Connected
+from services.mgmt.rest.rabbitmq.listing import Query_, listed
 from services.mgmt.tree.asked_about import properties_of
 
 _ONE = "/{vhost:encoded}/{name:encoded}"
@@ -50,18 +49,15 @@ def queue_routes(doors: Doors, broker: Broker) -> APIRouter:
         """With its consumers."""
         await objects.known(counted=True)
         caller.seen(objects, vhost)
-        row, counted = objects.queue(vhost, name), Counted(broker)
-        details = [counted.consumer(row, each) for each in counted.consumers_of(row)]
-        owner = {"owner_pid_details": {"name": row["owner"]}} if "owner" in row else {}
-        return JSONResponse(shown({**counted.queue(row), "consumer_details": details, **owner}, columns))
+        row = objects.queue(vhost, name)
+        return JSONResponse(shown(Counted(broker).queue_and_consumers(row), columns))
 
     @router.get(_ONE + "/bindings", summary="Bindings of a queue")
     async def bindings_of(vhost: str, name: str, wanted: Query_, caller: Caller = asks) -> JSONResponse:
         """With that of the default exchange."""
         await objects.known()
         caller.seen(objects, vhost)
-        objects.queue(vhost, name)
-        return listed([row for row in objects.bindings(vhost) if _leads_to(row, name)], wanted)
+        return listed(list(objects.bindings_to_queue(vhost, name)), wanted)
 
     return router
 
@@ -78,8 +74,7 @@ def queue_changes(doors: Doors, broker: Broker) -> APIRouter:
         await objects.known()
         caller.seen(objects, vhost)
         told = await read(request, QueueForm)
-        its = questions.queue(durable=told.durable, exclusive=False, auto_delete=told.auto_delete)
-        caller.check(questions.create_queue(vhost, name, _dead_letters(told), its))
+        caller.check(to_declare_queue(vhost, name, told))
         return put(created=await broker.changes.declare_queue(vhost, name, told))
 
     @router.delete(_ONE, summary="Delete a queue", status_code=204)
@@ -88,7 +83,7 @@ def queue_changes(doors: Doors, broker: Broker) -> APIRouter:
         await objects.known()
         caller.seen(objects, vhost)
         caller.check(questions.of_queue(Action.DELETE, vhost, name, properties_of(broker.house.mirror, vhost, name)))
-        queue = _nobodys(objects.record_of(vhost, name))
+        queue = objects.nobodys(vhost, name)
         asked = request.query_params
         unused, empty = asked.get("if-unused") == "true", asked.get("if-empty") == "true"
         await broker.changes.delete_queue(queue, if_unused=unused, if_empty=empty)
@@ -99,21 +94,23 @@ def queue_changes(doors: Doors, broker: Broker) -> APIRouter:
         await objects.known()
         caller.seen(objects, vhost)
         caller.check(questions.of_queue(Action.PURGE, vhost, name, properties_of(broker.house.mirror, vhost, name)))
-        await broker.changes.purge_queue(_nobodys(objects.record_of(vhost, name)))
+        await broker.changes.purge_queue(objects.nobodys(vhost, name))
 
     return router
 
 
 def consumer_routes(doors: Doors, broker: Broker) -> APIRouter:
-    """Who sees a virtual host sees those in it."""
+    """Those of whom somebody sees the connections: who observes everybody's, others their own."""
     router = APIRouter(prefix="/consumers", tags=["RabbitMQ: queues"], route_class=Route, responses=documented(404))
     asks: Caller = who_asks(doors)
+    connected = Connected(broker)
 
     async def rows(caller: Caller, vhost: str | None, wanted: Query_) -> JSONResponse:
         await broker.objects.known(counted=True)
-        counted = Counted(broker)
+        counted, is_seen = Counted(broker), await connected.sees(caller)
         queues = (row for host in caller.seen(broker.objects, vhost) for row in broker.objects.queues(host))
-        return listed([counted.consumer(row, each) for row in queues for each in counted.consumers_of(row)], wanted)
+        its = ((row, each) for row in queues for each in counted.consumers_of(row) if is_seen(each.connection))
+        return listed([counted.consumer(*each) for each in its], wanted)
 
     @router.get("", summary="Consumers")
     async def list_consumers(wanted: Query_, caller: Caller = asks) -> JSONResponse:
@@ -126,20 +123,3 @@ def consumer_routes(doors: Doors, broker: Broker) -> APIRouter:
         return await rows(caller, vhost, wanted)
 
     return router
-
-
-def _leads_to(binding: Row, queue: str) -> bool:
-    return (binding["destination_type"], binding["destination"]) == ("queue", queue)
-
-
-def _nobodys(queue: Any) -> Any:  # noqa: ANN401 - the record
-    """Raises ResourceLocked for one that is its connection's alone."""
-    if queue["exclusive_to"]:
-        name, host = queue["name"], queue["virtual_host"]
-        raise ResourceLocked(f"cannot obtain exclusive access to locked queue '{name}' in vhost '{host}'")
-    return queue
-
-
-def _dead_letters(told: QueueForm) -> str | None:
-    named: Any = told.arguments.get("x-dead-letter-exchange")
-    return named if isinstance(named, str) else None

@@ -6,8 +6,6 @@ from collections.abc import Iterator
 
 from fastapi import APIRouter
 
-from services.mgmt.rabbitmq.changes import Changes
-from services.mgmt.rabbitmq.objects import Objects
 from services.mgmt.rabbitmq.sections import Broker
 from services.mgmt.rest.basic import Doors
 from services.mgmt.rest.rabbitmq.absent import absent_routes
@@ -23,12 +21,10 @@ from services.mgmt.rest.rabbitmq.queues import consumer_routes, queue_changes, q
 from services.mgmt.rest.rabbitmq.users import user_changes, user_routes, who_routes
 from services.mgmt.rest.rabbitmq.virtual_hosts import grants_in_virtual_hosts, virtual_host_routes
 from services.mgmt.stack_health import StackHealth
-from services.mgmt.tree.house import House
 
 
-def rabbitmq_routes(doors: Doors, house: House, health: StackHealth) -> Iterator[APIRouter]:
+def rabbitmq_routes(doors: Doors, broker: Broker, health: StackHealth) -> Iterator[APIRouter]:
     """Below /api."""
-    broker = Broker(house, Objects(house), Changes(house))
     for routes in (
         definition_routes,
         virtual_host_routes,

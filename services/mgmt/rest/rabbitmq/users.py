@@ -73,7 +73,8 @@ def user_changes(doors: Doors, broker: Broker) -> APIRouter:
     async def put_one(name: str, request: Request, caller: Caller = asks) -> Response:
         """With a password, or a hash that RabbitMQ or Hopline made of one; connections of one that there was end."""
         caller.check(Asked(Action.CREATE, Kind.USER, name))
-        return put(created=await put_user(house.users, name, await read(request, UserForm)))
+        await broker.objects.known()
+        return put(created=await put_user(house, name, await read(request, UserForm)))
 
     @router.delete("/{name:encoded}", summary="Have it no longer", status_code=204)
     async def delete_one(name: str, caller: Caller = asks) -> None:

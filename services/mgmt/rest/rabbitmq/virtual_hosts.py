@@ -11,14 +11,15 @@ from services.common.access.action import Action, Kind
 from services.common.access.asked import Asked
 from services.common.access.records import EVERYTHING, Permission
 from services.mgmt.access.operations import CONFIGURE
+from services.mgmt.rabbitmq.columns import shown
+from services.mgmt.rabbitmq.counted import Counted
 from services.mgmt.rabbitmq.forms import NamedVirtualHost
 from services.mgmt.rabbitmq.grants import permissions, topic_permissions
 from services.mgmt.rabbitmq.sections import Broker
 from services.mgmt.rest.basic import Doors
 from services.mgmt.rest.rabbitmq.answers import Route, documented, put
 from services.mgmt.rest.rabbitmq.caller import Caller, who_asks
-from services.mgmt.rest.rabbitmq.counted import Counted
-from services.mgmt.rest.rabbitmq.listing import Query_, listed, shown
+from services.mgmt.rest.rabbitmq.listing import Query_, listed
 
 
 def virtual_host_routes(doors: Doors, broker: Broker) -> APIRouter:

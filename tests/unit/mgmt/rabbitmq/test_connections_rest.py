@@ -43,12 +43,17 @@ async def test_connections_and_channels(asked: Asked) -> None:
 
 
 async def test_whose(asked: Asked) -> None:
-    """Who does not observe sees, and closes, connections of its own only."""
-    await asked.house.connect()
+    """Who does not observe sees, and closes, connections of its own only, and sees consumers on those only."""
+    client = await asked.house.connect()
+    await client.declare("q")
+    await client.consume("q", "mine")
     [told] = await _connections(asked, 1)
     await asked("PUT", "users/anna", {"password": "secret", "tags": "management"})
     await asked("PUT", "users/bert", {"password": "secret", "tags": "monitoring"})
+    await asked("PUT", "permissions/%2F/anna", {"configure": "", "write": "", "read": ".*"})
     assert await asked.get("connections", "anna:secret") == []
+    assert await asked.get("consumers", "anna:secret") == await asked.get("consumers/%2F", "anna:secret") == []
+    assert [each["consumer_tag"] for each in await asked.get("consumers", "bert:secret")] == ["mine"]
     assert (await asked("DELETE", f"connections/{told['name']}", user="anna:secret"))[0] == 404
     assert await asked.get("connections", "bert:secret") == [told]
     assert (await asked("DELETE", f"connections/{told['name']}", user="bert:secret"))[0] == 401

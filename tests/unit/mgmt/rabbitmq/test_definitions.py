@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
+import base64
 import json
+from typing import Any
 
 import pytest
 
 from services.common.clients.mgmt import MgmtClient
-from services.common.errors import NotFound, SyntaxFault
-from tests.support.exported import EXPORTED, queue, user
+from services.common.errors import NotFound, SyntaxFault, Unavailable
+from services.common.users import User
+from services.mgmt.rabbitmq import definitions, taking
+from services.mgmt.users import Users
+from tests.support.exported import EXPORTED, hashed, queue, user
 from tests.unit.mgmt.rabbitmq.conftest import Asked
 
 
@@ -29,12 +35,39 @@ async def test_a_round(asked: Asked) -> None:
     await asked("POST", "definitions", EXPORTED)
     await asked("PUT", "users/carl", {"password": "tiger", "tags": "management"})
     told = await asked.get("definitions")
+    [carl] = [each for each in told["users"] if each["name"] == "carl"]
+    assert (carl["hashing_algorithm"], base64.b64decode(carl["password_hash"])[:7]) == ("argon2", b"$argon2")
     await asked("DELETE", "vhosts/shop")
     for name in ("anna", "carl"):
         await asked("DELETE", f"users/{name}")
     assert (await asked("POST", "definitions", told)) == (204, None)
     assert await asked.get("definitions") == told
     assert (await asked.get("whoami", "carl:tiger"))["name"] == "carl"
+
+
+async def test_once_more(asked: Asked) -> None:
+    """Who has signed in meanwhile keeps the better hash, and the connection; who has another password now gets that."""
+    await asked("POST", "definitions", {"users": [user("guest")]})
+    client = await asked.house.connect()
+    newer = await _better_hash(asked)
+    for exported in (user("guest"), newer):
+        assert (await asked("POST", "definitions", {"users": [exported]}))[0] == 204
+        assert (await asked.get("definitions"))["users"][0] == newer
+    await client.declare("q")
+    other = user("guest", password_hash=hashed("other"))
+    assert (await asked("POST", "definitions", {"users": [other]}))[0] == 204
+    assert (await asked("GET", "whoami"))[0] == 401
+    assert (await asked("POST", "definitions", {"users": [user("guest")]}, user="guest:other"))[0] == 204
+    assert (await asked("GET", "whoami"))[0] == 200
+
+
+async def _better_hash(asked: Asked) -> Any:
+    for _ in range(100):
+        [told] = (await asked.get("definitions"))["users"]
+        if told["hashing_algorithm"] == "argon2":
+            break
+        await asyncio.sleep(0.1)
+    return told
 
 
 async def test_guest_stays_here(asked: Asked) -> None:
@@ -49,7 +82,14 @@ async def test_guest_stays_here(asked: Asked) -> None:
 async def test_what_cannot_be_taken(asked: Asked) -> None:
     """Is told by name, with the reason, and holds up nothing else."""
     exported = {
-        "vhosts": [{"name": "shop", "limits": [{"name": "max-queues", "value": 5}]}],
+        "vhosts": [
+            {
+                "name": "shop",
+                "limits": [{"name": "max-queues", "value": 5}],
+                "metadata": {"description": "", "tags": []},
+            },
+            {"name": "told", "metadata": {"description": "of the shop", "tags": []}},
+        ],
         "users": [user("old", "md5"), user("certified", password_hash="")],
         "permissions": [{"user": "anna", "vhost": "gone", "configure": "", "write": "", "read": ""}],
         "parameters": [{"component": "shovel", "vhost": "shop", "name": "move", "value": {}}],
@@ -62,7 +102,7 @@ async def test_what_cannot_be_taken(asked: Asked) -> None:
     status, told = await asked("POST", "definitions", exported)
     assert status == 200
     assert told["taken"] == {
-        "vhosts": 1,
+        "vhosts": 2,
         "users": 0,
         "permissions": 0,
         "exchanges": 0,
@@ -72,7 +112,8 @@ async def test_what_cannot_be_taken(asked: Asked) -> None:
         "policies": 0,
     }
     reasons = {(each["kind"], each["name"]): each["reason"] for each in told["left_out"]}
-    assert "without its limits" in reasons["vhosts", "shop"]
+    assert reasons["vhosts", "shop"] == "without its limits: there are none here"
+    assert "without its description" in reasons["vhosts", "told"]
     assert "rabbit_password_hashing_md5" in reasons["users", "old"]
     assert "needs a password" in reasons["users", "certified"]
     assert reasons["permissions", "anna"] == "vhost 'gone' not found"
@@ -84,6 +125,53 @@ async def test_what_cannot_be_taken(asked: Asked) -> None:
     assert "no exchange 'hash'" in reasons["bindings", "hash → plain (1)"]
     assert "no such section" in reasons["quotas", "all"]
     assert [each["name"] for each in await asked.get("queues/shop")] == ["plain"]
+
+
+async def test_an_empty_password(asked: Asked) -> None:
+    """Lets nobody in: RabbitMQ keeps its hash for users who are not to sign in by password, and exports it."""
+    nobody = user("empty", password_hash=hashed(""))
+    _, told = await asked("POST", "definitions", {"users": [nobody]})
+    assert [(each["name"], "empty" in each["reason"]) for each in told["left_out"]] == [("empty", True)]
+    assert (await asked("GET", "whoami", user="empty:"))[0] == 401
+    assert (await asked("PUT", "users/empty", {"password_hash": hashed(""), "tags": "administrator"}))[0] == 400
+
+
+async def test_who_is_away(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ends it, with 503: what is on its way ends too, and nothing more is begun."""
+    begun = []
+
+    async def declare(_broker: object, item: dict[str, Any]) -> str:
+        begun.append(item["name"])
+        if item["name"] == "0":
+            raise Unavailable("no router answers at the moment; try again")
+        await asyncio.Event().wait()
+        return ""
+
+    monkeypatch.setattr(taking, "SECTIONS", {"queues": declare})
+    status, told = await asked("POST", "definitions", {"queues": [queue(str(number)) for number in range(100)]})
+    assert (status, told["reason"]) == (503, "no router answers at the moment; try again")
+    assert len(begun) == 32
+    assert not any("_section" in str(task.get_coro()) for task in asyncio.all_tasks())
+
+
+async def test_sections_that_are_none(asked: Asked) -> None:
+    """Are told before anything is taken."""
+    status, told = await asked("POST", "definitions", {"vhosts": [{"name": "shop"}], "queues": {}})
+    assert (status, told["reason"]) == (400, "queues: a list is wanted")
+    assert [each["name"] for each in await asked.get("vhosts")] == ["/"]
+
+
+async def test_many_users(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
+    """None of them is looked for among all, which would take minutes for thousands."""
+
+    async def never(_users: object) -> list[User]:
+        raise AssertionError("all users were asked for")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Users, "all", never)
+        many = [user(f"user{number}") for number in range(40)]
+        assert await asked("POST", "definitions", {"users": many}) == (204, None)
+    assert len(await asked.get("users")) == 41
 
 
 async def test_one_virtual_host(asked: Asked) -> None:
@@ -99,11 +187,17 @@ async def test_one_virtual_host(asked: Asked) -> None:
     assert (await asked("POST", "definitions/none", told))[0] == 404
 
 
-async def test_by_grpc(asked: Asked) -> None:
-    """The command line has the same, and is told what no definitions are."""
+async def test_by_grpc(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The command line has the same, hears how far it is, and is told what no definitions are."""
+    monkeypatch.setattr(definitions, "_EVERY", 0.001)
     client = MgmtClient(asked.house.settings.address_of("mgmt"))
-    taken = await client.import_definitions(json.dumps(EXPORTED).encode())
+    heard: list[tuple[int, int]] = []
+    taken = await client.import_definitions(json.dumps(EXPORTED).encode(), None, lambda *far: heard.append(far))
     assert (taken.taken["queues"], taken.left_out) == (2, [])
+    total = sum(len(items) for items in EXPORTED.values() if isinstance(items, list))
+    assert heard == sorted(heard)
+    assert len(heard) > 2
+    assert (heard[0][0], heard[-1]) == (0, (total, total))
     assert json.loads(await client.export_definitions()) == await asked.get("definitions")
     assert json.loads(await client.export_definitions("shop")) == await asked.get("definitions/shop")
     with pytest.raises(SyntaxFault, match="JSON"):

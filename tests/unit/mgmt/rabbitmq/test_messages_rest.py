@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
+import json
 from typing import Any
 
 import pytest
 
+from services.common.errors import Unavailable
+from services.mgmt.rabbitmq import messages
+from services.mgmt.rabbitmq.amqp import Channel, Got
 from services.mgmt.rabbitmq.messages import PropertiesForm, PublishForm
 from tests.unit.mgmt.rabbitmq.conftest import Asked
+
+_GUEST = base64.b64encode(b"guest:guest").decode()
 
 
 async def _get(asked: Asked, ackmode: str, count: int = 1, user: str = "guest:guest", **more: Any) -> Any:
@@ -123,3 +130,91 @@ async def test_refused(asked: Asked) -> None:
     own = (await client.declare("", exclusive=True)).queue
     status, told = await asked("POST", f"queues/%2F/{own}/get", wanted)
     assert (status, "exclusive access" in told["reason"]) == (400, True)
+
+
+async def test_headers(asked: Asked) -> None:
+    """Of every kind that JSON has come as they were said; what no table can hold is told, and 400."""
+    await asked("PUT", "queues/%2F/q", {})
+    headers = {"f": 1.5, "n": None, "l": [1, "a", {"b": True}], "big": 2**40, "t": {"x": -1}}
+    assert await _publish(asked, "m", properties={"headers": headers}) == (200, {"routed": True})
+    assert (await _get(asked, "ack_requeue_false"))[1][0]["properties"] == {"headers": headers}
+    for wrong in ({"big": 2**70}, {"l" * 300: 1}):
+        status, told = await _publish(asked, "m", properties={"headers": wrong})
+        assert (status, told["error"]) == (400, "bad_request")
+    status, told = await asked("POST", f"exchanges/%2F/{'l' * 300}/publish", {"routing_key": "q", "payload": "m"})
+    assert (status, told["reason"]) == (400, "a name has at most 255 bytes")
+
+
+async def test_what_json_has_no_word_for(asked: Asked) -> None:
+    """Is told as text, and keeps nobody from the message."""
+    await asked("PUT", "queues/%2F/q", {})
+    client = await asked.house.connect()
+    client.publish(b"m", "q", headers={"nan": float("nan"), "infinite": [float("-inf")], "raw": bytearray(b"\xff")})
+    status, [told] = await _get(asked, "ack_requeue_false")
+    headers = {"nan": "nan", "infinite": ["-inf"], "raw": "/w=="}
+    assert (status, told["properties"]["headers"]) == (200, headers)
+
+
+async def test_none_is_lost(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where it fails on the way, also of messages that were to be gone."""
+    await asked("PUT", "queues/%2F/q", {})
+    for _ in range(3):
+        await _publish(asked, "m")
+    get, times = Channel.get, iter(range(9))
+
+    async def fails(self: Channel, queue: str) -> Got | None:
+        if next(times) == 2:
+            raise Unavailable("the gateway has gone")
+        return await get(self, queue)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Channel, "get", fails)
+        assert (await _get(asked, "ack_requeue_false", 3))[0] == 503
+    assert len((await _get(asked, "ack_requeue_false", 3))[1]) == 3
+    assert (await _get(asked, "ack_requeue_false", 0)) == (200, [])
+
+
+async def test_who_has_left(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Gets nothing, so nothing is gone."""
+    await asked("PUT", "queues/%2F/q", {})
+    await _publish(asked, "m")
+    get, is_asked, may_go_on = Channel.get, asyncio.Event(), asyncio.Event()
+
+    async def slow(self: Channel, queue: str) -> Got | None:
+        is_asked.set()
+        await may_go_on.wait()
+        return await get(self, queue)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Channel, "get", slow)
+        body = json.dumps({"count": 1, "ackmode": "ack_requeue_false", "encoding": "auto"})
+        _, writer = await asyncio.open_connection("127.0.0.1", asked.mgmt.http_port)
+        head = f"POST /api/queues/%2F/q/get HTTP/1.1\r\nHost: x\r\nAuthorization: Basic {_GUEST}\r\n"
+        writer.write(f"{head}Content-Length: {len(body)}\r\n\r\n{body}".encode())
+        await is_asked.wait()
+        writer.close()
+        await writer.wait_closed()
+        await asyncio.sleep(0.1)
+        may_go_on.set()
+    [told] = (await _until_got(asked))[1]
+    assert told["redelivered"]
+
+
+async def _until_got(asked: Asked) -> Any:
+    for _ in range(100):
+        if (found := await _get(asked, "ack_requeue_true"))[1]:
+            return found
+        await asyncio.sleep(0.05)
+    return found
+
+
+async def test_time_is_up(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What has been got until then is answered, and no more is."""
+    await asked("PUT", "queues/%2F/q", {})
+    for _ in range(3):
+        await _publish(asked, "m")
+    monkeypatch.setattr(messages, "_LONGEST", 0.0)
+    assert (await _get(asked, "ack_requeue_false", 3))[1] == []
+    monkeypatch.undo()
+    monkeypatch.setattr(messages, "_MOST_BYTES", 2)
+    assert len((await _get(asked, "ack_requeue_false", 3))[1]) == 2

@@ -104,6 +104,38 @@ async def test_an_exchange_and_its_bindings(asked: Asked) -> None:
     assert (await asked("DELETE", "exchanges/%2F/amq.direct"))[0] == 401
 
 
+async def test_keys_of_bindings_in_paths(asked: Asked) -> None:
+    """May be as they are told, and encoded once more: RabbitMQ takes both, and its tools do the one or the other."""
+    await asked("PUT", "queues/%2F/q", {})
+    place = "bindings/%2F/e/amq.topic/q/q"
+    for key, in_path in (("a.#", "a.%23"), ("a.#", "a.%2523"), ("x~y z", "x%257Ey%2Bz"), ("x~y z", "x%7Ey+z")):
+        await asked("POST", place, {"routing_key": key})
+        assert (await asked.get(f"{place}/{in_path}"))["routing_key"] == key
+        assert await asked("DELETE", f"{place}/{in_path}") == (204, None)
+    assert await asked.get(place) == []
+
+
+async def test_paths(asked: Asked) -> None:
+    """A slash at the end has no meaning; names are UTF-8, so that no two of them are read as one."""
+    await asked("PUT", "queues/%2F/q/", {})
+    assert [each["name"] for each in await asked.get("queues/%2F/")] == ["q"]
+    assert (await asked.get("queues/"))[0] == (await asked.get("queues"))[0]
+    for method in ("PUT", "GET", "DELETE"):
+        status, told = await asked(method, "queues/%2F/%FF", {} if method == "PUT" else None)
+        assert (status, told["reason"]) == (400, "names in paths are UTF-8")
+
+
+async def test_bodies(asked: Asked) -> None:
+    """No longer than what they describe may be, and of JSON that everybody reads."""
+    status, told = await asked("PUT", "queues/%2F/q", {"arguments": {"x": "y" * (1 << 20)}})
+    assert (status, told["error"]) == (413, "payload_too_large")
+    message = {"routing_key": "q", "payload": "m" * (2 << 20)}
+    assert await asked("POST", "exchanges/%2F/amq.default/publish", message) == (200, {"routed": False})
+    for wrong in ({"x": float("nan")}, {"x": "\ud800"}):
+        status, told = await asked("PUT", "queues/%2F/q", {"arguments": wrong})
+        assert (status, "the body is no JSON" in told["reason"]) == (400, True)
+
+
 async def test_lists(asked: Asked) -> None:
     """Pages, order, filters by name and columns; a page that there is not is none."""
     for number in range(5):

@@ -13,6 +13,8 @@ from services.rpc.counts_pb2 import Consumer
 
 _NOTHING: Final = Counts(0, 0, 0)
 _CLASSIC: Final = "classic"
+_KEPT: Final = ("name", "vhost", "durable", "auto_delete", "exclusive", "arguments")
+"""Fields of a queue that are told as they are kept."""
 
 
 class Counted:
@@ -29,7 +31,10 @@ class Counted:
             "messages_unacknowledged": lambda row: self._of(row).unsettled,
             "memory": lambda row: self._of(row).bytes,
             "consumers": lambda row: len(self.consumers_of(row)),
-            **{name: itemgetter(name) for name in ("name", "vhost", "durable", "auto_delete")},
+            "node": lambda row: self._owner(row["partition"]),
+            "state": self._state,
+            "type": _type,
+            **{name: itemgetter(name) for name in _KEPT},
         }
         """Columns of queues by which they can be sorted before all of them are told."""
 
@@ -44,10 +49,10 @@ class Counted:
         """A row of a list of queues."""
         counts, consumers = self._of(row), self.consumers_of(row)
         return {
-            **{name: row[name] for name in ("name", "vhost", "durable", "auto_delete", "exclusive", "arguments")},
-            "type": row["arguments"].get("x-queue-type", _CLASSIC),
+            **{name: row[name] for name in _KEPT},
+            "type": _type(row),
             "node": self._owner(row["partition"]),
-            "state": "running" if row["id"] in self._rows else "starting",
+            "state": self._state(row),
             "policy": None,
             "operator_policy": None,
             "effective_policy_definition": {},
@@ -57,6 +62,15 @@ class Counted:
             "exclusive_consumer_tag": next((each.tag for each in consumers if each.exclusive), None),
             "single_active_consumer_tag": self._single(row, consumers),
         }
+
+    def _state(self, row: Row) -> str:
+        return "running" if row["id"] in self._rows else "starting"
+
+    def queue_and_consumers(self, row: Row) -> Row:
+        """One queue, with who consumes, and whose it is."""
+        details = [self.consumer(row, each) for each in self.consumers_of(row)]
+        owner = {"owner_pid_details": {"name": row["owner"]}} if "owner" in row else {}
+        return {**self.queue(row), "consumer_details": details, **owner}
 
     @staticmethod
     def _single(row: Row, consumers: Iterable[Consumer]) -> str | None:
@@ -94,6 +108,11 @@ class Counted:
             "arguments": {"x-priority": consumer.priority} if consumer.priority else {},
             "channel_details": {"connection_name": consumer.connection},
         }
+
+
+def _type(row: Row) -> str:
+    kind: str = row["arguments"].get("x-queue-type", _CLASSIC)
+    return kind
 
 
 def _messages(ready: int, unsettled: int) -> Row:

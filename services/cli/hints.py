@@ -1,0 +1,26 @@
+"""What to do about an error that mgmt answers with: told along with it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+_HINTS: Final[Mapping[str, str]] = {
+    "no vhost '": "`hopline vhosts list` says which there are",
+    "no queue '": "`hopline queues list` says which there are",
+    "no exchange '": "`hopline exchanges list` says which there are",
+    "no connection '": "`hopline connections list` says which there are",
+    "no binding '": "`hopline bindings list` says which there are, with their keys and arguments",
+    " not empty": "`hopline queues purge` empties it",
+    " in use": "`hopline consumers list` and `hopline bindings list` say by whom",
+    "inequivalent arg '": "it stays as it is until it is deleted; `show` says how that is",
+    "must be an integer, not str": "NAME:=5 says a number, NAME=5 a text",
+    "exclusive access to locked queue": "it goes with its connection: `hopline queues show` says which",
+}
+"""By what is in its text: a text that is in none of them stays alone."""
+
+
+def advised(text: str) -> str:
+    """With what to do, where that is known."""
+    hint = next((hint for part, hint in _HINTS.items() if part in text), "")
+    return f"{text}; {hint}" if hint else text

@@ -1,0 +1,68 @@
+"""What can be declared and deleted, by its kind."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Final, NamedTuple
+
+from services.common.access import questions
+from services.common.access.action import Action
+from services.common.access.asked import Asked
+from services.common.errors import SyntaxFault
+from services.mgmt.rabbitmq.forms import ExchangeForm, QueueForm
+from services.mgmt.rabbitmq.needs import to_declare_exchange, to_declare_queue
+from services.mgmt.rabbitmq.reading import read
+from services.mgmt.rabbitmq.sections import Broker
+from services.rpc import objects_pb2 as pb
+
+
+class Declared(NamedTuple):
+    """What is asked of access before, and who does it."""
+
+    needs_to_declare: Callable[[pb.DeclareRequest], Asked]
+    declare: Callable[[Broker, pb.DeclareRequest], Awaitable[bool]]
+    needs_to_delete: Callable[[pb.DeleteRequest], Asked]
+    delete: Callable[[Broker, pb.DeleteRequest], Awaitable[int]]
+    """How many messages went with it."""
+
+
+def declared(kind: Any) -> Declared:  # noqa: ANN401 - a number of the contract's
+    """Raises SyntaxFault for what is none of them."""
+    if kind not in _DECLARED:
+        raise SyntaxFault("queues and exchanges are declared and deleted, and nothing else")
+    return _DECLARED[kind]
+
+
+async def _declare_queue(broker: Broker, request: pb.DeclareRequest) -> bool:
+    return await broker.changes.declare_queue(request.virtual_host, request.name, read(QueueForm, request.told))
+
+
+async def _declare_exchange(broker: Broker, request: pb.DeclareRequest) -> bool:
+    return await broker.changes.declare_exchange(request.virtual_host, request.name, read(ExchangeForm, request.told))
+
+
+async def _delete_queue(broker: Broker, request: pb.DeleteRequest) -> int:
+    queue = broker.objects.nobodys(request.virtual_host, request.name)
+    return await broker.changes.delete_queue(queue, if_unused=request.if_unused, if_empty=request.if_empty)
+
+
+async def _delete_exchange(broker: Broker, request: pb.DeleteRequest) -> int:
+    broker.objects.exchange(request.virtual_host, request.name)
+    await broker.changes.delete_exchange(request.virtual_host, request.name, if_unused=request.if_unused)
+    return 0
+
+
+_DECLARED: Final[Mapping[int, Declared]] = {
+    pb.QUEUE: Declared(
+        lambda told: to_declare_queue(told.virtual_host, told.name, read(QueueForm, told.told)),
+        _declare_queue,
+        lambda told: questions.of_queue(Action.DELETE, told.virtual_host, told.name, ()),
+        _delete_queue,
+    ),
+    pb.EXCHANGE: Declared(
+        lambda told: to_declare_exchange(told.virtual_host, told.name, read(ExchangeForm, told.told)),
+        _declare_exchange,
+        lambda told: questions.delete_exchange(told.virtual_host, told.name),
+        _delete_exchange,
+    ),
+}
