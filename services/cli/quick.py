@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import atexit
 import gc
+from functools import cached_property
 from typing import Any
 
 import typer
+from typer.main import get_command
 
 
 class Quick(typer.Typer):
@@ -16,9 +18,14 @@ class Quick(typer.Typer):
         gc.disable()
         atexit.register(gc.freeze)
         try:
-            return super().__call__(*arguments, **options)
+            return self.built(*arguments, **options)
         finally:
             gc.enable()
+
+    @cached_property
+    def built(self) -> Any:  # noqa: ANN401 - click's, which Typer has a copy of
+        """All commands. Built once: services are forked from who has them, and share what a tree of them takes."""
+        return get_command(self)
 
 
 def asks() -> None:
