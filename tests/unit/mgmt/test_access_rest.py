@@ -10,6 +10,7 @@ import pytest
 
 from services.common.access.tags import KNOWN
 from services.common.clients.mgmt import MgmtClient
+from services.mgmt.rabbitmq.sections import Broker
 from services.mgmt.rest.application import application
 from services.mgmt.rest.basic import Doors
 from services.mgmt.service import Service
@@ -141,8 +142,8 @@ ROUTES: dict[tuple[str, str], set[str]] = {
 def test_every_route_is_tried() -> None:
     """There is no other than those that every role asks for below."""
     unasked: Any = None
-    others = [unasked] * (len(inspect.signature(application).parameters) - 2)
-    app = application(Doors(unasked, unasked), *others, Tree(unasked))
+    others = [unasked] * (len(inspect.signature(application).parameters) - 3)
+    app = application(Doors(unasked, unasked), *others, Tree(unasked), Broker(unasked, unasked, unasked))
     described = {(method.upper(), path) for path, methods in app.openapi()["paths"].items() for method in methods}
     assert described == set(ROUTES)
 
