@@ -98,23 +98,15 @@ class Service:
         self._filer.start()
         self._measure(instance)
         note = RestoredNote()
-        self._look_up = LookUp(
-            settings.data / "ledger",
-            self._filer.pending,
-            trouble=lambda: self._filer.trouble,
-            restored=lambda: note.last,
-            spans=[folder for folder in (settings.spans_folder, settings.spans_others) if folder],
-            jaeger=Jaeger(settings.jaeger_url, settings.jaeger_address),
-        )
+        self._look_up = self._create_look_up(note)
         access = Access(settings.access_control)
         grants, guard, tester = Grants(self._store), Guard(access, self._audit), Tester(access, self._store)
         self._routers = Routers(self._store, NAME)
         self._house = self._create_house(users, grants, table)
         self._broker = Broker(self._house, Objects(self._house), Changes(self._house))
-        definitions = Definitions(self._broker)
         node = partial(self._node_for, Guard(access, self._audit, MANAGEMENT_NODE))
-        handler = Handler(users, self._providers, grants, tester, guard, self._look_up, definitions, node)
-        add_MgmtServicer_to_server(handler, self._server.grpc)
+        others = guard, self._look_up, Definitions(self._broker), node
+        add_MgmtServicer_to_server(Handler(users, self._providers, grants, tester, *others), self._server.grpc)
         add_ObjectsServicer_to_server(ObjectsHandler(self._broker, guard), self._server.grpc)
         await self._server.listen()
         self._tasks.start(table.follow(self._store.watch_leases(ROLE)), name="follow leases")
@@ -132,6 +124,17 @@ class Service:
         for reason in secrets_note(settings).values():
             log.warning("who copies the data folder can read the secrets in it", reason=reason)
         log.info("mgmt ready", http_port=self.http_port)
+
+    def _create_look_up(self, note: RestoredNote) -> LookUp:
+        settings = self._settings
+        return LookUp(
+            settings.data / "ledger",
+            self._filer.pending,
+            trouble=lambda: self._filer.trouble,
+            restored=lambda: note.last,
+            spans=[folder for folder in (settings.spans_folder, settings.spans_others) if folder],
+            jaeger=Jaeger(settings.jaeger_url, settings.jaeger_address),
+        )
 
     def _roll_of(self, table: PartitionTable) -> Roll:
         roll, routers = Roll(), self._routers

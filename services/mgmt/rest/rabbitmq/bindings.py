@@ -63,7 +63,7 @@ class _Between:
         self.changes = broker.changes
         self._kind = _KINDS[char]
         self._objects = broker.objects
-        self._mirror = broker.house.mirror
+        self._house = broker.house
 
     def place(self, source: str, destination: str) -> Place:
         """Where such a binding is."""
@@ -77,7 +77,7 @@ class _Between:
 
     def asked(self, action: Action, vhost: str, place: Place, key: str) -> Asked:
         """Of who binds, or unbinds."""
-        its = () if place.to_exchange else properties_of(self._mirror, vhost, place.destination)
+        its = () if place.to_exchange else properties_of(self._house.mirror, vhost, place.destination)
         return to_bind(action, vhost, place, key, its)
 
 
