@@ -63,7 +63,7 @@ class _Between:
         self.changes = broker.changes
         self._kind = _KINDS[char]
         self._objects = broker.objects
-        self._mirror = broker.house.mirror
+        self._house = broker.house
 
     def place(self, source: str, destination: str) -> Place:
         """Where such a binding is."""
@@ -79,7 +79,7 @@ class _Between:
 
     def asked(self, action: Action, vhost: str, place: Place, key: str) -> Asked:
         """Of who binds, or unbinds."""
-        its = properties_of(self._mirror, vhost, place.destination) if self._kind is Kind.QUEUE else ()
+        its = properties_of(self._house.mirror, vhost, place.destination) if self._kind is Kind.QUEUE else ()
         other = Other(self._kind, place.destination)
         return questions.bind(action, vhost, place.source, other, (*its, (Property.ROUTING_KEY, key)))
 
