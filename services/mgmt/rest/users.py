@@ -64,8 +64,16 @@ async def of_user(request: Request) -> Asked:
     name, action = request.path_params["name"], _ACTIONS[request.method]
     if action is not Action.UPDATE:
         return Asked(action, Kind.USER, name)
-    said = await request.json()
-    return questions.update(Kind.USER, "", name, (_OF_TREE.get(each, each) for each in said))
+    return questions.update(Kind.USER, "", name, [_OF_TREE.get(each, each) for each in await _said(request)])
+
+
+async def _said(request: Request) -> list[str]:
+    """What a body names; nothing, where it is none: whoever may change something is told what is wrong with it."""
+    try:
+        said = await request.json()
+    except ValueError:
+        return []
+    return list(said) if isinstance(said, dict) else []
 
 
 def user_list(users: Users) -> APIRouter:
