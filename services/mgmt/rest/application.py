@@ -59,7 +59,7 @@ def application(
         (OBSERVE, (trace_routes(look_up), dry_run_routes(dry_runs), port_routes(ports))),
         (CONFIGURE, (capture_routes(look_up, rules), port_changes(ports), access_routes(grants, tester))),
         (CONFIGURE, (provider_routes(providers), user_list(users))),
-        (of_user, (user_changes(users, grants),)),
+        (of_user(users), (user_changes(users, grants),)),
         (of_group, (group_changes(grants),)),
     )
     for asked, theirs in routers:

@@ -12,8 +12,10 @@ from services.common.access import questions
 from services.common.access.action import Action, Kind
 from services.common.access.asked import Asked
 from services.common.access.records import Name
+from services.common.errors import NotFound
 from services.mgmt.access.grants import Grants
 from services.mgmt.leaving import delete_user
+from services.mgmt.rest.basic import Naming
 from services.mgmt.rest.failures import documented
 from services.mgmt.users import KEPT_USUALLY, Kept, Users
 
@@ -24,7 +26,7 @@ _Tags = Annotated[tuple[Name, ...], Field(max_length=64, description="what the u
 _LoopbackOnly = Annotated[bool, Field(description="whether the user may sign in from this machine only")]
 
 _OF_TREE = {"kind": "credentialKind", "loopback_only": "loopbackOnly"}
-_ACTIONS = {"PUT": Action.CREATE, "PATCH": Action.UPDATE, "DELETE": Action.DELETE}
+_WHOLE = ("password", "tags", *_OF_TREE.values())
 
 
 class NewUser(BaseModel):
@@ -59,12 +61,27 @@ class ListedUser(BaseModel):
     loopback_only: bool
 
 
-async def of_user(request: Request) -> Asked:
+def of_user(users: Users) -> Naming:
     """What a request does to which user; of a change also what it changes, as the tree calls it."""
-    name, action = request.path_params["name"], _ACTIONS[request.method]
-    if action is not Action.UPDATE:
-        return Asked(action, Kind.USER, name)
-    return questions.update(Kind.USER, "", name, [_OF_TREE.get(each, each) for each in await _said(request)])
+
+    async def asked(request: Request) -> Asked:
+        name: str = request.path_params["name"]
+        if request.method == "PUT":
+            return await to_put(users, name)
+        if request.method == "DELETE":
+            return Asked(Action.DELETE, Kind.USER, name)
+        return questions.update(Kind.USER, "", name, [_OF_TREE.get(each, each) for each in await _said(request)])
+
+    return asked
+
+
+async def to_put(users: Users, name: str) -> Asked:
+    """To have a user as it is told: where there is one, that changes all of it."""
+    try:
+        await users.check(name)
+    except NotFound:
+        return Asked(Action.CREATE, Kind.USER, name)
+    return questions.update(Kind.USER, "", name, _WHOLE)
 
 
 async def _said(request: Request) -> list[str]:

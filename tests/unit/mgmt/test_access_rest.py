@@ -191,6 +191,21 @@ async def test_every_route_as_every_role(
     assert (await get(concrete, "none:wrong", method))[0] == 401
 
 
+async def test_who_may_make_users_takes_nobodys_place(get: Get, client: MgmtClient) -> None:
+    """To put a user that is there is to change it, over each API, which a rule about creating users does not allow."""
+    await client.put_user("anna", "secret")
+    rules = "ACL ALLOW anna ACCESS MANAGEMENT\nACL ALLOW anna CREATE USER"
+    await client.change_access(put_acl=pb.Acl(text=f"CONFIG DEFAULTDEFER=TRUE\n{rules}"))
+    for number, path in enumerate(("/api/access/users/", "/api/users/")):
+        wanted = {"password": "mine", "tags": "administrator" if number else ["administrator"]}
+        for _ in range(100):
+            if (made := await get(f"{path}new{number}", "anna:secret", "PUT", wanted))[0] in {201, 204}:
+                break
+        assert made[0] in {201, 204}, made
+        assert (await get(f"{path}guest", "anna:secret", "PUT", wanted))[0] in {401, 403}
+    assert (await get("/api/access/users", "guest:guest"))[0] == 200
+
+
 async def test_rules_over_http(get: Get, client: MgmtClient, mgmt: Service) -> None:
     """Rules that are loaded come before tags: one may let somebody observe, and keep an administrator out."""
     await client.put_user("anna", "secret")

@@ -21,6 +21,7 @@ from services.mgmt.rest.basic import Doors
 from services.mgmt.rest.rabbitmq.answers import Route, body_of, documented, put, read
 from services.mgmt.rest.rabbitmq.caller import Caller, who_asks
 from services.mgmt.rest.rabbitmq.listing import Query_, listed
+from services.mgmt.rest.users import to_put
 
 _Rows = list[dict[str, Any]]
 
@@ -72,7 +73,7 @@ def user_changes(doors: Doors, broker: Broker) -> APIRouter:
     @router.put("/{name:encoded}", summary="Have a user", status_code=201, openapi_extra=body_of(UserForm))
     async def put_one(name: str, request: Request, caller: Caller = asks) -> Response:
         """With a password, or a hash that RabbitMQ or Hopline made of one; connections of one that there was end."""
-        caller.check(Asked(Action.CREATE, Kind.USER, name))
+        caller.check(await to_put(house.users, name))
         await broker.objects.known()
         return put(created=await put_user(house, name, await read(request, UserForm)))
 
