@@ -150,7 +150,9 @@ class ContainerStack:
             container.ports["5672/tcp"] = (HOST, port)
         for volume in said.get("volumes", ()):
             source, target, mode = (*volume.split(":"), "rw")[:3]
-            container.with_volume_mapping(f"{self._project}-{source}", target, mode)
+            # A path is of this machine; a name is of a volume, which is this stack's own.
+            mounted = source if source.startswith("/") else f"{self._project}-{source}"
+            container.with_volume_mapping(mounted, target, mode)
         container.with_kwargs(
             user=said["user"],
             entrypoint=said.get("entrypoint"),
