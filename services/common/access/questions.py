@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache
 
 from services.common.access.action import Action, Kind, Property
 from services.common.access.asked import Asked, Other
@@ -10,6 +11,7 @@ from services.common.access.asked import Asked, Other
 Properties = tuple[tuple[Property, str | bool], ...]
 
 
+@cache
 def life(*, durable: bool, temporary: bool) -> Properties:
     """How long something is there."""
     return (
@@ -19,6 +21,7 @@ def life(*, durable: bool, temporary: bool) -> Properties:
     )
 
 
+@cache
 def queue(*, durable: bool, exclusive: bool, auto_delete: bool) -> Properties:
     """Of a queue, whoever asks about it: a rule means the same over every protocol and HTTP."""
     return (*life(durable=durable, temporary=exclusive or auto_delete), (Property.EXCLUSIVE, exclusive))

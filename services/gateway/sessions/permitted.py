@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final, TypeAlias
 from weakref import WeakSet
 
@@ -36,6 +35,8 @@ _NOTHING: frozenset[str] = frozenset()
 
 
 _Key: TypeAlias = Asked | str | tuple[str, str]
+_Decisions: TypeAlias = dict[Asked, Verdict]
+_NONE_YET: Final[_Decisions] = {}  # nothing comes in: before a decision there is a principal, which has its own
 
 
 class Permits:
@@ -46,7 +47,8 @@ class Permits:
         self.access = access
         self._audit = audit
         self._given: WeakSet[Permitted] = WeakSet()
-        self._decided: dict[tuple[Principal, Asked], Verdict] = {}
+        self._decided: dict[Principal, _Decisions] = {}
+        self._count = 0  # of them, all principals together
         access.listeners.append(self._forget)
 
     def of(self, user: str, host: str, host_name: str = "", signed_in: SignedIn | None = None) -> Permitted:
@@ -65,22 +67,35 @@ class Permits:
         if self._audit:
             self._audit.count(denied)
 
-    def decide(self, principal: Principal, asked: Asked) -> Verdict:
+    def decided(self, principal: Principal) -> _Decisions:
+        """What was decided about a principal: each of its connections has the same table, and looks it up once."""
+        if len(self._decided) >= _MOST:
+            self._clear()
+        return self._decided.setdefault(principal, {})
+
+    def decide(self, principal: Principal, asked: Asked, decided: _Decisions) -> Verdict:
         """Connections of the same user ask the same, and many have few messages each: it is decided about once."""
-        verdict = self._decided.get((principal, asked))
+        verdict = decided.get(asked)
         if verdict is None:
             verdict = self.access.decide(principal, asked)
             if not verdict.by_key and _length(asked) <= _LONGEST:
-                self._keep(principal, asked, verdict)
+                self._keep(asked, verdict, decided)
         return verdict
 
-    def _keep(self, principal: Principal, asked: Asked, verdict: Verdict) -> None:
-        if len(self._decided) >= _MOST:
-            self._decided.clear()
-        self._decided[principal, asked] = verdict
+    def _keep(self, asked: Asked, verdict: Verdict, decided: _Decisions) -> None:
+        if self._count >= _MOST:
+            self._clear()
+        self._count += 1
+        decided[asked] = verdict
+
+    def _clear(self) -> None:
+        self._decided.clear()
+        self._count = 0
+        for permitted in self._given:
+            permitted.look_up_anew()
 
     def _forget(self) -> None:
-        self._decided.clear()
+        self._clear()
         for permitted in self._given:
             permitted.forget()
 
@@ -91,6 +106,7 @@ class Permitted:
     __slots__ = (
         "__weakref__",
         "_by_key",
+        "_decided",
         "_host",
         "_host_name",
         "_known",
@@ -126,9 +142,14 @@ class Permitted:
         self._signed_in = signed_in
         self.forget()
 
+    def look_up_anew(self) -> None:
+        """The tables of decisions are others."""
+        self._principal: Principal | None = None  # as rules see it
+        self._decided: _Decisions = _NONE_YET  # about it
+
     def forget(self) -> None:
         """Rules have changed: everything is asked again."""
-        self._principal: Principal | None = None  # as rules see it
+        self.look_up_anew()
         self.writable: AbstractSet[str] = _NOTHING  # of its own when there is something: most connections are idle
         # Why not, or None: by question, by exchange for every key, by exchange and key. No errors are kept: one that is
         # raised again and again keeps every frame that it passed.
@@ -154,11 +175,17 @@ class Permitted:
             raise self._denied(asked.kind, asked.name, text)
 
     def _refusal(self, asked: Asked) -> str | None:
-        try:
-            return self._known[asked]
-        except KeyError:
-            text = self._why_not(asked, self._decide(asked))
-        if asked.kind is not Kind.VIRTUALHOST:  # which is asked about once
+        verdict = self._decided.get(asked)
+        if verdict is not None and verdict.allowed and not verdict.logged:
+            return None  # as for another connection of the same user
+        text = self._known.get(asked, _UNKNOWN)
+        return self._ask(asked) if text is _UNKNOWN else text
+
+    def _ask(self, asked: Asked) -> str | None:
+        verdict = self._decide(asked)
+        text = self._why_not(asked, verdict)
+        # What is allowed to all connections of the user needs no other place; a virtual host is asked about once.
+        if (text or verdict.logged or verdict.by_key) and asked.kind is not Kind.VIRTUALHOST:
             self._remember(asked, asked, text)
         return text
 
@@ -218,7 +245,8 @@ class Permitted:
     # -------------------------------------------------------------- decisions
 
     def _decide(self, asked: Asked) -> Verdict:
-        verdict = self._permits.decide(self._known_as(), asked)
+        principal = self._known_as()
+        verdict = self._permits.decide(principal, asked, self._decided)
         self._log(asked, verdict)
         return verdict
 
@@ -229,9 +257,12 @@ class Permitted:
             log.info("a rule was followed", user=self._user, decision=decision, rule=verdict.rule, **about)
 
     def _known_as(self) -> Principal:
-        if self._principal is None:
-            self._principal = self._made_principal()
-        return self._principal
+        if self._principal is not None:
+            return self._principal
+        principal = self._made_principal()
+        decided = self._permits.decided(principal)  # by which all may have to look up anew, this one too
+        self._principal, self._decided = principal, decided
+        return principal
 
     def _made_principal(self) -> Principal:
         rules, signed_in = self._permits.access.rules, self._signed_in
@@ -239,7 +270,8 @@ class Permitted:
         if signed_in is None:
             return principal
         # Tags are its provider's: somebody of that name who is on record here may be another one.
-        return replace(principal, groups=principal.groups | signed_in.groups, tags=signed_in.tags)
+        groups = principal.groups | signed_in.groups
+        return Principal(principal.name, groups, signed_in.tags, principal.host, principal.host_name)
 
     def _why_not(self, asked: Asked, verdict: Verdict) -> str | None:
         return None if verdict.allowed else refusal(Principal(self._user), asked, verdict)

@@ -134,6 +134,21 @@ def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
         assert len(ruled.permitted.writable) <= 20
         assert len(ruled.permitted._known) <= 20
         assert len(ruled.permitted._by_key) <= 10
+        assert ruled._permits._count <= 20
+
+
+def test_users_that_come_and_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of any number of users no more is remembered than so much, and each is decided about rightly."""
+    monkeypatch.setattr("services.gateway.sessions.permitted._MOST", 20)
+    ruled = Counted()
+    ruled.set(EVERYTHING)
+    others = [ruled._permits.of(f"user{number}", "127.0.0.1") for number in range(50)]
+    for _ in range(2):
+        for other in others:
+            with pytest.raises(AccessRefused):
+                other.check(q.delete_exchange("/", "x"))
+            ruled.permitted.check(q.delete_exchange("/", "x"))
+            assert len(ruled._permits._decided) <= 20
 
 
 def test_connections_of_the_same_user() -> None:
