@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,6 +12,9 @@ from services.cli.talking import on_objects
 from services.cli.told import Arguments, table
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+
+    from services.common.clients.objects import ObjectsClient
     from services.rpc import objects_pb2 as pb
 
 # ruff: noqa: PLC0415 - as in listing.py
@@ -50,34 +53,35 @@ def list_bindings(
     show_list(request, BINDINGS, where, as_json=as_json)
 
 
-@bindings.command("bind")
-def bind(
-    source: _Source,
-    destination: _Destination,
-    key: _Key = "",
-    to_exchange: _ToExchange = False,
-    virtual_host: Host = "/",
-    argument: Arguments = None,
+def _add_change(
+    name: str, done: str, call: Callable[[ObjectsClient, pb.BindRequest], Coroutine[Any, Any, Any]], what: str
 ) -> None:
-    """Has messages go from an exchange to a queue, or to another exchange."""
-    request = _request(source, destination, virtual_host, key, argument, to_exchange=to_exchange)
-    on_objects(lambda client: client.bind(request))
-    typer.echo("bound")
+    @bindings.command(name, help=what)
+    def change(
+        source: _Source,
+        destination: _Destination,
+        key: _Key = "",
+        to_exchange: _ToExchange = False,
+        virtual_host: Host = "/",
+        argument: Arguments = None,
+    ) -> None:
+        request = _request(source, destination, virtual_host, key, argument, to_exchange=to_exchange)
+        on_objects(lambda client: call(client, request))
+        typer.echo(done)
 
 
-@bindings.command("unbind")
-def unbind(
-    source: _Source,
-    destination: _Destination,
-    key: _Key = "",
-    to_exchange: _ToExchange = False,
-    virtual_host: Host = "/",
-    argument: Arguments = None,
-) -> None:
-    """Ends a binding: the one with the same key and arguments."""
-    request = _request(source, destination, virtual_host, key, argument, to_exchange=to_exchange)
-    on_objects(lambda client: client.unbind(request))
-    typer.echo("unbound")
+_add_change(
+    "bind",
+    "bound",
+    lambda client, request: client.bind(request),
+    "Has messages go from an exchange to a queue, or to another exchange.",
+)
+_add_change(
+    "unbind",
+    "unbound",
+    lambda client, request: client.unbind(request),
+    "Ends a binding: the one with the same key and arguments.",
+)
 
 
 def _request(

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
-from fastapi import HTTPException, Request, Response
+from fastapi import HTTPException
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
-from fastapi.routing import APIRoute
 from pydantic import BaseModel, Field
 
 from services.common import errors as e
 from services.common.errors import BrokerError
 from services.common.invalid import told
 from services.mgmt.model.faults import AlreadyExists, IllegalConfiguration, NotOffered
+from services.mgmt.rest.answering import Answering
 
 STATUSES: Final[dict[type[BrokerError], int]] = {
     e.AccessRefused: 403,
@@ -43,28 +42,22 @@ def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
     return {status: {"model": Failure} for status in statuses}
 
 
-class Route(APIRoute):
-    """One that answers with that, whoever raises it: who is asked for, or a handler."""
-
-    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """As FastAPI asks for."""
-        inner = super().get_route_handler()
-
-        async def handle(request: Request) -> Response:
-            try:
-                return await inner(request)
-            except BrokerError as error:
-                status = next((code for kind, code in STATUSES.items() if isinstance(error, kind)), 500)
-                allow = error.allow if isinstance(error, NotOffered) else ""
-                return answer(status, error.text, {"Allow": allow} if allow else {})
-            except HTTPException as error:
-                return answer(error.status_code, str(error.detail), dict(error.headers or {}))
-            except RequestValidationError as error:
-                return answer(400, told(error.errors()))
-
-        return handle
-
-
 def answer(status: int, text: str, headers: dict[str, str] | None = None) -> JSONResponse:
     """A failure."""
     return JSONResponse(Failure(errorMessage=text).model_dump(), status, headers)
+
+
+def _of_broker(error: BrokerError) -> JSONResponse:
+    status = next((code for kind, code in STATUSES.items() if isinstance(error, kind)), 500)
+    allow = error.allow if isinstance(error, NotOffered) else ""
+    return answer(status, error.text, {"Allow": allow} if allow else {})
+
+
+class Route(Answering):
+    """See Answering."""
+
+    answers: ClassVar = {
+        BrokerError: _of_broker,
+        HTTPException: lambda error: answer(error.status_code, str(error.detail), dict(error.headers or {})),
+        RequestValidationError: lambda error: answer(400, told(error.errors())),
+    }

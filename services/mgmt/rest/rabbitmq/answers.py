@@ -5,18 +5,19 @@ Who may not is answered 401, as RabbitMQ does: its tools say "access refused" th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Mapping
-from typing import Any, Final, TypeVar
+from collections.abc import Mapping
+from typing import Any, ClassVar, Final, TypeVar
 
 from fastapi import HTTPException, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
-from fastapi.routing import APIRoute
 from pydantic import BaseModel, ValidationError
 
 from services.common import errors as e
 from services.common.errors import BrokerError
+from services.common.invalid import told
 from services.mgmt.rabbitmq.said import read_json
+from services.mgmt.rest.answering import Answering
 from services.mgmt.rest.bodies import MOST, body
 from services.mgmt.rest.failures import Failure
 
@@ -49,31 +50,28 @@ def body_of(kind: type[BaseModel]) -> dict[str, Any]:
     return {"requestBody": {"content": {"application/json": {"schema": schema}}}}
 
 
-class Route(APIRoute):
-    """One that answers with that, whoever raises it: who is asked for, or a handler."""
-
-    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """As FastAPI asks for."""
-        inner = super().get_route_handler()
-
-        async def handle(request: Request) -> Response:
-            try:
-                return await inner(request)
-            except BrokerError as error:
-                return answer(*_KINDS.get(type(error), _BAD), error.text)
-            except HTTPException as error:
-                kind = _HTTP.get(error.status_code, _BAD[1])
-                return answer(error.status_code, kind, str(error.detail), error.headers)
-            except (RequestValidationError, ValidationError) as error:
-                faults = (f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors())
-                return answer(*_BAD, "; ".join(faults))
-
-        return handle
-
-
 def answer(status: int, error: str, reason: str, headers: Mapping[str, str] | None = None) -> JSONResponse:
     """A failure."""
     return JSONResponse(Failure(error=error, reason=reason).model_dump(), status, headers)
+
+
+def _of_http(error: HTTPException) -> JSONResponse:
+    return answer(error.status_code, _HTTP.get(error.status_code, _BAD[1]), str(error.detail), error.headers)
+
+
+def _not_valid(error: RequestValidationError | ValidationError) -> JSONResponse:
+    return answer(*_BAD, told(error.errors()))
+
+
+class Route(Answering):
+    """See Answering."""
+
+    answers: ClassVar = {
+        BrokerError: lambda error: answer(*_KINDS.get(type(error), _BAD), error.text),
+        HTTPException: _of_http,
+        RequestValidationError: _not_valid,
+        ValidationError: _not_valid,
+    }
 
 
 async def read(request: Request, kind: type[_M], most: int = MOST) -> _M:
