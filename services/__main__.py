@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 # ruff: noqa: PLC0415 - a command imports what it runs: it takes time, for which who looks something up would wait
 
+_USED_BY_SEVERAL = ("exchange_types", "message_formats", "overflow_policies", "queue_types")  # groups of plug-ins
 _BESIDE_MESSAGES = 5  # niceness: what files and looks up takes the time that those who carry messages leave
 
 app = quick.Quick(
@@ -186,9 +187,9 @@ def analyse(context: typer.Context) -> None:
 @app.command()
 def version() -> None:
     """Says which Hopline this is."""
-    from importlib.metadata import version as version_of
+    from services.common.release import RELEASE
 
-    typer.echo(version_of("hopline"))
+    typer.echo(RELEASE)
 
 
 # ------------------------------------------------------------------ what commands share
@@ -229,7 +230,9 @@ def _import_services() -> None:
 
     for name in ("store", "router", "queue", "gateway", "mgmt"):
         import_module(f"services.{name}.service")
-    plugins.names("protocols")
+    for group in _USED_BY_SEVERAL:
+        for kind in plugins.names(group):
+            plugins.load(group, kind)
 
 
 if __name__ == "__main__":

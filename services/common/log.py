@@ -5,9 +5,13 @@ from __future__ import annotations
 import logging
 import sys
 
-import structlog
-
+from services.common.absent import absent
 from services.common.printable import printable, printable_lines
+
+# For coloured tracebacks, which no line of ours has, it would bring rich and Pygments: 26 MB of an idle stack.
+# So whoever runs a service imports this module before all others that log.
+with absent("rich"):
+    import structlog
 
 _LONGEST = 2000  # characters of one value
 _LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-_NAME = "import json, sys; import services.{}.service; print(json.dumps(sorted(sys.modules)))"
+_NAME = "import json, sys; import services.common.log, services.{}.service; print(json.dumps(sorted(sys.modules)))"
 # What is needed when a row is filed, looked up or analysed, when somebody asks over HTTP, when spans are on.
 LATER = {"duckdb", "fastapi", "numpy", "opentelemetry", "pandas", "pyarrow", "pyspark", "starlette"}
+SHOWN = {"pygments", "rich"}  # what commands show their answers with
 OTHERS = {"store": {"aiosqlite", "sqlite3"}, "mgmt": {"uvicorn"}}
 _ASKED = """
 import contextlib, json, sys, services.__main__ as main
@@ -37,7 +38,7 @@ def _said(code: str) -> bytes:
 def test_what_a_service_imports(service: str) -> None:
     """Not what it may never need, nor what only others do."""
     theirs = {module for name, modules in OTHERS.items() if name != service for module in modules}
-    assert _imported(service) & (LATER | theirs) == set()
+    assert _imported(service) & (LATER | SHOWN | theirs) == set()
 
 
 def test_what_services_are_forked_from() -> None:

@@ -11,7 +11,6 @@ import os
 import threading
 from collections.abc import Callable, Sequence
 from functools import partial
-from importlib.metadata import version
 from typing import Final, Protocol
 
 import structlog
@@ -19,6 +18,7 @@ import structlog
 from services.common.clock import epoch_ns
 from services.common.few_lines import FewLines
 from services.common.metrics.meters import Measured, Meters
+from services.common.release import RELEASE
 from services.common.runtime import Tasks
 from services.common.telemetry.tracer import resource_of
 
@@ -104,9 +104,8 @@ class Exporting:
     def _otlp(self) -> Exporter:
         from services.common.metrics.otlp import OtlpExporter  # noqa: PLC0415 - brings the SDK with it
 
-        its_version = version("hopline")
-        resource = resource_of(self._meters.service, self._meters.process, its_version)
-        return OtlpExporter(resource, its_version, self._began_ns)
+        resource = resource_of(self._meters.service, self._meters.process, RELEASE)
+        return OtlpExporter(resource, RELEASE, self._began_ns)
 
 
 def _beside(work: Callable[[], None]) -> asyncio.Future[None]:

@@ -11,7 +11,6 @@ import asyncio
 import os
 import re
 from collections.abc import Callable, Mapping
-from importlib.metadata import version as version_of
 from urllib.parse import unquote
 
 import structlog
@@ -19,6 +18,7 @@ import structlog
 from services.common.clock import epoch_ns
 from services.common.config import Settings
 from services.common.disk import must_give_way, room
+from services.common.release import RELEASE
 from services.common.telemetry import conventions as c
 from services.common.telemetry.export import Exporter, ExportQueue
 from services.common.telemetry.span import Span, Value
@@ -48,15 +48,14 @@ class Tracer:
         target = _target()
         if target == "none":
             return cls()
-        version = version_of("hopline")
-        resource = resource_of(service, instance, version)
+        resource = resource_of(service, instance, RELEASE)
 
         def create() -> Exporter:
             if target == "otlp":
                 from services.common.telemetry.otlp import OtlpExporter  # noqa: PLC0415 - brings the SDK with it
 
-                return OtlpExporter(resource, version)
-            return _files(settings, resource, instance, version)
+                return OtlpExporter(resource, RELEASE)
+            return _files(settings, resource, instance, RELEASE)
 
         return cls(_queue(create))
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
-from importlib.metadata import version
 from itertools import accumulate
 from typing import Final
 
@@ -13,6 +12,7 @@ from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector, CollectorRegistry
 
 from services.common.metrics.catalogue.mgmt import INFO, UP
+from services.common.release import RELEASE
 from services.mgmt.metrics.gather import Told
 from services.rpc import metrics_pb2 as pb
 
@@ -57,7 +57,7 @@ def _about(told: Iterable[Told]) -> Iterator[Metric]:
         up.add_metric((each.service, each.process), each.answered)
     yield up
     info = GaugeMetricFamily(INFO.prometheus, INFO.help, labels=INFO.prometheus_labels)
-    info.add_metric((version("hopline"),), 1)
+    info.add_metric((RELEASE,), 1)
     yield info
 
 

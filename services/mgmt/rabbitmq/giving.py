@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from importlib.metadata import version
 from typing import Any, Final
 
+from services.common.release import RELEASE
 from services.mgmt.rabbitmq.grants import permissions, topic_permissions
 from services.mgmt.rabbitmq.objects import Objects, Row
 from services.mgmt.rabbitmq.users import hash_of
@@ -61,7 +61,7 @@ def _about() -> dict[str, str]:
         "rabbit_version": SPOKEN,
         "rabbitmq_version": SPOKEN,
         "product_name": "Hopline",
-        "product_version": version("hopline"),
+        "product_version": RELEASE,
     }
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from importlib.metadata import version
 
 from fastapi import APIRouter, Depends, FastAPI
 
@@ -11,6 +10,7 @@ from services.common.access.asked import Asked
 from services.common.clients.capture import CaptureRules
 from services.common.clients.dry_run import DryRuns
 from services.common.clients.ports import Ports
+from services.common.release import RELEASE
 from services.mgmt.access.grants import Grants
 from services.mgmt.access.operations import CONFIGURE, OBSERVE
 from services.mgmt.access.tested import Tester
@@ -53,7 +53,7 @@ def application(
     broker: Broker,
 ) -> FastAPI:
     """For those who come in by the `doors`: each route has its own."""
-    app = FastAPI(title="Hopline", version=version("hopline"), docs_url=None, redoc_url=None)
+    app = FastAPI(title="Hopline", version=RELEASE, docs_url=None, redoc_url=None)
     answer_failures(app)
     routers: Iterable[tuple[Asked | Naming, Iterable[APIRouter]]] = (
         (OBSERVE, (trace_routes(look_up), dry_run_routes(dry_runs), port_routes(ports))),

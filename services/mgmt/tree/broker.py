@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Iterator, Mapping
-from importlib.metadata import version
 from typing import Any
 
+from services.common.release import RELEASE
 from services.mgmt.model.broker import Broker
 from services.mgmt.model.configured_object import ConfiguredObject
 from services.mgmt.model.context import visible
@@ -23,12 +23,11 @@ class Brokers(Keeper):
     depends = ("virtual_host",)
 
     def described(self, parent: ConfiguredObject | None) -> Iterator[Own]:  # noqa: ARG002 - it has none
-        its = version("hopline")
         yield (
             {
                 "name": "Broker",
-                "buildVersion": its,
-                "productVersion": its,
+                "buildVersion": RELEASE,
+                "productVersion": RELEASE,
                 "operatingSystem": platform.platform(),
                 "numberOfCores": os.cpu_count() or 1,
             },

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sqlite3
 from collections import Counter
-from importlib.metadata import version
 
 from pydantic import BaseModel
 
+from services.common.release import RELEASE
 from services.common.restored import utc
 from services.rpc.store_pb2 import BackupHead, BackupPiece
 
@@ -83,7 +83,7 @@ class Count:
         numbers = {name: self._numbers[name] for name in ("pieces", "contents", "content_bytes", "leases")}
         ((batches, messages),) = self._scratch.execute("SELECT count(*), coalesce(sum(remaining), 0) FROM batch")
         return Manifest(
-            release=version("hopline"),
+            release=RELEASE,
             time_ms=self._head.time_ms,
             generation=self._head.generation,
             partitions=sorted(self._partitions),

@@ -5,8 +5,6 @@ from __future__ import annotations
 import platform
 from collections.abc import Callable, Mapping
 from enum import Enum
-from functools import cache
-from importlib import metadata
 from typing import Any, ClassVar
 
 from services.common.errors import (
@@ -18,6 +16,7 @@ from services.common.errors import (
     NotImplementedHere,
     SyntaxFault,
 )
+from services.common.release import RELEASE
 from services.gateway import vocabulary as to_broker
 from services.gateway.protocols.amqp_0_9.compression import PROPERTY as COMPRESSION
 from services.gateway.protocols.amqp_0_9.compression import recoding_for
@@ -99,7 +98,7 @@ class AmqpConnection(Phases):
         ours = self._peer.limits
         return {
             "product": ours.product,
-            "version": ours.version or _own_version(),
+            "version": ours.version or RELEASE,
             "platform": f"Python {platform.python_version()}",
             "capabilities": dict.fromkeys(_CAPABILITIES, True),
             COMPRESSION: str(ours.compression != "none").lower(),
@@ -257,12 +256,6 @@ class AmqpConnection(Phases):
         if self.state is not ConnectionState.CLOSED:
             self.state = ConnectionState.CLOSED
             self._peer.ask(to_broker.Close(0, reason))
-
-
-@cache
-def _own_version() -> str:
-    # It is in a file, whose reading would be most of what a connection costs.
-    return metadata.version("hopline")
 
 
 def _short(text: str) -> str:

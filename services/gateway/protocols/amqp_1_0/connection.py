@@ -5,12 +5,11 @@ from __future__ import annotations
 import platform
 from collections.abc import Callable, Mapping
 from enum import Enum
-from functools import cache
-from importlib import metadata
 from typing import Any, ClassVar, Final
 
 from services.common.errors import AccessRefused, BrokerError, CommandInvalid, NotAllowed
 from services.common.message.amqp_1_0.composite import Composite, write
+from services.common.release import RELEASE
 from services.gateway import vocabulary as to_broker
 from services.gateway.protocols.amqp_1_0 import frames, security
 from services.gateway.protocols.amqp_1_0.conditions import FramingError, told
@@ -211,7 +210,7 @@ class Amqp10Connection(Phases):
                 idle_time_out=peer.heartbeat * 1000 or None,
                 properties={
                     "product": ours.product,
-                    "version": ours.version or _own_version(),
+                    "version": ours.version or RELEASE,
                     "platform": f"Python {platform.python_version()}",
                 },
             ),
@@ -267,9 +266,3 @@ def _virtual_host(hostname: str | None) -> str:
     if hostname and hostname.startswith(_VIRTUAL_HOST):
         return hostname.removeprefix(_VIRTUAL_HOST)
     return _USUAL_VIRTUAL_HOST
-
-
-@cache
-def _own_version() -> str:
-    # It is in a file, whose reading would be most of what a connection costs.
-    return metadata.version("hopline")

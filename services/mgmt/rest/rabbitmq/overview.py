@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.metadata import version
 from typing import Any, Final
 
 from fastapi import APIRouter
@@ -10,6 +9,7 @@ from fastapi.responses import JSONResponse
 
 from services.common import plugins
 from services.common.errors import NotFound
+from services.common.release import RELEASE
 from services.mgmt.access.operations import OBSERVE
 from services.mgmt.rabbitmq.columns import shown
 from services.mgmt.rabbitmq.counted import Counted
@@ -43,7 +43,7 @@ def overview_routes(doors: Doors, broker: Broker) -> APIRouter:
             "management_version": SPOKEN,
             "rabbitmq_version": SPOKEN,
             "product_name": "Hopline",
-            "product_version": version("hopline"),
+            "product_version": RELEASE,
             "cluster_name": _CLUSTER,
             "node": _NODE,
             "rates_mode": "none",

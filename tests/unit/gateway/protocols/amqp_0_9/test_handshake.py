@@ -317,7 +317,7 @@ def test_a_secret_before_the_connection_is_open() -> None:
 def test_our_version_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """However many connect: it is in a file, which would be most of what a peer costs that says a protocol header."""
     Playbook().engine.receive(HEADER)
-    monkeypatch.setattr(metadata, "version", lambda _name: pytest.fail("the file is read again"))
+    monkeypatch.setattr(metadata, "distribution", lambda _name: pytest.fail("the file is read again"))
     book = Playbook()
     book.engine.receive(HEADER)
     assert book.sent()
