@@ -47,7 +47,7 @@ _GETS = 4  # at a time: the answer of each may be as large as a message may be
 class Connection(asyncio.Protocol):
     """Made by the listener for each accepted socket."""
 
-    # What few ever set is not in every one: the 31st attribute of its own would cost a connection a kilobyte.
+    # What few ever set is not in every one: the 30th attribute of its own would cost a connection a kilobyte.
     certified = ""  # the name in its certificate, where TLS has verified one
     owns_queues = False
     parting = False  # the client has said goodbye: it is sent no deliveries any more
@@ -58,11 +58,10 @@ class Connection(asyncio.Protocol):
 
     def __init__(self, listener: Listener, engine: Engine, name: str) -> None:
         self.listener = listener
-        self.broker: Broker = listener.broker
         self.engine = engine
         self.name = name  # unique in the cluster: the owner of exclusive queues
         self.user = self.virtual_host = self.peer = self.peer_host = ""
-        self.permitted: Permitted  # what its user may do, from when it has signed in
+        self.permitted = cast("Permitted", None)  # what its user may do; set when it has signed in
         self.client = ""  # what the application calls itself, or its user
         self.record = NO_RECORD
         self.sessions: dict[int, Session] = {}
@@ -82,6 +81,10 @@ class Connection(asyncio.Protocol):
         self.timers: list[asyncio.TimerHandle] = []
         self._farewell = Farewell(self)
         self.rest = Rest(listener.turns)
+
+    @property
+    def broker(self) -> Broker:
+        return self.listener.broker
 
     # -------------------------------------------------------------- the socket
 
@@ -304,11 +307,8 @@ class Connection(asyncio.Protocol):
         """Begins a request of a session, when it is its turn; see services/gateway/operations."""
         return carry_out(session, request)
 
-    def open(self, request: v.Open) -> None:
-        open_connection(self, request)
-
-    def open_session(self, request: v.OpenSession) -> None:
-        open_session(self, request)
+    open = open_connection
+    open_session = open_session
 
     def fail(self, request: v.Request, error: BrokerError, *, logged: bool = False) -> None:
         """Ends what the error ends, and tells the client; the log too, unless it says enough of such errors already."""
