@@ -55,6 +55,9 @@ class MessageFormat(Protocol):
     def content(self, body: bytes) -> bytes:
         """A body as an application of another protocol would have it: without what this one says around it."""
 
+    def timestamp_ms(self, properties: bytes) -> int | None:
+        """When its publisher says that it was made: Unix ms, or None."""
+
     def text(self, properties: bytes, name: str) -> str | None:
         """A property by the 0-9-1 name of it (message-id, correlation-id, reply-to, type, …), or None."""
 

@@ -68,6 +68,7 @@ _TRACE_FLAGS = len(_TRACEPARENT) + 1 + 4 + 53  # offset of the two hex digits
 _LONGEST_HEADERS = 64 << 10  # bytes that are searched for a context
 
 _LONGEST_TEXT = 255
+_LATEST = (1 << 63) - 1  # Unix ms: for what is later, other protocols have no room
 
 _K = TypeVar("_K")
 _V = TypeVar("_V")
@@ -312,6 +313,12 @@ class Amqp09Format:
     def content(self, body: bytes) -> bytes:
         """As MessageFormat says."""
         return body
+
+    def timestamp_ms(self, properties: bytes) -> int | None:
+        """As MessageFormat says; here it is in seconds (4.2.5.4)."""
+        seconds = self.text(properties, "timestamp")
+        ms = 0 if seconds is None else int(seconds) * 1000
+        return ms if seconds is not None and ms <= _LATEST else None
 
     def text(self, properties: bytes, name: str) -> str | None:
         """As MessageFormat says; numbers in decimal digits, None for headers and unknown names."""

@@ -236,6 +236,11 @@ class Amqp10Format:
         parts = [value.encode() if isinstance(value, str) else value for value in values]
         return b"".join(parts) if parts and all(isinstance(part, bytes) for part in parts) else body
 
+    def timestamp_ms(self, properties: bytes) -> int | None:
+        """As MessageFormat says (3.2.4, creation-time)."""
+        moment = _Parts(properties).properties.creation_time
+        return None if moment is None else int(moment)
+
     def text(self, properties: bytes, name: str) -> str | None:
         """As MessageFormat says; raises SyntaxFault. `expiration` is the header's time to live."""
         parts = _Parts(properties)

@@ -89,7 +89,7 @@ def _properties(its: MessageFormat, facts: Facts, properties: bytes) -> Properti
 
 def _readable_properties(its: MessageFormat, facts: Facts, properties: bytes) -> Properties:
     texts = {name: its.text(properties, name) for name in _TEXTS}
-    user, moment = texts["user-id"], its.text(properties, "timestamp")
+    user = texts["user-id"]
     return Properties(
         texts["message-id"],
         user.encode() if user is not None else None,
@@ -99,7 +99,7 @@ def _readable_properties(its: MessageFormat, facts: Facts, properties: bytes) ->
         texts["correlation-id"],
         _ascii(texts["content-type"]),
         _ascii(texts["content-encoding"]),
-        creation_time=int(moment) * 1000 if moment and moment.isdigit() else None,
+        creation_time=its.timestamp_ms(properties),
     )
 
 

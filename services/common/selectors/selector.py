@@ -1,0 +1,71 @@
+"""A selector: which messages a consumer wants, or a binding passes on."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Final
+
+from lark import Lark
+from lark.exceptions import LarkError, UnexpectedInput, UnexpectedToken, VisitError
+
+from services.common.selectors.compiling import Compiler, Mistaken
+from services.common.selectors.grammar import GRAMMAR
+from services.common.selectors.term import Equality, Term
+from services.common.selectors.values import Kind, LookUp
+
+LONGEST: Final = 32 << 10
+"""Characters of a selector."""
+
+_REMEMBERED: Final = 1024
+_SHOWN: Final = 20  # characters of what was not understood
+_PARSER: Final = Lark(GRAMMAR, parser="lalr", start="selector", maybe_placeholders=True, transformer=Compiler())
+
+
+class InvalidSelector(ValueError):
+    """Says what is wrong with it, and where."""
+
+
+class Selector:
+    """A compiled one; equal texts mostly give the same object, by `selector`."""
+
+    __slots__ = ("_evaluate", "required", "text")
+
+    def __init__(self, text: str, term: Term) -> None:
+        self.text = text
+        self.required: frozenset[Equality] = term.required
+        """What every message has that is selected: by any of these they can be found in an index."""
+        self._evaluate = term.evaluate
+
+    def selects(self, look_up: LookUp) -> bool:
+        """Whether the message, whose identifiers `look_up` gives, is wanted: what is unknown is not (JMS 3.8.1.2)."""
+        return self._evaluate(look_up) is True
+
+
+@lru_cache(_REMEMBERED)
+def selector(text: str) -> Selector:
+    """Compiles one. Raises InvalidSelector."""
+    if len(text) > LONGEST:
+        raise InvalidSelector(f"longer than {LONGEST} characters")
+    term = _parsed(text)
+    if term.kind not in {Kind.TRUTH, Kind.ANY}:
+        raise InvalidSelector(f"it gives {term.kind.value}, and has to give a truth value")
+    return Selector(text, term)
+
+
+def _parsed(text: str) -> Term:
+    try:
+        # The transformer is called while it is parsed: nothing goes by how deep terms lie in each other.
+        return _PARSER.parse(text)  # type: ignore[return-value]
+    except UnexpectedInput as error:
+        raise InvalidSelector(_unexpected(text, error)) from None
+    except VisitError as error:
+        raise InvalidSelector(str(error.orig_exc)) from None
+    except (LarkError, Mistaken) as error:
+        raise InvalidSelector(str(error)) from None
+
+
+def _unexpected(text: str, error: UnexpectedInput) -> str:
+    at = error.pos_in_stream
+    if at is None or (isinstance(error, UnexpectedToken) and error.token.type == "$END"):
+        return "it ends too early"
+    return f"not understood at character {at + 1}: {text[at : at + _SHOWN]!r}"

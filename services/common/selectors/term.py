@@ -1,0 +1,53 @@
+"""A part of a selector, compiled, and what can be said of it before there is a message."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from services.common.selectors.values import Evaluate, Kind, Value, kind_of
+
+
+class Equality(NamedTuple):
+    """An identifier has a value: whatever else a selector asks, a message without it is not selected."""
+
+    name: str
+    value: Value
+    kind: Kind
+    """1 is not TRUE, though Python has it so."""
+
+    @classmethod
+    def of(cls, name: str, value: Value) -> Equality:
+        """For a look into an index."""
+        return cls(name, value, kind_of(value))
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """`required` is true of every message for which it is true; `name` is an identifier's own, `constant` a literal's.
+
+    `depth` is how many terms lie in each other: to evaluate it takes as many calls.
+    """
+
+    evaluate: Evaluate
+    kind: Kind
+    depth: int = 1
+    name: str | None = None
+    constant: Value = None
+    required: frozenset[Equality] = frozenset()
+
+
+def literal(value: Value) -> Term:
+    """None is NULL."""
+    return Term(lambda _: value, kind_of(value), constant=value)
+
+
+def identifier(name: str) -> Term:
+    """What the message says, whatever that is."""
+    return Term(lambda look_up: look_up(name), Kind.ANY, name=name)
+
+
+def combined(evaluate: Evaluate, kind: Kind, parts: Iterable[Term], required: frozenset[Equality]) -> Term:
+    """Of some terms another one."""
+    return Term(evaluate, kind, 1 + max(part.depth for part in parts), required=required)
