@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from services.cli.asking import read_bus_address, read_settings, run
+from services.cli.listing import AsJson, show_json
 
 # ruff: noqa: PLC0415 - what shows something is imported by the command that shows it: it takes time and memory
 
@@ -17,15 +18,18 @@ def add_to(app: typer.Typer) -> None:
     app.command()(events)
 
 
-def health() -> None:
+def health(as_json: AsJson = False) -> None:
     """Says how each part of the running stack is, and each of its members; exit status 0 when all parts are well."""
     from services.cli.health import health_lines
     from services.common.clients import healthz
 
     settings = read_settings()
     status, body = run(healthz.ask(settings.http_host, settings.http_port), f"HTTP port {settings.http_port}")
-    for line in health_lines(body):
-        typer.echo(line)
+    if as_json:
+        show_json(body)
+    else:
+        for line in health_lines(body):
+            typer.echo(line)
     raise typer.Exit(0 if status == 200 else 1)
 
 

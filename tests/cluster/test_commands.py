@@ -132,6 +132,17 @@ def test_many(hopline: Command, stack: Stack, channel: Any, name: str) -> None:
     assert completed.stdout.split() == [f"{name}-{number}" for number in range(440, 450)]
 
 
+def test_health(hopline: Command) -> None:
+    """Each part and its members, in lines or as JSON."""
+    told = json.loads(hopline("health", "--json"))
+    assert set(told["services"].values()) == {"ok"}
+    assert {member.rpartition("-")[0] for member in told["members"]["queue"]} == {"queue-1", "queue-2"}
+    lines = hopline("health").splitlines()
+    assert [line.split()[0] for line in lines if not line.startswith(" ")][: len(told["services"])] == list(
+        told["services"]
+    )
+
+
 def test_what_is_refused(hopline: Command, channel: Any, name: str) -> None:
     """Is one line that says what is wrong; who asked for what was done is on record."""
     channel.queue_declare(name, exclusive=True)

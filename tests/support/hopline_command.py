@@ -16,7 +16,12 @@ class HoplineCommand:
     def __init__(self, stack: Stack) -> None:
         self.data = stack.data
         self.command = Path(sys.executable).with_name("hopline")
-        self.environment = {**os.environ, "HOPLINE_DATA": str(stack.data), "HOPLINE_LOG_LEVEL": "error"}
+        self.environment = {
+            **os.environ,
+            "HOPLINE_DATA": str(stack.data),
+            "HOPLINE_HTTP_PORT": str(stack.http_port),
+            "HOPLINE_LOG_LEVEL": "error",
+        }
 
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         command = [self.command, *arguments]
