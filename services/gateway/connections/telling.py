@@ -56,6 +56,7 @@ def _told(connection: Connection) -> pb.Connection:
         virtual_host=connection.virtual_host,
         client=connection.client,
         port=connection.login.port,
+        protocol=connection.engine.name,
         sessions=[_session(each) for _, each in sorted(connection.sessions.items())],
     )
 

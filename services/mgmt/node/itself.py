@@ -80,7 +80,7 @@ class Itself:
     async def _query(self) -> dict[str, Any]:
         names, wanted = self._attribute_names(), self._entity_type()
         types = await self._visible(wanted)
-        await self._tree.ready(counted=any(self._tree.categories[each.category].counted for each in types))
+        await self._tree.ready(source for each in types for source in self._tree.categories[each.category].fresh)
         found = sorted(self._objects(types, wanted), key=_order)
         found = _counted(_offset(found, self._number("offset")), self._number("count"))
         names = names or names_of(each for each in self._types.values() if each.category in _categories(types))

@@ -37,7 +37,7 @@ class Objects:
 
     async def carry_out(self, operation: str) -> Reply:
         """Raises BrokerError."""
-        await self._tree.ready(counted=self._keeper.counted)
+        await self._tree.ready(self._keeper.fresh)
         if standard := _STANDARD.get(operation):
             return await standard(self)
         return await self._invoke(operation)

@@ -21,6 +21,7 @@ def connection(told: Connection) -> Row:
         "channels": len(told.sessions),
         "node": gateway_of(told.name),
         "type": "network",
+        "protocol": told.protocol,
         "state": "running",
     }
 

@@ -11,14 +11,14 @@ from services.common.release import RELEASE
 from services.mgmt.model.broker import Broker
 from services.mgmt.model.configured_object import ConfiguredObject
 from services.mgmt.model.context import visible
-from services.mgmt.tree.category import Keeper, Own
+from services.mgmt.tree.category import Keeper, Own, Source
 
 
 class Brokers(Keeper):
     """See services.mgmt.tree.category.Category."""
 
     kind = Broker
-    counted = True
+    fresh = frozenset({Source.COUNTS})
     changes = True
     depends = ("virtual_host",)
 

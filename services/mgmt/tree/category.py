@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
+from enum import Enum
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -21,6 +22,13 @@ if TYPE_CHECKING:
 
 Own = tuple[dict[str, Any], str]
 """Attributes that were set of an object, and its incarnation."""
+
+
+class Source(Enum):
+    """Whom what is not on record is asked of, every few seconds while somebody wants it."""
+
+    COUNTS = "queue processes: how full queues are, and their consumers"
+    CONNECTIONS = "gateways: who is connected"
 
 
 _M = TypeVar("_M", bound=BaseModel)
@@ -41,8 +49,8 @@ class Category(Protocol):
     kind: ClassVar[type[ConfiguredObject]]
     sees: ClassVar[Asked]
     """Who may do that may look at all of it."""
-    counted: ClassVar[bool]
-    """Whether counts of queues have to be fresh for it."""
+    fresh: ClassVar[frozenset[Source]]
+    """What has to be fresh before it is read."""
     changes: ClassVar[bool]
     """Whether anything of it can be changed."""
 
@@ -82,7 +90,7 @@ class Keeper(ABC):
 
     kind: ClassVar[type[ConfiguredObject]]
     sees: ClassVar[Asked] = OBSERVE
-    counted: ClassVar[bool] = False
+    fresh: ClassVar[frozenset[Source]] = frozenset()
     changes: ClassVar[bool] = False
     depends: ClassVar[tuple[str, ...]] = ()
     """Kinds of records that its objects are read from."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from services.mgmt.model.configured_object import ConfiguredObject
 from services.mgmt.model.consumer import Consumer
-from services.mgmt.tree.category import Keeper, Own
+from services.mgmt.tree.category import Keeper, Own, Source
 from services.rpc import counts_pb2 as pb
 
 
@@ -15,7 +15,7 @@ class Consumers(Keeper):
     """See services.mgmt.tree.category.Category."""
 
     kind = Consumer
-    counted = True
+    fresh = frozenset({Source.COUNTS})
 
     def described(self, parent: ConfiguredObject | None) -> Iterator[Own]:
         if parent:

@@ -16,6 +16,7 @@ from services.common.runtime import Tasks
 from services.mgmt.access.grants import Grants
 from services.mgmt.model.configured_object import ConfiguredObject
 from services.mgmt.providers import Providers
+from services.mgmt.tree.connected import Connected
 from services.mgmt.tree.counts import Collector
 from services.mgmt.tree.gateways import Gateways
 from services.mgmt.tree.mirror import KINDS, OVERLAY, Kept, Mirror
@@ -48,6 +49,7 @@ class House:
     def __post_init__(self) -> None:
         self.mirror = Mirror()
         self.gateways = Gateways(self.mirror, self.audit)
+        self.connected = Connected(self.gateways)
         self._tasks = Tasks()
         self._begun = False
 

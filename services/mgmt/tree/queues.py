@@ -15,7 +15,7 @@ from services.mgmt.model.faults import IllegalConfiguration
 from services.mgmt.model.queue import Queue
 from services.mgmt.model.queue_arguments import arguments_of, attributes_of
 from services.mgmt.tree.asked_about import properties_of
-from services.mgmt.tree.category import Keeper, Own
+from services.mgmt.tree.category import Keeper, Own, Source
 from services.mgmt.tree.counts import Row
 from services.mgmt.tree.house import House
 from services.mgmt.tree.mirror import Kept
@@ -52,7 +52,7 @@ class Queues(Keeper):
 
     kind = Queue
     depends = ("virtual_host", "queue")
-    counted = True
+    fresh = frozenset({Source.COUNTS})
     changes = True
 
     def __init__(self, house: House) -> None:

@@ -10,7 +10,7 @@ from services.common import plugins
 from services.common.errors import NotFound
 from services.mgmt.model.configured_object import ConfiguredObject
 from services.mgmt.model.faults import IllegalConfiguration
-from services.mgmt.tree.category import Category
+from services.mgmt.tree.category import Category, Source
 from services.mgmt.tree.house import House
 
 GROUP: Final = "categories"
@@ -30,11 +30,14 @@ class Tree:
         for name, each in self.categories.items():
             self._below.setdefault(each.kind.parent_kind.lower(), []).append(name)
 
-    async def ready(self, *, counted: bool) -> None:
-        """Returns when it can be read; `counted`: with counts that are fresh."""
+    async def ready(self, fresh: Iterable[Source]) -> None:
+        """Returns when it can be read, with what has to be fresh."""
         await self.house.ready()
-        if counted:
-            await self.house.counts.fresh()
+        for source in sorted(set(fresh), key=lambda each: each.name):
+            await self._refresh(source)
+
+    async def _refresh(self, source: Source) -> None:
+        await (self.house.counts.fresh() if source is Source.COUNTS else self.house.connected.fresh())
 
     def line(self, category: str) -> list[str]:
         """Categories from below the broker down to this one: what its paths name."""

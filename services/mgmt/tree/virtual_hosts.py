@@ -16,7 +16,7 @@ from services.mgmt.model.configured_object import ConfiguredObject
 from services.mgmt.model.faults import IllegalConfiguration
 from services.mgmt.model.virtual_host import VirtualHost, VirtualHostNode
 from services.mgmt.tree.asked_about import properties
-from services.mgmt.tree.category import Keeper, Own
+from services.mgmt.tree.category import Keeper, Own, Source
 from services.rpc.router_pb2 import CreateVirtualHost, DeleteVirtualHost
 
 PREDECLARED: Final[Mapping[str, str]] = {
@@ -47,7 +47,7 @@ class VirtualHosts(Keeper):
 
     kind = VirtualHost
     depends = ("virtual_host",)
-    counted = True
+    fresh = frozenset({Source.COUNTS})
     changes = True
 
     def described(self, parent: ConfiguredObject | None) -> Iterator[Own]:

@@ -22,11 +22,12 @@ from tests.support.rest import Get
 OBSERVERS, ADMINISTRATORS = {"administrator", "monitoring"}, {"administrator"}
 
 SEEN_BY = {
-    **dict.fromkeys(("broker", "consumer", "exchange", "port", "queue", "virtualhost", "virtualhostnode"), OBSERVERS),
+    **dict.fromkeys(("broker", "connection", "consumer", "exchange", "port", "queue", "session"), OBSERVERS),
+    **dict.fromkeys(("virtualhost", "virtualhostnode"), OBSERVERS),
     **dict.fromkeys(("authenticationprovider", "user", "groupprovider", "group", "groupmember"), ADMINISTRATORS),
     **dict.fromkeys(("accesscontrolprovider", "virtualhostaccesscontrolprovider"), ADMINISTRATORS),
 }
-READ_ONLY = {"consumer", "groupprovider", "virtualhostnode"}
+READ_ONLY = {"consumer", "groupprovider", "session", "virtualhostnode"}
 
 
 def _of_model(category: str) -> dict[tuple[str, str], set[str]]:

@@ -25,6 +25,7 @@ from services.mgmt.rest.bodies import body as body_of
 from services.mgmt.rest.model.answers import Route, documented
 from services.mgmt.rest.model.paths import names_in
 from services.mgmt.rest.model.schemas import placed
+from services.mgmt.tree.category import Source
 from services.mgmt.tree.tree import Tree
 
 _BROKER: Final = "/{version:model_version}/querybroker/{path:names}"
@@ -72,7 +73,7 @@ class Querying:
         keeper = self._tree.categories.get(category.lower())
         if keeper is None or len(names) != above or (names and "virtualhost" not in self._tree.line(category.lower())):
             raise NotFound(f"there is no category '{category}' to query there")
-        await self._tree.ready(counted=True)
+        await self._tree.ready(Source)
         compiler = Compiler(keeper.kind, self._tree.look, epoch_ms())
         query = queries.Query(asked.select, asked.where, asked.orderBy, asked.limit, asked.offset)
         try:

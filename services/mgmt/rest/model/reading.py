@@ -17,6 +17,7 @@ from services.mgmt.model.listing import check_name, filtered, ordered
 from services.mgmt.model.rendering import OVERSIZE, Options, rendered
 from services.mgmt.model.wanted import arguments_for
 from services.mgmt.rest.model.asking import Asking
+from services.mgmt.tree.category import Source
 from services.mgmt.tree.tree import ANY
 
 MOST: Final = 100_000
@@ -51,8 +52,7 @@ class Reading:
     async def get(self, request: Request, principal: Principal, options: Options, page: Page, asked: Shape) -> Response:
         """An object at a whole path, else a list; one name more is an operation."""
         names, line = self._asking.names(request), self._tree.line(self._category)
-        counted = self._keeper.counted or options.depth > 0
-        await self._tree.ready(counted=counted)
+        await self._tree.ready(Source if options.depth > 0 else self._keeper.fresh)
         if len(names) == len(line) + 1:
             return await self._invoke(request, principal, names)
         if len(names) > len(line):

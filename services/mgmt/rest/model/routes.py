@@ -112,7 +112,7 @@ def service_routes(doors: Doors, tree: Tree) -> APIRouter:
     @router.get("/structure", summary="What there is", responses=documented(401, 403, 503))
     async def get_structure(request: Request, who: Principal = who_asks) -> dict[str, Any]:
         """The tree: ids and names."""
-        await tree.ready(counted=False)
+        await tree.ready(())
         may = [name for name, each in tree.categories.items() if await asking.may(request, who, each.sees)]
         return dict(structure(tree, tree.broker, may))
 

@@ -50,7 +50,7 @@ class Writing:
         names, line = self._asking.names(request), self._tree.line(self._category)
         caller = self._asking.caller(request, principal)
         said, fault = await _body(request)
-        await self._tree.ready(counted=self._keeper.counted)
+        await self._tree.ready(self._keeper.fresh)
         if len(names) == len(line) + 1 and not may_create:
             return await self._invoke(caller, names, said, fault)
         by_parent = bool(line) and len(names) == len(line) - 1
@@ -84,7 +84,7 @@ class Writing:
         """At a whole path, or at one of a parent with filters. Raises NotFound where nothing is there."""
         names, line = self._asking.names(request), self._tree.line(self._category)
         caller = self._asking.caller(request, principal)
-        await self._tree.ready(counted=self._keeper.counted)
+        await self._tree.ready(self._keeper.fresh)
         if len(names) == len(line) and ANY not in names:
             await self._changes.may(caller, Action.DELETE, names, {})
             found = [self._tree.one(self._category, names)]

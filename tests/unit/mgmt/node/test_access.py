@@ -25,7 +25,8 @@ from tests.unit.mgmt.test_providers import audited
 
 ITSELF = ("GET-TYPES", "GET-ATTRIBUTES", "GET-OPERATIONS", "GET-MGMT-NODES", "QUERY")
 STANDARD = ("CREATE", "READ", "UPDATE", "DELETE")
-NAMES = {"virtualhost": (), "consumer": ("q", "c|t")}
+NAMES = {"virtualhost": (), "consumer": ("q", "c|t"), "connection": ("4.1",), "session": ("4.1", "1")}
+READ_ONLY = {"consumer", "session"}
 _NO_TREE: Any = None
 TYPES = types_of(Tree(_NO_TREE))
 
@@ -45,7 +46,7 @@ def _rest(type_: Type, operation: str) -> Said | None:
     if operation == "READ":
         return Said("GET", path)
     if operation in STANDARD:
-        changes = type_.category != "consumer" and (type_.category != "virtualhost" or operation == "UPDATE")
+        changes = type_.category not in READ_ONLY and (type_.category != "virtualhost" or operation == "UPDATE")
         says = {
             "CREATE": Said("POST", path.rpartition("/")[0], {"name": names[-1]}),
             "UPDATE": Said("PUT", path, {}),
@@ -53,7 +54,7 @@ def _rest(type_: Type, operation: str) -> Said | None:
         }
         return says[operation] if changes else None
     modifying = type_.kind.operations[operation].modifying
-    if type_.category == "consumer" and modifying:
+    if type_.category in READ_ONLY and modifying:
         return None
     return Said("POST" if modifying else "GET", f"{path}/{operation}", {} if modifying else None)
 
@@ -68,8 +69,8 @@ def test_every_operation_is_tried() -> None:
     assert set(ITSELF) == set(itself._OPERATIONS)
     assert set(STANDARD) == set(objects._STANDARD)
     kinds = {each.kind for each in TYPES.values()}
-    others = "VirtualHostAccessControlProvider"
-    assert {each.category for each in kinds} == {"VirtualHost", "Exchange", "Queue", "Consumer", others}
+    clients, others = {"Connection", "Session", "Consumer"}, "VirtualHostAccessControlProvider"
+    assert {each.category for each in kinds} == {"VirtualHost", "Exchange", "Queue", *clients, others}
 
 
 ROLES = {

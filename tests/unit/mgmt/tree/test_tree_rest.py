@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 from urllib.parse import quote
 
@@ -11,7 +12,7 @@ from pamqp import commands
 from services.common.authentication.principal import Principal
 from services.common.errors import NotFound
 from services.mgmt.access.guard import Guard
-from services.mgmt.tree import counts
+from services.mgmt.tree import connected, counts
 from services.mgmt.tree.purging import Purging
 from tests.unit.mgmt.tree.conftest import HOST, Managed
 
@@ -326,3 +327,33 @@ async def test_one_that_goes_while_many_are_purged(managed: Managed, monkeypatch
 
     monkeypatch.setattr(Purging, "purge", purge)
     assert await managed("POST", f"virtualhost/{HOST}/clearMatchingQueues", {}) == (200, 3)
+
+
+async def test_connections_and_sessions(managed: Managed, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who is there, what each of their channels has, and an end of one, which its client hears."""
+    monkeypatch.setattr(connected, "OLDEST", 0.0)
+    client, other = await managed.house.connect(channels=2), await managed.house.connect()
+    await client.declare("q")
+    for _ in range(3):
+        client.publish(b"m", "q")
+    await client.prefetch(2)
+    await client.consume("q", "mine")
+    await client.bodies(2)
+    first, second = (await managed("GET", f"connection/{HOST}?orderBy=name"))[1]
+    assert (first["principal"], first["protocol"], first["statistics"]) == ("guest", "AMQP 0-9-1", {"sessionCount": 2})
+    assert first["gateway"] == f"gateway-{first['name'].split('.')[0]}"
+    path = f"{HOST}/{first['name']}"
+    sessions = {each["channelId"]: each for each in (await managed("GET", f"session/{path}"))[1]}
+    assert sorted(sessions) == [1, 2]
+    assert sessions[1]["statistics"] == {"consumerCount": 1, "unacknowledgedMessages": 2}
+    assert (sessions[1]["prefetch"], sessions[2]["prefetch"]) == (2, 0)
+    deep = (await managed("GET", f"virtualhost/{HOST}?depth=2"))[1]
+    assert {each["name"] for each in deep["connections"]} == {first["name"], second["name"]}
+    assert (await managed("DELETE", f"connection/{path}"))[0] == 200
+    close = await client.expect(commands.Connection.Close)
+    assert close.reply_text.endswith("closed via management")
+    client.send(0, commands.Connection.CloseOk())
+    while (await managed("GET", f"connection/{path}"))[0] != 404:
+        await asyncio.sleep(0.05)
+    assert (await managed("PUT", f"connection/{HOST}/x", {}))[0] == 405
+    assert (await other.declare("q", passive=True)).message_count == 3

@@ -1,0 +1,36 @@
+"""Connection and Session: of clients that are there now."""
+
+from __future__ import annotations
+
+from services.mgmt.model.attribute import Statistic, derived
+from services.mgmt.model.configured_object import ConfiguredObject
+
+
+class Connection(ConfiguredObject):
+    """Nobody makes one here; its client does. Whoever deletes it closes it, and its client is told."""
+
+    parent_kind = "VirtualHost"
+
+    principal: str = derived("who signed in")
+    remote_address: str = derived("host:port of the client")
+    client_id: str = derived("what the application calls itself, or its user")
+    port: str = derived("the name of the port by which it came")
+    protocol: str = derived("what it speaks")
+    gateway: str = derived("the gateway that it is on")
+
+    session_count = Statistic("sessions, which AMQP 0-x calls channels", "COUNT")
+
+
+class Session(ConfiguredObject):
+    """Of a connection: a channel of AMQP 0-x. It is called by its number."""
+
+    parent_kind = "Connection"
+
+    channel_id: int = derived("its number")
+    prefetch: int = derived("deliveries that each of its next consumers may have unsettled; 0: any number")
+    shared_prefetch: int = derived("the same of all its consumers together")
+    confirms: bool = derived("whether publishes are confirmed")
+    transactional: bool = derived("whether it has a transaction")
+
+    consumer_count = Statistic("consumers", "COUNT")
+    unacknowledged_messages = Statistic("deliveries that are not settled")
