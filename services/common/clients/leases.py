@@ -11,6 +11,10 @@ acquired twice, and what is released is an epoch, so that nothing is taken back 
 When the store's process is gone for certain (it was on this machine, and nobody listens at its address), nobody else
 can be granted anything either, and a store that comes back honours for one time to live, from when it listens, what
 was on disk: validity goes on from then. A connection that is refused over a network proves nothing.
+
+A lease can come back in an epoch that was lost: its end counted, and was not on disk yet when the store died. What was
+sent in that epoch may be under way still, and would be let in after all has been read back. So the lease is given back
+and asked for anew: an epoch that ended never begins again.
 """
 
 from __future__ import annotations
@@ -85,6 +89,8 @@ class Leases:
         self._asked: set[str] = set()
         self._told = pb.KeepAliveReply()
         self._told_at = 0.0
+        self._held: dict[str, int] = {}
+        self._ended: dict[str, int] = {}  # lease → the last epoch in which this process has lost it
         self._granted = ttl_ms / 1000  # the store may give less than was asked for
         self._valid_until = 0.0
         self._valid = False
@@ -213,9 +219,22 @@ class Leases:
             return False
         if self._is_news(sent, request, reply):
             self._told, self._told_at = reply, self._clock()
-        held = {lease.name: lease.epoch for lease in self._told.leases if lease.member == self.member}
-        by_itself("acting on renewed leases", lambda: self._listener.renewed(held, self._told))
+            self._note_held()
+        by_itself("acting on renewed leases", lambda: self._listener.renewed(dict(self._held), self._told))
         return True
+
+    def _note_held(self) -> None:
+        """Gives back what the store says that this process has again, and takes it out of what it says."""
+        held = {lease.name: lease.epoch for lease in self._told.leases if lease.member == self.member}
+        self._ended.update((name, epoch) for name, epoch in self._held.items() if held.get(name) != epoch)
+        again = {name: epoch for name, epoch in held.items() if epoch <= self._ended.get(name, 0)}
+        self._held = {name: epoch for name, epoch in held.items() if name not in again}
+        if again:
+            others = [lease for lease in self._told.leases if lease.name not in again]
+            del self._told.leases[:]
+            self._told.leases.extend(others)
+            log.info("leases are back that were lost, they are asked for anew", leases=sorted(again))
+            self.release(again)
 
     def _is_news(self, sent: float, request: pb.KeepAliveRequest, reply: pb.KeepAliveReply) -> bool:
         """Not what is known, nor what the store said before that: of questions beside each other any may be first."""

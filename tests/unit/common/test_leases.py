@@ -21,6 +21,7 @@ class FakeStore:
         self.delayed = self.asked = 0
         self.most_ms = 600_000
         self.held: dict[str, int] = {}
+        self.epoch = 1  # of what is acquired
         self.version = 0  # 0: of a store that tells everything again and again
         self.requests: list[pb.KeepAliveRequest] = []
 
@@ -35,22 +36,26 @@ class FakeStore:
         self.requests.append(request)
         for name in request.release:
             self.held.pop(name, None)
-        self.held.update(dict.fromkeys(request.acquire, 1))
+        self.held.update(dict.fromkeys(request.acquire, self.epoch))
         reply = pb.KeepAliveReply(ttl_ms=min(request.ttl_ms, self.most_ms), version=self.version)
         if not self.version or request.known != self.version:
-            reply.leases.extend(pb.Lease(name=name, epoch=1, member=request.member) for name in self.held)
+            reply.leases.extend(
+                pb.Lease(name=name, epoch=epoch, member=request.member) for name, epoch in self.held.items()
+            )
         return reply
 
 
 class Listener:
     def __init__(self) -> None:
         self.held: dict[str, int] = {}
+        self.ever: set[tuple[str, int]] = set()
         self.valid: list[bool] = []
         self.renewed_while_invalid = 0
 
     def renewed(self, held: dict[str, int], reply: pb.KeepAliveReply) -> None:
         self.renewed_while_invalid += not (self.valid and self.valid[-1])
         self.held = held
+        self.ever |= held.items()
 
     def validity_changed(self, *, valid: bool) -> None:
         self.valid.append(valid)
@@ -85,6 +90,30 @@ async def test_acquire_and_release_at_once() -> None:
     await until(lambda: house.listener.held == {"partition/2": 1})
     await house.leases.stop()
     assert house.store.requests[-1].leaving
+
+
+async def test_an_epoch_that_ended_does_not_begin_again() -> None:
+    """A store that died before the end of a lease was on disk gives it back in the epoch that was lost: it is given
+    back before anybody acts for it, and held from the next epoch on; what others hold is told all the same.
+    """
+    house = House()
+    await house.leases.start()
+    house.leases.acquire(["partition/1", "partition/2"])
+    await until(lambda: house.listener.held == {"partition/1": 1, "partition/2": 1})
+    del house.store.held["partition/1"]
+    house.leases.refresh()
+    await until(lambda: house.listener.held == {"partition/2": 1})
+    house.listener.ever.clear()
+    house.store.held["partition/1"] = 1
+    house.leases.refresh()
+    await until(lambda: any("partition/1" in request.release for request in house.store.requests))
+    released = next(request for request in house.store.requests if request.release)
+    assert dict(zip(released.release, released.release_epochs, strict=True)) == {"partition/1": 1}
+    house.store.epoch = 2
+    house.leases.acquire(["partition/1"])
+    await until(lambda: house.listener.held.get("partition/1") == 2)
+    assert ("partition/1", 1) not in house.listener.ever
+    await house.leases.stop()
 
 
 async def test_what_is_not_told_again_is_still_held() -> None:
