@@ -9,30 +9,27 @@ from services.common.selectors.values import Evaluate, LookUp, Value
 
 def both(terms: Sequence[Evaluate]) -> Evaluate:
     """False where any is, true where all are."""
-
-    def evaluate(look_up: LookUp) -> bool | None:
-        known = True
-        for term in terms:
-            value = term(look_up)
-            if value is False:
-                return False
-            known = known and value is True
-        return True if known else None
-
-    return evaluate
+    return _decided_by(False, terms)
 
 
 def either(terms: Sequence[Evaluate]) -> Evaluate:
     """True where any is, false where all are."""
+    return _decided_by(True, terms)
+
+
+def _decided_by(one: bool, terms: Sequence[Evaluate]) -> Evaluate:
+    """What any of them is, or else the other where all are known."""
+    other = not one
 
     def evaluate(look_up: LookUp) -> bool | None:
         known = True
         for term in terms:
-            value = term(look_up)
-            if value is True:
-                return True
-            known = known and value is False
-        return False if known else None
+            value: object = term(look_up)
+            if value is one:
+                return one
+            if value is not other:
+                known = False
+        return other if known else None
 
     return evaluate
 
