@@ -4,20 +4,28 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from typing import Final
+from collections.abc import Mapping
+from typing import Final, NamedTuple
 
 from services.common.clock import monotonic
 from services.mgmt.tree.gateways import Gateways
-from services.rpc.gateway_pb2 import Connection
+from services.rpc.gateway_pb2 import Connection, Session
 
 OLDEST: Final = 5.0  # seconds
 
 
+class Told(NamedTuple):
+    """What its gateway says of a connection, with its sessions by number: they are looked up one by one."""
+
+    connection: Connection
+    sessions: Mapping[int, Session]
+
+
 class Connected:
-    """`last` has what was told last: connections by virtual host."""
+    """`last` has what was told last: by virtual host, and by the connection's name."""
 
     def __init__(self, gateways: Gateways) -> None:
-        self.last: dict[str, list[Connection]] = {}
+        self.last: dict[str, dict[str, Told]] = {}
         self._gateways = gateways
         self._at = -OLDEST
         self._turn = asyncio.Lock()
@@ -31,10 +39,11 @@ class Connected:
     async def close(self, name: str, reason: str) -> None:
         """As Gateways says; it is not there any more."""
         await self._gateways.close(name, reason)
-        self.last = {host: [each for each in told if each.name != name] for host, told in self.last.items()}
+        for told in self.last.values():
+            told.pop(name, None)
 
     async def _ask(self) -> None:
-        began, found = monotonic(), defaultdict[str, list[Connection]](list)
+        began, found = monotonic(), defaultdict[str, dict[str, Told]](dict)
         for each in await self._gateways.connections():
-            found[each.virtual_host].append(each)
+            found[each.virtual_host][each.name] = Told(each, {session.number: session for session in each.sessions})
         self.last, self._at = dict(found), began

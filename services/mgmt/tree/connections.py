@@ -8,6 +8,7 @@ from services.mgmt.model.configured_object import ConfiguredObject
 from services.mgmt.model.connection import Connection, Session
 from services.mgmt.tree.category import Keeper, Own, Source
 from services.mgmt.tree.gateways import gateway_of
+from services.mgmt.tree.house import House
 from services.rpc import gateway_pb2 as pb
 
 _REASON = "closed via management"
@@ -22,21 +23,14 @@ class Connections(Keeper):
 
     def described(self, parent: ConfiguredObject | None) -> Iterator[Own]:
         if parent:
-            for each in self.house.connected.last.get(parent.actual["name"], ()):
-                yield _connection(each), ""
+            for each in list(self.house.connected.last.get(parent.actual["name"], {}).values()):
+                yield _connection(each.connection), ""
 
     def measure(self, found: ConfiguredObject) -> Mapping[str, int]:
-        told = self.told(found)
-        return {"sessionCount": len(told.sessions) if told else 0}
+        return {"sessionCount": len(_sessions_of(self.house, found))}
 
     async def delete(self, found: ConfiguredObject) -> None:
         await self.house.connected.close(found.actual["name"], _REASON)
-
-    def told(self, found: ConfiguredObject) -> pb.Connection | None:
-        """What its gateway says of a connection."""
-        assert found.parent
-        there = self.house.connected.last.get(found.parent.actual["name"], ())
-        return next((each for each in there if each.name == found.actual["name"]), None)
 
 
 class Sessions(Keeper):
@@ -46,16 +40,20 @@ class Sessions(Keeper):
     fresh = frozenset({Source.CONNECTIONS})
 
     def described(self, parent: ConfiguredObject | None) -> Iterator[Own]:
-        for each in self._of(parent).values():
+        for each in _sessions_of(self.house, parent).values():
             yield _session(each), ""
 
     def measure(self, found: ConfiguredObject) -> Mapping[str, int]:
-        told = self._of(found.parent).get(found.actual["channelId"], pb.Session())
+        told = _sessions_of(self.house, found.parent).get(found.actual["channelId"], pb.Session())
         return {"consumerCount": told.consumers, "unacknowledgedMessages": told.unsettled}
 
-    def _of(self, connection: ConfiguredObject | None) -> Mapping[int, pb.Session]:
-        told = Connections(self.house).told(connection) if connection else None
-        return {each.number: each for each in told.sessions} if told else {}
+
+def _sessions_of(house: House, connection: ConfiguredObject | None) -> Mapping[int, pb.Session]:
+    if connection is None or connection.parent is None:
+        return {}
+    there = house.connected.last.get(connection.parent.actual["name"], {})
+    told = there.get(connection.actual["name"])
+    return told.sessions if told else {}
 
 
 def _connection(told: pb.Connection) -> dict[str, object]:

@@ -33,11 +33,10 @@ class Tree:
     async def ready(self, fresh: Iterable[Source]) -> None:
         """Returns when it can be read, with what has to be fresh."""
         await self.house.ready()
-        for source in sorted(set(fresh), key=lambda each: each.name):
-            await self._refresh(source)
-
-    async def _refresh(self, source: Source) -> None:
-        await (self.house.counts.fresh() if source is Source.COUNTS else self.house.connected.fresh())
+        house, wanted = self.house, set(fresh)
+        for source, ask in ((Source.COUNTS, house.counts.fresh), (Source.CONNECTIONS, house.connected.fresh)):
+            if source in wanted:
+                await ask()
 
     def line(self, category: str) -> list[str]:
         """Categories from below the broker down to this one: what its paths name."""
