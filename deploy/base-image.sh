@@ -5,6 +5,7 @@
 #   hopline-build     the same with this machine's certificates and pip configuration, for the build stage only
 #   hopline-haproxy   Debian with HAProxy
 #   hopline-spark-base  Debian with Python 3.11 and Java 17, only if it is asked for: base-image.sh analytics
+#   hopline-postgres-base  Debian with PostgreSQL 15, only if it is asked for: base-image.sh postgres
 #
 # An image that exists is kept; HOPLINE_REBUILD=1 makes it anew.
 set -euo pipefail
@@ -65,4 +66,6 @@ exists hopline-build || with_pip_configuration
 exists hopline-haproxy || debian hopline-haproxy haproxy
 if [ "${1:-}" = analytics ]; then
   exists hopline-spark-base || debian hopline-spark-base openjdk-17-jre-headless,procps,python3
+elif [ "${1:-}" = postgres ]; then
+  exists hopline-postgres-base || debian hopline-postgres-base postgresql-15
 fi

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Builds the images that docker-compose.yml names: hopline and hopline-balancer.
-# `deploy/images.sh analytics` builds hopline-spark too, which is large and takes its time.
+# `deploy/images.sh analytics` builds hopline-spark too, which is large and takes its time; `deploy/images.sh postgres`
+# hopline-postgres.
 #
 # They stand on python and haproxy from the registry, or, where that cannot be reached, on what base-image.sh makes.
 set -euo pipefail
@@ -11,12 +12,14 @@ haproxy=$(sed -n 's/^ARG BASE_IMAGE=//p' deploy/balancer/Dockerfile)
 bases=()
 balancer_bases=()
 spark_bases=()
+postgres_bases=()
 if ! { docker pull --quiet "$python" && docker pull --quiet "$haproxy"; } >/dev/null 2>&1; then
   echo "No registry can be reached: making the base images from Debian packages"
   deploy/base-image.sh "$@"
   bases=(--build-arg BASE_IMAGE=hopline-base --build-arg BUILD_IMAGE=hopline-build)
   balancer_bases=(--build-arg BASE_IMAGE=hopline-haproxy)
   spark_bases=(--build-arg BUILD_IMAGE=hopline-build)
+  postgres_bases=(--build-arg BASE_IMAGE=hopline-postgres-base)
 elif [ "${1:-}" = analytics ]; then
   docker image inspect hopline-spark-base >/dev/null 2>&1 || printf '%s\n' "FROM $python" \
     'RUN mkdir -p /usr/share/man/man1 && apt-get -qq update && apt-get -qq install --no-install-recommends \' \
@@ -37,4 +40,6 @@ build "${HOPLINE_IMAGE:-hopline}" "${bases[@]}" --build-arg REVISION="$revision"
 build "${HOPLINE_BALANCER_IMAGE:-hopline-balancer}" "${balancer_bases[@]}" deploy/balancer
 if [ "${1:-}" = analytics ]; then
   build "${HOPLINE_SPARK_IMAGE:-hopline-spark}" "${spark_bases[@]}" --file deploy/spark/Dockerfile .
+elif [ "${1:-}" = postgres ]; then
+  build "${HOPLINE_POSTGRES_IMAGE:-hopline-postgres}" "${postgres_bases[@]}" deploy/postgres
 fi

@@ -29,7 +29,9 @@ class ComposeStack:
 
     running: ClassVar[list[ComposeStack]] = []
 
-    def __init__(self) -> None:
+    def __init__(self, *files: str) -> None:
+        """Of docker-compose.yml, and other such files."""
+        self._files = ":".join(("docker-compose.yml", *files))
         self.address = BrokerAddress(HOST, free_port(), USER, PASSWORD)
         self.balanced = BrokerAddress(HOST, free_port(), USER, PASSWORD)
         self.http_port = free_port()
@@ -91,6 +93,7 @@ class ComposeStack:
 
     def _compose(self, *arguments: str, check: bool = True) -> str:
         settings = {
+            "COMPOSE_FILE": self._files,
             "HOPLINE_AMQP_PORT": str(self.address.port),
             "HOPLINE_AMQPS_PORT": str(free_port()),
             "HOPLINE_BALANCER_PORT": str(self.balanced.port),
@@ -113,10 +116,10 @@ def _is_loopback(host: str) -> bool:
 
 
 @contextmanager
-def running_compose_stack() -> Iterator[ComposeStack]:
+def running_compose_stack(stack: ComposeStack | None = None, images: str = "") -> Iterator[ComposeStack]:
     """Builds the images, brings a stack up, and leaves neither containers nor volumes behind."""
-    build_images()
-    stack = ComposeStack()
+    build_images(images)
+    stack = stack or ComposeStack()
     ComposeStack.running.append(stack)
     try:
         stack.up()
@@ -127,9 +130,9 @@ def running_compose_stack() -> Iterator[ComposeStack]:
 
 
 @cache
-def build_images() -> None:
-    """Builds what docker-compose.yml names, once for all tests of a run."""
-    run("deploy/images.sh")
+def build_images(more: str = "") -> None:
+    """Builds what docker-compose.yml names, and what it names for a profile, once for all tests of a run."""
+    run("deploy/images.sh", *filter(None, [more]))
 
 
 def docker(*arguments: str, check: bool = True) -> str:

@@ -12,14 +12,15 @@ from services.common.config import Settings
 ROOT = Path(__file__).parents[3]
 TEXT = (ROOT / "docker-compose.yml").read_text()
 SERVICES: dict[str, dict[str, Any]] = yaml.safe_load(TEXT)["services"]
+POSTGRES: dict[str, dict[str, Any]] = yaml.safe_load((ROOT / "deploy/postgres/compose.yaml").read_text())["services"]
+SERVERS = {name: said for name, said in POSTGRES.items() if name not in SERVICES}
 # What only some of the tools know that the file is for (docker-compose 1.29 and docker compose 2).
 TOO_NEW = ("start_interval", "required", "develop", "include", "attach", "annotations", "pull_policy")
 
 
-@pytest.mark.parametrize("service", SERVICES)
-def test_confinement(service: str) -> None:
+@pytest.mark.parametrize("said", [*SERVICES.values(), *SERVERS.values()], ids=[*SERVICES, *SERVERS])
+def test_confinement(said: dict[str, Any]) -> None:
     """No container runs as root, keeps a capability, gains privileges, or writes to its own file system."""
-    said = SERVICES[service]
     assert said["user"].partition(":")[0] != "0"
     assert (said["cap_drop"], said["security_opt"]) == (["ALL"], ["no-new-privileges:true"])
     assert said["read_only"]
@@ -33,6 +34,15 @@ def test_order(service: str) -> None:
     assert said["healthcheck"]["test"]
     assert said["stop_grace_period"] == "30s"
     assert all(needed["condition"] for needed in said.get("depends_on", {}).values())
+
+
+def test_a_store_in_a_database() -> None:
+    """The store waits for two servers, which only those on the network reach; both are in its URL, no password is."""
+    store = POSTGRES["store"]
+    assert set(store["depends_on"]) == set(SERVERS) == {"postgres", "postgres-standby"}
+    assert f"@{','.join(SERVERS)}/" in store["environment"]["HOPLINE_STORE_URL"]
+    assert all(said["healthcheck"]["test"] and "ports" not in said for said in SERVERS.values())
+    assert [said["command"][0] for said in SERVERS.values()] == list(SERVERS)
 
 
 def test_queue_scales() -> None:

@@ -1,0 +1,7 @@
+#!/usr/bin/env bash
+# `docker compose exec postgres alone`: what is committed waits for no standby any more, until there is one again.
+#
+# For a standby that does not come back soon. What is confirmed from now on is on one disk.
+set -euo pipefail
+psql -h /tmp -U admin -d hopline -Xqc "ALTER SYSTEM RESET synchronous_standby_names"
+psql -h /tmp -U admin -d hopline -XAtqc "SELECT pg_reload_conf()" >/dev/null
