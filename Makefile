@@ -7,7 +7,7 @@ TOOLS := $(VENV)/.tools
 SOURCES := pyproject.toml hatch_build.py $(wildcard proto/*.proto)
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check
 
-.PHONY: run test test-stacks test-compute lint check bench doors suites fuzz chaos fates simulate simulate-mutants format images compose-up clean
+.PHONY: run test test-stacks test-compute lint check bench doors suites fuzz chaos fates upgrade simulate simulate-mutants format images compose-up clean
 
 # What the broker itself needs.
 $(BROKER): $(SOURCES)
@@ -32,7 +32,7 @@ FAST := tests/unit tests/contract tests/conformance
 CLIENTS := tests/interop tests/tracing
 COMPUTE := tests/spark tests/simulation
 CONTAINERS := tests/compose tests/chaos
-BY_HAND := tests/fates
+BY_HAND := tests/fates tests/upgrade
 TOGETHER := --numprocesses 4 --dist loadfile
 PAIRWISE := --numprocesses 2 --dist loadfile
 
@@ -84,7 +84,12 @@ chaos: $(TOOLS)
 # What the record says beside what clients saw, without faults (HOPLINE_TEST_STEADY_SECONDS=3600 for an hour) and with
 # them. Not part of `make test`: what else the machine does is odd as well, and is found.
 fates: $(TOOLS)
-	$(BIN)/pytest -q $(BY_HAND)
+	$(BIN)/pytest -q tests/fates
+
+# From the last release to this one, process by process under load; HOPLINE_PREVIOUS names another revision to come from.
+# Not part of `make test`: it wants this repository's history, which a copy of its files has not.
+upgrade: $(TOOLS)
+	$(BIN)/pytest -q tests/upgrade
 
 # Histories from seeds on virtual time until told to stop, or until one breaks a promise; SIMULATE='--for 600' and others
 # of `python -m tests.simulation --help` bound it. The mutants are patches that put faults back: all have to be found.
