@@ -20,9 +20,9 @@ class FilingLease:
 
     def __init__(self, store: StoreClient, member: str, ttl_ms: int) -> None:
         self._leases = Leases(store, store.address, member, ROLE, "", ttl_ms, self)
-        self._mine = False
+        self._epoch = 0  # of the lease that is held; 0: none is
+        self._term = 0  # the one by which this process files
         self._held = asyncio.Event()
-        self._lost = asyncio.Event()
 
     async def start(self) -> None:
         """Returns when the store knows this process; waits for it as long as it takes."""
@@ -33,21 +33,18 @@ class FilingLease:
         await self._leases.stop()
 
     def holds(self) -> bool:
-        """Whether nobody else can file at this moment."""
-        return self._mine and self._leases.check()
+        """Whether nobody else can file at this moment, or could have filed since `held` returned."""
+        return self._term == self._epoch != 0 and self._leases.check()
 
     def require(self) -> None:
-        """Raises LeaseEnded unless nobody else can file at this moment."""
+        """Raises LeaseEnded unless `holds`."""
         if not self.holds():
             raise LeaseEnded("the lease has ended")
 
     async def held(self) -> None:
-        """Returns when this process is the one that files."""
+        """Returns when this process is the one that files; what it has begun before counts no more."""
         await self._held.wait()
-
-    async def lost(self) -> None:
-        """Returns when it is not, or when that is not certain."""
-        await self._lost.wait()
+        self._term = self._epoch
 
     # -------------------------------------------------------------- the leases say
 
@@ -55,14 +52,15 @@ class FilingLease:
         """As LeaseListener says."""
         # Also while it is held: a store that was restarted may have to give it again.
         self._leases.acquire([ROLE])
-        self._mine = ROLE in held
-        self._tell(self._mine)
+        self._epoch = held.get(ROLE, 0)
+        self._tell(self._epoch > 0)
 
     def validity_changed(self, *, valid: bool) -> None:
         """As LeaseListener says."""
-        self._tell(valid and self._mine)
+        self._tell(valid and self._epoch > 0)
 
     def _tell(self, held: bool) -> None:
-        yes, no = (self._held, self._lost) if held else (self._lost, self._held)
-        yes.set()
-        no.clear()
+        if held:
+            self._held.set()
+        else:
+            self._held.clear()
