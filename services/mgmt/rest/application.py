@@ -30,6 +30,7 @@ from services.mgmt.rest.rabbitmq.paths import RawPaths
 from services.mgmt.rest.rabbitmq.routes import rabbitmq_routes
 from services.mgmt.rest.route import dry_run_routes
 from services.mgmt.rest.scraper import Scraper
+from services.mgmt.rest.text_paths import TextPaths
 from services.mgmt.rest.trace import trace_routes
 from services.mgmt.rest.users import of_user, user_changes, user_list
 from services.mgmt.stack_health import StackHealth
@@ -65,7 +66,7 @@ def application(
     for asked, theirs in routers:
         who = Depends(doors.to(asked))
         for router in theirs:
-            app.include_router(router, prefix="/api", dependencies=[who], responses=documented(401, 403))
+            app.include_router(router, prefix="/api", dependencies=[who], responses=documented(400, 401, 403, 422))
     for each in model_routes(doors, tree):
         app.include_router(each, prefix="/api")
     app.include_router(service_routes(doors, tree))
@@ -73,4 +74,5 @@ def application(
     for each in rabbitmq_routes(doors, broker, health):
         app.include_router(each, prefix="/api")
     app.add_middleware(RawPaths)
+    app.add_middleware(TextPaths)
     return app
