@@ -21,6 +21,7 @@ from services.mgmt.rabbitmq.sections import Broker
 from services.mgmt.rest.access import access_routes, group_changes, of_group
 from services.mgmt.rest.basic import Doors, Naming
 from services.mgmt.rest.capture import capture_routes
+from services.mgmt.rest.described import describe
 from services.mgmt.rest.failures import answer_failures, documented
 from services.mgmt.rest.metrics import metric_routes
 from services.mgmt.rest.model.routes import model_routes, service_routes
@@ -56,6 +57,7 @@ def application(
     """For those who come in by the `doors`: each route has its own."""
     app = FastAPI(title="Hopline", version=RELEASE, docs_url=None, redoc_url=None)
     answer_failures(app)
+    describe(app)
     routers: Iterable[tuple[Asked | Naming, Iterable[APIRouter]]] = (
         (OBSERVE, (trace_routes(look_up), dry_run_routes(dry_runs), port_routes(ports))),
         (CONFIGURE, (capture_routes(look_up, rules), port_changes(ports), access_routes(grants, tester))),
