@@ -7,7 +7,7 @@ TOOLS := $(VENV)/.tools
 SOURCES := pyproject.toml hatch_build.py $(wildcard proto/*.proto)
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check
 
-.PHONY: run test test-stacks test-compute lint check bench doors suites fuzz chaos fates upgrade simulate simulate-mutants format images compose-up clean
+.PHONY: run test test-stacks test-compute lint check bench doors suites fuzz explore chaos fates upgrade simulate simulate-mutants format images compose-up clean
 
 # What the broker itself needs.
 $(BROKER): $(SOURCES)
@@ -76,6 +76,11 @@ doors: $(TOOLS)
 
 fuzz: $(TOOLS)
 	HYPOTHESIS_PROFILE=long $(BIN)/pytest -q --timeout=0 -m fuzz tests
+
+# Schemathesis at all of HTTP, from any seed: `make test` has one, and few examples. EXPLORE='--seed 7 --only queue' and
+# others of `python -m tests.contract.rest --help` bound it. What it finds is a line for curl.
+explore: $(TOOLS)
+	$(BIN)/python -m tests.contract.rest $(EXPLORE)
 
 # An hour of it, unless HOPLINE_CHAOS_SECONDS says otherwise; HOPLINE_CHAOS_SEED repeats a run.
 chaos: $(TOOLS)

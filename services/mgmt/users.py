@@ -167,11 +167,19 @@ def _check_password(password: str, kept: Kept) -> None:
 
 def _records(user: User, password: str, kept: Kept, mechanisms: Iterable[str], sealing: Sealing | None) -> list[Record]:
     """The user with that password, and the keys that go with it. Slow on purpose."""
-    what = password if kept.hashed else kind_named(kept.kind).make(password, Whose(user.name, sealing))
+    what = password if kept.hashed else _made(password, kept.kind, Whose(user.name, sealing))
     user = user.model_copy(update={"password_hash": what, "revision": secrets.token_hex(8), "replaced": ""})
     made = {} if kept.hashed else scram.make_keys(password, mechanisms)
     keys = scram.KeysOfUser(password_hash=user.password_hash, keys=made)
     return [_record_of(user), Record(kind=scram.RECORD_KIND, key=user.name, value=keys.to_json())]
+
+
+def _made(password: str, kind: str, whose: Whose) -> str:
+    """Raises SyntaxFault for a password that nobody could say: characters that SCRAM does not allow."""
+    try:
+        return kind_named(kind).make(password, whose)
+    except ValueError as error:
+        raise SyntaxFault(f"kept as {kind}: {error}") from None
 
 
 def _record_of(user: User) -> Record:

@@ -17,12 +17,15 @@ _LONGEST = 20  # seconds: an answer that nobody is there takes mgmt ten
 
 
 def asking(port: int) -> Get:
-    """(status, body, headers) of a path, asked for as a user: name:password, or bytes for the header as it is."""
+    """(status, body, headers) of a path, asked for as a user: name:password, or bytes for the header as it is.
+
+    What is sent is JSON, or bytes as they are.
+    """
 
     def ask(
         path: str, user: str | bytes | None = _GUEST, method: str = "GET", body: object = None
     ) -> tuple[int, Any, Any]:
-        data = None if body is None else json.dumps(body).encode()
+        data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
         request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", data, method=method)
         request.add_header("Content-Type", "application/json")
         if user is not None:

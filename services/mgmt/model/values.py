@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from services.mgmt.model.attribute import Attribute
 from services.mgmt.model.faults import IllegalConfiguration
+from services.mgmt.model.strict_json import strict
 
 _WANTED: Mapping[type, str] = {
     bool: "true or false is wanted",
@@ -23,6 +23,8 @@ def converted(declared: Attribute, value: object, where: str) -> Any:  # noqa: A
     """Raises IllegalConfiguration that says what is wanted; a secret is not repeated."""
     what = f"attribute '{declared.name}' of {where}"
     result = of_kind(declared.kind, value, what, secret=declared.secure)
+    if declared.kind is list and not all(isinstance(each, str) for each in result):
+        raise IllegalConfiguration(f"{what}: a list of texts is wanted")
     valid = declared.valid_values
     if valid and (wrong := [each for each in (result if declared.kind is list else [result]) if each not in valid]):
         raise IllegalConfiguration(f"{what}: one of {', '.join(valid)} is wanted, not {wrong[0]!r}")
@@ -33,8 +35,8 @@ def of_kind(kind: type, value: object, what: str, *, secret: bool = False) -> An
     """The same of a parameter."""
     try:
         return _READ[kind](value)
-    except (ValueError, TypeError):
-        said = "" if secret else f", not {value!r}"
+    except (ValueError, TypeError, OverflowError, RecursionError):
+        said = "" if secret or kind is dict else f", not {value!r}"  # maps may have secrets in them
         raise IllegalConfiguration(f"{what}: {_WANTED[kind]}{said}") from None
 
 
@@ -62,7 +64,7 @@ def _text(value: object) -> str:
 
 def _json(kind: type) -> Callable[[object], Any]:
     def read(value: object) -> Any:  # noqa: ANN401 - list or dict
-        loaded = json.loads(value) if isinstance(value, str) else value
+        loaded = strict(value) if isinstance(value, str) else value
         return loaded if isinstance(loaded, kind) else _refused()
 
     return read

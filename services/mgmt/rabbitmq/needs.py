@@ -2,32 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from services.common.access import questions
 from services.common.access.action import Action, Kind, Property
 from services.common.access.asked import Asked, Other
 from services.mgmt.rabbitmq.changes import Place
 from services.mgmt.rabbitmq.forms import ExchangeForm, QueueForm
+from services.mgmt.tree.kept_arguments import named
 
 
 def to_declare_queue(virtual_host: str, name: str, told: QueueForm) -> Asked:
     """With the exchange of its dead letters."""
     its = questions.queue(durable=told.durable, exclusive=False, auto_delete=told.auto_delete)
-    return questions.create_queue(virtual_host, name, _named(told.arguments.get("x-dead-letter-exchange")), its)
+    return questions.create_queue(virtual_host, name, named(told.arguments.get("x-dead-letter-exchange")), its)
 
 
 def to_declare_exchange(virtual_host: str, name: str, told: ExchangeForm) -> Asked:
     """With the exchange that gets what it routes nowhere."""
     its = (*questions.life(durable=told.durable, temporary=told.auto_delete), (Property.TYPE, told.type))
-    return questions.create_exchange(virtual_host, name, _named(told.arguments.get("alternate-exchange")), its)
+    return questions.create_exchange(virtual_host, name, named(told.arguments.get("alternate-exchange")), its)
 
 
 def to_bind(action: Action, virtual_host: str, place: Place, key: str, of_queue: questions.Properties = ()) -> Asked:
     """Or to unbind; `of_queue` is what the queue is like, where it is one."""
     other = Other(Kind.EXCHANGE if place.to_exchange else Kind.QUEUE, place.destination)
     return questions.bind(action, virtual_host, place.source, other, (*of_queue, (Property.ROUTING_KEY, key)))
-
-
-def _named(exchange: Any) -> str | None:  # noqa: ANN401 - whatever JSON has
-    return exchange if isinstance(exchange, str) else None

@@ -25,10 +25,11 @@ from services.mgmt.access.grants import Granted, Grants
 from services.mgmt.access.operations import group
 from services.mgmt.access.tested import Question, Tested, Tester
 from services.mgmt.rest.failures import documented
+from services.mgmt.rest.own import Own
 
 _User = Annotated[str, InPath(min_length=1, max_length=255, description="name of the user")]
 _Host = Annotated[str | None, Query(max_length=255, description="virtual host; none: the permission for all of them")]
-_Where = Annotated[str | None, Query(max_length=255, description="virtual host; none: the broker's")]
+_Where = Annotated[str | None, Query(min_length=1, max_length=255, description="virtual host; none: the broker's")]
 
 
 class NewTerms(Terms):
@@ -66,14 +67,14 @@ def of_group(request: Request) -> Asked:
 
 def access_routes(grants: Grants, tester: Tester) -> APIRouter:
     """Below /access, but for changes of groups."""
-    router = APIRouter(prefix="/access", tags=["access"])
+    router = APIRouter(prefix="/access", tags=["access"], route_class=Own)
 
     @router.get("", responses=documented(503), summary="What users may do")
     async def everything() -> Granted:
         """Permissions, topic permissions, groups, and rules."""
         return await grants.all()
 
-    @router.get("/decision", responses=documented(400, 503), summary="May a user do this")
+    @router.get("/decision", responses=documented(503), summary="May a user do this")
     async def decision(
         user: Annotated[str, Query(max_length=255)],
         action: Annotated[str, Query(max_length=32, description="as in rules: PUBLISH")],
@@ -95,7 +96,7 @@ def access_routes(grants: Grants, tester: Tester) -> APIRouter:
 
 
 def _permission_routes(router: APIRouter, grants: Grants) -> None:
-    @router.put("/permissions/{user:path}", responses=documented(400, 404, 422, 503), summary="Permit a user")
+    @router.put("/permissions/{user:names}", responses=documented(404, 503), summary="Permit a user")
     async def put_permission(user: _User, terms: NewTerms) -> Permission:
         """Sets what a user may do in a virtual host, or in all in which it has no permission of its own."""
         permission = Permission(user=user, **terms.model_dump())
@@ -103,7 +104,7 @@ def _permission_routes(router: APIRouter, grants: Grants) -> None:
         return permission
 
     @router.delete(
-        "/permissions/{user:path}", status_code=204, responses=documented(404, 503), summary="Permit no longer"
+        "/permissions/{user:names}", status_code=204, responses=documented(404, 503), summary="Permit no longer"
     )
     async def clear_permission(user: _User, vhost: _Host = None) -> None:
         """Removes what is set for a virtual host, or for all of them."""
@@ -111,7 +112,7 @@ def _permission_routes(router: APIRouter, grants: Grants) -> None:
 
 
 def _topic_routes(router: APIRouter, grants: Grants) -> None:
-    @router.put("/topic-permissions/{user:path}", responses=documented(400, 404, 422, 503), summary="Permit keys")
+    @router.put("/topic-permissions/{user:names}", responses=documented(404, 503), summary="Permit keys")
     async def put_topic_permission(user: _User, terms: NewTopicTerms) -> TopicPermission:
         """Sets by which routing keys a user may publish to an exchange, and bind to it."""
         permission = TopicPermission(user=user, **terms.model_dump())
@@ -119,7 +120,7 @@ def _topic_routes(router: APIRouter, grants: Grants) -> None:
         return permission
 
     @router.delete(
-        "/topic-permissions/{user:path}",
+        "/topic-permissions/{user:names}",
         status_code=204,
         responses=documented(404, 503),
         summary="Permit every key again",
@@ -130,7 +131,7 @@ def _topic_routes(router: APIRouter, grants: Grants) -> None:
 
 
 def _rule_routes(router: APIRouter, grants: Grants) -> None:
-    @router.put("/acl", status_code=204, responses=documented(400, 404, 503), summary="Load rules")
+    @router.put("/acl", status_code=204, responses=documented(404, 503), summary="Load rules")
     async def put_acl(text: Text, vhost: _Where = None) -> None:
         """In place of those that there are."""
         await grants.put_acl(AclText(virtual_host=vhost, text=text.text))
@@ -143,16 +144,16 @@ def _rule_routes(router: APIRouter, grants: Grants) -> None:
 
 def group_changes(grants: Grants) -> APIRouter:
     """Below /access/groups."""
-    router = APIRouter(prefix="/access/groups", tags=["access"])
+    router = APIRouter(prefix="/access/groups", tags=["access"], route_class=Own)
 
-    @router.put("/{name:path}", responses=documented(400, 503), summary="Have a group")
+    @router.put("/{name:names}", responses=documented(503), summary="Have a group")
     async def put_group(name: Annotated[str, InPath(min_length=1, max_length=255)], members: Members) -> Group:
         """Adds a group, or replaces its members."""
         made = Group(name=name, members=members.members)
         await grants.put_group(made)
         return made
 
-    @router.delete("/{name:path}", status_code=204, responses=documented(404, 503), summary="Have it no longer")
+    @router.delete("/{name:names}", status_code=204, responses=documented(404, 503), summary="Have it no longer")
     async def delete_group(name: Annotated[str, InPath(max_length=255)]) -> None:
         """Its members stay users."""
         await grants.delete_group(name)

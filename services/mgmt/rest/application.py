@@ -21,6 +21,7 @@ from services.mgmt.rabbitmq.sections import Broker
 from services.mgmt.rest.access import access_routes, group_changes, of_group
 from services.mgmt.rest.basic import Doors, Naming
 from services.mgmt.rest.capture import capture_routes
+from services.mgmt.rest.described import describe
 from services.mgmt.rest.failures import answer_failures, documented
 from services.mgmt.rest.metrics import metric_routes
 from services.mgmt.rest.model.routes import model_routes, service_routes
@@ -30,6 +31,7 @@ from services.mgmt.rest.rabbitmq.paths import RawPaths
 from services.mgmt.rest.rabbitmq.routes import rabbitmq_routes
 from services.mgmt.rest.route import dry_run_routes
 from services.mgmt.rest.scraper import Scraper
+from services.mgmt.rest.text_paths import TextPaths
 from services.mgmt.rest.trace import trace_routes
 from services.mgmt.rest.users import of_user, user_changes, user_list
 from services.mgmt.stack_health import StackHealth
@@ -55,6 +57,7 @@ def application(
     """For those who come in by the `doors`: each route has its own."""
     app = FastAPI(title="Hopline", version=RELEASE, docs_url=None, redoc_url=None)
     answer_failures(app)
+    describe(app)
     routers: Iterable[tuple[Asked | Naming, Iterable[APIRouter]]] = (
         (OBSERVE, (trace_routes(look_up), dry_run_routes(dry_runs), port_routes(ports))),
         (CONFIGURE, (capture_routes(look_up, rules), port_changes(ports), access_routes(grants, tester))),
@@ -65,7 +68,7 @@ def application(
     for asked, theirs in routers:
         who = Depends(doors.to(asked))
         for router in theirs:
-            app.include_router(router, prefix="/api", dependencies=[who], responses=documented(401, 403))
+            app.include_router(router, prefix="/api", dependencies=[who], responses=documented(400, 401, 403, 422))
     for each in model_routes(doors, tree):
         app.include_router(each, prefix="/api")
     app.include_router(service_routes(doors, tree))
@@ -73,4 +76,5 @@ def application(
     for each in rabbitmq_routes(doors, broker, health):
         app.include_router(each, prefix="/api")
     app.add_middleware(RawPaths)
+    app.add_middleware(TextPaths)
     return app

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -73,7 +72,7 @@ class Basic(HTTPBasic):
             return Token("", encoded)
         try:
             name, colon, password = base64.b64decode(encoded, validate=True).decode().partition(":")
-        except (binascii.Error, UnicodeDecodeError):
+        except ValueError:  # no base64, not even ASCII, or no text
             colon = ""
         if scheme.lower() != "basic" or not colon:
             raise HTTPException(401, "who asks? user name and password are wanted", self.make_authenticate_headers())

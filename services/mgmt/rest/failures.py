@@ -50,20 +50,21 @@ def answer_failures(app: FastAPI) -> None:
 
     @app.exception_handler(BrokerError)
     async def broker_error(_request: Request, error: BrokerError) -> JSONResponse:
-        return _answer(_STATUS.get(type(error), 500), type(error).__name__, error.text)
+        return answer(_STATUS.get(type(error), 500), type(error).__name__, error.text)
 
     @app.exception_handler(HTTPException)
     async def http_error(_request: Request, error: HTTPException) -> JSONResponse:
-        answer = _answer(error.status_code, "HTTPError", str(error.detail))
-        answer.headers.update(error.headers or {})
-        return answer
+        told = answer(error.status_code, "HTTPError", str(error.detail))
+        told.headers.update(error.headers or {})
+        return told
 
     @app.exception_handler(RequestValidationError)
     async def not_valid(_request: Request, error: RequestValidationError) -> JSONResponse:
         faults = error.errors()
         is_missing = any(each["type"] == "missing" for each in faults)
-        return _answer(422 if is_missing else 400, SyntaxFault.__name__, told(faults))
+        return answer(422 if is_missing else 400, SyntaxFault.__name__, told(faults))
 
 
-def _answer(status: int, error: str, reason: str) -> JSONResponse:
+def answer(status: int, error: str, reason: str) -> JSONResponse:
+    """A failure."""
     return JSONResponse(Failure(error=error, reason=reason).model_dump(), status)

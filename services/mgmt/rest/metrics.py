@@ -30,7 +30,7 @@ def metric_routes(gathering: Gathering) -> APIRouter:
         page, content_type = await asyncio.to_thread(exposition, told, accept, frozenset(names))
         return Response(page, media_type=content_type)
 
-    responses = {**documented(401, 403), **_TEXT}
+    responses = {**documented(400, 401, 403, 422), **_TEXT}
 
     @router.get("/metrics", responses=responses, summary="What the whole stack counts", response_class=Response)
     async def metrics(names: _Names = (), accept: Annotated[str, Header()] = "") -> Response:

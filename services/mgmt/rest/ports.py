@@ -11,13 +11,14 @@ from services.common.clients.ports import Ports
 from services.common.ports.port import Port, Terms
 from services.common.ports.state import Listed
 from services.mgmt.rest.failures import documented
+from services.mgmt.rest.own import Own
 
 _Name = Annotated[str, InPath(min_length=1, max_length=255, description="of the port")]
 
 
 def port_routes(ports: Ports) -> APIRouter:
     """GET /ports."""
-    router = APIRouter(tags=["ports"])
+    router = APIRouter(tags=["ports"], route_class=Own)
 
     @router.get("/ports", responses=documented(503), summary="Where gateways listen")
     async def list_ports() -> list[Listed]:
@@ -29,14 +30,14 @@ def port_routes(ports: Ports) -> APIRouter:
 
 def port_changes(ports: Ports) -> APIRouter:
     """Below /ports."""
-    router = APIRouter(prefix="/ports", tags=["ports"])
+    router = APIRouter(prefix="/ports", tags=["ports"], route_class=Own)
 
-    @router.put("/{name}", responses=documented(400, 403, 409, 503), summary="Have gateways listen")
+    @router.put("/{name:names}", responses=documented(409, 503), summary="Have gateways listen")
     async def put_port(name: _Name, terms: Terms) -> Port:
         """Adds a port, or replaces the one of that name; gateways act on it a moment later, and `GET` shows how."""
         return await ports.put(name, terms)
 
-    @router.delete("/{name}", status_code=204, responses=documented(403, 404, 503), summary="Listen no longer")
+    @router.delete("/{name:names}", status_code=204, responses=documented(404, 503), summary="Listen no longer")
     async def remove_port(name: _Name) -> None:
         """Removes a port; who is connected by it stays connected."""
         await ports.remove(name)

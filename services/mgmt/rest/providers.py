@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from services.common.authentication.described import Described
 from services.mgmt.providers import Providers
 from services.mgmt.rest.failures import documented
+from services.mgmt.rest.own import Own
 
 _Name = Annotated[str, InPath(min_length=1, max_length=255, description="of the provider")]
 
@@ -34,7 +35,7 @@ class Listed(Told):
 
 def provider_routes(providers: Providers) -> APIRouter:
     """Below /authentication-providers."""
-    router = APIRouter(prefix="/authentication-providers", tags=["authentication"])
+    router = APIRouter(prefix="/authentication-providers", tags=["authentication"], route_class=Own)
 
     @router.get("", responses=documented(503), summary="Who judges who signs in")
     async def list_providers() -> list[Listed]:
@@ -42,12 +43,12 @@ def provider_routes(providers: Providers) -> APIRouter:
         of_records = {name: each.masked() for name, each in (await providers.of_records()).items()}
         return [*_listed(providers.of_file, of_settings=True), *_listed(of_records, of_settings=False)]
 
-    @router.put("/{name}", status_code=204, responses=documented(400, 403, 503), summary="Add a provider")
+    @router.put("/{name:names}", status_code=204, responses=documented(503), summary="Add a provider")
     async def put_provider(name: _Name, told: Told) -> None:
         """Adds a provider, or replaces the one of that name: who came in by it is disconnected."""
         await providers.put(name, Described(type=told.type, options=told.options))
 
-    @router.delete("/{name}", status_code=204, responses=documented(403, 404, 503), summary="Remove a provider")
+    @router.delete("/{name:names}", status_code=204, responses=documented(404, 503), summary="Remove a provider")
     async def remove_provider(name: _Name) -> None:
         """Removes a provider: who came in by it is disconnected."""
         await providers.remove(name)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
 
 from services.common.clients.dry_run import DryRuns
 from services.common.dry_run import DryRun, parse_headers
+from services.common.errors import SyntaxFault
+from services.common.message import arguments
+from services.mgmt.model.strict_json import strict
 from services.mgmt.rest.failures import documented
+from services.mgmt.rest.own import Own
 
 _LONGEST = 255  # bytes in a short string of AMQP
 _MOST_HEADERS = 100
@@ -16,9 +20,9 @@ _MOST_HEADERS = 100
 
 def dry_run_routes(dry_runs: DryRuns) -> APIRouter:
     """Answers from a router."""
-    router = APIRouter(tags=["topology"])
+    router = APIRouter(tags=["topology"], route_class=Own)
 
-    @router.get("/route", responses=documented(400, 404, 503), summary="Where would my message go")
+    @router.get("/route", responses=documented(404, 503), summary="Where would my message go")
     async def route(
         exchange: Annotated[str, Query(max_length=_LONGEST, description="empty: the default exchange")] = "",
         key: Annotated[str, Query(max_length=_LONGEST, description="routing key")] = "",
@@ -29,6 +33,16 @@ def dry_run_routes(dry_runs: DryRuns) -> APIRouter:
         ] = [],  # noqa: B006 - FastAPI copies it
     ) -> DryRun:
         """The queues that would get the message, and the bindings on its way; nothing is sent."""
-        return await dry_runs.route(vhost, exchange, key, parse_headers(header))
+        return await dry_runs.route(vhost, exchange, key, _headers(header))
 
     return router
+
+
+def _headers(given: list[str]) -> dict[str, Any]:
+    """Raises SyntaxFault, also for what an answer could not tell again."""
+    headers = parse_headers(given)
+    try:
+        strict(arguments.dump(headers) or b"{}")
+    except ValueError as error:
+        raise SyntaxFault(f"header: {error}") from None
+    return headers

@@ -14,6 +14,7 @@ from services.common.question import FATES, LONGEST_ID, LONGEST_PATTERN, MOST_JO
 from services.common.trace import Trace, nothing
 from services.mgmt.lookup.lookup import LookUp
 from services.mgmt.rest.failures import documented
+from services.mgmt.rest.own import Own
 
 _WHEN = (
     "90s, 15m, 2h or 1d ago, or ISO 8601, in UTC unless it says otherwise: when its fate was, where that is asked for, "
@@ -27,9 +28,9 @@ def _pattern(description: str) -> Any:  # noqa: ANN401 - as FastAPI's
 
 def trace_routes(look_up: LookUp) -> APIRouter:
     """Answers from the ledger."""
-    router = APIRouter(tags=["tracing"])
+    router = APIRouter(tags=["tracing"], route_class=Own)
 
-    @router.get("/trace/{id:path}", responses=documented(400, 404, 503), summary="Where did my message go")
+    @router.get("/trace/{id:names}", responses=documented(404, 503), summary="Where did my message go")
     async def trace(
         id: Annotated[  # noqa: A002 - the parameter's name in the API
             str, InPath(max_length=LONGEST_ID, description="message id, correlation id, trace id or uid")
@@ -40,7 +41,7 @@ def trace_routes(look_up: LookUp) -> APIRouter:
         """Every stage of every message that has the id, before and after every dead-lettering."""
         return await found(look_up, id, journeys, everything=everything)
 
-    @router.get("/trace", responses=documented(400, 404, 503), summary="Which messages have something in common")
+    @router.get("/trace", responses=documented(404, 503), summary="Which messages have something in common")
     async def search(
         vhost: Annotated[str, Query(max_length=LONGEST_PATTERN, description="virtual host")] = "/",
         queue: Annotated[str, _pattern("queue")] = "",
@@ -67,9 +68,12 @@ def trace_routes(look_up: LookUp) -> APIRouter:
 
 def _moment(text: str) -> int:
     try:
-        return moment_us(text, epoch_ms() * 1000, UTC) if text else 0
-    except ValueError as error:
+        moment = moment_us(text, epoch_ms() * 1000, UTC) if text else 0
+    except (ValueError, OverflowError) as error:
         raise SyntaxFault(str(error)) from None
+    if moment < 0:
+        raise SyntaxFault(f"'{text}' is before 1970, when nothing was on record")
+    return moment
 
 
 async def found(look_up: LookUp, asked: str, journeys: int, *, everything: bool, payloads: bool = False) -> Trace:

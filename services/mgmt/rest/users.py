@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, HTTPException, Request
 from fastapi import Path as InPath
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
@@ -17,6 +17,7 @@ from services.mgmt.access.grants import Grants
 from services.mgmt.leaving import delete_user
 from services.mgmt.rest.basic import Naming
 from services.mgmt.rest.failures import documented
+from services.mgmt.rest.own import Own
 from services.mgmt.users import KEPT_USUALLY, Kept, Users
 
 _Name = Annotated[str, InPath(min_length=1, max_length=255, description="of the user")]
@@ -87,15 +88,15 @@ async def to_put(users: Users, name: str) -> Asked:
 async def _said(request: Request) -> list[str]:
     """What a body names; nothing, where it is none: whoever may change something is told what is wrong with it."""
     try:
-        said = await request.json()
-    except ValueError:
+        said: dict[str, object] = await request.json()
+    except HTTPException:
         return []
-    return list(said) if isinstance(said, dict) else []
+    return list(said)
 
 
 def user_list(users: Users) -> APIRouter:
     """All of them, at /access/users."""
-    router = APIRouter(prefix="/access/users", tags=["access"])
+    router = APIRouter(prefix="/access/users", tags=["access"], route_class=Own)
 
     @router.get("", responses=documented(503), summary="Who there is")
     async def list_users() -> list[ListedUser]:
@@ -108,22 +109,22 @@ def user_list(users: Users) -> APIRouter:
 
 def user_changes(users: Users, grants: Grants) -> APIRouter:
     """Of one user, below /access/users."""
-    router = APIRouter(prefix="/access/users", tags=["access"])
+    router = APIRouter(prefix="/access/users", tags=["access"], route_class=Own)
 
-    @router.put("/{name:path}", status_code=204, responses=documented(400, 503), summary="Have a user")
+    @router.put("/{name:names}", status_code=204, responses=documented(503), summary="Have a user")
     async def put_user(name: _Name, told: NewUser) -> None:
         """Adds a user, who may do nothing before it is permitted, or replaces one, whose connections end."""
         password, kept = told.password.get_secret_value(), Kept(told.kind, told.hashed)
         await users.put(name, password, told.tags, loopback_only=told.loopback_only, kept=kept)
 
-    @router.patch("/{name:path}", status_code=204, responses=documented(400, 404, 409, 503), summary="Change a user")
+    @router.patch("/{name:names}", status_code=204, responses=documented(404, 409, 503), summary="Change a user")
     async def change_user(name: _Name, told: UserChanges) -> None:
         """Changes what is given; the user's connections end."""
         password = told.password.get_secret_value() if told.password else None
         kept = Kept(told.kind, told.hashed)
         await users.change(name, password=password, kept=kept, tags=told.tags, loopback_only=told.loopback_only)
 
-    @router.delete("/{name:path}", status_code=204, responses=documented(404, 503), summary="Have a user no longer")
+    @router.delete("/{name:names}", status_code=204, responses=documented(404, 503), summary="Have a user no longer")
     async def remove_user(name: _Name) -> None:
         """Deletes a user, and what it may do; its connections end."""
         await delete_user(users, grants, name)

@@ -20,6 +20,7 @@ from services.mgmt.tree.house import KEPT_HERE, MOST
 from services.mgmt.tree.tree import ANY, Tree
 
 _DELETED: Final = "DELETED"
+_LONGEST_NAME: Final = 255  # characters
 _OF_ALL: Final = frozenset({"getStatistics", "setContextVariable", "removeContextVariable"})
 
 Read = tuple[dict[str, Any], BrokerError | None]
@@ -63,6 +64,8 @@ class Changes:
         if not path or not path[-1]:
             raise IllegalConfiguration(f"attribute 'name' of {self._kind.category}: it is mandatory")
         name, parent = path[-1], self._parent(path)
+        if len(name) > _LONGEST_NAME:
+            raise IllegalConfiguration(f"attribute 'name' of {self._kind.category}: at most {_LONGEST_NAME} characters")
         if said.get("name", name) != name:
             raise IllegalConfiguration(f"attribute 'name': the path says '{name}'")
         if self._keeper.children(parent).get(name):

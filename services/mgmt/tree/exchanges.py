@@ -10,12 +10,12 @@ from services.common.access import questions
 from services.common.access.action import Action, Kind, Property
 from services.common.access.asked import Asked, Other
 from services.common.errors import AccessRefused
-from services.common.message import arguments as tables
 from services.mgmt.model.configured_object import ConfiguredObject
 from services.mgmt.model.exchange import Exchange
 from services.mgmt.model.faults import IllegalConfiguration
 from services.mgmt.tree.asked_about import properties_of
 from services.mgmt.tree.category import Keeper, Own
+from services.mgmt.tree.kept_arguments import dumped, named
 from services.mgmt.tree.mirror import Kept
 from services.mgmt.tree.virtual_hosts import PREDECLARED
 from services.rpc.router_pb2 import Bind, DeclareExchange, DeleteExchange
@@ -56,7 +56,7 @@ class Exchanges(Keeper):
     def needs(self, action: Action, path: tuple[str, ...], wanted: Mapping[str, Any]) -> Iterable[Asked]:
         _, host, name, *_ = (*path, "", "", "")
         if action is Action.CREATE:
-            alternate = (wanted.get("alternateBinding") or {}).get("destination")
+            alternate = named(_arguments(wanted).get(_ALTERNATE))
             its = (
                 (Property.DURABLE, wanted.get("durable", True) is not False),
                 (Property.TYPE, str(wanted.get("type", ""))),
@@ -84,16 +84,13 @@ class Exchanges(Keeper):
             raise IllegalConfiguration(
                 f"attribute 'lifetimePolicy': {', '.join(_LIFETIMES.values())} can be, not {policy}"
             )
-        table = dict(wanted.get("arguments", {}))
-        if alternate := wanted.get("alternateBinding"):
-            table[_ALTERNATE] = alternate.get("destination", "")
         declare = DeclareExchange(
             name=name,
             type=wanted["type"],
             durable=wanted.get("durable", True),
             auto_delete=policy != _LIFETIMES[False],
             internal=wanted.get("internal", False),
-            arguments=_table(table),
+            arguments=dumped(_arguments(wanted)),
         )
         await self.house.topology.change(host, declare_exchange=declare)
         await self.house.seen("exchange", json.dumps([host, name], ensure_ascii=False), there=True)
@@ -115,7 +112,7 @@ class Exchanges(Keeper):
         if operation == "unbind":
             await self._unbind(host, source, there)
             return bool(there)
-        wanted = _table(arguments.get("arguments", {}))
+        wanted = dumped(arguments.get("arguments", {}))
         if there and not arguments.get("replaceExistingArguments"):
             return False
         bind = Bind(source=source, destination=destination, routing_key=key, arguments=wanted)
@@ -151,9 +148,12 @@ class Exchanges(Keeper):
         return is_exchange and not any(each.value["name"] == name for each in queues)
 
 
-def _table(table: Mapping[str, Any]) -> bytes:
-    """As the router keeps arguments."""
-    return tables.dump(tables.load(json.dumps(dict(table)).encode()))
+def _arguments(wanted: Mapping[str, Any]) -> dict[str, Any]:
+    """With the one that an attribute stands for."""
+    table = dict(wanted.get("arguments", {}))
+    if alternate := wanted.get("alternateBinding"):
+        table[_ALTERNATE] = alternate.get("destination", "")
+    return table
 
 
 def _described(value: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,6 @@ from typing import Any, Final
 from services.common.access import questions
 from services.common.access.action import Action, Kind
 from services.common.access.asked import Asked
-from services.common.message import arguments
 from services.mgmt.model.configured_object import ConfiguredObject
 from services.mgmt.model.faults import IllegalConfiguration
 from services.mgmt.model.queue import Queue
@@ -18,6 +17,7 @@ from services.mgmt.tree.asked_about import properties_of
 from services.mgmt.tree.category import Keeper, Own, Source
 from services.mgmt.tree.counts import Row
 from services.mgmt.tree.house import House
+from services.mgmt.tree.kept_arguments import dumped, named
 from services.mgmt.tree.mirror import Kept
 from services.mgmt.tree.recorded import record
 from services.mgmt.tree.virtual_hosts import PREDECLARED
@@ -82,7 +82,7 @@ class Queues(Keeper):
             if letters is None and wanted.get("alternateBinding"):
                 destination = str(wanted["alternateBinding"].get("destination", ""))
                 letters = destination if self._is_exchange(host, destination) else ""
-            yield questions.create_queue(host, name, letters, _properties(wanted))
+            yield questions.create_queue(host, name, named(letters), _properties(wanted))
         elif action is Action.DELETE:
             yield questions.of_queue(action, host, name, properties_of(self.house.mirror, host, name))
         else:
@@ -118,7 +118,7 @@ class Queues(Keeper):
         if wanted.get("type") == "priority":
             wanted = {"priorities": 10, **wanted}
         table = arguments_of(wanted, lambda name: self._is_exchange(host, name))
-        return arguments.dump(arguments.load(json.dumps(table).encode()))
+        return dumped(table)
 
     def _is_exchange(self, host: str, name: str) -> bool:
         return name in PREDECLARED or _names(self.house.mirror.grouped("exchange", "virtual_host"), host, name)

@@ -39,6 +39,7 @@ async def test_dry_run(get: Get, router: ExplainingRouter) -> None:
         ("exchange=none", 404, "NotFound"),
         ("vhost=none", 404, "NotFound"),
         ("header=size", 400, "SyntaxFault"),
+        ("header=size%3A%3D%22%5Cud800%22", 400, "SyntaxFault"),
         (f"key={'k' * 256}", 400, "SyntaxFault"),
         ("&".join(["header=a=b"] * 101), 400, "SyntaxFault"),
     ],

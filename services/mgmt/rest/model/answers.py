@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from http import HTTPStatus
 from typing import Any, ClassVar, Final
 
 from fastapi import HTTPException
@@ -14,6 +15,7 @@ from services.common.errors import BrokerError
 from services.common.invalid import told
 from services.mgmt.model.faults import AlreadyExists, IllegalConfiguration, NotOffered
 from services.mgmt.rest.answering import Answering
+from services.mgmt.rest.failures import Failure as NoPath
 
 STATUSES: Final[dict[type[BrokerError], int]] = {
     e.AccessRefused: 403,
@@ -38,8 +40,8 @@ class Failure(BaseModel):
 
 
 def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """What a route says in its OpenAPI description about errors."""
-    return {status: {"model": Failure} for status in statuses}
+    """What a route says in its OpenAPI description about errors: of another version there is no path at all."""
+    return {status: {"model": Failure | NoPath if status == HTTPStatus.NOT_FOUND else Failure} for status in statuses}
 
 
 def answer(status: int, text: str, headers: dict[str, str] | None = None) -> JSONResponse:

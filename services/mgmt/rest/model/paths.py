@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from http import HTTPStatus
 from urllib.parse import quote, unquote
 
+from fastapi import HTTPException
 from starlette.convertors import Convertor, register_url_convertor
+
+from services.mgmt.rest.names import NO_TEXT
 
 VERSIONS = ("latest", "v9.1")
 
@@ -20,17 +24,15 @@ class _Version(Convertor[str]):
         return value
 
 
-class _Names(_Version):
-    regex = r"(?s:.*)"  # as `path`, but a name may have more lines than one
-
-
 register_url_convertor("model_version", _Version())
-register_url_convertor("names", _Names())
 
 
 def names_in(path: str) -> tuple[str, ...]:
-    """What is left of one decoding is decoded once more, after it was taken apart."""
-    return tuple(unquote(part) for part in path.split("/") if part)
+    """What is left of one decoding is decoded once more, after it was taken apart. Raises HTTPException (400)."""
+    try:
+        return tuple(unquote(part, errors="strict") for part in path.split("/") if part)
+    except UnicodeDecodeError:
+        raise HTTPException(HTTPStatus.BAD_REQUEST, NO_TEXT) from None
 
 
 def path_of(names: Sequence[str]) -> str:

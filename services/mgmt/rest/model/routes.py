@@ -96,7 +96,7 @@ def _writes(
     at.add("PUT", put, "Create or update", **more)
     at.add("POST", post, "Create, update, or carry out", **more)
     if deletes:
-        at.add("DELETE", delete, "Delete", responses=documented(405, 409, *_BOTH), response_class=Response)
+        at.add("DELETE", delete, "Delete", responses=documented(400, 405, 409, *_BOTH), response_class=Response)
 
 
 def service_routes(doors: Doors, tree: Tree) -> APIRouter:

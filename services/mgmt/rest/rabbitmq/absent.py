@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple
 
@@ -9,6 +10,7 @@ from fastapi import APIRouter
 
 from services.common.errors import NotFound, SyntaxFault
 from services.mgmt.rest.basic import Doors
+from services.mgmt.rest.failures import Failure
 from services.mgmt.rest.rabbitmq.answers import Route, documented
 from services.mgmt.rest.rabbitmq.caller import who_asks
 
@@ -40,9 +42,8 @@ def absent_routes(doors: Doors) -> Iterator[APIRouter]:
             dependencies=[who_asks(doors)],
         )
         _reads(router, kind)
-        router.add_api_route(kind.one, _refuse(kind), methods=["PUT"], summary="Not here")
-        router.add_api_route(kind.one, _miss(kind), methods=["GET"], summary="Not here")
-        router.add_api_route(kind.one, _miss(kind), methods=["DELETE"], summary="Not here")
+        for method, status, endpoint in (("PUT", 400, _refuse), ("GET", 404, _miss), ("DELETE", 404, _miss)):
+            router.add_api_route(kind.one, endpoint(kind), methods=[method], status_code=status, **_said(kind.one))
         yield router
 
 
@@ -51,7 +52,20 @@ def _reads(router: APIRouter, kind: _Kind) -> None:
     parts = kind.one.strip("/").split("/")
     for count in range(len(parts)):
         path = "".join(f"/{part}" for part in parts[:count])
-        router.add_api_route(path, _none, methods=["GET"], summary=f"There are no {kind.what}")
+        router.add_api_route(path, _none, methods=["GET"], summary=f"There are no {kind.what}", openapi_extra=_of(path))
+
+
+def _said(path: str) -> dict[str, Any]:
+    """Of routes that are never answered otherwise."""
+    never = {"response_model": Failure, "response_description": "There is none"}
+    return {**never, "summary": "Not here", "openapi_extra": _of(path)}
+
+
+def _of(path: str) -> dict[str, Any]:
+    """Parameters of a path, which no function names."""
+    names = re.findall(r"{(\w+):", path)
+    required = {"in": "path", "required": True, "schema": {"type": "string"}}
+    return {"parameters": [{"name": name, **required} for name in names]}
 
 
 async def _none() -> list[Any]:

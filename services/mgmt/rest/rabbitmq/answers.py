@@ -79,6 +79,15 @@ async def read(request: Request, kind: type[_M], most: int = MOST) -> _M:
     return kind.model_validate(read_json(await body(request, most) or b"{}", "the body is"))
 
 
+PUT: Final[Mapping[str, Any]] = {
+    "status_code": 201,
+    "response_class": Response,  # which says in the description that there is no body
+    "response_description": "It was not there",
+    "responses": {204: {"description": "It was there"}},
+}
+"""What a route says of a PUT that is answered by `put`."""
+
+
 def put(*, created: bool) -> Response:
     """What a PUT is answered with."""
     return Response(status_code=201 if created else 204)

@@ -102,7 +102,13 @@ def _writes(doors: Doors, between: _Between) -> APIRouter:
     router = _router()
     asks: Caller = who_asks(doors)
 
-    @router.post(between.path, summary=f"Bind a {between.what}", status_code=201, openapi_extra=body_of(BindingForm))
+    @router.post(
+        between.path,
+        summary=f"Bind a {between.what}",
+        status_code=201,
+        response_class=Response,
+        openapi_extra=body_of(BindingForm),
+    )
     async def bind(vhost: str, source: str, destination: str, request: Request, caller: Caller = asks) -> Response:
         """As over AMQP, by the user's permissions; where it is, Location says."""
         place = between.place(source, destination)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 from fastapi import APIRouter, Request, Response
@@ -19,7 +20,10 @@ from services.mgmt.rest.rabbitmq.caller import Caller, who_asks
 
 _MOST: Final = 64 << 20
 """Bytes: of 200,000 queues."""
-_BODY = {"requestBody": {"content": {"application/json": {"schema": {"type": "object"}}}}}
+_IMPORT: Final[Mapping[str, Any]] = {
+    "responses": {200: {"model": Taken}, 204: {"description": "All of it is taken"}},
+    "openapi_extra": {"requestBody": {"content": {"application/json": {"schema": {"type": "object"}}}}},
+}
 
 
 def definition_routes(doors: Doors, broker: Broker) -> APIRouter:
@@ -41,12 +45,12 @@ def definition_routes(doors: Doors, broker: Broker) -> APIRouter:
         caller.seen(broker.objects, vhost)
         return await give_virtual_host(broker.objects, vhost)
 
-    @router.post("", summary="Import", dependencies=[asks], openapi_extra=_BODY)
+    @router.post("", summary="Import", dependencies=[asks], **_IMPORT)
     async def import_all(request: Request) -> Response:
         """204 where all of it could be taken; 200, and what could not and why, where not."""
         return _told(await take(broker, await body(request, _MOST)))
 
-    @router.post("/{vhost:encoded}", summary="Import into a virtual host", openapi_extra=_BODY)
+    @router.post("/{vhost:encoded}", summary="Import into a virtual host", **_IMPORT)
     async def import_virtual_host(vhost: str, request: Request, caller: Caller = asks) -> Response:
         """What is in the file comes into this one, wherever it was."""
         await broker.objects.known()

@@ -12,7 +12,7 @@ from services.mgmt.rabbitmq.needs import to_declare_exchange
 from services.mgmt.rabbitmq.objects import Row
 from services.mgmt.rabbitmq.sections import Broker
 from services.mgmt.rest.basic import Doors
-from services.mgmt.rest.rabbitmq.answers import Route, body_of, documented, put, read
+from services.mgmt.rest.rabbitmq.answers import PUT, Route, body_of, documented, put, read
 from services.mgmt.rest.rabbitmq.caller import Caller, who_asks
 from services.mgmt.rest.rabbitmq.listing import Query_, listed
 
@@ -73,7 +73,7 @@ def exchange_changes(doors: Doors, broker: Broker) -> APIRouter:
     asks: Caller = who_asks(doors)
     objects = broker.objects
 
-    @router.put(_ONE, summary="Declare an exchange", status_code=201, openapi_extra=body_of(ExchangeForm))
+    @router.put(_ONE, summary="Declare an exchange", openapi_extra=body_of(ExchangeForm), **PUT)
     async def put_exchange(vhost: str, name: str, request: Request, caller: Caller = asks) -> Response:
         """One that is there is left as it is, or 400 where it is another."""
         await objects.known()

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse
+from pydantic import BaseModel, Field
 
 from services.common.access import questions
 from services.common.access.action import Action
@@ -26,6 +27,13 @@ _QUEUE: Final = "aliveness-test"
 _PAYLOAD: Final = b"test_message"
 
 
+class _Failed(BaseModel):
+    """What a check that fails is answered with, and what one is that could not be made."""
+
+    reason: str
+    status: str | None = Field(None, description="failed, where it was made")
+
+
 def health_routes(doors: Doors, broker: Broker, health: StackHealth) -> APIRouter:
     """200 and `ok`, or 503 and `failed`, with why."""
     asks = who_asks(doors, OBSERVE)
@@ -33,7 +41,7 @@ def health_routes(doors: Doors, broker: Broker, health: StackHealth) -> APIRoute
         prefix="/health/checks",
         tags=["RabbitMQ: health"],
         route_class=Route,
-        responses=documented(),
+        responses={**documented(), 503: {"model": _Failed}},
         dependencies=[asks],
     )
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import MutableMapping
 from typing import Any, Final
-from urllib.parse import unquote, unquote_to_bytes
+from urllib.parse import unquote
 
 from starlette.convertors import Convertor, register_url_convertor
 
 from services.mgmt.front import Application
-from services.mgmt.rest.rabbitmq.answers import answer
 
 OURS: Final = frozenset({
     "aliveness-test", "bindings", "channels", "cluster-name", "connections", "consumers", "definitions", "exchanges",
@@ -40,23 +39,12 @@ class RawPaths:
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Any, send: Any) -> None:  # noqa: ANN401 - as ASGI says
         """As ASGI says."""
-        if scope["type"] == "http" and _is_ours(raw := scope.get("raw_path") or b""):
-            if not _is_text(raw):
-                await answer(400, "bad_request", "names in paths are UTF-8")(scope, receive, send)
-                return
+        if scope["type"] == "http" and is_ours(raw := scope.get("raw_path") or b""):
             scope = {**scope, "path": raw.decode("latin-1").removesuffix("/")}
         await self._app(scope, receive, send)
 
 
-def _is_text(path: bytes) -> bool:
-    """Otherwise two names that are different could be read as the same."""
-    try:
-        unquote_to_bytes(path).decode()
-    except UnicodeDecodeError:
-        return False
-    return True
-
-
-def _is_ours(path: bytes) -> bool:
+def is_ours(path: bytes) -> bool:
+    """Whether it is one of RabbitMQ's."""
     _, api, first, *_ = (*path.split(b"/", 3), b"", b"", b"")
     return api == b"api" and first.decode("latin-1") in OURS

@@ -15,7 +15,7 @@ from services.mgmt.rabbitmq.forms import PermissionForm, TopicPermissionForm
 from services.mgmt.rabbitmq.grants import permissions, topic_permissions
 from services.mgmt.rabbitmq.sections import Broker
 from services.mgmt.rest.basic import Doors
-from services.mgmt.rest.rabbitmq.answers import Route, body_of, documented, put, read
+from services.mgmt.rest.rabbitmq.answers import PUT, Route, body_of, documented, put, read
 from services.mgmt.rest.rabbitmq.caller import who_asks
 from services.mgmt.rest.rabbitmq.listing import Query_, listed
 
@@ -44,7 +44,7 @@ def permission_routes(doors: Doors, broker: Broker) -> APIRouter:
             raise NotFound(f"user '{user}' has no permission in vhost '{vhost}'")
         return found[0]
 
-    @router.put(_ONE, summary="Permit a user", status_code=201, openapi_extra=body_of(PermissionForm))
+    @router.put(_ONE, summary="Permit a user", openapi_extra=body_of(PermissionForm), **PUT)
     async def put_permission(vhost: str, user: str, request: Request) -> Response:
         """In one virtual host."""
         told = await read(request, PermissionForm)
@@ -83,7 +83,7 @@ def topic_permission_routes(doors: Doors, broker: Broker) -> APIRouter:
         """One for each exchange."""
         return await of(vhost, user)
 
-    @router.put(_ONE, summary="Permit keys", status_code=201, openapi_extra=body_of(TopicPermissionForm))
+    @router.put(_ONE, summary="Permit keys", openapi_extra=body_of(TopicPermissionForm), **PUT)
     async def put_topic_permission(vhost: str, user: str, request: Request) -> Response:
         """For one exchange."""
         told = await read(request, TopicPermissionForm)

@@ -13,7 +13,7 @@ from services.mgmt.rabbitmq.forms import QueueForm
 from services.mgmt.rabbitmq.needs import to_declare_queue
 from services.mgmt.rabbitmq.sections import Broker
 from services.mgmt.rest.basic import Doors
-from services.mgmt.rest.rabbitmq.answers import Route, body_of, documented, put, read
+from services.mgmt.rest.rabbitmq.answers import PUT, Route, body_of, documented, put, read
 from services.mgmt.rest.rabbitmq.caller import Caller, who_asks
 from services.mgmt.rest.rabbitmq.connections import Connected
 from services.mgmt.rest.rabbitmq.listing import Query_, listed
@@ -68,7 +68,7 @@ def queue_changes(doors: Doors, broker: Broker) -> APIRouter:
     asks: Caller = who_asks(doors)
     objects = broker.objects
 
-    @router.put(_ONE, summary="Declare a queue", status_code=201, openapi_extra=body_of(QueueForm))
+    @router.put(_ONE, summary="Declare a queue", openapi_extra=body_of(QueueForm), **PUT)
     async def put_queue(vhost: str, name: str, request: Request, caller: Caller = asks) -> Response:
         """One that is there is left as it is, or 400 where it is another."""
         await objects.known()

@@ -18,7 +18,7 @@ from services.mgmt.rabbitmq.grants import permissions, topic_permissions
 from services.mgmt.rabbitmq.sections import Broker
 from services.mgmt.rabbitmq.users import put_user
 from services.mgmt.rest.basic import Doors
-from services.mgmt.rest.rabbitmq.answers import Route, body_of, documented, put, read
+from services.mgmt.rest.rabbitmq.answers import PUT, Route, body_of, documented, put, read
 from services.mgmt.rest.rabbitmq.caller import Caller, who_asks
 from services.mgmt.rest.rabbitmq.listing import Query_, listed
 from services.mgmt.rest.users import to_put
@@ -70,7 +70,7 @@ def user_changes(doors: Doors, broker: Broker) -> APIRouter:
     asks: Caller = who_asks(doors)
     house = broker.house
 
-    @router.put("/{name:encoded}", summary="Have a user", status_code=201, openapi_extra=body_of(UserForm))
+    @router.put("/{name:encoded}", summary="Have a user", openapi_extra=body_of(UserForm), **PUT)
     async def put_one(name: str, request: Request, caller: Caller = asks) -> Response:
         """With a password, or a hash that RabbitMQ or Hopline made of one; connections of one that there was end."""
         caller.check(await to_put(house.users, name))

@@ -17,7 +17,7 @@ from services.mgmt.rabbitmq.forms import NamedVirtualHost
 from services.mgmt.rabbitmq.grants import permissions, topic_permissions
 from services.mgmt.rabbitmq.sections import Broker
 from services.mgmt.rest.basic import Doors
-from services.mgmt.rest.rabbitmq.answers import Route, documented, put
+from services.mgmt.rest.rabbitmq.answers import PUT, Route, documented, put
 from services.mgmt.rest.rabbitmq.caller import Caller, who_asks
 from services.mgmt.rest.rabbitmq.listing import Query_, listed
 
@@ -42,7 +42,7 @@ def virtual_host_routes(doors: Doors, broker: Broker) -> APIRouter:
         caller.seen(objects, name)
         return JSONResponse(shown(Counted(broker).host(name), columns))
 
-    @router.put("/{name:encoded}", summary="Have a virtual host", status_code=201)
+    @router.put("/{name:encoded}", summary="Have a virtual host", **PUT)
     async def put_virtual_host(name: str, caller: Caller = asks) -> Response:
         """201 where there was none, and who made it may do everything in it, as in RabbitMQ; 204 where there was.
 

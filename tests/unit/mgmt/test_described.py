@@ -1,0 +1,41 @@
+"""The OpenAPI document, where FastAPI by itself would say what is not so."""
+
+from __future__ import annotations
+
+import re
+
+from tests.support.rest import Get
+
+
+async def test_described(get: Get) -> None:
+    """Every parameter of a path is described, every error has this API's body, and what is too long is one."""
+    _, document, _ = await get("/openapi.json", None)
+    assert "HTTPValidationError" not in str(document)
+    for path, operations in document["paths"].items():
+        for operation in operations.values():
+            named = {each["name"] for each in operation.get("parameters", ()) if each["in"] == "path"}
+            assert named == set(re.findall(r"{(\w+)}", path)), path
+            assert ("requestBody" in operation) == ("413" in operation["responses"]), path
+
+
+async def test_of_rabbitmq(get: Get) -> None:
+    """What is there and what was not are two answers without a body; what there is not is never answered otherwise."""
+    _, document, _ = await get("/openapi.json", None)
+    paths = document["paths"]
+    for path in ("/api/queues/{vhost}/{name}", "/api/users/{name}", "/api/vhosts/{name}"):
+        responses = paths[path]["put"]["responses"]
+        assert [responses[status].get("content") for status in ("201", "204")] == [None, None]
+    assert {"200", "204"} <= set(paths["/api/definitions"]["post"]["responses"])
+    never = paths["/api/policies/{vhost}/{name}"]
+    assert not {"200", "201", "204"} & {status for each in never.values() for status in each["responses"]}
+
+
+async def test_of_the_tree(get: Get) -> None:
+    """Of another version of it there is no path at all, which is told as of any path that there is not."""
+    _, document, _ = await get("/openapi.json", None)
+    schema = document["paths"]["/api/{version}/queue"]["get"]["responses"]["404"]["content"]["application/json"][
+        "schema"
+    ]
+    assert len(schema["anyOf"]) == 2
+    status, told, _ = await get("/api/v10/queue")
+    assert (status, set(told)) == (404, {"error", "reason"})

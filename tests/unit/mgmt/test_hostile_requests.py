@@ -1,0 +1,84 @@
+"""Hopline's own paths, asked by somebody who means no good, or whose program does not."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from urllib.error import URLError
+from urllib.parse import unquote
+
+from services.mgmt.rest.bodies import MOST
+from tests.support.rest import Get
+
+GUEST = "guest:guest"
+USERS = "/api/access/users"
+_NAMES = ["a%0A", "%0A", "a%0Ab", "a%2Fb", "%00", "..%2F..", "%252F", "%F0%9F%98%80"]
+
+
+async def test_a_login_that_is_not_ascii(get: Get) -> None:
+    """Is none, and no fault of the server's."""
+    status, body, headers = await get("/api/access", "\N{LATIN SMALL LETTER E WITH ACUTE}".encode())
+    assert (status, body["error"], "WWW-Authenticate" in headers) == (401, "HTTPError", True)
+
+
+async def test_names(get: Get) -> None:
+    """Are taken whole, whatever characters they have: what is removed is what was added, and no other."""
+    groups = "/api/access/groups"
+    assert (await get(f"{groups}/a", GUEST, "PUT", {"members": []}))[0] == 200
+    for name in _NAMES:
+        status, body, _ = await get(f"{groups}/{name}", GUEST, "PUT", {"members": []})
+        assert (status, body["name"]) == (200, unquote(name))
+        assert [(await get(f"{groups}/{name}", GUEST, "DELETE"))[0] for _ in range(2)] == [204, 404]
+    assert [each["name"] for each in (await get("/api/access"))[1]["groups"]] == ["a"]
+    status, body, _ = await get(f"{USERS}/guest%0A", GUEST, "DELETE")
+    assert (status, body["reason"]) == (404, "no user 'guest\n'")
+
+
+async def test_names_with_a_slash(get: Get) -> None:
+    """Are names: who asks is not sent elsewhere, but told that there is none, or can be none."""
+    for path in ("/api/capture/rules", "/api/authentication-providers", "/api/ports"):
+        for name in ("a%2Fb", "%2F"):
+            status, body, _ = await get(f"{path}/{name}", GUEST, "DELETE")
+            assert (status, body["error"]) in {(404, "NotFound"), (400, "SyntaxFault")}
+
+
+async def test_names_that_are_no_text(get: Get) -> None:
+    """Are refused in the words of whoever's path it is, since two of them would be read as the same."""
+    for path, field in (("access/users", "reason"), ("queues/%2F", "reason"), ("latest/user/internal", "errorMessage")):
+        status, body, _ = await get(f"/api/{path}/%FF", GUEST, "DELETE")
+        assert (status, body[field]) == (400, "names in paths are UTF-8")
+
+
+async def test_bodies_that_are_no_json(get: Get) -> None:
+    """It is said what is wrong with them."""
+    for body, reason in (
+        (b'{"password": "\\ud800"}', "surrogates not allowed"),
+        (b'{"password": "\xed\xa0\x80"}', "invalid continuation byte"),
+        ('{"password": "\\ud800"}'.encode("utf-16"), "invalid start byte"),
+        (b'{"password": NaN}', "NaN is no number"),
+        (b'{"password": 1e999}', "1e999 is no number"),
+        (b"[" * 100_000, "recursion"),
+        (b'{"password": ', "Expecting value"),
+        (b"[]", "no JSON object"),
+    ):
+        status, told, _ = await get(f"{USERS}/a", GUEST, "PUT", body)
+        assert (status, reason in told["reason"]) == (400, True), told
+
+
+async def test_bodies_that_are_too_long(get: Get) -> None:
+    """Are not even read to their end, whoever sends them."""
+    for user in (GUEST, None):
+        with suppress(URLError, ConnectionError):  # who is answered while he speaks yet may hear nothing of it
+            assert (await get(f"{USERS}/a", user, "PUT", b" " * (MOST + 1)))[0] == 413
+    assert (await get(f"{USERS}/a", GUEST, "DELETE"))[0] == 404
+
+
+async def test_what_nobody_can_mean(get: Get) -> None:
+    """Is the fault of who says it: what SCRAM cannot say, a virtual host without a name, times before 1970."""
+    for method, path, body in (
+        ("PUT", f"{USERS}/a", {"password": "a\0b", "kind": "scram-sha-256"}),
+        ("PUT", "/api/access/acl?vhost=", {"text": "ACL ALLOW ALL ALL"}),
+        ("GET", "/api/trace?queue=q&since=0001-01-01T00:00", None),
+        ("GET", "/api/trace?queue=q&until=1969-12-31", None),
+    ):
+        status, told, _ = await get(path, GUEST, method, body)
+        assert (status, told["error"]) == (400, "SyntaxFault")

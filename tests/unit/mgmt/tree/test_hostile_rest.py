@@ -1,0 +1,62 @@
+"""Broker-J's tree, asked by somebody who means no good, or whose program does not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from services.common.access.records import Permission
+from tests.unit.mgmt.tree.conftest import HOST, Managed
+
+_DEEP: Any = 1
+for _ in range(400):
+    _DEEP = [_DEEP]
+
+
+async def test_what_no_object_can_be_like(managed: Managed) -> None:
+    """Is told, and is no fault of the server's."""
+    for path, body, reason in (
+        (f"group/internal/{'g' * 300}", {}, "at most 255 characters"),
+        (f"port/{'p' * 300}", {"port": 45671}, "at most 255 characters"),
+        ("user/internal/u", {"password": "p", "tags": [1, {}]}, "a list of texts is wanted"),
+        ("user/internal/u", {"password": "p", "tags": '["\\ud800"]'}, "a list is wanted"),
+        (f"queue/{HOST}/q", {"arguments": "[" * 50_000}, "a map is wanted"),
+        (f"queue/{HOST}/q", {"arguments": {"x": _DEEP}}, "too many in each other"),
+    ):
+        status, told = await managed("PUT", path, body)
+        assert (status, reason in told["errorMessage"]) == (422, True), told
+
+
+async def test_exchanges_without_a_name(managed: Managed) -> None:
+    """Where a name is wanted, what is none is refused by the router, as it is over AMQP."""
+    for path, body in (
+        (f"queue/{HOST}/q", {"arguments": {"x-dead-letter-exchange": 5}}),
+        (f"queue/{HOST}/q", {"arguments": {"x-dead-letter-exchange": {"a": []}}}),
+        (f"exchange/{HOST}/e", {"type": "topic", "alternateBinding": {"destination": {"a": 1}}}),
+    ):
+        status, told = await managed("PUT", path, body)
+        assert (status, "must be text" in told["errorMessage"]) == (409, True), told
+
+
+async def test_numbers_that_nobody_could_be_told(managed: Managed) -> None:
+    """Are none: a list that has one of them could be shown to nobody."""
+    status, told = await managed("PUT", f"queue/{HOST}/q", b'{"arguments": {"x": 1e400}}')
+    assert (status, told["errorMessage"]) == (400, "the body is no JSON: 1e400 is no number")
+
+
+async def test_names_that_are_no_text(managed: Managed) -> None:
+    """Are refused, also where they are encoded twice: two of them would be read as the same."""
+    for path in (f"queue/{HOST}/%25FF", "querybroker/%25FF", "queryvhost/%25FF/%25FF/queue"):
+        assert await managed("GET", path) == (400, {"errorMessage": "names in paths are UTF-8"})
+
+
+async def test_alternate_exchanges(managed: Managed) -> None:
+    """Of an exchange to be are asked about, whether an attribute names them or an argument does."""
+    users, grants = managed.mgmt._house.users, managed.mgmt._house.grants
+    await users.put("own", "secret", ("administrator",), loopback_only=False)
+    await grants.put_permission(Permission(user="own", configure="^own", write="^own", read="^own"))
+    for named in (
+        {"alternateBinding": {"destination": "amq.topic"}},
+        {"arguments": {"alternate-exchange": "amq.topic"}},
+    ):
+        status, told = await managed("PUT", f"exchange/{HOST}/own-e", {"type": "topic", **named}, "own:secret")
+        assert (status, "amq.topic" in told["errorMessage"]) == (403, True), told
