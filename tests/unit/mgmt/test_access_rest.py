@@ -22,13 +22,13 @@ from tests.support.rest import Get
 OBSERVERS, ADMINISTRATORS = {"administrator", "monitoring"}, {"administrator"}
 
 SEEN_BY = {
-    **dict.fromkeys(("broker", "connection", "consumer", "exchange", "port", "queue", "session"), OBSERVERS),
+    **dict.fromkeys(("broker", "connection", "consumer", "exchange", "plugin", "port", "queue", "session"), OBSERVERS),
     **dict.fromkeys(("virtualhost", "virtualhostnode"), OBSERVERS),
     **dict.fromkeys(("authenticationprovider", "user", "groupprovider", "group", "groupmember"), ADMINISTRATORS),
     **dict.fromkeys(("accesscontrolprovider", "virtualhostaccesscontrolprovider"), ADMINISTRATORS),
     **dict.fromkeys(("keystore", "truststore"), ADMINISTRATORS),
 }
-READ_ONLY = {"consumer", "groupprovider", "session", "virtualhostnode"}
+READ_ONLY = {"consumer", "groupprovider", "plugin", "session", "virtualhostnode"}
 
 
 def _of_model(category: str) -> dict[tuple[str, str], set[str]]:
