@@ -23,12 +23,20 @@ OBSERVERS, ADMINISTRATORS = {"administrator", "monitoring"}, {"administrator"}
 
 SEEN_BY = {
     **dict.fromkeys(("broker", "connection", "consumer", "exchange", "plugin", "port", "queue", "session"), OBSERVERS),
-    **dict.fromkeys(("virtualhost", "virtualhostnode"), OBSERVERS),
+    **dict.fromkeys(("brokerlogger", "brokerloginclusionrule", "virtualhost", "virtualhostnode"), OBSERVERS),
     **dict.fromkeys(("authenticationprovider", "user", "groupprovider", "group", "groupmember"), ADMINISTRATORS),
     **dict.fromkeys(("accesscontrolprovider", "virtualhostaccesscontrolprovider"), ADMINISTRATORS),
     **dict.fromkeys(("keystore", "truststore"), ADMINISTRATORS),
 }
-READ_ONLY = {"consumer", "groupprovider", "plugin", "session", "virtualhostnode"}
+READ_ONLY = {
+    "brokerlogger",
+    "brokerloginclusionrule",
+    "consumer",
+    "groupprovider",
+    "plugin",
+    "session",
+    "virtualhostnode",
+}
 
 
 def _of_model(category: str) -> dict[tuple[str, str], set[str]]:
