@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final
+import json
+from typing import Any, Final
 
 from fastapi import HTTPException, Request
 
@@ -19,3 +20,18 @@ async def body(request: Request, most: int = MOST) -> bytes:
             raise HTTPException(413, f"a body has at most {most} bytes here")
         parts.append(part)
     return b"".join(parts)
+
+
+def json_in(data: bytes) -> Any:  # noqa: ANN401 - whatever it says
+    """Of a body. Raises HTTPException (400) for what is no JSON."""
+    try:
+        said = json.loads(data, parse_constant=_no_number)
+        json.dumps(said, ensure_ascii=False).encode()  # half a surrogate pair is no text
+    except (ValueError, RecursionError) as error:
+        raise HTTPException(400, f"the body is no JSON: {error}") from None
+    return said
+
+
+def _no_number(text: str) -> None:
+    """Python reads more than JSON has."""
+    raise ValueError(text)
