@@ -51,6 +51,11 @@ _MODEL = {route: tags for category in SEEN_BY for route, tags in _of_model(categ
 # Of a category that there is not.
 for _path in ("querybroker", "queryvhost"):
     _MODEL |= {(_method, f"/api/{{version}}/{_path}/{{path}}"): ADMINISTRATORS for _method in ("GET", "POST")}
+# Preferences, at what is of no category; at others they are for those who may look there.
+for _part in ("", "/{type}", "/{type}/{name}"):
+    _own = f"/api/{{version}}/{{path}}/userpreferences{_part}"
+    _MODEL |= {(_method, _own): ADMINISTRATORS for _method in ("GET", "PUT", "POST", "DELETE")}
+    _MODEL["GET", f"/api/{{version}}/{{path}}/visiblepreferences{_part}"] = ADMINISTRATORS
 
 EVERYBODY = set(KNOWN)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from urllib.parse import quote, unquote
 
 from starlette.convertors import Convertor, register_url_convertor
@@ -26,6 +26,16 @@ class _Names(_Version):
 
 register_url_convertor("model_version", _Version())
 register_url_convertor("names", _Names())
+
+
+def object_convertor(depths: Mapping[str, int]) -> Convertor[str]:
+    """Of whole paths: a category, and as many names as `depths` says of it; or of what is of no category."""
+    known = [name + "/[^/]+" * depth for name, depth in depths.items()]
+
+    class Object(_Version):
+        regex = f"{'|'.join(known)}|(?!(?:{'|'.join(depths)})/)[^/]+(?:/[^/]+)*?"
+
+    return Object()
 
 
 def names_in(path: str) -> tuple[str, ...]:
