@@ -16,16 +16,27 @@ class UnknownPlugin(InternalError):
 @cache
 def load(group: str, name: str) -> Any:  # noqa: ANN401 - a plug-in's type is known to who asks for its group
     """The object registered as `name` in `hopline.<group>`; raises UnknownPlugin with the names there are."""
-    found = _installed(f"hopline.{group}").get(name)
-    if found is None:
-        raise UnknownPlugin(f"no {group} named {name!r}; installed: {', '.join(names(group))}")
-    return found.load()
+    return entry(group, name).load()
 
 
 @cache
 def names(group: str) -> tuple[str, ...]:
     """The names registered in `hopline.<group>`, sorted."""
     return tuple(sorted(_installed(f"hopline.{group}")))
+
+
+@cache
+def groups() -> tuple[str, ...]:
+    """Every X of which something is registered in `hopline.X`, sorted."""
+    return tuple(sorted({point.group.removeprefix("hopline.") for point in _all()}))
+
+
+def entry(group: str, name: str) -> EntryPoint:
+    """What is registered as `name`, which `load` loads: where it is, and whose it is. Raises UnknownPlugin."""
+    found = _installed(f"hopline.{group}").get(name)
+    if found is None:
+        raise UnknownPlugin(f"no {group} named {name!r}; installed: {', '.join(names(group))}")
+    return found
 
 
 @cache

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import ssl
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -10,6 +11,7 @@ from pathlib import Path
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import pkcs12
 from cryptography.x509.oid import NameOID
 
 _NOW = datetime.now(UTC)
@@ -46,6 +48,33 @@ class Authority:
         if certificate:
             context.load_cert_chain(certificate)
         return context
+
+
+def key_store(pem: Path, password: str, alias: str = "1", above: Sequence[Path] = ()) -> bytes:
+    """PKCS #12 of a certificate with its key."""
+    certificate, its = x509.load_pem_x509_certificate(pem.read_bytes()), private_key(pem)
+    others = [x509.load_pem_x509_certificate(each.read_bytes()) for each in above]
+    how = serialization.BestAvailableEncryption(password.encode())
+    return pkcs12.serialize_key_and_certificates(alias.encode(), its, certificate, others, how)
+
+
+def trust_store(trusted: Path, password: str) -> bytes:
+    """PKCS #12 of one certificate, as Java writes it."""
+    certificate = pkcs12.PKCS12Certificate(x509.load_pem_x509_certificate(trusted.read_bytes()), b"ca")
+    return pkcs12.serialize_java_truststore([certificate], serialization.BestAvailableEncryption(password.encode()))
+
+
+def private_key(pem: Path) -> ec.EllipticCurvePrivateKey:
+    """The key behind a certificate."""
+    text = pem.read_bytes()
+    key = serialization.load_pem_private_key(text[text.index(b"-----BEGIN PRIVATE KEY") :], None)
+    assert isinstance(key, ec.EllipticCurvePrivateKey)
+    return key
+
+
+def data_url(data: bytes) -> str:
+    """With it in itself."""
+    return f"data:;base64,{base64.b64encode(data).decode()}"
 
 
 def private(key: ec.EllipticCurvePrivateKey) -> bytes:

@@ -19,6 +19,7 @@ from services.gateway.management.forms import Form
 from services.gateway.protocols.engine import Engine
 from services.gateway.sasl import Mechanism
 from services.gateway.transport.kind import Transport
+from services.mgmt.certificates.kind import Kind as CertificateStore
 from services.mgmt.tree.category import Category
 from services.queue.machine.overflow import OverflowPolicy
 from services.queue.machine.queue_type import Queue
@@ -41,6 +42,8 @@ CONTRACTS: dict[str, type] = {
     "transports": Transport,
     "authentication_providers": Provider,
     "credential_kinds": CredentialKind,
+    "key_stores": CertificateStore,
+    "trust_stores": CertificateStore,
 }
 INSTALLED = [point for group in CONTRACTS for point in entry_points(group=f"hopline.{group}")]
 

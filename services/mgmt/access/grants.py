@@ -16,6 +16,7 @@ from services.common.clients.store import StoreClient
 from services.common.containment import contained
 from services.common.errors import BrokerError, NotFound
 from services.common.users import RECORD_KIND as USER
+from services.mgmt.preferences.preference import RECORD_KIND as PREFERENCE
 from services.rpc.store_pb2 import Record, Records
 
 log = structlog.get_logger()
@@ -111,11 +112,19 @@ class Grants:
             granted = await self.all()
             gone = [(kept.PERMISSION, each.key) for each in granted.permissions if each.user == name]
             gone += [(kept.TOPIC_PERMISSION, each.key) for each in granted.topic_permissions if each.user == name]
+            gone += [(PREFERENCE, key) for key in await self._preferences_of(name)]
             left = [_without(group, name) for group in granted.groups if name in group.members]
             await self._store.put_records(
                 [Record(kind=kept.GROUP, key=group.name, value=group.to_json()) for group in left],
                 [Record(kind=kind, key=key) for kind, key in gone],
             )
+
+    async def _preferences_of(self, user: str) -> list[str]:
+        return [
+            record.key
+            for record in await self._store.list_records([PREFERENCE])
+            if json.loads(record.value).get("owner") == user
+        ]
 
     async def follow_virtual_hosts(self, records: AsyncIterator[Records]) -> None:
         """What is set for a virtual host goes with it; ends with the watch of records of kind `virtual_host`."""

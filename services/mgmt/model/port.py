@@ -28,6 +28,8 @@ class Port(ConfiguredObject):
     mechanisms: list[str] = attribute("SASL mechanisms that are offered there; none: all", [], valid=_mechanisms)
     max_open_connections: int = attribute("at once, in each gateway; -1: as the gateway says", -1)
     unsecured_passwords: bool = attribute("whether passwords may come unencrypted from other machines")
+    key_store: str = derived("what TLS shows there; a name that a client asks for may choose another of the settings'")
+    trust_stores: list[str] = derived("by which clients' certificates are taken there")
     bound_to: list[str] = derived("host:port of each socket that listens")
     trouble: list[str] = derived("which gateway does not listen, and why")
 

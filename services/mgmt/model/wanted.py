@@ -16,8 +16,10 @@ Wanted = dict[str, Any]
 def to_create(kind: type[ConfiguredObject], said: Mapping[str, Any], parent: ConfiguredObject | None) -> Wanted:
     """Converted, with what variables stand for. Raises IllegalConfiguration that names the attribute."""
     wanted = _read(kind, said, parent)
+    type_ = wanted.get("type", kind.types[0] if kind.types else "")
     for declared in kind.attributes.values():
-        if declared.mandatory and not declared.derived and _is_missing(wanted.get(declared.name)):
+        has = not declared.types or type_ in declared.types
+        if has and declared.mandatory and not declared.derived and _is_missing(wanted.get(declared.name)):
             raise IllegalConfiguration(f"attribute '{declared.name}' of {kind.category}: it is mandatory")
     for name in wanted:
         if kind.attributes[name].derived:

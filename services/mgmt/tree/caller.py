@@ -27,6 +27,10 @@ class Caller:
         user = await self._guard.user(self._who, self._peer)
         self._guard.check(user, *questions)
 
+    async def groups(self) -> frozenset[str]:
+        """That it is in, on record or by its provider."""
+        return (await self._guard.user(self._who, self._peer)).groups
+
     async def may(self, asked: Asked) -> bool:
         """Whether; nothing is put on record of it."""
         return self._guard.may(await self._guard.user(self._who, self._peer), asked)

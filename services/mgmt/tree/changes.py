@@ -120,6 +120,7 @@ class Changes:
         """With what is kept of it here."""
         await self._keeper.delete(found)
         await self._tree.house.forget(found)
+        await self._tree.preferences.forget(found)
 
     async def invoke(
         self, caller: Caller, path: Sequence[str], name: str, said: Mapping[str, Any], fault: Exception | None = None

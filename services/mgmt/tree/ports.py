@@ -8,11 +8,13 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from services.common import watchers
+from services.common.config import Settings
 from services.common.invalid import told
 from services.common.ports import state
 from services.common.ports.port import RECORD_KIND, Terms
 from services.common.ports.port import Port as Kept
 from services.common.ports.state import Account, Listed, listed
+from services.mgmt.certificates import of_settings
 from services.mgmt.model.configured_object import ConfiguredObject
 from services.mgmt.model.faults import IllegalConfiguration
 from services.mgmt.model.port import Port
@@ -48,7 +50,7 @@ class Ports(Keeper):
         watching = mirror.tables[watchers.RECORD_KIND].items()
         gateways = [name for name, kept in watching if kept.value.get("role") == "gateway"]
         for each in listed(ports, accounts, gateways):
-            yield _described(each), ""
+            yield _described(each) | (_secured(settings) if each.port.takes("tls") else {}), ""
 
     def measure(self, found: ConfiguredObject) -> Mapping[str, int]:
         return {"connectionLimit": max(found.value("maxOpenConnections"), 0)}
@@ -91,6 +93,11 @@ def _described(each: Listed) -> dict[str, Any]:
     if port.unsecured_passwords is not None:
         found["unsecuredPasswords"] = port.unsecured_passwords
     return found
+
+
+def _secured(settings: Settings) -> dict[str, Any]:
+    store = of_settings.shown(settings)
+    return {"keyStore": store, "trustStores": of_settings.trusted(settings)} if store else {}
 
 
 def _terms(wanted: Mapping[str, Any]) -> Terms:

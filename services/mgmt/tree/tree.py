@@ -10,6 +10,7 @@ from services.common import plugins
 from services.common.errors import NotFound
 from services.mgmt.model.configured_object import ConfiguredObject
 from services.mgmt.model.faults import IllegalConfiguration
+from services.mgmt.preferences.preferences import Preferences
 from services.mgmt.tree.category import Category, Source
 from services.mgmt.tree.house import House
 
@@ -26,6 +27,7 @@ class Tree:
         self.categories: Mapping[str, Category] = {
             name: plugins.load(GROUP, name)(house) for name in plugins.names(GROUP)
         }
+        self.preferences = Preferences(house, self.line)
         self._below: dict[str, list[str]] = {}
         for name, each in self.categories.items():
             self._below.setdefault(each.kind.parent_kind.lower(), []).append(name)

@@ -22,12 +22,21 @@ from tests.support.rest import Get
 OBSERVERS, ADMINISTRATORS = {"administrator", "monitoring"}, {"administrator"}
 
 SEEN_BY = {
-    **dict.fromkeys(("broker", "connection", "consumer", "exchange", "port", "queue", "session"), OBSERVERS),
-    **dict.fromkeys(("virtualhost", "virtualhostnode"), OBSERVERS),
+    **dict.fromkeys(("broker", "connection", "consumer", "exchange", "plugin", "port", "queue", "session"), OBSERVERS),
+    **dict.fromkeys(("brokerlogger", "brokerloginclusionrule", "virtualhost", "virtualhostnode"), OBSERVERS),
     **dict.fromkeys(("authenticationprovider", "user", "groupprovider", "group", "groupmember"), ADMINISTRATORS),
     **dict.fromkeys(("accesscontrolprovider", "virtualhostaccesscontrolprovider"), ADMINISTRATORS),
+    **dict.fromkeys(("keystore", "truststore"), ADMINISTRATORS),
 }
-READ_ONLY = {"consumer", "groupprovider", "session", "virtualhostnode"}
+READ_ONLY = {
+    "brokerlogger",
+    "brokerloginclusionrule",
+    "consumer",
+    "groupprovider",
+    "plugin",
+    "session",
+    "virtualhostnode",
+}
 
 
 def _of_model(category: str) -> dict[tuple[str, str], set[str]]:
@@ -42,6 +51,11 @@ _MODEL = {route: tags for category in SEEN_BY for route, tags in _of_model(categ
 # Of a category that there is not.
 for _path in ("querybroker", "queryvhost"):
     _MODEL |= {(_method, f"/api/{{version}}/{_path}/{{path}}"): ADMINISTRATORS for _method in ("GET", "POST")}
+# Preferences, at what is of no category; at others they are for those who may look there.
+for _part in ("", "/{type}", "/{type}/{name}"):
+    _own = f"/api/{{version}}/{{path}}/userpreferences{_part}"
+    _MODEL |= {(_method, _own): ADMINISTRATORS for _method in ("GET", "PUT", "POST", "DELETE")}
+    _MODEL["GET", f"/api/{{version}}/{{path}}/visiblepreferences{_part}"] = ADMINISTRATORS
 
 EVERYBODY = set(KNOWN)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from urllib.parse import quote, unquote
 
@@ -25,6 +25,16 @@ class _Version(Convertor[str]):
 
 
 register_url_convertor("model_version", _Version())
+
+
+def object_convertor(depths: Mapping[str, int]) -> Convertor[str]:
+    """Of whole paths: a category, and as many names as `depths` says of it; or of what is of no category."""
+    known = [name + "/[^/]+" * depth for name, depth in depths.items()]
+
+    class Object(_Version):
+        regex = f"{'|'.join(known)}|(?!(?:{'|'.join(depths)})/)[^/]+(?:/[^/]+)*?"
+
+    return Object()
 
 
 def names_in(path: str) -> tuple[str, ...]:

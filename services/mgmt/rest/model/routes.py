@@ -14,6 +14,7 @@ from services.mgmt.rest.basic import Basic, Doors
 from services.mgmt.rest.model.answers import Route, documented
 from services.mgmt.rest.model.asking import Asking
 from services.mgmt.rest.model.metadata import metadata, structure
+from services.mgmt.rest.model.preferring import preference_routes
 from services.mgmt.rest.model.querying import query_routes
 from services.mgmt.rest.model.reading import Page, Reading, Shape, options
 from services.mgmt.rest.model.schemas import body_of, placed, response_of
@@ -26,8 +27,9 @@ _BOTH = (401, 403, 404, 422, 503)
 
 def model_routes(doors: Doors, tree: Tree) -> Iterator[APIRouter]:
     """Below /api."""
-    yield query_routes(doors, tree)
     asking = Asking(tree, doors.guard)
+    yield query_routes(doors, tree)
+    yield preference_routes(doors, asking)
     for name, each in tree.categories.items():
         router = APIRouter(prefix=f"{_PREFIX}/{name}", tags=[f"model: {each.kind.category}"], route_class=Route)
         names = (

@@ -24,12 +24,13 @@ def response_of(kind: type[ConfiguredObject]) -> dict[str, Any]:
 
 def placed(path: str, names: str, **more: Any) -> dict[str, Any]:  # noqa: ANN401 - of an operation
     """Parameters of a path, which no function names; `names` says what it is made of."""
-    version = _parameter("version", {"type": "string", "enum": list(VERSIONS)}, "of Broker-J's REST")
-    its = [_parameter("path", {"type": "string", "minLength": 1}, names)] if "{path" in path else []
+    version = parameter("version", {"type": "string", "enum": list(VERSIONS)}, "of Broker-J's REST")
+    its = [parameter("path", {"type": "string", "minLength": 1}, names)] if "{path" in path else []
     return {"parameters": [version, *its], **more}
 
 
-def _parameter(name: str, schema: dict[str, Any], description: str) -> dict[str, Any]:
+def parameter(name: str, schema: dict[str, Any], description: str) -> dict[str, Any]:
+    """One of a path."""
     return {"name": name, "in": "path", "required": True, "schema": schema, "description": description}
 
 

@@ -16,8 +16,7 @@ from services.mgmt.access.operations import CONFIGURE
 from services.mgmt.model.configured_object import ConfiguredObject
 from services.mgmt.model.faults import IllegalConfiguration
 from services.mgmt.model.rendering import Options, rendered
-from services.mgmt.model.strict_json import strict
-from services.mgmt.rest.bodies import body
+from services.mgmt.rest.bodies import body, json_in
 from services.mgmt.rest.model.asking import Asking
 from services.mgmt.rest.model.paths import path_of
 from services.mgmt.rest.model.reading import Reading
@@ -118,7 +117,7 @@ async def _body(request: Request) -> tuple[dict[str, Any], HTTPException | None]
     """What JSON says, and what is wrong with it."""
     data = await body(request)
     try:
-        said = strict(data) if data else {}
-    except (ValueError, RecursionError) as error:
-        return {}, HTTPException(HTTPStatus.BAD_REQUEST, f"the body is no JSON: {error}")
+        said = json_in(data) if data else {}
+    except HTTPException as error:
+        return {}, error
     return (said, None) if isinstance(said, dict) else ({}, HTTPException(HTTPStatus.BAD_REQUEST, "the body is no map"))

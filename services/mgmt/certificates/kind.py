@@ -1,0 +1,32 @@
+"""What types of key stores and trust stores can do: plug-ins of `hopline.key_stores` and `hopline.trust_stores`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, Protocol
+
+from cryptography import x509
+
+
+class Named(NamedTuple):
+    """A certificate, with what it is called in its store."""
+
+    certificate: x509.Certificate
+    alias: str = ""
+
+
+class Kind(Protocol):
+    """One type."""
+
+    attributes: tuple[str, ...]
+    """Of those of its category, what it wants to know."""
+    url: str
+    """The one of them that says where its certificates are."""
+    secret: frozenset[str]
+    """Those of them that are encrypted on record."""
+
+    def read(self, said: Mapping[str, str]) -> Sequence[Named]:
+        """What is in it, of a key store that of the key first; waits for a disk.
+
+        Raises IllegalConfiguration with the attribute that is wrong, and why; never with what is secret.
+        """

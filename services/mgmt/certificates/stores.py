@@ -1,0 +1,119 @@
+"""Key stores, and trust stores, as records: read when they are made, changed or reloaded; what is secret is sealed."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, Self
+
+from cryptography import x509
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from services.common import plugins
+from services.common.clients.store import StoreClient
+from services.common.errors import NotFound
+from services.common.sealing import Sealing
+from services.mgmt.certificates.details import to_pem
+from services.mgmt.certificates.kind import Kind, Named
+from services.mgmt.certificates.urls import path_in
+from services.mgmt.model.faults import IllegalConfiguration
+from services.rpc.store_pb2 import Record
+
+KEY_STORE: Final = "key_store"
+TRUST_STORE: Final = "trust_store"
+
+
+class Kept(BaseModel):
+    """One store. The record's key is the name, its value `to_json()`."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    type: str
+    attributes: Mapping[str, str] = {}
+    sealed: Mapping[str, str] = {}  # of the attributes, those that are secret
+    file: str = ""  # that the certificates were read from
+    certificates: tuple[tuple[str, str], ...] = ()
+    """Alias and PEM of each, as they were read."""
+
+    def to_json(self) -> bytes:
+        """The record's value."""
+        return json.dumps(self.model_dump(mode="json"), sort_keys=True).encode()
+
+    @classmethod
+    def from_json(cls, value: bytes) -> Self:
+        """Raises ValidationError for what is none."""
+        return cls.model_validate_json(value)
+
+    def named(self) -> list[Named]:
+        """Its certificates."""
+        return [Named(x509.load_pem_x509_certificate(pem.encode()), alias) for alias, pem in self.certificates]
+
+
+class Stores:
+    """Of one record kind, whose types are the plug-ins of `group`. Calls raise Unavailable where the store is away."""
+
+    def __init__(self, kind: str, store: StoreClient, sealing: Sealing) -> None:
+        self._kind = kind
+        self._group = f"{kind}s"
+        self._store = store
+        self._sealing = sealing
+        self._changing = asyncio.Lock()
+
+    async def create(self, name: str, type_: str, said: Mapping[str, Any]) -> bytes:
+        """Gives the record's value. Raises IllegalConfiguration where it cannot be read, or does not fit together."""
+        async with self._changing:
+            return await self._put(name, type_, said)
+
+    async def change(self, name: str, changes: Mapping[str, Any]) -> bytes:
+        """The same of one that is there; without changes it is read again. Raises NotFound."""
+        async with self._changing:
+            former = await self._former(name)
+            return await self._put(name, former.type, {**self._opened(name, former), **changes})
+
+    async def remove(self, name: str) -> None:
+        """Raises NotFound."""
+        async with self._changing:
+            await self._former(name)
+            await self._store.put_records(deletes=[Record(kind=self._kind, key=name)])
+
+    async def _former(self, name: str) -> Kept:
+        for record in await self._store.list_records([self._kind]):
+            if record.key == name:
+                return _readable(record)
+        raise NotFound(f"no {self._kind.replace('_', ' ')} '{name}' is on record")
+
+    async def _put(self, name: str, type_: str, said: Mapping[str, Any]) -> bytes:
+        if type_ not in plugins.names(self._group):
+            raise IllegalConfiguration(f"attribute 'type': {type_} is made of the settings alone; see docs/settings.md")
+        kind: Kind = plugins.load(self._group, type_)()
+        if others := said.keys() - set(kind.attributes):
+            raise IllegalConfiguration(f"attribute '{min(others)}': a {type_} has none of that name")
+        found = await asyncio.to_thread(kind.read, said)
+        value = self._closed(name, type_, kind, said, found).to_json()
+        await self._store.put_records([Record(kind=self._kind, key=name, value=value)])
+        return value
+
+    def _closed(self, name: str, type_: str, kind: Kind, said: Mapping[str, str], found: Sequence[Named]) -> Kept:
+        return Kept(
+            type=type_,
+            attributes={key: value for key, value in said.items() if key not in kind.secret},
+            sealed={key: self._sealing.seal(said[key], self._place(name, key)) for key in said.keys() & kind.secret},
+            file=path_in(said[kind.url]),
+            certificates=tuple((each.alias, to_pem(each)) for each in found),
+        )
+
+    def _opened(self, name: str, kept: Kept) -> dict[str, str]:
+        secret = {key: self._sealing.open(sealed, self._place(name, key)) for key, sealed in kept.sealed.items()}
+        return {**kept.attributes, **secret}
+
+    def _place(self, name: str, attribute: str) -> str:
+        return f"{self._kind} {name!r}, {attribute}"
+
+
+def _readable(record: Record) -> Kept:
+    """One that nobody can read can be removed yet."""
+    try:
+        return Kept.from_json(record.value)
+    except ValidationError:
+        return Kept(type="")

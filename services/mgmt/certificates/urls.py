@@ -1,0 +1,57 @@
+"""What a URL of a key store or a trust store holds: a path of the machine that manages, or data:, with it in itself."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import stat
+from pathlib import Path
+from typing import Final
+from urllib.parse import unquote, unquote_to_bytes
+
+from services.mgmt.model.faults import IllegalConfiguration
+
+_DATA: Final = "data:"
+_FILE: Final = "file:"
+_MOST: Final = 1 << 20  # bytes
+
+
+def fetch(url: str, attribute: str) -> bytes:
+    """Reads it; waits for a disk. Raises IllegalConfiguration that names the attribute, and never what is there."""
+    try:
+        return _in_itself(url) if url.startswith(_DATA) else _of_file(Path(path_in(url)))
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or str(error)
+        raise IllegalConfiguration(f"attribute '{attribute}': {why}") from None
+
+
+def path_in(url: str) -> str:
+    """The path that a URL names; "" of one that has all in itself."""
+    if url.startswith(_DATA):
+        return ""
+    return unquote(url.removeprefix(_FILE).removeprefix("//")) if url.startswith(_FILE) else url
+
+
+def _of_file(path: Path) -> bytes:
+    if not path.is_absolute():
+        raise ValueError("an absolute path is wanted, or a data: URL")
+    if not stat.S_ISREG(path.stat().st_mode):
+        raise ValueError("it is no file")
+    with path.open("rb") as file:
+        data = file.read(_MOST + 1)
+    if len(data) > _MOST:
+        raise ValueError(f"the file has more than {_MOST} bytes")
+    return data
+
+
+def _in_itself(url: str) -> bytes:
+    """RFC 2397."""
+    head, comma, data = url.removeprefix(_DATA).partition(",")
+    if not comma:
+        raise ValueError("a data: URL has a comma before its data")
+    if not head.endswith(";base64"):
+        return unquote_to_bytes(data)
+    try:
+        return base64.b64decode(unquote(data), validate=True)
+    except binascii.Error as error:
+        raise ValueError(f"no base64: {error}") from None

@@ -1,0 +1,126 @@
+"""One preference: as its record keeps it, as somebody says it, and as it is told. Pure."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any, Final, NamedTuple
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from services.common.invalid import told
+from services.mgmt.model.faults import IllegalConfiguration
+
+RECORD_KIND: Final = "preference"
+QUERY: Final = "query"
+"""Of the query browser; what others keep has a type of its own, which begins with X-."""
+_OWN: Final = "X-"
+_LONGEST_VALUE: Final = 1 << 16
+"""Characters of JSON."""
+
+_Name = Annotated[str, Field(min_length=1, max_length=255)]
+
+
+class Who(NamedTuple):
+    """Somebody who asks."""
+
+    name: str
+    groups: frozenset[str] = frozenset()
+
+
+class Said(BaseModel):
+    """What a client may say of one; what it has read besides it may send back."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    id: uuid.UUID | None = None
+    name: _Name
+    type: _Name
+    description: Annotated[str, Field(max_length=4096)] | None = None
+    visibilityList: tuple[_Name, ...] | None = None  # noqa: N815 - Broker-J's
+    value: dict[str, Any] = {}
+
+
+class Preference(BaseModel):
+    """The record's key is the id, its value `to_json()`."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    id: str
+    name: str
+    type: str
+    description: str | None = None
+    owner: str
+    object: str  # the key of what it is about: the next of its name is another one
+    visible_to: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()  # of these, the groups that its owner was in: a user's name may be a group's too
+    created: int
+    updated: int
+    value: dict[str, Any] = {}
+
+    def to_json(self) -> bytes:
+        """The record's value."""
+        return json.dumps(self.model_dump(mode="json"), ensure_ascii=False).encode()
+
+    def is_seen_by(self, who: Who) -> bool:
+        """Its owner sees it, and so do groups to which it is shown."""
+        return self.owner == who.name or not who.groups.isdisjoint(self.groups)
+
+    def told(self, object_id: str) -> dict[str, Any]:
+        """In Broker-J's words."""
+        return {
+            "id": self.id,
+            "name": self.name,
+            "type": self.type,
+            "description": self.description,
+            "owner": self.owner,
+            "associatedObject": object_id,
+            "visibilityList": list(self.visible_to),
+            "lastUpdatedDate": self.updated,
+            "createdDate": self.created,
+            "value": self.value,
+        }
+
+
+def read(said: object, **fixed: str) -> Said:
+    """`fixed` is what the path says of it. Raises IllegalConfiguration."""
+    if not isinstance(said, Mapping):
+        raise IllegalConfiguration("a preference is a map")
+    for name, value in fixed.items():
+        if said.get(name, value) != value:
+            raise IllegalConfiguration(f"{name}: {said[name]!r} is said, and by the path it is {value!r}")
+    try:
+        found = Said.model_validate({**said, **fixed})
+    except ValidationError as error:
+        raise IllegalConfiguration(told(error.errors())) from None
+    _check(found)
+    return found
+
+
+def _check(said: Said) -> None:
+    if said.type != QUERY and not said.type.startswith(_OWN):
+        raise IllegalConfiguration(
+            f"type: there is no {said.type!r}; there is {QUERY}, and whatever begins with {_OWN}"
+        )
+    if len(json.dumps(said.value)) > _LONGEST_VALUE:
+        raise IllegalConfiguration(f"value: it has more than {_LONGEST_VALUE} characters")
+
+
+def read_all(said: object, **fixed: str) -> list[Said]:
+    """Of a list. Raises IllegalConfiguration."""
+    if not isinstance(said, list):
+        raise IllegalConfiguration("a list of preferences is wanted")
+    return [read(each, **fixed) for each in said]
+
+
+def read_by_type(said: object) -> list[Said]:
+    """Of a map of lists, by type. Raises IllegalConfiguration."""
+    if not isinstance(said, Mapping):
+        raise IllegalConfiguration("a map is wanted, of lists of preferences by type")
+    return [each for type_, its in said.items() for each in read_all(its, type=type_)]
+
+
+def ordered(found: Iterable[Preference]) -> list[Preference]:
+    """As Broker-J has them."""
+    return sorted(found, key=lambda each: (each.name, each.type, each.id))

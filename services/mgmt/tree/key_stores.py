@@ -1,0 +1,126 @@
+"""KeyStore and TrustStore: of the settings, or on record (`../certificates`)."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any, ClassVar, Final
+
+from services.common.errors import AccessRefused
+from services.common.sealing import Sealing
+from services.mgmt.access.operations import CONFIGURE
+from services.mgmt.certificates import of_settings
+from services.mgmt.certificates.details import days_until, details, to_pem
+from services.mgmt.certificates.kind import Named
+from services.mgmt.certificates.of_settings import OfSettings
+from services.mgmt.certificates.stores import KEY_STORE, TRUST_STORE, Kept, Stores
+from services.mgmt.model.attribute import MASK
+from services.mgmt.model.configured_object import ConfiguredObject
+from services.mgmt.model.faults import IllegalConfiguration
+from services.mgmt.model.key_store import KeyStore, TrustStore
+from services.mgmt.tree.category import Keeper, Own, readable
+from services.mgmt.tree.recorded import record
+
+_OF_ALL: Final = frozenset(ConfiguredObject.attributes)
+
+
+class _Stores(Keeper):
+    """What both have in common. Those of the settings are read from their files whenever somebody looks."""
+
+    sees = CONFIGURE
+    changes = True
+    record: ClassVar[str]
+
+    @cached_property
+    def _stores(self) -> Stores:
+        return Stores(self.record, self.house.store, Sealing.of(self.house.settings))
+
+    @abstractmethod
+    def _of_settings(self) -> Iterable[OfSettings]:
+        """Those that the settings name."""
+
+    def _certified(self, found: Sequence[Named]) -> dict[str, Any]:
+        """What its certificates say."""
+        return {"certificateDetails": [details(each) for each in found]}
+
+    def described(self, parent: ConfiguredObject | None) -> Iterator[Own]:  # noqa: ARG002 - the broker
+        for name, kept in sorted(self.house.mirror.tables[self.record].items()):
+            for each in readable(Kept, [kept.value]):
+                yield {"name": name, **_told(each), **self._certified(each.named())}, ""
+        for its in self._of_settings():
+            yield {"name": its.name, **its.attributes, "ofSettings": True, **self._certified(its.certificates)}, ""
+
+    def measure(self, found: ConfiguredObject) -> Mapping[str, int]:
+        ends = [each["validUntil"] for each in found.actual["certificateDetails"]]
+        return {"certificateCount": len(ends), **({"daysUntilExpiry": days_until(min(ends))} if ends else {})}
+
+    async def create(self, parent: ConfiguredObject | None, name: str, wanted: Mapping[str, Any]) -> None:  # noqa: ARG002 - the broker
+        if not wanted.get("durable", True):
+            raise IllegalConfiguration(f"attribute 'durable' of {self.kind.category}: all of them are")
+        type_, its = wanted.get("type", self.kind.types[0]), {key: wanted[key] for key in wanted.keys() - _OF_ALL}
+        await self._put(name, await self._stores.create(name, type_, its))
+
+    async def update(self, found: ConfiguredObject, wanted: Mapping[str, Any]) -> None:
+        name = _on_record(found)
+        await self._put(name, await self._stores.change(name, wanted))
+
+    async def delete(self, found: ConfiguredObject) -> None:
+        name = _on_record(found)
+        await self._stores.remove(name)
+        record(self.house.audit, self.record, "deleted", name)
+        await self.house.seen(self.record, name, there=False)
+
+    async def invoke(self, found: ConfiguredObject, operation: str, arguments: Mapping[str, Any]) -> Any:  # noqa: ANN401, ARG002 - they have none
+        if operation == "getCertificate":
+            return found.actual["encodedCertificate"]
+        return await self.update(found, {})  # reload
+
+    async def _put(self, name: str, value: bytes) -> None:
+        record(self.house.audit, self.record, "put", name)
+        await self.house.mirror.until(lambda: self._raw(name) == value)
+
+    def _raw(self, name: str) -> bytes:
+        kept = self.house.mirror.tables[self.record].get(name)
+        return kept.raw if kept else b""
+
+
+class KeyStores(_Stores):
+    """See services.mgmt.tree.category.Category."""
+
+    kind = KeyStore
+    record = KEY_STORE
+
+    def _of_settings(self) -> Iterable[OfSettings]:
+        return of_settings.key_stores(self.house.settings)
+
+    def _certified(self, found: Sequence[Named]) -> dict[str, Any]:
+        told = super()._certified(found)
+        if not found:
+            return {**told, "encodedCertificate": ""}
+        first = told["certificateDetails"][0]
+        valid = {"certificateValidStart": first["validFrom"], "certificateValidEnd": first["validUntil"]}
+        return {**told, **valid, "subjectName": first["subjectName"], "encodedCertificate": to_pem(found[0])}
+
+
+class TrustStores(_Stores):
+    """See services.mgmt.tree.category.Category."""
+
+    kind = TrustStore
+    record = TRUST_STORE
+
+    def _of_settings(self) -> Iterable[OfSettings]:
+        return of_settings.trust_stores(self.house.settings)
+
+
+def _told(kept: Kept) -> dict[str, Any]:
+    file = {"file": kept.file} if kept.file else {}
+    return {"type": kept.type, **kept.attributes, **dict.fromkeys(kept.sealed, MASK), **file, "ofSettings": False}
+
+
+def _on_record(found: ConfiguredObject) -> str:
+    """Its name. Raises AccessRefused for one of the settings."""
+    name: str = found.actual["name"]
+    if found.actual["ofSettings"]:
+        raise AccessRefused(f"{found.category} '{name}' is of the settings, and changes with them and their files only")
+    return name
