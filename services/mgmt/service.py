@@ -34,6 +34,7 @@ from services.common.watchers import RECORD_KIND as WATCHER_KIND
 from services.mgmt.access.grants import Grants
 from services.mgmt.access.guard import Guard
 from services.mgmt.access.tested import Tester
+from services.mgmt.certificates.expiry import Expiry
 from services.mgmt.front import Application, Front
 from services.mgmt.handler import Handler
 from services.mgmt.http import HttpServer
@@ -97,6 +98,8 @@ class Service:
         self._filer = Filer(settings, self._store, instance)
         self._filer.start()
         self._measure(instance)
+        self._expiry = Expiry(settings, self._store)
+        self._tasks.start(self._expiry.follow(), name="follow certificates")
         note = RestoredNote()
         self._look_up = self._create_look_up(note)
         access = Access(settings.access_control)
@@ -212,7 +215,7 @@ class Service:
         notes = {"ledger": f"not filed: {self._filer.trouble}"} if self._filer.trouble else {}
         if troubles := self._authenticator.troubles():
             notes["providers"] = "; ".join(f"{name}: {text}" for name, text in sorted(troubles.items()))
-        return notes | spans_note(self._settings) | secrets_note(self._settings)
+        return notes | self._expiry.notes() | spans_note(self._settings) | secrets_note(self._settings)
 
     @property
     def http_port(self) -> int:

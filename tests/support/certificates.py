@@ -29,10 +29,10 @@ class Authority:
         built = built.add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         self.path.write_bytes(built.sign(self._key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM))
 
-    def sign(self, name: str, hosts: Sequence[str] = (), file: str = "", organization: str = "") -> Path:
+    def sign(self, name: str, hosts: Sequence[str] = (), file: str = "", organization: str = "", days: int = 2) -> Path:
         """A certificate with its key, in one file."""
         key = ec.generate_private_key(ec.SECP256R1())
-        built = _build(_name(name, organization), self._name, key.public_key())
+        built = _build(_name(name, organization), self._name, key.public_key(), days)
         if hosts:
             names = x509.SubjectAlternativeName([x509.DNSName(host) for host in hosts])
             built = built.add_extension(names, critical=False)
@@ -89,7 +89,9 @@ def _name(common: str, organization: str = "") -> x509.Name:
     return x509.Name([x509.NameAttribute(kind, name) for kind, name in found.items() if name])
 
 
-def _build(subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey) -> x509.CertificateBuilder:
+def _build(
+    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey, days: int = 2
+) -> x509.CertificateBuilder:
     return (
         x509.CertificateBuilder()
         .subject_name(subject)
@@ -97,5 +99,5 @@ def _build(subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey
         .public_key(key)
         .serial_number(x509.random_serial_number())
         .not_valid_before(_NOW - timedelta(hours=1))
-        .not_valid_after(_NOW + timedelta(days=2))
+        .not_valid_after(_NOW + timedelta(days=days))
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, Self
+from typing import Any, Self
 
 from cryptography import x509
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -19,9 +19,6 @@ from services.mgmt.certificates.kind import Kind, Named
 from services.mgmt.certificates.urls import path_in
 from services.mgmt.model.faults import IllegalConfiguration
 from services.rpc.store_pb2 import Record
-
-KEY_STORE: Final = "key_store"
-TRUST_STORE: Final = "trust_store"
 
 
 class Kept(BaseModel):

@@ -10,11 +10,11 @@ from typing import Any, ClassVar, Final
 from services.common.errors import AccessRefused
 from services.common.sealing import Sealing
 from services.mgmt.access.operations import CONFIGURE
-from services.mgmt.certificates import of_settings
+from services.mgmt.certificates import KEY_STORE, TRUST_STORE, of_settings
 from services.mgmt.certificates.details import days_until, details, to_pem
 from services.mgmt.certificates.kind import Named
 from services.mgmt.certificates.of_settings import OfSettings
-from services.mgmt.certificates.stores import KEY_STORE, TRUST_STORE, Kept, Stores
+from services.mgmt.certificates.stores import Kept, Stores
 from services.mgmt.model.attribute import MASK
 from services.mgmt.model.configured_object import ConfiguredObject
 from services.mgmt.model.faults import IllegalConfiguration
