@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,10 @@ from services.rpc import queue_pb2 as pb
 
 if TYPE_CHECKING:
     from services.queue.links.link import Link
+
+
+def _nobody_asks() -> None:
+    """Of one that is not prepared."""
 
 
 @dataclass(slots=True)
@@ -47,6 +52,7 @@ class OpenTransaction(Undecided):
     partitions: dict[Partition, None] = field(default_factory=dict)
     spoiled: str = ""  # why not all that was sent for it is here
     prepared: bool = False
+    ask: Callable[[], None] = _nobody_asks
     asked: bool = False  # the store is, or was
     patience: asyncio.TimerHandle | None = None
     parts: int = 0  # frames in which it is staged

@@ -4,10 +4,11 @@ PREPARE  checks limits, keeps room, takes the settled entries out of everybody's
 COMPLETE applies all of it in memory; the journal has applied it with the store's decision.
 ABORT    gives everything back.
 
-The store is asked when the link is gone, and when a gateway that is there says nothing for too long. Asking decides:
-what is undecided is aborted. So a gateway has time for all processes to prepare, and, when the store was away, for its
-commit to come before the question. Once it is asked the store's word counts alone: whoever would have this process
-decide, as the only one that has a part, hears that it holds nothing any more, and asks the store itself.
+The store is asked when the link is gone, when a gateway that is there says nothing for too long, and when a partition
+is to leave: the next owner would not have what of it is not on disk. Asking decides: what is undecided is aborted. So a
+gateway has time for all processes to prepare, and, when the store was away, for its commit to come before the question.
+Once it is asked the store's word counts alone: whoever would have this process decide, as the only one that has a part,
+hears that it holds nothing any more, and asks the store itself.
 """
 
 from __future__ import annotations
@@ -166,6 +167,7 @@ class Transactions:
             self._answer(number, transaction, reason, text)
             return
         transaction.prepared = True
+        transaction.ask = partial(self._ask, number, transaction)
         self._stage(number, transaction)
 
     def _prepare_later(self, number: int) -> None:

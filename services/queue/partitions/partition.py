@@ -6,6 +6,7 @@ import enum
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from operator import call
+from typing import Protocol
 
 from services.common.containment import for_each
 from services.common.ledger.recorder import OFF, Recorder
@@ -16,6 +17,13 @@ from services.queue.machine.entry import Entry, Former
 from services.queue.machine.queue_type import Queue
 from services.queue.observe.journeys import Journeys
 from services.rpc import store_pb2
+
+
+class Prepared(Protocol):
+    """A transaction of which this process holds a part, and does not know how it was decided."""
+
+    def ask(self) -> None:
+        """Has the store decide it soon: what nobody has committed is aborted."""
 
 
 class State(enum.Enum):
@@ -57,7 +65,7 @@ class Partition(Awaited):
     queues: dict[int, Queue] = field(default_factory=dict)
     known: Known = field(default_factory=Known)
     orphans: dict[int, list[Entry]] = field(default_factory=dict)  # of queues that the topology does not know
-    undecided: set[object] = field(default_factory=set)  # transactions that are prepared here
+    undecided: set[Prepared] = field(default_factory=set)
     formers: dict[int, Former] = field(default_factory=dict)  # by origin: who had something from the former owner …
     claimable_until: int = 0  # … and until when (Unix ms) it is kept for them
 

@@ -24,7 +24,7 @@ from services.queue.machine.journal_draft import PartitionDraft
 from services.queue.observe.traced_record import queue_record
 from services.queue.partitions.hand_over import Row, frames, unwritten
 from services.queue.partitions.loads import Loads
-from services.queue.partitions.partition import Partition, State
+from services.queue.partitions.partition import Partition, Prepared, State
 from services.queue.partitions.recovering import Recoveries, read_back, wait_again
 from services.queue.partitions.recovery import Recovery
 from services.queue.partitions.share import Placement, View
@@ -219,14 +219,16 @@ class Partitions:
     async def _ended(self, partitions: list[Partition], patience: float) -> None:
         """Returns when no transaction is undecided, no dead letter on its first way, no settlement on its way here.
 
-        A gateway that has heard that a queue leaves asks for it again, and keeps settlements until it is answered.
+        A gateway that has heard that a queue leaves asks for it again, and keeps settlements until it is answered. One
+        that does not say in time how a transaction was decided hears from the store that it was aborted.
         """
         began = monotonic()
-        while (passed := monotonic() - began) < patience:
-            waits = any(partition.undecided for partition in partitions)
-            if passed < _SHORTLY:
-                waits = waits or any(partition.recalled or self._office.sends(partition) for partition in partitions)
-            if not waits:
+        while (passed := monotonic() - began) < patience + _SHORTLY:
+            undecided = [each for partition in partitions for each in partition.undecided]
+            if passed >= patience:
+                for_each("having a transaction decided", undecided, _ask)
+            on_their_way = any(partition.recalled or self._office.sends(partition) for partition in partitions)
+            if not undecided and (passed >= _SHORTLY or not on_their_way):
                 return
             await asyncio.sleep(_LOOK_SECONDS)
 
@@ -341,6 +343,10 @@ class Partitions:
             link.outbox.frame.lost_partitions.append(partition.number)
             link.outbox.frame.lost_terms.append(partition.epoch)
         partition.replay()
+
+
+def _ask(transaction: Prepared) -> None:
+    transaction.ask()
 
 
 def _tell(handed: list[int]) -> None:
