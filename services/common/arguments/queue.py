@@ -22,6 +22,7 @@ def _limit(value: int) -> int | None:
     return None if value < 0 else value
 
 
+CONSUMER_TIMEOUT: Final[Argument[int | None]] = Argument("x-consumer-timeout", integer(1, MS_AT_MOST), None)
 DEAD_LETTER_EXCHANGE: Final[Argument[str | None]] = Argument("x-dead-letter-exchange", name, None)
 DEAD_LETTER_KEY: Final[Argument[str | None]] = Argument("x-dead-letter-routing-key", name, None)
 DELIVERY_LIMIT: Final[Argument[int | None]] = Argument("x-delivery-limit", integer(-1), None, _limit)
@@ -42,7 +43,7 @@ ORDERS: Final = (MAX_PRIORITY, SORT_KEY, LAST_VALUE_KEY)
 """Each says what is next in its own way: one queue has one of them."""
 
 ARGUMENTS: Final[tuple[Argument[Any], ...]] = (
-    Argument("x-consumer-timeout", integer(1, MS_AT_MOST), None),
+    CONSUMER_TIMEOUT,
     DEAD_LETTER_EXCHANGE,
     DEAD_LETTER_KEY,
     Argument("x-dead-letter-strategy", one_of(("at-most-once", "at-least-once")), None),

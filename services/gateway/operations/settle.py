@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 
 from services.common.errors import PreconditionFailed
 from services.gateway import vocabulary as v
@@ -70,17 +71,23 @@ def release_all(session: Session) -> None:
 
 def _each(session: Session, first: int, last: int) -> tuple[Sequence[int], int]:
     """What was settled one by one, up to the first that is unknown: those before it were said before it."""
-    unsettled = session.unsettled
-    for number in range(first, last + 1):
-        if number not in unsettled:
-            return range(first, number), number
-    return range(first, last + 1), 0
+    unsettled, late = session.unsettled, session.late
+    numbers = range(first, last + 1)
+    for number in numbers:
+        if number not in unsettled and number not in late:
+            return _but(range(first, number), late), number
+    return _but(numbers, late), 0
+
+
+def _but(numbers: range, late: AbstractSet[int]) -> Sequence[int]:
+    """Of those that were taken away meanwhile nothing more can be said."""
+    return [number for number in numbers if number not in late] if late else numbers
 
 
 def _up_to(session: Session, last: int) -> tuple[Sequence[int], int]:
     """Everything up to `last`, 0: everything. Each number is looked at once in the life of a session."""
     unsettled = session.unsettled
-    if last and last not in unsettled:
+    if last and last not in unsettled and last not in session.late:
         return (), last
     last = last or session.next_number - 1
     first, session.oldest = session.oldest, last + 1

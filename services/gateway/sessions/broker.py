@@ -162,6 +162,13 @@ class Broker:
         else:
             self.remove(consumer)
 
+    def end(self, consumer: Consumer) -> None:
+        """Ends a consumer that its client has not ended, and tells it; what it holds it may settle yet."""
+        if consumer.state is not ConsumerState.ENDED and consumer.ended is None:
+            consumer.session.end(consumer)
+            self.abandon(consumer)
+            consumer.session.connection.cancelled(consumer)
+
     # -------------------------------------------------------------- writing to clients
 
     def flush_soon(self, connection: Client) -> None:
@@ -233,7 +240,7 @@ class Broker:
         if consumer is None:
             return
         if attached.reason == pb.NONE and consumer.state is not ConsumerState.ENDED:
-            consumer.state, consumer.age = ConsumerState.ATTACHED, attached.age
+            consumer.attached(attached)
             self._ownerless.used.add(consumer.queue_id)
         if consumer.answer and not consumer.answer.done():
             if attached.reason != pb.NONE:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from services.common.ledger.place import Place
+from services.gateway.sessions.timeout import Timeout
 from services.rpc import queue_pb2 as pb
 
 if TYPE_CHECKING:
@@ -78,6 +79,13 @@ class Consumer:
     started: bool = field(default=False)
     age: int = 0  # that owners go by, where one consumer of the queue is active, …
     activated: int = 0  # … and when it became that one; 0: it never was
+    timeout: Timeout | None = None
+
+    def attached(self, said: pb.Attached) -> None:
+        """The owner of its queue serves it."""
+        self.state, self.age = ConsumerState.ATTACHED, said.age
+        if said.timeout_ms and not self.settled and not self.timeout:
+            self.timeout = Timeout(self, said.timeout_ms)
 
     def attach(self, link: QueueLink, term: int, held: list[int], *, again: bool) -> None:
         """Asks the owner of the queue in a term; with `again`, deliveries in `held` stay the consumer's.

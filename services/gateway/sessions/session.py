@@ -54,6 +54,7 @@ class Session:
         self.consumers: dict[str, Consumer] = {}
         self.unsettled: dict[int, tuple[Consumer | GetHolder, int]] = {}  # delivery number → who holds it, uid
         self.oldest = 1  # no lower delivery number is unsettled
+        self.late: set[int] = set()  # numbers of deliveries that were taken away from who kept them for too long
         self.next_number = 1
         self.next_tag = 1
         self.limit = 0  # prefetch of consumers to come
@@ -268,6 +269,8 @@ class Session:
             settled=consumer.settled,
         )
         consumer.written(count, arrived.size)
+        if consumer.timeout:
+            consumer.timeout.sent(self.next_number)
         self.connection.wrote(consumer)
 
     def take_parked(self, consumer: Consumer) -> list[Arrived]:
@@ -324,6 +327,8 @@ class Session:
         by_queue: dict[int, list[int]] = defaultdict(list)
         for holder, uid in self.holdings():
             by_queue[holder.queue_id].append(uid)
+            if isinstance(holder, Consumer) and holder.timeout:
+                holder.timeout.stop()
         why = CONNECTION_LOST if self.connection.lost else SESSION_CLOSED
         for queue_id, uids in by_queue.items():
             self.broker.observer.given_up(queue_id, why, uids)

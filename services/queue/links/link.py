@@ -297,6 +297,7 @@ class Link(Holder):
         consumer = newcomer(attach, self)
         reason = queue.attach(consumer, attach.held, now, again=attach.again)
         answer = self.outbox.frame.attached.add(consumer=handle, reason=reason, age=consumer.age)
+        answer.timeout_ms = queue.options.consumer_timeout_ms
         if reason != pb.NONE:
             answer.text = f"queue '{queue.options.name}' is in exclusive use"
             return None

@@ -37,6 +37,7 @@ class QueueOptions:
     last_value_key: str | None = None
     single_active: bool = False
     delivery_limit: int | None = None
+    consumer_timeout_ms: int = 0
     dead_letter_exchange: str | None = None
     dead_letter_key: str | None = None
 
@@ -82,6 +83,7 @@ def read_options(
         last_value_key=argument.LAST_VALUE_KEY.of(found),
         single_active=argument.SINGLE_ACTIVE.of(found),
         delivery_limit=argument.DELIVERY_LIMIT.of(found),
+        consumer_timeout_ms=argument.CONSUMER_TIMEOUT.of(found) or 0,
         dead_letter_exchange=argument.DEAD_LETTER_EXCHANGE.of(found),
         dead_letter_key=argument.DEAD_LETTER_KEY.of(found),
     )

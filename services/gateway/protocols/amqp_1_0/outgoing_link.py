@@ -184,9 +184,9 @@ class OutgoingLink(Link):
     # -------------------------------------------------------------- the end
 
     def cancelled(self) -> None:
-        """Its queue is gone."""
+        """Its queue is gone, or does not give it more."""
         self.session.forget_tag(self.tag)
-        self.fail(ResourceDeleted("the queue was deleted"))
+        self.fail(ResourceDeleted("the queue was deleted, or a delivery was kept for longer than x-consumer-timeout"))
 
     def end(self) -> None:
         """As Link says."""

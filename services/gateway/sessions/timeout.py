@@ -1,0 +1,97 @@
+"""How long a consumer may keep a delivery without a word: what its queue says with x-consumer-timeout.
+
+Who keeps one for longer is slow, or stuck, and nobody else gets it. It goes back to its queue, and the consumer ends.
+What is delivered within a sixteenth of that time is looked at together, so it may take so much longer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from typing import TYPE_CHECKING
+
+import structlog
+
+from services.rpc.queue_pb2 import RELEASE
+
+if TYPE_CHECKING:
+    from services.gateway.sessions.consumer import Consumer
+
+log = structlog.get_logger()
+
+_LOOKS = 16
+_LATE = 1 << 16  # numbers of a session that are remembered
+
+
+class Timeout:
+    """Of one consumer, which has `ms` for each delivery."""
+
+    def __init__(self, consumer: Consumer, ms: int) -> None:
+        self._consumer = consumer
+        self._seconds = ms / 1000
+        self._sent: deque[tuple[float, int]] = (
+            deque()
+        )  # when the last of some deliveries was made, and the next's number
+        self._began = 0.0
+        self._timer: asyncio.TimerHandle | None = None
+        self._loop = asyncio.get_running_loop()
+
+    def sent(self, next_number: int) -> None:
+        """Deliveries below that number were written."""
+        now = self._loop.time()
+        if self._sent and now < self._began + self._seconds / _LOOKS:
+            self._sent[-1] = now, next_number
+            return
+        self._began = now
+        self._sent.append((now, next_number))
+        if self._timer is None:
+            self._arm()
+
+    def stop(self) -> None:
+        """Nobody is there any more who has anything."""
+        if self._timer:
+            self._timer.cancel()
+        self._timer = None
+        self._sent.clear()
+
+    def _arm(self) -> None:
+        self._timer = self._loop.call_at(self._sent[0][0] + self._seconds, self._look)
+
+    def _look(self) -> None:
+        self._timer = None
+        below = 0
+        while self._sent and self._sent[0][0] + self._seconds <= self._loop.time():
+            below = self._sent.popleft()[1]
+        if self._sent:
+            self._arm()
+        if below and (overdue := self._kept(below)):
+            self._take_back(overdue)
+
+    def _kept(self, below: int) -> list[int]:
+        """Numbers of deliveries that it has yet."""
+        unsettled = self._consumer.session.unsettled
+        return [number for number, (holder, _) in unsettled.items() if number < below and holder is self._consumer]
+
+    def _take_back(self, overdue: list[int]) -> None:
+        consumer = self._consumer
+        log.warning(
+            "a consumer keeps deliveries for too long, it is cancelled and they go to others",
+            connection=consumer.session.connection.name,
+            consumer=consumer.tag,
+            deliveries=len(overdue),
+            do="see that it acknowledges, or set x-consumer-timeout of its queue higher",
+        )
+        consumer.session.broker.end(consumer)
+        self._release(overdue)
+
+    def _release(self, numbers: list[int]) -> None:
+        """As if the client had. What it says of them yet comes too late, and is no fault."""
+        session, queue_id = self._consumer.session, self._consumer.queue_id
+        uids = [session.unsettled.pop(number)[1] for number in numbers]
+        if len(session.late) > _LATE:
+            session.late.clear()
+        session.late.update(numbers)
+        session.broker.observer.settled(session.connection, queue_id, RELEASE, uids)
+        session.broker.settle(queue_id, RELEASE, uids)
+        for other in session.consumers.values():
+            session.connection.wrote(other)  # a limit over all may let them have more
