@@ -15,14 +15,14 @@ from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.errors import AuthorizationError, ConnectionClosedError, Error, NoRespondersError
 from nats.js import JetStreamContext
-from nats.js.api import DiscardPolicy, StorageType, StreamConfig
+from nats.js.api import DiscardPolicy, RetentionPolicy, StorageType, StreamConfig
 from nats.js.errors import APIError, NoStreamResponseError, NotFoundError, ServiceUnavailableError
 
 from services.common.bus.nats_link import close
 from services.store.providers.jetstream_url import Url
 
 _CONNECT_SECONDS = 5.0
-_ANSWER_SECONDS = 10.0
+_ANSWER_SECONDS = 5.0
 _BYTES_PER_SECOND = 1 << 20  # at least, of messages on their way
 _AT_ONCE = 16  # messages of one group under way
 _BATCH = 500
@@ -34,6 +34,7 @@ _HEADERS = 1 << 10  # what a message has besides its payload
 _EXPECTED = "Nats-Expected-Last-Sequence"
 _WRONG_LAST_SEQUENCE = 10071
 _ENDED = "the connection has ended"
+_REFUSED = "it refuses these credentials"
 _NO_PEERS = 10005  # for so many replicas; there may be in a moment, where servers start
 
 T = TypeVar("T")
@@ -90,6 +91,7 @@ class Link:
     @classmethod
     async def connect(cls, url: Url) -> Link:
         """To whichever of its servers is there. Raises Lost."""
+        arguments = _arguments(url)
         client, failures = Client(), list[Exception]()
         end: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
@@ -103,7 +105,7 @@ class Link:
         try:
             async with asyncio.timeout(_CONNECT_SECONDS):
                 await client.connect(
-                    **url.arguments(),
+                    **arguments,
                     name="hopline store",
                     allow_reconnect=False,  # only then is it known what was on its way
                     max_reconnect_attempts=-1,
@@ -113,7 +115,7 @@ class Link:
                 )
         except BaseException as failure:
             await close(client)
-            if isinstance(failure, (Error, OSError, ValueError, ModuleNotFoundError)):
+            if isinstance(failure, (Error, OSError, ValueError)):
                 raise _lost(failures[-1] if failures and isinstance(failure, TimeoutError) else failure) from failure
             raise
         return cls(client, url, end)
@@ -151,6 +153,7 @@ class Link:
         config = StreamConfig(
             name=self._stream,
             subjects=[f"{self.prefix}.>"],
+            retention=RetentionPolicy.LIMITS,
             storage=StorageType.FILE,
             discard=DiscardPolicy.NEW,  # one that is full takes no more: nothing of it may go
             num_replicas=wanted,
@@ -160,6 +163,7 @@ class Link:
             found = await self._asked(self._jetstream.stream_info(self._stream))
         except _NotThere:
             found = await self._asked(self._jetstream.add_stream(config))
+        _check(found.config, config)
         if replicas and found.config.num_replicas != replicas:
             found = await self._asked(self._jetstream.update_stream(found.config.evolve(num_replicas=replicas)))
         return found.config.num_replicas or 1
@@ -282,6 +286,22 @@ class Link:
             task.cancel()
 
 
+def _arguments(url: Url) -> dict[str, Any]:
+    try:
+        return url.arguments()
+    except OSError as failure:
+        raise Lost(_reason(failure)) from failure
+
+
+def _check(found: StreamConfig, wanted: StreamConfig) -> None:
+    """Raises Lost where a stream that somebody else has made may let go of what it has."""
+    for name in ("subjects", "storage", "discard", "retention", "allow_direct"):
+        if getattr(found, name) != getattr(wanted, name):
+            raise Lost(f"the stream is not one of a store: its {name} are others; take another, or delete it")
+    if any(limit and limit > 0 for limit in (found.max_age, found.max_msgs, found.max_msgs_per_subject)):
+        raise Lost("the stream is not one of a store: it lets go of messages by age or number")
+
+
 async def _all(work: Sequence[Awaitable[None]]) -> None:
     """Each has an end of its own when the first failure is told."""
     for outcome in await asyncio.gather(*work, return_exceptions=True):
@@ -303,7 +323,7 @@ _KINDS: tuple[tuple[type[BaseException], type[Lost]], ...] = (
 )
 _PASSING = (ServiceUnavailableError, NoStreamResponseError, nats.errors.TimeoutError)
 _WORDS: tuple[tuple[type[BaseException], str], ...] = (
-    (AuthorizationError, "it refuses these credentials"),
+    (AuthorizationError, _REFUSED),
     (ConnectionRefusedError, "connection refused: does it run?"),
     (ServiceUnavailableError, "JetStream does not answer: is it on, and do most of its servers run?"),
     (NoStreamResponseError, "the stream does not answer: do most of its servers run?"),
@@ -316,11 +336,10 @@ def _reason(failure: BaseException) -> str:
     """In a line, for people."""
     if isinstance(failure, ssl.SSLCertVerificationError):
         return f"its certificate is not accepted: {failure.verify_message}"
-    if isinstance(failure, ModuleNotFoundError):
-        return f"credentials in a file need {failure.name}, which is not installed: pip install 'nats-py[nkeys]'"
     for kind, words in _WORDS:
         if isinstance(failure, kind):
             return words
     if isinstance(failure, APIError) and failure.description:
         return failure.description
-    return " ".join(str(failure).split()) or type(failure).__name__
+    text = " ".join(str(failure).split()) or type(failure).__name__
+    return _REFUSED if "authorization violation" in text.lower() else text
