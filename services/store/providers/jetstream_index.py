@@ -96,8 +96,12 @@ class Index(MemoryProvider):
         return self._running, self._origin, self._incarnation
 
     def everything(self) -> list[Table]:
-        """All tables as they are now."""
-        return self._tables()
+        """All tables as they are now, in an order that a start does not change; outcomes oldest first."""
+        aged: dict[str, list[Row]] = {name: [] for name in _AGED}
+        for name, row, at in self._aged():
+            aged[name].append((at, row) if name == "outcomes" else (0, row))
+        in_order = {name: [row for _, row in sorted(rows)] for name, rows in aged.items()}
+        return [(name, in_order.get(name, rows)) for name, rows in self._tables()]
 
     def tables(self) -> list[Table]:
         """As they are now, but for those that are `aged`."""

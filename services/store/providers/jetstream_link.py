@@ -24,12 +24,13 @@ from services.store.providers.jetstream_url import Url
 _CONNECT_SECONDS = 5.0
 _ANSWER_SECONDS = 5.0
 _BYTES_PER_SECOND = 1 << 20  # at least, of messages on their way
-_AT_ONCE = 16  # messages of one group under way
+_AT_ONCE = 64  # messages of one group under way
 _BATCH = 500
 _BATCH_BYTES = 4 << 20
 _CLUSTER = 3  # replicas, where there is one
 _OLDEST = (2, 11)  # it reads batches
-_LARGEST, _SMALLEST = 1 << 20, 63 << 10
+# Of messages; what of a group is wanted is read with the rest of its message.
+_LARGEST, _SMALLEST = 128 << 10, 32 << 10
 _HEADERS = 1 << 10  # what a message has besides its payload
 _EXPECTED = "Nats-Expected-Last-Sequence"
 _WRONG_LAST_SEQUENCE = 10071

@@ -21,7 +21,7 @@ from services.store.snapshot import Row, Table, counted, pieces
 
 _LOG_BYTES = 32 << 20  # of log that a start reads besides, at most …
 _GROUPS = 20_000  # … and groups
-_TIMES = 2  # as large as the last snapshot, if that is more
+_TIMES = 1  # as large as the last snapshot, if that is more
 _PIECE_BYTES = 256 << 10
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import ssl
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -43,13 +44,15 @@ class Url:
         return int(self.options.get("replicas", 0))
 
     def arguments(self) -> dict[str, Any]:
-        """What nats-py's client is given. Raises OSError or ssl.SSLError where a file cannot be used."""
+        """What nats-py's client is given. Raises OSError or InternalError where a file cannot be used."""
         scheme = "tls" if self._tls else "nats"
         given: dict[str, Any] = {"servers": [f"{scheme}://{server}" for server in self.servers]}
         if self.user:
             given |= {"user": self.user, "password": self._read("passfile") or self.password}
         if creds := self.options.get("creds"):
             Path(creds).read_bytes()  # one that is not there is named
+            if find_spec("nkeys") is None:
+                raise InternalError("credentials in a file need nkeys: pip install 'hopline[jetstream]'")
             given["user_credentials"] = creds
         if token := self._read("tokenfile") or self._token():
             given["token"] = token
