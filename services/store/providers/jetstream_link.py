@@ -19,6 +19,7 @@ from nats.js.api import DiscardPolicy, RetentionPolicy, StorageType, StreamConfi
 from nats.js.errors import APIError, NoStreamResponseError, NotFoundError, ServiceUnavailableError
 
 from services.common.bus.nats_link import close
+from services.common.runtime import CannotStart
 from services.store.providers.jetstream_url import Url
 
 _CONNECT_SECONDS = 5.0
@@ -290,7 +291,7 @@ class Link:
 def _arguments(url: Url) -> dict[str, Any]:
     try:
         return url.arguments()
-    except OSError as failure:
+    except (OSError, CannotStart) as failure:
         raise Lost(_reason(failure)) from failure
 
 
