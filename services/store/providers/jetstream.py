@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
-from contextlib import suppress
 from pathlib import Path
+
+import structlog
 
 from services.common.disk import Room
 from services.common.errors import InternalError
@@ -37,6 +38,8 @@ from services.store.providers.jetstream_writer import Writer
 
 _LOOK_SECONDS = 1.0
 
+log = structlog.get_logger()
+
 
 class JetStreamProvider:
     """In the stream that `url` names. Nothing is kept in the folder."""
@@ -62,16 +65,23 @@ class JetStreamProvider:
 
     async def close(self) -> None:
         await self._tasks.stop()
+        await self._bodies.close()
         await self._writer.close()
 
     async def _tend(self) -> None:
-        """Keeps the log short."""
-        while True:
+        """Keeps the log short. What fails is tried again."""
+        while not self._writer.ended:
             await asyncio.sleep(_LOOK_SECONDS)
-            with suppress(Away):  # the next one does it
-                if self._snapshots.due:
-                    await self._snapshots.take()
-                await self._cleaning.step()
+            try:
+                await self._shorten()
+            except InternalError as failure:
+                if not isinstance(failure, Away):  # the writer has said it
+                    log.warning("what is dead stays in the stream, until this works again", reason=str(failure))
+
+    async def _shorten(self) -> None:
+        if self._snapshots.due:
+            await self._snapshots.take()
+        await self._cleaning.step()
 
     def watch(self, ended: Callable[[BaseException], None]) -> None:
         """As Elsewhere says."""

@@ -7,6 +7,7 @@ from collections import OrderedDict
 from collections.abc import AsyncIterator, Sequence
 
 from services.common.errors import InternalError
+from services.common.runtime import end, shielded
 from services.store.provider import StoredBatch
 from services.store.providers.jetstream_encoding import Part, Place
 from services.store.providers.jetstream_link import Lost
@@ -25,6 +26,11 @@ class Bodies:
         self._writer = writer
         self._kept: OrderedDict[int, bytes] = OrderedDict()  # sequence -> body, those last that were wanted last
         self._size = 0
+        self._under_way: dict[int, asyncio.Task[bytes | None]] = {}
+
+    async def close(self) -> None:
+        """Nothing is read any more."""
+        await end(self._under_way.values())
 
     async def of(self, content: int) -> bytes | None:
         """The columns of a content; None where it is gone. Raises InternalError where they are lost."""
@@ -39,11 +45,11 @@ class Bodies:
     async def at(self, place: Place) -> bytes | None:
         """What is there; None where it is gone."""
         found = []
-        for sequence, start, end in place.spans():
+        for sequence, start, until in place.spans():
             body = await self._body(sequence)
             if body is None:
                 return None
-            found.append(body[start:end])
+            found.append(body[start:until])
         return b"".join(found)
 
     async def batches(self, partition: int) -> AsyncIterator[StoredBatch]:
@@ -78,6 +84,17 @@ class Bodies:
         if (body := self._kept.get(sequence)) is not None:
             self._kept.move_to_end(sequence)
             return body
+        return await self._once(sequence)
+
+    async def _once(self, sequence: int) -> bytes | None:
+        """Many want the same message together."""
+        task = self._under_way.get(sequence)
+        if task is None:
+            task = self._under_way[sequence] = asyncio.ensure_future(self._read(sequence))
+            task.add_done_callback(lambda _: self._under_way.pop(sequence, None))
+        return await shielded(task)
+
+    async def _read(self, sequence: int) -> bytes | None:
         message = await self._asked(sequence)
         if message is None:
             return None

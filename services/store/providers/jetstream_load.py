@@ -55,8 +55,10 @@ class Loaded:
         self.grown += sum(sizes)
 
     async def take(self, link: Link, message: Message, part: Part) -> Found | None:
-        """The next message of the log; gives the group that is whole with it. Raises Lost where one is missing."""
+        """The next message of the stream; gives the group that is whole with it. Raises Lost where one is missing."""
         kind, _, number = message.subject.removeprefix(f"{link.prefix}.").partition(".")
+        if kind == MARK:  # its answer was lost, or the former writer has made it meanwhile
+            self.mark = Mark.FromString(part.body)
         if kind != _LOG:
             return None
         self.segment = int(number)

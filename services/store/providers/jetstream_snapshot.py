@@ -54,8 +54,8 @@ class Snapshots:
 
     async def _find_number(self) -> None:
         """None that is in the stream, whole or not; those that are not go."""
-        mark = self._writer.loaded.mark
         async with self._writer.turn() as link:
+            mark = self._writer.loaded.mark  # as it is by now: the answer to the last one may have been lost
             subject = f"{link.prefix}.{SNAPSHOT}."
             there = {int(name.removeprefix(subject)) for name in (await link.held(f"{subject}>")).subjects}
             for number in there - {mark.snapshot}:

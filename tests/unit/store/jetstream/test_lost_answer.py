@@ -12,6 +12,7 @@ from services.common.errors import InternalError
 from services.store.provider import Changes
 from services.store.providers.jetstream import JetStreamProvider
 from services.store.providers.jetstream_link import Link
+from services.store.providers.jetstream_load import MARK
 from services.store.providers.jetstream_standing import Away
 from services.store.providers.jetstream_url import parse
 from tests.support.jetstream import Servers
@@ -143,6 +144,39 @@ async def test_another_comes_in_between(cut: JetStreamProvider, proxy: Proxy, ur
         assert await groups(url) == before + 2
         assert list(await alive(cut)) == list(range(1, number + 1))
         assert (await alive(cut))[1] == b"moved"
+
+
+async def test_of_a_snapshot(cut: JetStreamProvider, proxy: Proxy, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A snapshot whose mark is there, though no answer came, is the one that a start reads: it is left alone."""
+    put = cut._writer.put
+
+    async def unheard(subject: str, body: bytes) -> int:
+        if subject == MARK:
+            proxy.strike(Fault.LOSE_ANSWER)
+        return await put(subject, body)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(cut._writer, "put", unheard)
+        with pytest.raises(Away):
+            await cut._snapshots.take()
+    await cut._snapshots._find_number()
+    await commit(cut, group(2))
+    await cut._cleaning.step()
+    for number in (3, 4):
+        expected = await alive(cut)
+        again = await taken_over(cut, url)
+        assert again._writer.loaded.mark.snapshot == number - 2
+        assert await alive(again) == expected == {each: group(each).contents[each] for each in range(1, number)}
+        await commit(again, group(number))
+        await again._snapshots.take()
+        cut = again
+    await cut.close()
+
+
+async def taken_over(provider: JetStreamProvider, url: str) -> JetStreamProvider:
+    """Another process goes on."""
+    await provider.close()
+    return await reopened(url)
 
 
 async def test_who_is_cancelled(cut: JetStreamProvider, url: str) -> None:

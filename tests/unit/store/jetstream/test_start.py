@@ -15,6 +15,7 @@ from services.store.providers.jetstream_link import Link
 from services.store.providers.jetstream_url import parse
 from tests.support.certificates import Authority
 from tests.support.jetstream import Servers, alone
+from tests.support.nats_jwt import Operator
 from tests.support.written_groups import alive, group, reopened
 
 SECRET = "tell-nobody"
@@ -39,7 +40,7 @@ def with_user(url: str, user: str) -> str:
 @pytest.fixture
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     """It does not wait for long."""
-    monkeypatch.setattr("services.store.providers.jetstream_link._CONNECT_SECONDS", 1.0)
+    monkeypatch.setattr("services.store.providers.jetstream_link._CONNECT_SECONDS", 3.0)
     monkeypatch.setattr("services.store.providers.jetstream_writer._STARTING_SECONDS", 0.5)
 
 
@@ -91,6 +92,17 @@ async def test_a_password_from_a_file(guarded: Servers, tmp_path: Path) -> None:
         assert "it refuses these credentials" in await refused(url)
     missing = with_user(guarded.url("S", "?passfile=/nowhere/secret"), "hopline")
     assert "No such file or directory: '/nowhere/secret'" in await refused(missing)
+
+
+async def test_credentials_in_a_file(tmp_path: Path, hasty: None) -> None:
+    """As operators give them out; those of another operator are refused."""
+    ours, others = Operator(), Operator()
+    with alone(ours.configuration) as servers:
+        provider = await reopened(servers.url("S", f"?creds={ours.user(tmp_path / 'ours')}"))
+        await provider.commit(group(1))
+        await provider.close()
+        text = await refused(servers.url("S", f"?creds={others.user(tmp_path / 'others')}"))
+        assert "it refuses these credentials" in text
 
 
 async def test_tls(tmp_path: Path, hasty: None) -> None:
