@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import shutil
 import signal
+import socket
 import subprocess
 import sysconfig
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from itertools import count
 from pathlib import Path
 from urllib.request import urlopen
 
-from tests.support.stack import HOST, free_port
+from tests.support.stack import HOST
 
 _CONFIGURATION = """
 server_name: {name}
@@ -33,7 +34,7 @@ class Server:
     """One, always on the same port and folder."""
 
     def __init__(self, folder: Path, name: str = "alone", more: str = "") -> None:
-        self.port, self._monitor = free_port(), free_port()
+        self.port, self._monitor = _free_ports(2)
         self._process: subprocess.Popen[bytes] | None = None
         self._log = folder / f"{name}.log"
         self._file = folder / f"{name}.conf"
@@ -67,6 +68,10 @@ class Server:
         assert self._process
         self._process.send_signal(signal.SIGCONT)
 
+    def last_words(self) -> str:
+        """The end of its log."""
+        return self._log.read_text()[-1000:] if self._log.exists() else f"{self._log} is not there"
+
     def healthy(self) -> bool:
         """Whether it says that all that it has is up to date."""
         try:
@@ -89,7 +94,7 @@ class Servers:
             server.start()
         deadline = time.monotonic() + 30
         while not all(server.healthy() for server in self.each):
-            assert time.monotonic() < deadline, "they do not get healthy"
+            assert time.monotonic() < deadline, "\n".join(server.last_words() for server in self.each)
             time.sleep(0.05)
 
     def end(self) -> None:
@@ -115,7 +120,7 @@ def alone(more: str = "") -> Iterator[Servers]:
 def three() -> Iterator[Servers]:
     """A cluster that runs, until it is not wanted any more."""
     folder = Path(tempfile.mkdtemp(prefix="nats-"))
-    ports = [free_port() for _ in range(3)]
+    ports = _free_ports(3)
     routes = ", ".join(f'"nats://{HOST}:{port}"' for port in ports)
     each = [
         Server(folder, f"n{number}", _CLUSTER.format(host=HOST, port=port, routes=routes))
@@ -130,3 +135,10 @@ def _running(servers: Servers) -> Iterator[Servers]:
         yield servers
     finally:
         servers.end()
+
+
+def _free_ports(number: int) -> list[int]:
+    """Loopback ports that were free a moment ago, and are not the same."""
+    with ExitStack() as held:
+        listeners = [held.enter_context(socket.create_server((HOST, 0))) for _ in range(number)]
+        return [int(listener.getsockname()[1]) for listener in listeners]
