@@ -158,14 +158,18 @@ def nats(
     host: Annotated[str, typer.Option(help="Where it listens.")] = "127.0.0.1",
     port: Annotated[int, typer.Option()] = 4222,
     monitor_port: Annotated[int, typer.Option(help="For NATS's own health over HTTP; 0: none.")] = 0,
+    peers: Annotated[str, typer.Option(help="Servers that keep the same, this one too: host,host,host.")] = "",
+    name: Annotated[str, typer.Option(help="Of this server among those.")] = "",
+    cluster_port: Annotated[int, typer.Option(help="Where it listens for those.")] = 6222,
 ) -> None:
     """Runs the NATS server for the bus and the ledger, open to who knows the stack's secret; `up` runs its own."""
-    from services.common.bus.server import command
+    from services.common.bus.server import Cluster, command
     from services.common.runtime import CannotStart
 
     settings = read_settings()
+    cluster = Cluster(name or gethostname(), cluster_port, peers.split(",")) if peers else None
     try:
-        server = command(settings.data, host, port)
+        server = command(settings.data, host, port, cluster)
     except CannotStart as error:
         fail(str(error))
     monitor = ("--http_port", str(monitor_port)) if monitor_port else ()

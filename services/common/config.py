@@ -133,7 +133,7 @@ class Settings(BaseSettings):
 
     store_provider: str = "sqlite"
     store_url: SecretStr = Field(
-        SecretStr(""), description="of the database that is the store, postgresql://…; empty: as store_provider says"
+        SecretStr(""), description="of what is the store, postgresql://… or nats://…; empty: as store_provider says"
     )
     disk_reserve: Annotated[int, Field(ge=0)] = Field(
         0, description="bytes of the disk that messages leave free; 0: a tenth of it, and 64 MiB at most"

@@ -10,7 +10,7 @@ from services.common.config import Settings
 from services.common.errors import InternalError
 from services.store.provider import Provider
 
-_BY_SCHEME = {"postgres": "postgres", "postgresql": "postgres"}
+_BY_SCHEME = {"postgres": "postgres", "postgresql": "postgres", "nats": "jetstream"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Stores of either kind that are moved, by the place where they are."""
+"""Stores of all kinds that are moved, by the place where they are."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.support.store_house import House
 if TYPE_CHECKING:
     from services.store.moving.site import Site
 
-KINDS = ("sqlite", "postgres")
+KINDS = ("sqlite", "postgres", "jetstream")
 
 
 def house_of(where: Site) -> House:

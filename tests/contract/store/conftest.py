@@ -9,6 +9,7 @@ import pytest
 from services.common import plugins
 from services.store.provider import Provider
 from tests.simulation.world.provider import Disk, SimulatedProvider
+from tests.support.jetstream import Servers, alone
 from tests.support.postgres import Cluster, cluster
 from tests.support.store_house import House
 
@@ -27,12 +28,18 @@ def postgres() -> Iterator[Cluster]:
         yield running
 
 
-def _in_databases(postgres: Cluster, urls: dict[Path, str]) -> Callable[[Path], Provider]:
-    """A database for each folder."""
+@pytest.fixture(scope="session")
+def nats() -> Iterator[Servers]:
+    with alone() as running:
+        yield running
+
+
+def _by_url(name: str, new: Callable[[], str], urls: dict[Path, str]) -> Callable[[Path], Provider]:
+    """A database, or a stream, for each folder."""
 
     def create(folder: Path) -> Provider:
-        url = urls[folder] = urls.get(folder) or postgres.new_database()
-        made: Provider = plugins.load("store_providers", "postgres")(folder, url)
+        url = urls[folder] = urls.get(folder) or new()
+        made: Provider = plugins.load("store_providers", name)(folder, url)
         return made
 
     return create
@@ -42,7 +49,10 @@ def _in_databases(postgres: Cluster, urls: dict[Path, str]) -> Callable[[Path], 
 async def house(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[House]:
     urls: dict[Path, str] = {}
     if request.param == "postgres":
-        create = _in_databases(request.getfixturevalue("postgres"), urls)
+        create = _by_url(request.param, request.getfixturevalue("postgres").new_database, urls)
+        house = House(request.param, tmp_path, create, lasting=True)
+    elif request.param == "jetstream":
+        create = _by_url(request.param, request.getfixturevalue("nats").url, {})
         house = House(request.param, tmp_path, create, lasting=True)
     else:
         house = House(request.param, tmp_path, _simulated if request.param == "simulated" else None)

@@ -36,7 +36,7 @@ def test_by_url(scheme: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("url", ["mysql://root:tell-nobody@db/x", "db.example:tell-nobody", "://"])
 def test_an_unknown_scheme(url: str) -> None:
     """It is said which there are, and nothing of what may be a secret."""
-    with pytest.raises(InternalError, match=r"postgresql://… or postgres://… is wanted") as refused:
+    with pytest.raises(InternalError, match=r"postgresql://… or postgres://… or nats://… is wanted") as refused:
         choose(Settings(store_url=url))
     assert "tell-nobody" not in str(refused.value)
 

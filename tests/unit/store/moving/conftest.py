@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from services.store.moving.site import Site, site
-from services.store.providers import postgres_writer
+from services.store.providers import jetstream_writer, postgres_writer
+from tests.support.jetstream import Servers, alone
 from tests.support.kept import write_everything
 from tests.support.moving import house_of
 from tests.support.postgres import Cluster, cluster
@@ -19,15 +20,24 @@ def postgres() -> Iterator[Cluster]:
         yield running
 
 
+@pytest.fixture(scope="session")
+def nats() -> Iterator[Servers]:
+    with alone() as running:
+        yield running
+
+
 @pytest.fixture
 def place(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Site]:
     """A new place of each kind."""
-    monkeypatch.setattr(postgres_writer, "_PREDECESSOR_SECONDS", 0.3)
+    for writer in (postgres_writer, jetstream_writer):
+        monkeypatch.setattr(writer, "_PREDECESSOR_SECONDS", 0.3)
     count = iter(range(100))
 
     def make(kind: str) -> Site:
         if kind == "postgres":
             return site(request.getfixturevalue("postgres").new_database())
+        if kind == "jetstream":
+            return site(request.getfixturevalue("nats").url())
         return site(f"{kind}:{tmp_path / f'place-{next(count)}'}")
 
     return make

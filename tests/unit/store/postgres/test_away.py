@@ -13,6 +13,7 @@ from services.store.providers.postgres import PostgresProvider
 from tests.support.postgres import Cluster, cluster
 from tests.support.publisher import Publisher
 from tests.support.store_house import House, enqueue
+from tests.support.unwritable import told
 
 
 @pytest.fixture(scope="module")
@@ -30,20 +31,6 @@ async def house(own: Cluster, tmp_path: Path) -> AsyncIterator[House]:
     await house.start()
     yield house
     await house.stop()
-
-
-async def told(house: House, words: str) -> str:
-    """What those who follow leases are told of the store, as soon as it has `words`, or is empty for none."""
-    heard: list[str] = []
-    try:
-        async with asyncio.timeout(20):
-            async for table in house.engine.leases.watch("queue"):
-                heard.append(table.unwritable)
-                if words in table.unwritable and bool(words) == bool(table.unwritable):
-                    return table.unwritable
-    except TimeoutError:
-        pytest.fail(f"heard {heard}, not {words!r}")
-    raise AssertionError
 
 
 @pytest.mark.parametrize("mode", ["fast", "immediate"])

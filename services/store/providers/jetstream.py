@@ -1,0 +1,155 @@
+"""The store in a stream of NATS JetStream, which has copies of it on as many servers as it is told to.
+
+All that there is is in memory, but for the columns of contents, of which only their place in the stream is. A group is
+one message of the stream, or some that count together. What is promised while servers fail is `jetstream_writer.py`'s;
+a start reads a snapshot and the log behind it, and the log is kept as short as what lives allows.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from pathlib import Path
+
+import structlog
+
+from services.common.disk import Room
+from services.common.errors import InternalError
+from services.common.runtime import Tasks
+from services.store.provider import (
+    Changes,
+    LeaseRow,
+    LiveRow,
+    OutcomeRow,
+    RecordRow,
+    RefusalRow,
+    Sharing,
+    StoredBatch,
+    TakenRow,
+)
+from services.store.providers.jetstream_bodies import Bodies
+from services.store.providers.jetstream_cleaning import Cleaning
+from services.store.providers.jetstream_copy import copy
+from services.store.providers.jetstream_index import Index
+from services.store.providers.jetstream_snapshot import Snapshots
+from services.store.providers.jetstream_standing import Away
+from services.store.providers.jetstream_url import parse
+from services.store.providers.jetstream_writer import Writer
+
+_LOOK_SECONDS = 1.0
+
+log = structlog.get_logger()
+
+
+class JetStreamProvider:
+    """In the stream that `url` names. Nothing is kept in the folder."""
+
+    def __init__(self, folder: Path, url: str = "") -> None:
+        if not url:
+            raise InternalError("the store provider jetstream wants HOPLINE_STORE_URL=nats://host/stream")
+        self.folder = folder
+        self._writer = Writer(parse(url))
+        self._bodies = Bodies(self._writer)
+        self._snapshots = Snapshots(self._writer)
+        self._cleaning = Cleaning(self._writer, self._bodies)
+        self._tasks = Tasks()
+
+    @property
+    def _index(self) -> Index:
+        return self._writer.index
+
+    async def open(self, *, patient: bool = True) -> None:
+        """Waits for servers that start, if `patient`. What is not there, or not right, is named at once."""
+        await self._writer.open(patient=patient)
+        self._tasks.start(self._tend(), "snapshots")
+
+    async def close(self) -> None:
+        await self._tasks.stop()
+        await self._bodies.close()
+        await self._writer.close()
+
+    async def _tend(self) -> None:
+        """Keeps the log short. What fails is tried again."""
+        while not self._writer.ended:
+            await asyncio.sleep(_LOOK_SECONDS)
+            try:
+                await self._shorten()
+            except InternalError as failure:
+                if not isinstance(failure, Away):  # the writer has said it
+                    log.warning("what is dead stays in the stream, until this works again", reason=str(failure))
+
+    async def _shorten(self) -> None:
+        if self._snapshots.due:
+            await self._snapshots.take()
+        await self._cleaning.step()
+
+    def watch(self, ended: Callable[[BaseException], None]) -> None:
+        """As Elsewhere says."""
+        self._writer.watch(ended)
+
+    def trouble(self) -> str:
+        """As Elsewhere says."""
+        return self._writer.trouble
+
+    async def commit(self, changes: Changes) -> None:
+        await self._writer.commit(changes)
+
+    def room(self) -> Room | None:
+        return None
+
+    async def make_room(self) -> None:
+        """It does that by itself."""
+
+    async def tidy(self, outcomes_before: int, marks_before: int) -> None:
+        await self._index.tidy(outcomes_before, marks_before)
+
+    async def live(self) -> list[LiveRow]:
+        return await self._index.live()
+
+    async def floors(self, partition: int) -> list[tuple[int, int]]:
+        return await self._index.floors(partition)
+
+    async def taken(self, partition: int) -> list[TakenRow]:
+        return await self._index.taken(partition)
+
+    def batches(self, partition: int) -> AsyncIterator[StoredBatch]:
+        return self._bodies.batches(partition)
+
+    async def sharing(self, content: int) -> Sharing | None:
+        columns = await self._bodies.of(content)
+        return None if columns is None else Sharing(columns, await self._index.on(content))
+
+    async def outcomes(self) -> list[OutcomeRow]:
+        return await self._index.outcomes()
+
+    async def writers(self) -> dict[int, int]:
+        return await self._index.writers()
+
+    async def refusals(self) -> list[RefusalRow]:
+        return await self._index.refusals()
+
+    async def leases(self) -> list[LeaseRow]:
+        return await self._index.leases()
+
+    async def last_origin(self) -> int:
+        return await self._index.last_origin()
+
+    async def running(self) -> int:
+        return await self._index.running()
+
+    async def begin_incarnation(self) -> int:
+        _, _, incarnation = self._index.counters()
+        await self._writer.commit(Changes(incarnation=incarnation + 1))
+        return incarnation + 1
+
+    async def records(self) -> list[RecordRow]:
+        return await self._index.records()
+
+    def snapshot(self) -> AsyncGenerator[Changes, None]:
+        return copy(self._index, self._bodies)
+
+    async def given(self) -> Changes:
+        return Changes()
+
+    def files(self) -> tuple[str, ...]:
+        return ()

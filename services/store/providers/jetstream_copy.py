@@ -1,0 +1,44 @@
+"""All that there is at one moment, with the columns of contents, as Provider wants it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+
+from services.common.errors import InternalError
+from services.store.provider import Changes
+from services.store.providers.jetstream_bodies import Bodies
+from services.store.providers.jetstream_encoding import Place
+from services.store.providers.jetstream_index import Index
+from services.store.snapshot import Pieces, Row, Table, counted
+
+
+async def copy(index: Index, bodies: Bodies) -> AsyncGenerator[Changes, None]:
+    """The pieces. What dies meanwhile stays in the stream until they are read."""
+    index.space.pins += 1
+    try:
+        counters = index.counters()
+        pieces = Pieces(counters[0])
+        async with aclosing(_rows(index.everything(), bodies)) as rows:
+            async for name, row in rows:
+                if full := pieces.put(name, row):
+                    yield full
+        if rest := pieces.rest():
+            yield rest
+        yield counted(*counters)
+    finally:
+        index.space.pins -= 1
+
+
+async def _rows(tables: list[Table], bodies: Bodies) -> AsyncGenerator[tuple[str, Row], None]:
+    for name, rows in tables:
+        for row in rows:
+            yield name, await _content(row, bodies) if name == "contents" else row
+
+
+async def _content(row: Row, bodies: Bodies) -> Row:
+    number, packed, whole = row
+    columns = await bodies.at(Place.unpack(packed))
+    if columns is None:
+        raise InternalError(f"the stream has lost the content {number}")
+    return number, columns, whole

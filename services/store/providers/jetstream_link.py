@@ -1,0 +1,347 @@
+"""One connection to the servers, and what is asked of JetStream. Whatever goes wrong is a Lost with a reason."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import ssl
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Sequence
+from contextlib import aclosing, suppress
+from typing import Any, NamedTuple, TypeVar
+
+import nats.errors
+from nats.aio.client import Client
+from nats.aio.msg import Msg
+from nats.errors import AuthorizationError, ConnectionClosedError, Error, NoRespondersError
+from nats.js import JetStreamContext
+from nats.js.api import DiscardPolicy, RetentionPolicy, StorageType, StreamConfig
+from nats.js.errors import APIError, NoStreamResponseError, NotFoundError, ServiceUnavailableError
+
+from services.common.bus.nats_link import close
+from services.common.runtime import CannotStart
+from services.store.providers.jetstream_url import Url
+
+_CONNECT_SECONDS = 5.0
+_ANSWER_SECONDS = 5.0
+_BYTES_PER_SECOND = 1 << 20  # at least, of messages on their way
+_AT_ONCE = 64  # messages of one group under way
+_BATCH = 500
+_BATCH_BYTES = 4 << 20
+_CLUSTER = 3  # replicas, where there is one
+_OLDEST = (2, 11)  # it reads batches
+# Of messages; what of a group is wanted is read with the rest of its message.
+_LARGEST, _SMALLEST = 128 << 10, 32 << 10
+_HEADERS = 1 << 10  # what a message has besides its payload
+_EXPECTED = "Nats-Expected-Last-Sequence"
+_WRONG_LAST_SEQUENCE = 10071
+_ENDED = "the connection has ended"
+_REFUSED = "it refuses these credentials"
+_NO_PEERS = 10005  # for so many replicas; there may be in a moment, where servers start
+
+T = TypeVar("T")
+
+
+class Lost(Exception):
+    """It was not done, or it is not known whether it was; another connection, later, may do it."""
+
+    def __init__(self, why: str, *, gone: bool = False, passing: bool = False) -> None:
+        """`gone`: nobody is there; `passing`: somebody is, who may do it in a moment."""
+        super().__init__(why)
+        self.gone = gone
+        self.passing = passing
+
+
+class _NotThere(Lost):
+    """There is no such stream, or message."""
+
+
+class _Silent(Lost):
+    """Nobody answers."""
+
+
+class Behind(Exception):
+    """The stream has others, or more, messages than the one who appends knows of."""
+
+
+class Message(NamedTuple):
+    """As it is in the stream."""
+
+    subject: str
+    sequence: int
+    payload: bytes
+
+
+class Held(NamedTuple):
+    """What is in the stream: its last sequence ever, and how many messages of each subject."""
+
+    last: int
+    subjects: dict[str, int]
+
+
+class Link:
+    """Made by `connect`; of no use any more once something has raised Lost."""
+
+    def __init__(self, client: Client, url: Url, end: asyncio.Future[None]) -> None:
+        """`end` is done when the connection has ended: the client lets who waits for an answer wait for it then."""
+        self._client = client
+        self._end = end
+        self._stream = url.stream
+        self._jetstream: JetStreamContext = client.jetstream(timeout=_ANSWER_SECONDS)
+        self.prefix = f"hopline.store.{url.stream}"
+
+    @classmethod
+    async def connect(cls, url: Url) -> Link:
+        """To whichever of its servers is there. Raises Lost."""
+        arguments = _arguments(url)
+        client, failures = Client(), list[Exception]()
+        end: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+        async def note(failure: Exception) -> None:
+            failures.append(failure)
+
+        async def note_end() -> None:
+            if not end.done():
+                end.set_result(None)
+
+        try:
+            async with asyncio.timeout(_CONNECT_SECONDS):
+                await client.connect(
+                    **arguments,
+                    name="hopline store",
+                    allow_reconnect=False,  # only then is it known what was on its way
+                    max_reconnect_attempts=-1,
+                    reconnect_time_wait=1,
+                    error_cb=note,
+                    closed_cb=note_end,
+                )
+        except BaseException as failure:
+            await close(client)
+            if isinstance(failure, (Error, OSError, ValueError)):
+                raise _lost(failures[-1] if failures and isinstance(failure, TimeoutError) else failure) from failure
+            raise
+        return cls(client, url, end)
+
+    async def close(self) -> None:
+        """Ends it, whatever state it is in."""
+        await close(self._client)
+
+    @property
+    def up(self) -> bool:
+        """Whether nothing has gone wrong yet, as far as is known."""
+        return self._client.is_connected
+
+    @property
+    def largest(self) -> int:
+        """Bytes of a message's payload, at most."""
+        return min(self._client.max_payload, _LARGEST) - _HEADERS
+
+    def check(self) -> None:
+        """Raises Lost where the server is not one that does."""
+        version: str = self._client._server_info.get("version", "")  # noqa: SLF001 - as it was said; parsed, it raises
+        numbers = re.match(r"v?(\d+)\.(\d+)", version)
+        if not numbers or tuple(map(int, numbers.groups())) < _OLDEST:
+            raise Lost(f"NATS {version} is too old, {'.'.join(map(str, _OLDEST))} is the first that does")
+        if not self._client._server_info.get("jetstream"):  # noqa: SLF001 - as above
+            raise Lost("it has no JetStream, or not for this user: switch it on")
+        if self.largest < _SMALLEST:
+            raise Lost(f"its max_payload is {self._client.max_payload}, and must be {_SMALLEST + _HEADERS} at least")
+
+    # ------------------------------------------------------------------ the stream
+
+    async def make_stream(self, replicas: int) -> int:
+        """It is there afterwards; gives how many replicas it has. 0: three in a cluster, else one."""
+        wanted = replicas or (_CLUSTER if self._client._server_info.get("cluster") else 1)  # noqa: SLF001 - as above
+        config = StreamConfig(
+            name=self._stream,
+            subjects=[f"{self.prefix}.>"],
+            retention=RetentionPolicy.LIMITS,
+            storage=StorageType.FILE,
+            discard=DiscardPolicy.NEW,  # one that is full takes no more: nothing of it may go
+            num_replicas=wanted,
+            allow_direct=True,
+        )
+        try:
+            found = await self._asked(self._jetstream.stream_info(self._stream))
+        except _NotThere:
+            found = await self._asked(self._jetstream.add_stream(config))
+        _check(found.config, config)
+        if replicas and found.config.num_replicas != replicas:
+            found = await self._asked(self._jetstream.update_stream(found.config.evolve(num_replicas=replicas)))
+        return found.config.num_replicas or 1
+
+    async def held(self, subjects: str = "") -> Held:
+        """As the stream's leader has it; of the subjects that are like that."""
+        info = await self._asked(self._jetstream.stream_info(self._stream, subjects_filter=subjects or None))
+        return Held(info.state.last_seq, info.state.subjects or {})
+
+    async def append(self, subject: str, last: int, payloads: Sequence[bytes]) -> int:
+        """Puts messages behind the one with the sequence `last`, which must be the stream's last; gives the sequence of
+        the first.
+
+        Raises Behind where it is not; then, and where Lost is raised, some of them may be there.
+        """
+        for start in range(0, len(payloads), _AT_ONCE):
+            part = payloads[start : start + _AT_ONCE]
+            seconds = _ANSWER_SECONDS + sum(map(len, part)) / _BYTES_PER_SECOND
+            puts = [self._put(subject, last + start + nth, payload, seconds) for nth, payload in enumerate(part)]
+            await self._asked(_all(puts))
+        return last + 1
+
+    async def _put(self, subject: str, last: int, payload: bytes, seconds: float) -> None:
+        try:
+            await self._jetstream.publish(subject, payload, timeout=seconds, headers={_EXPECTED: str(last)})
+        except APIError as failure:
+            if failure.err_code == _WRONG_LAST_SEQUENCE:
+                raise Behind from failure
+            raise
+
+    async def claim(self, subject: str, payload: bytes) -> int:
+        """Puts a message behind whatever is there; gives its sequence."""
+        return (await self._asked(self._jetstream.publish(subject, payload))).seq
+
+    async def purge(self, subject: str, keep: int = 0) -> None:
+        """Messages of a subject go, but for the last `keep`."""
+        await self._asked(self._jetstream.purge_stream(self._stream, subject=subject, keep=keep or None))
+
+    async def last(self, subject: str) -> Message | None:
+        """The last message of a subject, or of one that is like it, as the stream's leader has it."""
+        try:
+            found = await self._asked(self._jetstream.get_last_msg(self._stream, subject))
+        except _NotThere:
+            return None
+        return Message(found.subject or "", found.seq or 0, found.data or b"")
+
+    async def message(self, sequence: int) -> bytes | None:
+        """A message; None where it is gone. Any replica may say it, and only the leader that there is none."""
+        for direct in (True, False):
+            with suppress(_NotThere):
+                found = await self._asked(self._jetstream.get_msg(self._stream, sequence, direct=direct))
+                return found.data or b""
+        return None
+
+    async def scan(self, subject: str, first: int, until: int) -> AsyncGenerator[Message, None]:
+        """Messages of a subject, or of those that are like it, from one sequence to another that is there.
+
+        Raises Lost where whoever answers does not have the last one yet.
+        """
+        while first <= until:
+            sequence = first
+            async with aclosing(self._batch(subject, first)) as batch:
+                async for message in batch:
+                    sequence = message.sequence + 1
+                    yield message
+            if sequence == first:
+                raise Lost("a replica is behind", passing=True)
+            first = sequence
+
+    async def _batch(self, subject: str, first: int) -> AsyncGenerator[Message, None]:
+        wanted = {"seq": first, "next_by_subj": subject, "batch": _BATCH, "max_bytes": _BATCH_BYTES}
+        ask, inbox = f"$JS.API.DIRECT.GET.{self._stream}", self._client.new_inbox()
+        answers = await self._asked(self._client.subscribe(inbox))
+        try:
+            await self._asked(self._client.publish(ask, json.dumps(wanted).encode(), inbox))
+            while True:
+                answer = await self._asked(answers.next_msg(_ANSWER_SECONDS))
+                headers = answer.headers or {}
+                if "Nats-Sequence" not in headers:  # no more of them
+                    return
+                yield Message(headers["Nats-Subject"], int(headers["Nats-Sequence"]), answer.data)
+        finally:
+            if self.up:
+                await answers.unsubscribe()
+
+    # ------------------------------------------------------------------ who writes
+
+    async def answer(self, say: Callable[[], str]) -> None:
+        """Tells whoever asks who writes here."""
+
+        async def reply(asked: Msg) -> None:
+            await asked.respond(say().encode())
+
+        await self._asked(self._client.subscribe(self._who, cb=reply))
+
+    async def writer(self, seconds: float) -> str:
+        """Who says that he writes here; "" when nobody does within so many seconds."""
+        try:
+            answer = await self._asked(self._client.request(self._who, timeout=seconds))
+        except _Silent:
+            return ""
+        return answer.data.decode(errors="replace")
+
+    @property
+    def _who(self) -> str:
+        return f"hopline.store-writer.{self._stream}"
+
+    async def _asked(self, work: Coroutine[Any, Any, T]) -> T:
+        """What it gives, unless the connection ends first."""
+        task = asyncio.ensure_future(work)
+        either: set[asyncio.Future[Any]] = {task, self._end}
+        try:
+            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+            if not task.done():
+                raise Lost(_ENDED, gone=True)
+            return task.result()
+        except (Error, OSError) as failure:
+            raise _lost(failure) from failure
+        finally:
+            task.cancel()
+
+
+def _arguments(url: Url) -> dict[str, Any]:
+    try:
+        return url.arguments()
+    except (OSError, CannotStart) as failure:
+        raise Lost(_reason(failure)) from failure
+
+
+def _check(found: StreamConfig, wanted: StreamConfig) -> None:
+    """Raises Lost where a stream that somebody else has made may let go of what it has."""
+    for name in ("subjects", "storage", "discard", "retention", "allow_direct"):
+        if getattr(found, name) != getattr(wanted, name):
+            raise Lost(f"the stream is not one of a store: its {name} are others; take another, or delete it")
+    if any(limit and limit > 0 for limit in (found.max_age, found.max_msgs, found.max_msgs_per_subject)):
+        raise Lost("the stream is not one of a store: it lets go of messages by age or number")
+
+
+async def _all(work: Sequence[Awaitable[None]]) -> None:
+    """Each has an end of its own when the first failure is told."""
+    for outcome in await asyncio.gather(*work, return_exceptions=True):
+        if isinstance(outcome, BaseException):
+            raise outcome
+
+
+def _lost(failure: BaseException) -> Lost:
+    passing = isinstance(failure, _PASSING) or getattr(failure, "err_code", 0) == _NO_PEERS
+    gone = isinstance(failure, (OSError, ConnectionClosedError)) and not isinstance(failure, ssl.SSLError)
+    kind = next((lost for error, lost in _KINDS if isinstance(failure, error)), Lost)
+    return kind(_reason(failure), gone=gone and not passing, passing=passing)
+
+
+_KINDS: tuple[tuple[type[BaseException], type[Lost]], ...] = (
+    (NotFoundError, _NotThere),
+    (NoRespondersError, _Silent),
+    (nats.errors.TimeoutError, _Silent),
+)
+_PASSING = (ServiceUnavailableError, NoStreamResponseError, nats.errors.TimeoutError)
+_WORDS: tuple[tuple[type[BaseException], str], ...] = (
+    (AuthorizationError, _REFUSED),
+    (ConnectionRefusedError, "connection refused: does it run?"),
+    (ServiceUnavailableError, "JetStream does not answer: is it on, and do most of its servers run?"),
+    (NoStreamResponseError, "the stream does not answer: do most of its servers run?"),
+    (TimeoutError, "no answer in time: do most of its servers run?"),
+    (ConnectionClosedError, _ENDED),
+)
+
+
+def _reason(failure: BaseException) -> str:
+    """In a line, for people."""
+    if isinstance(failure, ssl.SSLCertVerificationError):
+        return f"its certificate is not accepted: {failure.verify_message}"
+    for kind, words in _WORDS:
+        if isinstance(failure, kind):
+            return words
+    if isinstance(failure, APIError) and failure.description:
+        return failure.description
+    text = " ".join(str(failure).split()) or type(failure).__name__
+    return _REFUSED if "authorization violation" in text.lower() else text

@@ -1,0 +1,111 @@
+"""What a start reads: the newest snapshot that is whole, and the log behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field
+
+from services.rpc.store_log_pb2 import Mark, Piece
+from services.store.backup.wire import from_piece
+from services.store.provider import Changes
+from services.store.providers.jetstream_encoding import Part, decode
+from services.store.providers.jetstream_index import Index
+from services.store.providers.jetstream_link import Link, Lost, Message
+from services.store.providers.jetstream_replay import Found, Replay
+from services.store.providers.jetstream_space import Segment
+
+MARK = "mark"
+WRITER = "writer"
+_LOG = "log"
+SNAPSHOT = "snapshot"
+
+
+def snapshot_subject(number: int) -> str:
+    """Of its pieces."""
+    return f"{SNAPSHOT}.{number}"
+
+
+def log_subject(segment: int) -> str:
+    """Of its messages."""
+    return f"{_LOG}.{segment}"
+
+
+@dataclass(slots=True)
+class Loaded:
+    """All that was committed, and how far the log has come."""
+
+    index: Index = field(default_factory=Index)
+    mark: Mark = field(default_factory=Mark)  # of the last snapshot
+    last: int = 0  # sequence in the stream
+    group: int = 0  # number of the last group
+    segment: int = 1  # that is written to
+    grown: int = 0  # bytes of the log since the last snapshot began …
+    groups: int = 0  # … and groups
+    _replay: Replay = field(default_factory=Replay)
+
+    @property
+    def subject(self) -> str:
+        """Of what is appended to the log."""
+        return log_subject(self.segment)
+
+    def wrote(self, first: int, sizes: Sequence[int]) -> None:
+        """Parts of a group are there, from the sequence `first` on."""
+        self.index.space.wrote(self.segment, first, sum(sizes))
+        self.grown += sum(sizes)
+
+    async def take(self, link: Link, message: Message, part: Part) -> Found | None:
+        """The next message of the stream; gives the group that is whole with it. Raises Lost where one is missing."""
+        kind, _, number = message.subject.removeprefix(f"{link.prefix}.").partition(".")
+        if kind == MARK:  # its answer was lost, or the former writer has made it meanwhile
+            self.mark = Mark.FromString(part.body)
+        if kind != _LOG:
+            return None
+        self.segment = int(number)
+        self.wrote(message.sequence, [len(part.body)])
+        if found := self._replay.take(message.sequence, part):
+            await self.apply(found.number, decode(found.body, found.sequence, found.cut))
+        return found
+
+    async def apply(self, number: int, changes: Changes) -> None:
+        """The group `number`, whose contents are Places, packed; raises Lost where it is not the next one."""
+        if number != self.group + 1:
+            raise Lost(f"group {self.group + 1} is not there, {number} is", passing=True)
+        await self.index.commit(changes)
+        self.group = number
+        self.groups += 1
+
+
+async def load(link: Link) -> Loaded:
+    """All of it. Raises Lost, also where it is changed meanwhile so that it has to be begun again."""
+    loaded = Loaded(last=(await link.held()).last)
+    if found := await link.last(f"{link.prefix}.{MARK}"):
+        loaded.mark = Mark.FromString(Part.decode(found.payload).body)
+        await _read_snapshot(link, loaded)
+    if (newest := await link.last(f"{link.prefix}.{_LOG}.>")) and newest.sequence > loaded.mark.base:
+        await _read_log(link, loaded, newest.sequence)
+        loaded.last = max(loaded.last, newest.sequence)
+    if loaded.last and not loaded.group and not await link.last(f"{link.prefix}.{WRITER}"):
+        raise Lost("the stream had a store, and has none any more: were its messages deleted?")
+    return loaded
+
+
+async def _read_snapshot(link: Link, loaded: Loaded) -> None:
+    mark, pieces, replay = loaded.mark, 0, Replay()
+    loaded.group, loaded.segment = mark.group, mark.segment
+    loaded.index.space.segments = [Segment(each.number, each.first, each.bytes) for each in mark.segments]
+    subject = f"{link.prefix}.{snapshot_subject(mark.snapshot)}"
+    async with aclosing(link.scan(subject, mark.base + 1, mark.upto)) as messages:
+        async for message in messages:
+            if found := replay.take(message.sequence, Part.decode(message.payload)):
+                pieces += 1
+                for rows in Piece.FromString(found.body).rows:
+                    await loaded.index.commit(from_piece(rows))
+    if pieces != mark.pieces:
+        raise Lost(f"snapshot {mark.snapshot} is not whole any more", passing=True)
+
+
+async def _read_log(link: Link, loaded: Loaded, until: int) -> None:
+    async with aclosing(link.scan(f"{link.prefix}.{_LOG}.>", loaded.mark.base + 1, until)) as messages:
+        async for message in messages:
+            await loaded.take(link, message, Part.decode(message.payload))

@@ -1,0 +1,117 @@
+"""Snapshots of the index, written beside the commits: a start reads the newest that is whole, and the log behind it.
+
+Its pieces go into the stream between groups, and a mark behind the last of them. Then what it covers can go: the
+snapshot before it, and segments of the log that have no content that lives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import groupby
+from operator import itemgetter
+
+from services.rpc.store_log_pb2 import Mark, Piece
+from services.rpc.store_log_pb2 import Segment as SegmentRow
+from services.store.backup.wire import to_piece
+from services.store.provider import Changes
+from services.store.providers.jetstream_index import Index
+from services.store.providers.jetstream_load import MARK, SNAPSHOT, snapshot_subject
+from services.store.providers.jetstream_writer import Writer
+from services.store.snapshot import Row, Table, counted, pieces
+
+_LOG_BYTES = 32 << 20  # of log that a start reads besides, at most …
+_GROUPS = 20_000  # … and groups
+_TIMES = 1  # as large as the last snapshot, if that is more
+_PIECE_BYTES = 256 << 10
+
+
+class Snapshots:
+    """Of one writer."""
+
+    def __init__(self, writer: Writer) -> None:
+        self._writer = writer
+        self._size = 0  # of the last one
+        self._number = 0
+
+    @property
+    def due(self) -> bool:
+        """Whether the log has grown so much that a start would rather have another one."""
+        loaded = self._writer.loaded
+        if loaded.grown < self._size * _TIMES:
+            return False
+        return loaded.grown > _LOG_BYTES or loaded.groups > _GROUPS
+
+    async def take(self) -> None:
+        """Writes one. Raises Away: what is there of it then is in nobody's way."""
+        await self._find_number()
+        mark, rows = await self._begin()
+        self._size = 0
+        for body in messages(rows):
+            mark.upto = await self._writer.put(snapshot_subject(mark.snapshot), body)
+            mark.pieces += 1
+            self._size += len(body)
+        await self._finish(mark)
+
+    async def _find_number(self) -> None:
+        """None that is in the stream, whole or not; those that are not go."""
+        async with self._writer.turn() as link:
+            mark = self._writer.loaded.mark  # as it is by now: the answer to the last one may have been lost
+            subject = f"{link.prefix}.{SNAPSHOT}."
+            there = {int(name.removeprefix(subject)) for name in (await link.held(f"{subject}>")).subjects}
+            for number in there - {mark.snapshot}:
+                await link.purge(f"{subject}{number}")
+        self._number = max(self._number, mark.snapshot, *there, 0) + 1
+
+    async def _begin(self) -> tuple[Mark, Iterator[Piece]]:
+        """What there is now, and where in the log that is; from here on the log has another segment."""
+        async with self._writer.turn():
+            loaded = self._writer.loaded
+            segments = [
+                SegmentRow(number=each.number, first=each.first, bytes=each.bytes)
+                for each in loaded.index.space.segments
+            ]
+            loaded.segment += 1
+            mark = Mark(
+                snapshot=self._number,
+                base=loaded.last,
+                group=loaded.group,
+                segment=loaded.segment,
+                segments=segments,
+            )
+            loaded.grown = loaded.groups = 0
+            return mark, of_index(loaded.index)
+
+    async def _finish(self, mark: Mark) -> None:
+        await self._writer.put(MARK, mark.SerializeToString())
+        former, self._writer.loaded.mark = self._writer.loaded.mark, mark
+        async with self._writer.turn() as link:
+            if former.snapshot:
+                await link.purge(f"{link.prefix}.{snapshot_subject(former.snapshot)}")
+            await link.purge(f"{link.prefix}.{MARK}", keep=1)
+
+
+def of_index(index: Index) -> Iterator[Piece]:
+    """As it is now, though it changes; counters come last."""
+    tables, aged = index.tables(), index.aged()
+    last = counted(*index.counters())
+    return _pieces(tables, aged, last)
+
+
+def _pieces(tables: list[Table], aged: list[tuple[str, Row, int]], last: Changes) -> Iterator[Piece]:
+    for at, marks in groupby(aged, key=itemgetter(2)):
+        rows: list[Table] = [(name, [row]) for name, row, _ in marks]
+        yield from (Piece(rows=[to_piece(changes)]) for changes in pieces(at, rows))
+    yield from (Piece(rows=[to_piece(changes)]) for changes in pieces(last.at, tables))
+    yield Piece(rows=[to_piece(last)])
+
+
+def messages(found: Iterator[Piece]) -> Iterator[bytes]:
+    """As few as can be, none larger than a message of the stream."""
+    body = bytearray()
+    for piece in found:
+        one = piece.SerializeToString()
+        if body and len(body) + len(one) > _PIECE_BYTES:
+            yield bytes(body)
+            body.clear()
+        body += one  # of repeated fields one behind the other are as one
+    yield bytes(body)

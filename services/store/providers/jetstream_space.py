@@ -1,0 +1,55 @@
+"""How much of the stream is in use, segment by segment.
+
+The log is cut into segments, whose messages have a subject each: one that nothing refers to any more goes as a whole.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass
+from operator import attrgetter
+
+_FIRST = attrgetter("first")
+_SPARSE = 2
+
+
+@dataclass(slots=True)
+class Segment:
+    """A stretch of the log from sequence `first` on; `live` bytes of it are contents that are referred to."""
+
+    number: int
+    first: int
+    bytes: int = 0
+    live: int = 0
+
+    @property
+    def sparse(self) -> bool:
+        """Whether it is worth to write what lives in it again: the log never has much more than twice what it needs."""
+        return self.live * _SPARSE < self.bytes
+
+
+class Space:
+    """All segments that there are, in the order of the log."""
+
+    def __init__(self) -> None:
+        self.segments: list[Segment] = []
+        self.pins = 0  # of those who read what may be dead by now
+
+    def wrote(self, number: int, sequence: int, size: int) -> None:
+        """A message of segment `number` is there."""
+        if not self.segments or self.segments[-1].number < number:
+            self.segments.append(Segment(number, sequence))
+        self.segments[-1].bytes += size
+
+    def uses(self, sequence: int, size: int) -> None:
+        """So many bytes, fewer if negative, of the message at `sequence` are referred to."""
+        self.segments[bisect_right(self.segments, sequence, key=_FIRST) - 1].live += size
+
+    def until(self, segment: Segment) -> int:
+        """The sequence at which the next one begins."""
+        following = self.segments.index(segment) + 1
+        return self.segments[following].first if following < len(self.segments) else 1 << 63
+
+    def before(self, number: int) -> list[Segment]:
+        """Those that a snapshot covers that says `number`; none while somebody reads what may be dead."""
+        return [] if self.pins else [segment for segment in self.segments if segment.number < number]

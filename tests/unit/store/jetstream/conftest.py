@@ -1,0 +1,29 @@
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+
+from services.store.providers.jetstream import JetStreamProvider
+from tests.support.jetstream import Servers, alone
+
+
+@pytest.fixture(scope="session")
+def nats() -> Iterator[Servers]:
+    with alone() as running:
+        yield running
+
+
+@pytest.fixture
+def url(nats: Servers) -> str:
+    """Of a stream that nobody has."""
+    return nats.url()
+
+
+@pytest.fixture
+async def provider(url: str) -> AsyncIterator[JetStreamProvider]:
+    provider = JetStreamProvider(Path(), url)
+    await provider.open()
+    yield provider
+    await provider.close()
