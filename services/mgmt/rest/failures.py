@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from http import HTTPStatus
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -54,7 +55,8 @@ def answer_failures(app: FastAPI) -> None:
 
     @app.exception_handler(HTTPException)
     async def http_error(_request: Request, error: HTTPException) -> JSONResponse:
-        told = answer(error.status_code, "HTTPError", str(error.detail))
+        kind = SyntaxFault.__name__ if error.status_code == HTTPStatus.BAD_REQUEST else "HTTPError"
+        told = answer(error.status_code, kind, str(error.detail))
         told.headers.update(error.headers or {})
         return told
 

@@ -18,7 +18,11 @@ from tests.support.secrecy import forms, in_files, in_text
 MARKER = "tell-nobody-7f3a91"
 SECRETS = {"marker": forms("guest", MARKER)}
 GUEST = "guest:guest"
-_SECURE = {("user", "password")}
+_SECURE = {
+    ("user", "password"),
+    *(("keystore", name) for name in ("storeUrl", "password", "privateKeyUrl")),
+    *(("truststore", name) for name in ("storeUrl", "password")),
+}
 """Attributes of the tree: each has its requests below."""
 _OF_KINDS = {"ldap": ("bind_password",)}
 """Options of authentication providers, the same."""
@@ -70,6 +74,17 @@ def _providers() -> Iterator[Asked]:
             yield "PUT", "/api/latest/authenticationprovider/a", GUEST, body
 
 
+def _stores() -> Iterator[Asked]:
+    """Of certificates: each attribute that is secret, where there is nothing, and as what is none."""
+    for category, name in sorted(_SECURE - {("user", "password")}):
+        types = ("FileKeyStore", "NonJavaKeyStore", "FileTrustStore", "rot13")
+        for said in (f"/{MARKER}", f"data:,{MARKER}", MARKER, *_WRONG):
+            for type_ in types:
+                body = {"type": type_, "certificateUrl": "/nowhere", "storeUrl": "/nowhere", "password": "", name: said}
+                yield "PUT", f"/api/latest/{category}/a", GUEST, body
+        yield "GET", f"/api/latest/{category}?{name}={MARKER}", GUEST, None
+
+
 def _no_json() -> Iterator[Asked]:
     secret = MARKER.encode()
     for path in (
@@ -82,7 +97,7 @@ def _no_json() -> Iterator[Asked]:
             yield "PUT", path, GUEST, body.replace(b"%b", secret)
 
 
-@pytest.mark.parametrize("asked", [_logins, _users, _providers, _no_json])
+@pytest.mark.parametrize("asked", [_logins, _users, _providers, _stores, _no_json])
 async def test_requests(asked: Any, get: Get, settings: Settings, capfd: Any, caplog: Any) -> None:
     """Passwords and tokens of requests, right ones and wrong ones, are in no answer, log, file, nor in a list later."""
     told, statuses = "", set()
