@@ -77,7 +77,8 @@ async def test_two_are_away(cluster: Servers, house: House) -> None:
     assert "since 20" in await told(house, "since 20")
     confirmed = publisher.confirmed()
     await asyncio.sleep(3)
-    assert publisher.confirmed() <= confirmed
+    # One of which two had a copy, and whose answer was lost, is found by asking.
+    assert publisher.confirmed() <= confirmed + 1
     others[0].start()
     await publisher.more(50)
     assert not await told(house, "")
