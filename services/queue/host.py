@@ -82,6 +82,10 @@ class Host:
     journeys: Journeys = field(default_factory=Journeys)  # of traced messages
     _uncertain: list[Callable[[], None]] = field(default_factory=list)  # what waits to know which leases are held
 
+    def __post_init__(self) -> None:
+        """What waits for the router, or for the topology, waits for the leases as well."""
+        self.registry.when_certain = self.when_certain
+
     def now(self) -> int:
         """Milliseconds since the Unix epoch, without jumps."""
         return self.registry.now()

@@ -2,6 +2,9 @@
 
 A release counts at once and is written behind: at worst a restarted store honours it for one more time to live. So it
 does after it was cut off or stood still: what all members let pass at once, none of them loses.
+
+Who finds nobody listening at the store's address takes it that nobody is granted anything. So a store that ends grants
+nothing from before its address is gone, though it still answers who is connected.
 """
 
 from __future__ import annotations
@@ -47,6 +50,7 @@ class Leases:
         self._changed = asyncio.Event()
         self._awake_at = 0.0  # when `run` looks next, unless it is told to look sooner
         self._sooner = asyncio.Event()
+        self._closing = False
 
     def restore(self, rows: Iterable[LeaseRow], incarnation: int) -> None:
         """Honours what is on disk for one time to live from now; table versions exceed all of former incarnations."""
@@ -59,6 +63,10 @@ class Leases:
     def listening(self) -> None:
         """From now on members can be heard: whoever found nobody listening until now has its whole time to live."""
         self._table.renew_all(self._clock())
+
+    def closing(self) -> None:
+        """From now on nobody is granted anything, and nobody's time runs out."""
+        self._closing = True
 
     async def keep_alive(self, request: KeepAliveRequest) -> KeepAliveReply:
         """Renews, releases, then takes what is free; returns when what was taken is durable. Raises CommandInvalid."""
@@ -89,6 +97,8 @@ class Leases:
 
     def expire(self) -> None:
         """Lets go of members that did not renew in time."""
+        if self._closing:
+            return
         for member in self._table.expire(self._clock(), self._heard):
             log.warning("member expired, its leases are free", member=member)
             for row in self._table.held_by(member):
@@ -156,7 +166,7 @@ class Leases:
         await asyncio.shield(work.done)
 
     def _may_take(self, name: str) -> bool:
-        return name not in self._taking and self._table.is_free(name)
+        return not self._closing and name not in self._taking and self._table.is_free(name)
 
     def _release(self, held: Iterable[LeaseRow]) -> None:
         rows = []

@@ -104,6 +104,7 @@ class Service:
 
     async def stop(self) -> None:
         """Ends the streams, then closes the provider: what was acknowledged is on disk already."""
+        self._engine.leases.closing()
         # Journals and watches never end by themselves; what is being committed takes milliseconds.
         await self._server.stop(grace=0.2)
         await self._tasks.stop()

@@ -12,6 +12,9 @@ When the store's process is gone for certain (it was on this machine, and nobody
 can be granted anything either, and a store that comes back honours for one time to live, from when it listens, what
 was on disk: validity goes on from then. A connection that is refused over a network proves nothing.
 
+A store that comes back may grant a shorter time than the one before it, and lets go of who is silent for longer: what
+the latest answer grants counts, though an earlier one granted more.
+
 A lease can come back in an epoch that was lost: its end counted, and was not on disk yet when the store died. What was
 sent in that epoch may be under way still, and would be let in after all has been read back. So the lease is given back
 and asked for anew: an epoch that ended never begins again.
@@ -91,7 +94,8 @@ class Leases:
         self._told_at = 0.0
         self._held: dict[str, int] = {}
         self._ended: dict[str, int] = {}  # lease → the last epoch in which this process has lost it
-        self._granted = ttl_ms / 1000  # the store may give less than was asked for
+        self._granted = ttl_ms / 1000  # the store may give less than was asked for …
+        self._since = 0.0  # … and counts from when the latest question was asked that is answered
         self._valid_until = 0.0
         self._valid = False
         self._told_of = False  # that the store does not answer
@@ -213,8 +217,7 @@ class Leases:
     def _answered(self, sent: float, request: pb.KeepAliveRequest, reply: pb.KeepAliveReply) -> bool:
         """False when the answer comes too late: what it grants has run out, and may be another's by now."""
         self._told_of = False
-        self._granted = reply.ttl_ms / 1000
-        self._believe(sent + self._granted)
+        self._believe(sent, reply.ttl_ms / 1000)
         if not self._valid:
             return False
         if self._is_news(sent, request, reply):
@@ -244,10 +247,10 @@ class Leases:
 
     async def _unanswered(self, failure: BrokerError) -> bool:
         """Says so, once; gives whether the store is gone for certain. Then leases hold on."""
-        asked = self._clock()
+        asked, granted = self._clock(), self._granted
         gone = await self._is_gone(self._store_address)
         if gone and self.check():
-            self._believe(asked + self._granted)
+            self._believe(asked, min(granted, self._granted))
         if not self._told_of and not (gone and self._valid_until):
             self._told_of = True
             self._tell(failure)
@@ -264,17 +267,24 @@ class Leases:
             do="see that the store runs, and is not held up by its disk",
         )
 
-    def _believe(self, until: float) -> None:
+    def _believe(self, asked: float, granted: float) -> None:
+        """Leases hold for so long from when that was asked; of an older question, what it grants at most counts."""
         # What had run out has to be told, also when nobody noticed: others may have acted on it.
         self.check()
-        self._valid_until = max(self._valid_until, until)
+        # A store that grants less may have been asked last, and heard nobody before its predecessor had ended.
+        self._granted = granted if asked >= self._since else min(granted, self._granted)
+        self._since = max(asked, self._since)
+        self._valid_until = self._since + self._granted
+        self._watch()
+        if not self.check() and self._clock() < self._valid_until:
+            self._set_valid(valid=True)
+
+    def _watch(self) -> None:
         if self._watchdog:
             self._watchdog.cancel()
-        # What is granted ends at `until` itself, so the last moment is not used up.
+        # What is granted ends at that moment itself, so the last one is not used up.
         delay = max(self._valid_until - self._clock(), 0.0)
         self._watchdog = asyncio.get_running_loop().call_later(delay, self.check)
-        if not self._valid and self._clock() < self._valid_until:
-            self._set_valid(valid=True)
 
     def _set_valid(self, *, valid: bool) -> None:
         self._valid = valid

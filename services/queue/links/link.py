@@ -326,7 +326,7 @@ class Link(Holder):
 
     def _attach_later(self, attach: pb.AttachConsumer) -> None:
         partition, latest = self._awaiting.get(attach.consumer, (None, None))
-        if partition is None or latest is not attach:
+        if partition is None or latest is not attach or self.broken:
             return
         del self._awaiting[attach.consumer]
         now, touched = self._host.now(), dict[Queue, None]()

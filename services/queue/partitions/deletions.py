@@ -5,13 +5,16 @@ It may not be reached, or not do it, and then they stay with all that they have,
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from services.queue.partitions.partition import Awaited
 
 
 class Deletions:
-    """Of one process, by queue."""
+    """Of one process, by queue. `replay` carries out what has waited, once that may be done."""
 
-    def __init__(self) -> None:
+    def __init__(self, replay: Callable[[Awaited], None]) -> None:
+        self._replay = replay
         self._asked: dict[int, Awaited] = {}
 
     def __contains__(self, queue_id: int) -> bool:
@@ -28,7 +31,7 @@ class Deletions:
     def over(self, queue_id: int) -> None:
         """It is deleted, or stays: what has waited is carried out, or refused."""
         if awaited := self._asked.pop(queue_id, None):
-            awaited.replay()
+            self._replay(awaited)
 
     def left(self, queue_id: int) -> None:
         """The queue is another process's now: what has waited is told so, whatever the router answers."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from operator import call
 
 from services.common import plugins
 from services.common.clock import Epoch
@@ -35,8 +36,10 @@ class Registry:
         self.definitions = definitions
         self.partitions: dict[int, Partition] = {}
         self.queues: dict[int, Queue] = {}
-        self.deleting = Deletions()
-        self.unheard = UnheardQueues(has_place)
+        self.when_certain: Callable[[Callable[[], None]], object] = call
+        """Carries out what has waited when it is known which leases are held: others may decide while that is not."""
+        self.deleting = Deletions(self._replay)
+        self.unheard = UnheardQueues(has_place, self._replay)
         self._sealed: dict[int, Awaited] = {}  # queues that are to be deleted as they are: nothing comes in meanwhile
         self.unusable: set[int] = set()  # queues that cannot be served as they are declared; what they have is kept
         self.departed: dict[int, QueueDefinition] = {}
@@ -85,7 +88,7 @@ class Registry:
             partition = self.partition_of(queue_id)
             if partition and partition.state is State.SERVING and (queue := partition.queues.get(queue_id)):
                 self.queues[queue_id] = queue
-            sealed.replay()
+            self._replay(sealed)
 
     def missing(self, queue_id: int) -> pb.Reason.ValueType:
         """Why a queue is not in `queues`, when there is nothing to wait for."""
@@ -178,6 +181,9 @@ class Registry:
             queue.end(durable=True)
         self.unseal(definition.id)
         self.deleting.over(definition.id)
+
+    def _replay(self, awaited: Awaited) -> None:
+        self.when_certain(awaited.replay)
 
     def _unseal_all(self, partition: Partition) -> None:
         for queue_id in self._sealed.keys() & partition.queues.keys():

@@ -10,11 +10,12 @@ from services.queue.partitions.partition import Awaited
 class UnheardQueues:
     """What is for a queue that is not in the topology waits while the topology may not be all there is.
 
-    `has_place`: whether it is, so that a queue that is not in it does not exist.
+    `has_place`: whether it is, so that a queue that is not in it does not exist. `replay` as in Deletions.
     """
 
-    def __init__(self, has_place: Callable[[], bool]) -> None:
+    def __init__(self, has_place: Callable[[], bool], replay: Callable[[Awaited], None]) -> None:
         self._has_place = has_place
+        self._replay = replay
         self._awaited: dict[int, Awaited] = {}
 
     def awaited(self, queue_id: int) -> Awaited | None:
@@ -26,7 +27,7 @@ class UnheardQueues:
     def heard(self, queue_id: int) -> None:
         """It is in the topology now: what has waited for it is carried out."""
         if awaited := self._awaited.pop(queue_id, None):
-            awaited.replay()
+            self._replay(awaited)
 
     def heard_all(self) -> None:
         """The topology is all there is: the queues that are still awaited do not exist."""

@@ -182,6 +182,21 @@ async def test_that_time_begins_when_the_store_can_be_heard(house: House) -> Non
     assert await house.acquire() == {"partition/1": 1}
 
 
+async def test_a_store_that_ends_grants_nothing(house: House) -> None:
+    """Who finds nobody listening any more holds on, and is believed by the store that comes back: nobody else may have
+    been granted what it holds meanwhile, by the one that still answers.
+    """
+    await house.acquire("partition/1")
+    for _ in range(4):
+        await house.acquire(member="m2")
+        house.clock.now += TTL / 4
+    house.engine.leases.closing()
+    assert await house.acquire("partition/1", "partition/2", member="m2") == {}
+    await house.restart()
+    assert await house.acquire("partition/2", member="m2") == {"partition/2": 1}
+    assert await house.acquire() == {"partition/1": 1}
+
+
 async def test_a_release_survives_a_restart(house: House) -> None:
     """What was let go is free at once after a restart, and its epoch goes on counting."""
     await house.acquire("partition/1")

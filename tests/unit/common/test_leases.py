@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+import pytest
 from structlog.testing import capture_logs
 
 from services.common.clients.leases import Leases
@@ -134,6 +135,46 @@ async def test_granted_is_less_than_asked_for() -> None:
     house.store.most_ms = 100
     await house.leases.start()
     await until(lambda: len(house.store.requests) > 3)
+    await house.leases.stop()
+
+
+async def test_less_is_granted_than_before() -> None:
+    """A store that comes back with a shorter time to live lets go of who is silent for that: nothing is believed for
+    longer, whatever was granted before.
+    """
+    house = House(ttl_ms=10_000)
+    await house.leases.start()
+    house.store.most_ms = 1000
+    house.leases.refresh()
+    await until(lambda: len(house.store.requests) >= 2)
+    await asyncio.sleep(0.01)
+    house.now += 0.9
+    assert house.leases.check()
+    house.now += 0.2
+    assert not house.leases.check()
+    await house.leases.stop()
+
+
+@pytest.mark.parametrize(
+    ("answers", "end"),
+    [
+        ([(1, 1000), (0, 1000)], 2.0),  # the older question is answered last: nothing is shorter for it
+        ([(1, 10_000), (0, 1000)], 2.0),  # the store that grants less was the last one that was asked
+        ([(0, 10_000), (1, 1000)], 2.0),
+        ([(0, 1000), (1, 10_000)], 11.0),
+    ],
+)
+async def test_answers_out_of_order(answers: list[tuple[int, int]], end: float) -> None:
+    """Leases hold from the latest question that was answered, for as long as the latest store grants."""
+    house = House(ttl_ms=10_000)
+    started = house.now = 200.0
+    house.now += 1.5
+    for asked, ttl_ms in answers:
+        house.leases._answered(started + asked, pb.KeepAliveRequest(), pb.KeepAliveReply(ttl_ms=ttl_ms))
+    house.now = started + end - 0.01
+    assert house.leases.check()
+    house.now = started + end
+    assert not house.leases.check()
     await house.leases.stop()
 
 

@@ -63,6 +63,20 @@ async def test_records_and_origins(service: Service, client: StoreClient) -> Non
     assert await client.allocate_origin("y") == (first + 1, incarnation)
 
 
+async def test_a_store_that_ends_grants_nothing(settings: Settings, client: StoreClient) -> None:
+    """Whoever is still connected when its address goes away gets no lease any more."""
+    service = Service(settings)
+    await service.start()
+    await client.keep_alive(KeepAliveRequest(member="m", role="queue", address="a"))
+    ending = asyncio.create_task(service.stop())
+    await asyncio.sleep(0)
+    request = KeepAliveRequest(member="m", role="queue", address="a", acquire=["partition/1"])
+    try:
+        assert not (await client.keep_alive(request)).leases
+    finally:
+        await ending
+
+
 async def test_a_stream_without_a_writer_is_refused(service: Service, settings: Settings) -> None:
     """The first frame must say who writes."""
     async with connect(settings.address_of("store")) as channel:
