@@ -2,7 +2,8 @@
 
 The way of messages waits for none of it: a request is a message that has arrived when it is taken, and what becomes of
 it is done in the background, in order for each connection. A reply is published as the client itself would do it, by
-its permissions. Where a client has gone its requests are carried out all the same, and nobody is told.
+its permissions. Where a client has gone, or the broker ends it since its user is another now, what mgmt has begun goes
+on and nobody is told; what waits is dropped: it would be done in the name of somebody who is there no more.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from services.common.message.facts import facts_of
 from services.common.runtime import Tasks
 from services.gateway.management.forms import Requester, form_of
 from services.gateway.management.line import LARGEST, Line, Waiting, waiting_of
+from services.gateway.management.presence import is_over, waits
 from services.gateway.operations.publish import publish
 from services.gateway.sessions.consumer import Consumer, ConsumerState
 from services.gateway.sessions.session import Session
@@ -78,7 +80,7 @@ class Desk:
 
     def _take(self, client: Client, request: Publish, index: int) -> bool:
         name, properties = request.kinds[index].facts.format, request.properties[index]
-        if (form := form_of(name)) is None:
+        if (form := form_of(name)) is None or is_over(client):
             return False
         try:
             requester = form.requester(properties)
@@ -95,11 +97,20 @@ class Desk:
     async def _serve(self, client: Client, line: Line) -> None:
         try:
             while line.waiting:
-                waiting = line.next()
-                reply = await self._answer(client, waiting)
-                await self._tell(client, waiting, reply)
+                async with self._at_once:
+                    answered = await self._answer_next(client, line)
+                if answered:
+                    await self._tell(client, *answered)
         finally:
             self._lines.pop(client, None)
+
+    async def _answer_next(self, client: Client, line: Line) -> tuple[Waiting, Reply] | None:
+        """None where all that waits is dropped. Who asks for one thing, and says goodbye at once, has asked for it."""
+        if is_over(client) or (line.begun and not waits(client)):
+            log.info("requests to a management node are dropped", connection=client.name, requests=line.clear())
+            return None
+        waiting = line.next()
+        return waiting, await self._answer(client, waiting)
 
     async def _answer(self, client: Client, waiting: Waiting) -> Reply:
         if waiting.too_large:
@@ -119,10 +130,9 @@ class Desk:
         who, host = client.permitted.who, client.permitted.host
         act_for(f"{who.name} ({who.provider}) from {client.peer}, over AMQP")
         signed_in = pb.SignedIn(name=who.name, provider=who.provider, groups=who.groups, tags=who.tags, host=host)
-        async with self._at_once:
-            self._mgmt = self._mgmt or self._connect()
-            asked = pb.ManageRequest(virtual_host=client.virtual_host, who=signed_in, request=said)
-            reply = await self._mgmt.manage(asked)
+        self._mgmt = self._mgmt or self._connect()
+        asked = pb.ManageRequest(virtual_host=client.virtual_host, who=signed_in, request=said)
+        reply = await self._mgmt.manage(asked)
         return Reply(reply.status, reply.description, json.loads(reply.body) if reply.body else None)
 
     # -------------------------------------------------------------- what is answered

@@ -38,6 +38,8 @@ class Line:
     """Of one connection."""
 
     weight: int = 0
+    begun: int = 0
+    """Requests that had their turn."""
     waiting: deque[Waiting] = field(default_factory=deque)
 
     def add(self, waiting: Waiting) -> bool:
@@ -52,7 +54,15 @@ class Line:
         """The one that has waited longest."""
         found = self.waiting.popleft()
         self.weight -= found.weight
+        self.begun += 1
         return found
+
+    def clear(self) -> int:
+        """Drops all that wait: how many."""
+        dropped = len(self.waiting)
+        self.waiting.clear()
+        self.weight = 0
+        return dropped
 
 
 def waiting_of(message_format: str, form: Form, requester: Requester, properties: bytes, body: bytes) -> Waiting:

@@ -24,6 +24,7 @@ from tests.support.raw_amqp import method, short
 
 SELF = {"identity": "self", "type": "org.amqp.management"}
 QUEUE = {"type": "org.apache.qpid.Queue"}
+RULES = {"type": "org.apache.qpid.VirtualHostAccessControlProvider"}
 NODE = "$management"
 
 
@@ -233,6 +234,33 @@ async def test_what_nobody_waits_for(managed: Managed, name: str) -> None:
         if (await watching.reply())[0] == 200:
             return
     raise AssertionError("it was not carried out")
+
+
+async def test_whose_user_is_deleted(managed: Managed, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Changes nothing more: of what an administrator asked for, that which mgmt has not begun is not done."""
+    await managed.user("leaving", ["administrator"], configure=".*", write=".*", read=".*")
+    asking, begun, may = await managed.connect("leaving", "secret"), asyncio.Event(), asyncio.Event()
+    manage = MgmtClient.manage
+
+    async def slow(client: MgmtClient, request: pb.ManageRequest) -> pb.ManageReply:
+        begun.set()
+        await may.wait()
+        return await manage(client, request)
+
+    monkeypatch.setattr(MgmtClient, "manage", slow)
+    asking.publish("GET-TYPES", to="", **SELF)
+    asking.publish("CREATE", {"name": "acl", "rules": "ACL ALLOW ALL ALL"}, to="", **RULES)
+    await begun.wait()
+    await managed.client.delete_user("leaving")
+    await asking.amqp.expect(commands.Connection.Close)
+    may.set()
+    async with asyncio.timeout(5):
+        while managed.house.gateways[0]._desk._lines:
+            await asyncio.sleep(0.01)
+    watching = await managed.connect()
+    to = await watching.listens()
+    watching.publish("READ", to=to, **RULES, index="object-path", key="acl")
+    assert (await watching.reply())[0] == 404
 
 
 async def test_what_cannot_be_read(managed: Managed) -> None:

@@ -64,6 +64,12 @@ class Desked:
         for name in ("name", "peer"):
             setattr(self.client, name, f"its {name}")
         self.client.connection = self.client  # type: ignore[attr-defined]
+        self.ends(closing=False, parting=False)
+
+    def ends(self, **how: bool) -> None:
+        """`closing`: the broker ends the connection; `parting`: the client knows it, or wants it."""
+        for name, value in how.items():
+            setattr(self.client, name, value)
 
     async def asks(self, *numbers: int, reply_to: str = "replies", body: bytes = b"", **facts: Any) -> None:
         """All of one read."""
@@ -201,15 +207,61 @@ async def test_where_a_reply_goes() -> None:
 
 
 async def test_no_reply() -> None:
-    """Goes nowhere, to the node itself, to who is gone, or where the user may not publish; the request is done."""
+    """Goes nowhere, to the node itself, to who goes meanwhile, or where the user may not publish; it is done."""
     desked = Desked()
     for reply_to in ("", v.MANAGEMENT, "none/k"):
         await desked.asks(1, reply_to=reply_to)
         await desked.done()
-    desked.client.lost = True
+    desked.mgmt.may.clear()
     await desked.asks(1)
+    await asyncio.sleep(0.01)
+    desked.client.lost = True
+    desked.mgmt.may.set()
     await desked.done()
     assert (len(desked.mgmt.asked), desked.replies) == (4, [])
+
+
+@pytest.mark.parametrize("how", [{"closing": True}, {"parting": True}, {"lost": True}])
+async def test_who_is_there_no_more(how: dict[str, bool]) -> None:
+    """Changes nothing more: when a user is deleted its connections end, and what waits is not asked in its name."""
+    desked = Desked()
+    desked.mgmt.may.clear()
+    await desked.asks(1, 2, 3)
+    await asyncio.sleep(0.01)
+    desked.ends(**how)
+    desked.mgmt.may.set()
+    await desked.done()
+    assert desked.mgmt.numbers == [1]
+
+
+async def test_who_is_ended_while_others_are_served() -> None:
+    """Where mgmt has enough to do, a request is not begun: it is not asked when its turn comes."""
+    desked, others = Desked(), asyncio.Semaphore(0)
+    desked.desk._at_once = others
+    await desked.asks(1)
+    await asyncio.sleep(0.01)
+    desked.ends(closing=True)
+    others.release()
+    await desked.done()
+    assert desked.mgmt.asked == []
+
+
+async def test_what_was_read_before_the_end() -> None:
+    """Is not taken any more, when its session comes to it after the broker has ended the connection."""
+    desked = Desked()
+    desked.ends(closing=True)
+    await desked.asks(1, mandatory=True)
+    await desked.done()
+    assert (desked.mgmt.asked, [list(each.indexes) for each in desked.client.back]) == ([], [[0]])
+
+
+async def test_who_says_goodbye_at_once() -> None:
+    """Has asked for one thing all the same."""
+    desked = Desked()
+    desked.ends(parting=True)
+    await desked.asks(1, 2)
+    await desked.done()
+    assert desked.mgmt.numbers == [1]
 
 
 async def test_replies_to_a_consumer() -> None:
