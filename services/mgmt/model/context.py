@@ -12,10 +12,8 @@ from services.mgmt.model.faults import IllegalConfiguration
 _VARIABLE: Final = re.compile(r"\$(?:\{([^}]*)\}|(\$))")
 _JSON: Final = "json:"
 _LONGEST: Final = 1 << 16
-# Who asks over HTTP is told no secret that the process was given.
-_SECRET: Final = re.compile(
-    r"^HOPLINE_|PASS|SECRET|TOKEN|KEY|CREDENTIAL|HEADERS|AUTH|COOKIE|DSN|URL|URI", re.IGNORECASE
-)
+PREFIX: Final = "HOPLINE_CONTEXT_"
+"""Of variables of the environment that are meant for objects: everything else there may be somebody's secret."""
 
 
 def interpolated(text: str, look_up: Callable[[str], str | None]) -> str:
@@ -65,5 +63,5 @@ def _bounded(length: int) -> int:
 
 
 def visible(environment: Mapping[str, str]) -> dict[str, str]:
-    """Those variables of the environment that may be told: none that is, or may hold, a secret."""
-    return {name: value for name, value in environment.items() if not _SECRET.search(name)}
+    """Those variables of the environment that are meant to be told, by their names without the prefix."""
+    return {name.removeprefix(PREFIX): value for name, value in environment.items() if name.startswith(PREFIX)}

@@ -72,6 +72,12 @@ class Asked:
         return dict(self.body)
 
 
+def check_length(length: int) -> None:
+    """Of the body of an answer. Raises TooMuch."""
+    if length > LARGEST:
+        raise TooMuch(f"an answer of more than {LARGEST} bytes: offset, count and attributeNames ask for less")
+
+
 def _no_number(text: str) -> None:
     """Python reads more than JSON has."""
     raise ValueError(text)
@@ -89,8 +95,7 @@ class Reply:
     def of(cls, body: object, status: HTTPStatus = HTTPStatus.OK) -> Reply:
         """One that says that it is done; `body` None is none. Raises TooMuch."""
         told = b"" if body is None else json.dumps(body, ensure_ascii=False).encode()
-        if len(told) > LARGEST:
-            raise TooMuch(f"an answer of {len(told)} bytes: offset, count and attributeNames ask for less")
+        check_length(len(told))
         return cls(status, status.phrase, told)
 
     @classmethod

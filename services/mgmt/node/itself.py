@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import Any, Final, TypeVar
 
+from services.common.clock import monotonic
 from services.common.errors import SyntaxFault
 from services.mgmt.access.operations import OBSERVE
 from services.mgmt.model.configured_object import ConfiguredObject
 from services.mgmt.model.faults import NotOffered
 from services.mgmt.model.values import of_kind
-from services.mgmt.node.exchanged import Asked, Reply
+from services.mgmt.node.exchanged import Asked, Reply, check_length
 from services.mgmt.node.kinds import MANAGEMENT, Type, above, name_of, types_of
 from services.mgmt.node.telling import names_of, told
 from services.mgmt.tree.caller import Caller
 from services.mgmt.tree.tree import Tree
 
-_AT_ONCE: Final = 200  # objects that are told while others wait
+_AT_A_TIME: Final = 0.005  # seconds that others wait while objects are told
+_MOST_NAMES: Final = 300  # of attributes: all that there are, and some that there are not
 
 _T = TypeVar("_T")
 
@@ -84,23 +87,31 @@ class Itself:
         found = sorted(self._objects(types, wanted), key=_order)
         found = _counted(_offset(found, self._number("offset")), self._number("count"))
         names = names or names_of(each for each in self._types.values() if each.category in _categories(types))
-        rows = []
-        for number, each in enumerate(found):
+        return {"attributeNames": names, "results": await self._rows(found, names)}
+
+    async def _rows(self, found: list[ConfiguredObject], names: list[str]) -> list[list[Any]]:
+        """Raises TooMuch where they are: not when all of them are made, and sent to nobody."""
+        rows, length, began = [], 0, monotonic()
+        for each in found:
             shown = told(each, self._asked, actuals=True)
             rows.append([shown.get(name) for name in names])
-            if number % _AT_ONCE == _AT_ONCE - 1:
+            check_length(length := length + len(json.dumps(rows[-1], ensure_ascii=False)))
+            if monotonic() - began > _AT_A_TIME:
                 await asyncio.sleep(0)
-        return {"attributeNames": names, "results": rows}
+                began = monotonic()
+        return rows
 
     def _attribute_names(self) -> list[str]:
-        """Those that are asked for; empty for all."""
+        """Those that are asked for, once each; empty for all."""
         body = {} if self._asked.body is None else self._asked.body
         if not isinstance(body, dict):
             raise SyntaxFault("Body of a QUERY operation must be a map")
         names = of_kind(list, body.get("attributeNames") or [], "attributeNames")
         if not all(isinstance(name, str) for name in names):
             raise SyntaxFault("attributeNames: names are texts")
-        return list(names)
+        if len(once := list(dict.fromkeys(names))) > _MOST_NAMES:
+            raise SyntaxFault(f"attributeNames: no more than {_MOST_NAMES} of them")
+        return once
 
     async def _visible(self, wanted: Type | None) -> list[Type]:
         """What is asked for by name has to be allowed; of all there is, what may be looked at is told."""

@@ -69,8 +69,14 @@ class Category(Protocol):
         A generator where it depends on what there is: see `Asking.check`.
         """
 
+    def needs_to_read(self, operation: str, path: tuple[str, ...]) -> Iterable[Asked]:
+        """And before it is found out what the arguments of an operation mean."""
+
+    async def read(self, operation: str, path: tuple[str, ...], arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+        """What they mean, where that takes its time. Raises BrokerError."""
+
     def needs_to_invoke(self, operation: str, path: tuple[str, ...], arguments: Mapping[str, Any]) -> Iterable[Asked]:
-        """And who carries out an operation on it."""
+        """And who carries it out, with arguments as they were read: a generator as well."""
 
     async def create(self, parent: ConfiguredObject | None, name: str, wanted: Mapping[str, Any]) -> None:
         """`wanted` has been checked against what the class declares. Raises BrokerError."""
@@ -128,6 +134,12 @@ class Keeper(ABC):
 
     def needs(self, action: Action, path: tuple[str, ...], wanted: Mapping[str, Any]) -> Iterable[Asked]:  # noqa: ARG002 - as said
         return (CONFIGURE,)
+
+    def needs_to_read(self, operation: str, path: tuple[str, ...]) -> Iterable[Asked]:  # noqa: ARG002 - as said
+        return ()
+
+    async def read(self, operation: str, path: tuple[str, ...], arguments: Mapping[str, Any]) -> Mapping[str, Any]:  # noqa: ARG002 - as said
+        return arguments
 
     def needs_to_invoke(self, operation: str, path: tuple[str, ...], arguments: Mapping[str, Any]) -> Iterable[Asked]:  # noqa: ARG002 - as said
         return (CONFIGURE if self.kind.operations[operation].modifying else self.sees,)

@@ -126,7 +126,7 @@ class Changes:
         self, caller: Caller, path: Sequence[str], name: str, said: Mapping[str, Any], fault: Exception | None = None
     ) -> Any:  # noqa: ANN401 - each operation its own
         """An operation of what is there, by whom may; a `fault` of what was said is raised to nobody else."""
-        told, refusal = self._arguments(path, name, said)
+        told, refusal = await self._arguments(caller, path, name, said)
         await caller.check(self._keeper.needs_to_invoke(name, tuple(path), told))
         for wrong in filter(None, (fault, refusal)):
             raise wrong
@@ -135,9 +135,12 @@ class Changes:
             return await self._of_all(caller, found, name, told)
         return await self._keeper.invoke(found, name, told)
 
-    def _arguments(self, path: Sequence[str], name: str, said: Mapping[str, Any]) -> Read:
+    async def _arguments(self, caller: Caller, path: Sequence[str], name: str, said: Mapping[str, Any]) -> Read:
+        if first := self._keeper.needs_to_read(name, tuple(path)):
+            await caller.check(first)
         try:
-            return arguments_for(self._tree.one(self._category, path), name, said), None
+            told = arguments_for(self._tree.one(self._category, path), name, said)
+            return dict(await self._keeper.read(name, tuple(path), told)), None
         except BrokerError as error:
             return {}, error
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final
-
-import regex
+from typing import TYPE_CHECKING, Any, Final
 
 from services.common.access import questions
 from services.common.access.action import Action, Kind
@@ -17,7 +15,11 @@ from services.mgmt.model.faults import IllegalConfiguration
 from services.mgmt.model.virtual_host import VirtualHost, VirtualHostNode
 from services.mgmt.tree.asked_about import properties
 from services.mgmt.tree.category import Keeper, Own, Source
+from services.mgmt.tree.matching import Matching
 from services.rpc.router_pb2 import CreateVirtualHost, DeleteVirtualHost
+
+if TYPE_CHECKING:
+    from services.mgmt.tree.house import House
 
 PREDECLARED: Final[Mapping[str, str]] = {
     "amq.direct": "direct",
@@ -28,7 +30,7 @@ PREDECLARED: Final[Mapping[str, str]] = {
 }
 """Exchanges that every virtual host has, which are no records."""
 _DEFAULT: Final = "/"
-_LONGEST_MATCH: Final = 0.05  # seconds
+_PURGES: Final = frozenset({"clearQueues", "clearMatchingQueues"})
 
 
 class VirtualHostNodes(Keeper):
@@ -49,6 +51,10 @@ class VirtualHosts(Keeper):
     depends = ("virtual_host",)
     fresh = frozenset({Source.COUNTS})
     changes = True
+
+    def __init__(self, house: House) -> None:
+        super().__init__(house)
+        self._matching = Matching()
 
     def described(self, parent: ConfiguredObject | None) -> Iterator[Own]:
         if parent and parent.actual["name"] in self.house.mirror.tables["virtual_host"]:
@@ -71,13 +77,22 @@ class VirtualHosts(Keeper):
             return (questions.update(Kind.VIRTUALHOST, name, name, wanted),)
         return (Asked(action, Kind.VIRTUALHOST, name, name),)
 
+    def needs_to_read(self, operation: str, path: tuple[str, ...]) -> Iterable[Asked]:
+        """Whoever may not open it is not told which queues it has: not by what is refused, and by no other way."""
+        return (questions.open_virtual_host(path[-1]),) if operation in _PURGES else ()
+
+    async def read(self, operation: str, path: tuple[str, ...], arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+        if operation not in _PURGES:
+            return arguments
+        return {"queues": await self._meant(path[-1], arguments)}
+
     def needs_to_invoke(self, operation: str, path: tuple[str, ...], arguments: Mapping[str, Any]) -> Iterable[Asked]:
-        if operation not in {"clearQueues", "clearMatchingQueues"}:
+        if operation not in _PURGES:
             yield from super().needs_to_invoke(operation, path, arguments)
             return
         # Of those that are named also where there are none: who may not is not told which there are.
         there = self._queues(path[-1])
-        for name in map(str, arguments.get("queues") or self._meant(path[-1], arguments)):
+        for name in arguments.get("queues", ()):
             its = properties(there[name]) if name in there else ()
             yield questions.of_queue(Action.PURGE, path[-1], name, its)
 
@@ -94,26 +109,25 @@ class VirtualHosts(Keeper):
         await self.house.topology.change(delete_virtual_host=DeleteVirtualHost(name=name))
         await self.house.seen("virtual_host", name, there=False)
 
-    async def invoke(self, found: ConfiguredObject, operation: str, arguments: Mapping[str, Any]) -> int:  # noqa: ARG002 - both do the same
+    async def invoke(self, found: ConfiguredObject, operation: str, arguments: Mapping[str, Any]) -> int:
         # All of them are known before the first wait: one that is made meanwhile was not asked about.
-        there = self._queues(found.actual["name"])
+        there, names = self._queues(found.actual["name"]), arguments["queues"]
+        if operation == "clearQueues" and (unknown := [name for name in names if name not in there]):
+            raise IllegalConfiguration(f"queues: there is no {unknown[0]!r}")
         gone = 0
-        for queue in [there[name] for name in self._meant(found.actual["name"], arguments)]:
+        for queue in [there[name] for name in names if name in there]:
             with contextlib.suppress(NotFound):  # deleted since: none of its messages is left
                 gone += await self.house.purging.purge(queue["id"], queue["partition"], queue["name"])
         return gone
 
-    def _meant(self, virtual_host: str, arguments: Mapping[str, Any]) -> list[str]:
-        there = self._queues(virtual_host)
+    async def _meant(self, virtual_host: str, arguments: Mapping[str, Any]) -> list[str]:
         if (names := arguments.get("queues")) is not None:
-            if unknown := [name for name in names if name not in there]:
-                raise IllegalConfiguration(f"queues: there is no {unknown[0]!r}")
-            return list(names)
-        pattern = arguments.get("queueNamePattern", ".*")
-        try:
-            return [name for name in there if regex.fullmatch(pattern, name, timeout=_LONGEST_MATCH)]
-        except (regex.error, TimeoutError) as error:
-            raise IllegalConfiguration(f"queueNamePattern: {error}") from None
+            if not all(isinstance(name, str) for name in names):
+                raise IllegalConfiguration("parameter 'queues' of clearQueues: a list of names is wanted")
+            return list(dict.fromkeys(names))
+        return await self._matching.fitting(
+            arguments["queueNamePattern"], list(self._queues(virtual_host)), "queueNamePattern"
+        )
 
     def _queues(self, virtual_host: str) -> Mapping[str, Any]:
         queues = self.house.mirror.grouped("queue", "virtual_host").get(virtual_host, [])

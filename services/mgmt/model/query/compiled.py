@@ -8,10 +8,10 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
-import regex
 from lark import Lark, Token, Transformer
 from lark.exceptions import LarkError, UnexpectedInput, VisitError
 
+from services.common.selectors.like import matcher
 from services.mgmt.model.configured_object import ConfiguredObject
 from services.mgmt.model.faults import IllegalConfiguration
 from services.mgmt.model.query.functions import FUNCTIONS, Function
@@ -22,7 +22,6 @@ Value = Callable[[ConfiguredObject], Any]
 
 LONGEST: Final = 8192
 _LONGEST_NUMBER: Final = 300  # characters
-_LONGEST_MATCH: Final = 0.05  # seconds
 _COMPARE: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
     "=": operator.eq, "<>": operator.ne, "<": operator.lt, ">": operator.gt, "<=": operator.le, ">=": operator.ge,
 }  # fmt: skip
@@ -306,24 +305,10 @@ def _like(value: Value, pattern: str, escape: str) -> Value:
     """% is any text, _ any character."""
     if len(escape) > 1:
         raise NotParsed(f"ESCAPE: one character is wanted, not {escape!r}")
-    parts, literal = [], False
-    for character in pattern:
-        if literal or character not in {"%", "_", escape}:
-            parts.append(regex.escape(character))
-            literal = False
-        elif character == escape:
-            literal = True
-        else:
-            parts.append(".*" if character == "%" else ".")
-    expression = regex.compile("".join(parts), regex.DOTALL)
+    fits = matcher(pattern, escape)
 
-    def fits(found: ConfiguredObject) -> bool | None:
+    def like(found: ConfiguredObject) -> bool | None:
         text = value(found)
-        if not isinstance(text, str):
-            return None
-        try:
-            return expression.fullmatch(text, timeout=_LONGEST_MATCH) is not None
-        except TimeoutError:
-            raise IllegalConfiguration(f"LIKE {pattern!r}: it takes too long") from None
+        return fits(text) if isinstance(text, str) else None
 
-    return fits
+    return like

@@ -15,6 +15,8 @@ _DURATION: Final = re.compile(
     re.IGNORECASE,
 )
 _MS: Final = {"days": 86_400_000, "hours": 3_600_000, "minutes": 60_000, "seconds": 1000}
+_LONGEST_TEXT: Final = 1 << 14  # of each of thousands of objects
+_LONGEST_DURATION: Final = 10_000 * 366 * _MS["days"]
 
 
 class Function(NamedTuple):
@@ -27,7 +29,10 @@ class Function(NamedTuple):
 
 def concat(*parts: object) -> str:
     """All, as texts."""
-    return "".join(map(to_string, parts))
+    text = "".join(map(to_string, parts))
+    if len(text) > _LONGEST_TEXT:
+        raise IllegalConfiguration(f"concat: a text of more than {_LONGEST_TEXT} characters")
+    return text
 
 
 def to_string(value: object) -> str:
@@ -50,6 +55,8 @@ def date_add(moment: object, duration: object) -> int:
     if match is None or not isinstance(moment, int) or isinstance(moment, bool):
         raise IllegalConfiguration(f"date_add: a time and a duration such as -PT10M are wanted, not {duration!r}")
     ms = sum(float(match[unit]) * factor for unit, factor in _MS.items() if match[unit])
+    if abs(ms) > _LONGEST_DURATION:
+        raise IllegalConfiguration("date_add: a duration of no more than ten thousand years is wanted")
     return moment + round(-ms if match["sign"] == "-" else ms)
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from services.mgmt.model.configured_object import ConfiguredObject
 from services.mgmt.model.faults import IllegalConfiguration
@@ -12,6 +13,9 @@ from services.mgmt.model.listing import keys_of
 from services.mgmt.model.query.compiled import Column, Compiler, NotParsed, Order, Value
 
 USUALLY = "id, name"
+_MOST_COLUMNS: Final = 100
+LARGEST: Final = 16 << 20
+"""Bytes of all rows together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +41,8 @@ class Result:
 def answered(query: Query, found: Iterable[ConfiguredObject], compiler: Compiler) -> Result:
     """Raises NotParsed for what is no expression, IllegalConfiguration for what cannot be said of an object."""
     columns = compiler.columns(query.select or USUALLY)
+    if len(columns) > _MOST_COLUMNS:
+        raise NotParsed(f"select: no more than {_MOST_COLUMNS} columns")
     orders = compiler.orders(query.order_by) if query.order_by else []
     for order in orders:
         if order.column is not None and not 1 <= order.column <= len(columns):
@@ -51,10 +57,21 @@ def answered(query: Query, found: Iterable[ConfiguredObject], compiler: Compiler
             places = sorted(range(len(wanted)), key=keys.__getitem__, reverse=order.descending)
             wanted = [wanted[place] for place in places]
         page = wanted[query.offset :] if query.limit is None else wanted[query.offset : query.offset + query.limit]
-        results = [[column.value(each) for column in columns] for each in page]
+        results = list(_rows(page, columns))
     except RecursionError:
         raise IllegalConfiguration("where: nested too deeply") from None
     return Result([column.header for column in columns], results, len(wanted))
+
+
+def _rows(page: list[ConfiguredObject], columns: list[Column]) -> Iterator[list[Any]]:
+    """No more than an answer should hold: an expression makes long texts of short ones."""
+    length = 0
+    for each in page:
+        row = [column.value(each) for column in columns]
+        length += len(json.dumps(row, ensure_ascii=False))
+        if length > LARGEST:
+            raise IllegalConfiguration(f"an answer of more than {LARGEST} bytes: limit, offset and select ask for less")
+        yield row
 
 
 def _value(order: Order, columns: list[Column]) -> Value:

@@ -91,9 +91,15 @@ def test_a_circle_through_an_attribute() -> None:
 
 
 def test_secrets_of_the_environment() -> None:
-    """What is or may be a secret is no variable."""
-    told = {"HOPLINE_PASSWORD": "x", "PGPASSWORD": "x", "AWS_SECRET_ACCESS_KEY": "x", "DATABASE_URL": "x", "HOME": "/"}
-    assert visible(told) == {"HOME": "/"}
+    """What is not meant for objects is no variable: any of it may be a secret, whatever it is called."""
+    given = {
+        "HOPLINE_PASSWORD": "x",
+        "MYSQL_PWD": "x",
+        "HOME": "/",
+        "PATH": "/",
+        "HOPLINE_CONTEXT_queue.priorities": "4",
+    }
+    assert visible(given) == {"queue.priorities": "4"}
 
 
 def test_secrets_of_objects() -> None:

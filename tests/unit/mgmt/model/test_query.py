@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from time import perf_counter
 from typing import Any
 
 import pytest
@@ -9,7 +10,9 @@ import pytest
 from services.mgmt.model.broker import Broker
 from services.mgmt.model.configured_object import ConfiguredObject
 from services.mgmt.model.faults import IllegalConfiguration
+from services.mgmt.model.query import query
 from services.mgmt.model.query.compiled import Compiler, NotParsed
+from services.mgmt.model.query.functions import concat
 from services.mgmt.model.query.query import Query, answered
 from services.mgmt.model.queue import Queue
 from services.mgmt.model.virtual_host import VirtualHost, VirtualHostNode
@@ -96,8 +99,28 @@ def test_columns_and_pages() -> None:
     assert (result.results, result.total) == ([["c_1, x", 7, "5"]], 2)
 
 
+def test_like_takes_no_time() -> None:
+    """Whatever the pattern: each part between two % is looked for once."""
+    began = perf_counter()
+    assert _names(f"concat(name, '{'a' * 5000}') LIKE '{'%a' * 500}%!'") == []
+    assert perf_counter() - began < 1
+
+
+def test_texts_do_not_multiply() -> None:
+    """A short expression makes no text of megabytes of each of thousands of objects."""
+    with pytest.raises(IllegalConfiguration, match="concat: "):
+        concat(*["a" * 255] * 100)
+
+
+def test_more_than_an_answer_should_hold(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Is not made: what there is of it by then is thrown away, and how to ask for less is told."""
+    monkeypatch.setattr(query, "LARGEST", 100)
+    with pytest.raises(IllegalConfiguration, match="limit, offset and select"):
+        answered(Query(f"concat(name, '{'a' * 90}')"), _queues(), COMPILER)
+
+
 @pytest.mark.parametrize(
-    ("query", "why"),
+    ("asked", "why"),
     [
         (Query(where="name ="), "where: not understood at character"),
         (Query(where="nonsense = 1"), "Queue has neither an attribute nor a statistic 'nonsense'"),
@@ -108,18 +131,27 @@ def test_columns_and_pages() -> None:
         (Query(order_by="3"), "orderBy: there is no column 3"),
         (Query(select="1e999"), "too large a number"),
         (Query(select="9" * 5000), "too large a number"),
+        (Query(select=",".join("1" * 101)), "select: no more than 100 columns"),
         (Query(where="name LIKE 'a' ESCAPE 'ab'"), "one character is wanted"),
         (Query(where="1=1 AND " * 2000 + "1=1"), "longer than"),
     ],
 )
-def test_what_is_no_expression(query: Query, why: str) -> None:
+def test_what_is_no_expression(asked: Query, why: str) -> None:
     """Is told with the place, or with what there is."""
     with pytest.raises(NotParsed, match=why):
-        answered(query, _queues(), COMPILER)
+        answered(asked, _queues(), COMPILER)
 
 
 @pytest.mark.parametrize(
-    "where", ["name + 1 = 2", "to_date(name) = 1", "date_add(1, 'soon') = 1", "NOT " * 1500 + "durable = true"]
+    "where",
+    [
+        "name + 1 = 2",
+        "to_date(name) = 1",
+        "date_add(1, 'soon') = 1",
+        f"date_add(now(), 'P9{'9' * 400}D') = 1",
+        "date_add(now(), 'P9999999D') = 1",
+        "NOT " * 1500 + "durable = true",
+    ],
 )
 def test_what_cannot_be_said(where: str) -> None:
     """What is an expression, and means nothing for an object, is told as such, and ends nothing."""

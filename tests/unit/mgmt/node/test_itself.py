@@ -8,7 +8,7 @@ import pytest
 
 from services.common.errors import SyntaxFault
 from services.mgmt.model.queue import Queue
-from services.mgmt.node import exchanged
+from services.mgmt.node import exchanged, itself
 from services.mgmt.node.exchanged import Asked
 from services.mgmt.node.itself import _counted, _offset
 from services.mgmt.node.places import names_in, path_of
@@ -86,6 +86,24 @@ async def test_more_than_a_message_should_hold(managed: Managed) -> None:
     with patch.object(exchanged, "LARGEST", 100):
         status, description, body = await managed.ask.itself("QUERY")
     assert (status, "offset, count" in description, body) == (413, True, None)
+
+
+async def test_names_are_told_once(managed: Managed) -> None:
+    """However often they are asked for: what is answered grows by what there is, not by how it is asked for."""
+    exchanges = {"entityType": "org.apache.qpid.Exchange"}
+    told = await managed.ask.itself("QUERY", {"attributeNames": ["name", "none", "name"] * 100_000}, **exchanges)
+    assert (told.body["attributeNames"], told.body["results"][0]) == (["name", "none"], ["amq.direct", None])
+    many = {"attributeNames": [str(number) for number in range(301)]}
+    assert (await managed.ask.itself("QUERY", many, **exchanges))[:2] == (
+        400, "attributeNames: no more than 300 of them",
+    )  # fmt: skip
+
+
+async def test_what_is_too_much_is_found_while_it_is_made(managed: Managed) -> None:
+    """Of thousands of objects no more are told than one message should hold."""
+    with patch.object(exchanged, "LARGEST", 100), patch.object(itself, "told", wraps=itself.told) as told:
+        assert (await managed.ask.itself("QUERY", entityType="org.apache.qpid.Exchange")).status == 413
+    assert told.call_count == 1
 
 
 @pytest.mark.parametrize(("offset", "found"), [(None, "abc"), (0, "abc"), (2, "c"), (9, ""), (-1, "c"), (-9, "abc")])

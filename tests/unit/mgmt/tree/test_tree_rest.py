@@ -269,7 +269,22 @@ async def test_purging_many(managed: Managed) -> None:
     assert await managed("POST", f"{host}/clearQueues", {"queues": ["a1"]}) == (200, 1)
     assert await managed("POST", f"{host}/clearMatchingQueues", {"queueNamePattern": "a."}) == (200, 1)
     assert (await managed("POST", f"{host}/clearMatchingQueues", {"queueNamePattern": "("}))[0] == 422
-    assert (await managed("POST", f"{host}/clearQueues", {"queues": 5}))[0] == 422
+    for names in (5, [5], [["a1"]], [{}]):
+        assert (await managed("POST", f"{host}/clearQueues", {"queues": names}))[0] == 422
+    slow = {"queueNamePattern": "((((.*){50}){50}){50}){50}x"}
+    assert (await managed("POST", f"{host}/clearMatchingQueues", slow))[0] == 422
+
+
+async def test_who_may_not_open_a_virtual_host_purges_nothing_in_it(managed: Managed) -> None:
+    """Nor is told which queues it has: what fits and what does not, what is there and what is not, is all the same."""
+    await managed("PUT", "user/internal/mona", {"password": "x", "tags": ["management"]})
+    await managed("PUT", f"queue/{HOST}/secret", {})
+    for pattern in ("secret", "other", "("):
+        told = await managed("POST", f"virtualhost/{HOST}/clearMatchingQueues", {"queueNamePattern": pattern}, "mona:x")
+        assert told[0] == 403, pattern
+    for names in (["secret"], ["other"], [], [[]]):
+        assert (await managed("POST", f"virtualhost/{HOST}/clearQueues", {"queues": names}, "mona:x"))[0] == 403
+    assert (await managed("POST", "virtualhost/none/none/clearMatchingQueues", {}, "mona:x"))[0] == 403
 
 
 async def _until_told(managed: Managed, category: str, name: str) -> None:
