@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -78,8 +79,19 @@ def export_definitions(
 
 
 def _write(path: Path, text: str) -> None:
-    path.touch(mode=0o600)
-    path.write_text(f"{text}\n")
+    """Whole or not at all, and readable for nobody else, whoever could read what was there before."""
+    path = path.resolve()
+    if path.exists() and not path.is_file():  # /dev/stdout
+        path.write_text(f"{text}\n")
+        return
+    with NamedTemporaryFile("w", dir=path.parent, prefix=f".{path.name}-", delete=False) as new:  # 0600
+        try:
+            new.write(f"{text}\n")
+            new.flush()
+            Path(new.name).replace(path)
+        except OSError:
+            Path(new.name).unlink()
+            raise
 
 
 def _read(source: str) -> bytes:
@@ -93,8 +105,8 @@ def _fetched(url: str, password_file: str | None) -> bytes:
     from services.cli.definitions_fetched import fetched, user_of
     from services.cli.password import read_password
 
-    user, given = user_of(url)
     try:
+        user, given = user_of(url)
         return fetched(url, user, given or read_password(None, password_file, twice=False))
     except (OSError, ValueError) as error:
         fail(f"no definitions from there: {error}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import urllib.error
 import urllib.request
+from http.client import HTTPException
 from typing import Final
 from urllib.parse import unquote, urlsplit, urlunsplit
 
@@ -44,3 +45,5 @@ def fetched(url: str, user: str, password: str) -> bytes:
     except urllib.error.HTTPError as failure:
         with failure:
             raise OSError(f"{failure.code} {failure.reason}") from None
+    except HTTPException as failure:  # 5672 is AMQP's port
+        raise OSError(f"that is no address of RabbitMQ's management ({failure!r})") from None

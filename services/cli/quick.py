@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import gc
+import sys
 from functools import cached_property
 from typing import Any
 
@@ -15,6 +16,7 @@ class Quick(typer.Typer):
     """No garbage is looked for until `asks`, or the end of the command; nor when the process ends, which frees all."""
 
     def __call__(self, *arguments: Any, **options: Any) -> Any:  # noqa: ANN401 - as Typer's
+        _check_texts(sys.argv[1:])
         gc.disable()
         atexit.register(gc.freeze)
         try:
@@ -26,6 +28,14 @@ class Quick(typer.Typer):
     def built(self) -> Any:  # noqa: ANN401 - click's, which Typer has a copy of
         """All commands. Built once: services are forked from who has them, and share what a tree of them takes."""
         return get_command(self)
+
+
+def _check_texts(arguments: list[str]) -> None:
+    """Exits with status 2 for one that is not in the encoding of this terminal: nothing here has such a name."""
+    for each in arguments:
+        if any("\ud800" <= character <= "\udfff" for character in each):
+            typer.echo(f"{each.encode(errors='surrogateescape')!r} is no text in UTF-8", err=True)
+            raise SystemExit(2)
 
 
 def asks() -> None:

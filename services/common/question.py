@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, fields
-from datetime import datetime, tzinfo
+from datetime import UTC, datetime, tzinfo
 
 LONGEST_ID = 1024  # characters
 LONGEST_PATTERN = 255  # characters: as long as what it is for may be
@@ -26,6 +26,7 @@ OUTSIDE_QUEUES = {"returned", "refused", "rolled_back"}
 """Fates that a message has in no queue."""
 
 _AGO = re.compile(r"(\d{1,6})(s|m|h|d)")
+_LAST_US = int(datetime(9999, 12, 1, tzinfo=UTC).timestamp()) * 1_000_000
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 
 
@@ -75,9 +76,15 @@ def moment_us(text: str, now_us: int, zone: tzinfo | None = None) -> int:
     `zone` is that of times that say none; without it they are of this machine's.
     """
     if ago := _AGO.fullmatch(text):
-        return now_us - int(ago[1]) * _SECONDS[ago[2]] * 1_000_000
+        return _within(now_us - int(ago[1]) * _SECONDS[ago[2]] * 1_000_000)
     try:
         then = datetime.fromisoformat(text)
-    except ValueError:
+        seconds = (then if then.tzinfo or zone is None else then.replace(tzinfo=zone)).timestamp()
+    except (ValueError, OverflowError):
         raise ValueError(f"'{text}' is no time: 90s, 15m, 2h, 1d ago, or 2026-11-23T08:00") from None
-    return int((then if then.tzinfo or zone is None else then.replace(tzinfo=zone)).timestamp() * 1_000_000)
+    return _within(int(seconds * 1_000_000))
+
+
+def _within(moment: int) -> int:
+    """Behind the Unix epoch, where nothing is older than anyway, and where every zone has a date for it."""
+    return min(max(moment, 1), _LAST_US)

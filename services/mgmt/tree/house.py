@@ -18,6 +18,7 @@ from services.mgmt.model.configured_object import ConfiguredObject
 from services.mgmt.providers import Providers
 from services.mgmt.tree.connected import Connected
 from services.mgmt.tree.counts import Collector
+from services.mgmt.tree.forgetting import Forgetting
 from services.mgmt.tree.gateways import Gateways
 from services.mgmt.tree.mirror import KINDS, OVERLAY, Kept, Mirror
 from services.mgmt.tree.purging import Purging
@@ -58,6 +59,7 @@ class House:
         if not self._begun:
             self._begun = True
             self._tasks.start(self.mirror.follow(self.store.watch_records(KINDS)), "records of the tree")
+            self._tasks.start(Forgetting(self.mirror, self.store).follow(), "what is kept of what is gone")
         await self.mirror.known()
 
     async def stop(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -12,6 +13,7 @@ import typer
 from grpc import StatusCode
 from grpc.aio import AioRpcError, Metadata
 
+from services.cli import quick
 from services.cli.asking import run
 from services.common.grpc_errors import KIND_KEY, from_rpc
 
@@ -61,3 +63,11 @@ def test_a_peer_that_waits_for_another(capsys: pytest.CaptureFixture[str]) -> No
     with pytest.raises(typer.Exit):
         run(_says(Metadata()), "router.sock")
     assert "no answer from router.sock; does Hopline run?" in capsys.readouterr().err
+
+
+def test_arguments_that_are_no_text(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Are refused in a line, whatever command they are for: nothing can be asked about them."""
+    monkeypatch.setattr(sys, "argv", ["hopline", "queues", "show", os.fsdecode(b"caf\xe9")])
+    with pytest.raises(SystemExit) as ended:
+        quick.Quick()()
+    assert (ended.value.code, capsys.readouterr().err) == (2, "b'caf\\xe9' is no text in UTF-8\n")

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from socket import create_server, socket
 from threading import Thread
 
 import pytest
+from typer import Exit
 
+from services.cli.definitions import _fetched, _write
 from services.cli.definitions_fetched import address_of, fetched, user_of
 from services.cli.definitions_shown import lines
 from services.common.definitions import LeftOut, Taken
@@ -61,3 +65,33 @@ def test_fetched() -> None:
     finally:
         server.shutdown()
         server.server_close()
+
+
+def _speaks_amqp(listening: socket) -> None:
+    peer, _ = listening.accept()
+    with peer:
+        peer.recv(4096)
+        peer.sendall(b"AMQP\x00\x00\x09\x01")
+
+
+def test_what_is_no_management() -> None:
+    """AMQP's port, and what is no address, are told in a line."""
+    with create_server(("127.0.0.1", 0)) as listening:
+        Thread(target=_speaks_amqp, args=(listening,), daemon=True).start()
+        with pytest.raises(OSError, match="no address of RabbitMQ's management"):
+            fetched(f"http://127.0.0.1:{listening.getsockname()[1]}", "u", "p")
+    for url in ("http://u:p@rabbit:port", "http://u:p@[::1:15672"):
+        with pytest.raises(Exit):
+            _fetched(url, None)
+
+
+def test_what_is_exported_is_for_its_owner(tmp_path: Path) -> None:
+    """Also where there was a file that anybody could read; nothing else is left, and no link is broken."""
+    there, link = tmp_path / "d.json", tmp_path / "link"
+    there.write_text("old")
+    there.chmod(0o644)
+    link.symlink_to(there)
+    _write(link, "new")
+    assert (there.read_text(), there.stat().st_mode & 0o777) == ("new\n", 0o600)
+    assert sorted(tmp_path.iterdir()) == [there, link]
+    assert link.is_symlink()

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
 
 import pytest
 
@@ -32,6 +32,19 @@ def test_no_time(text: str) -> None:
     """What is no time is refused, with what would be one."""
     with pytest.raises(ValueError, match="15m"):
         moment_us(text, NOW, UTC)
+
+
+@pytest.mark.parametrize("text", ["0001-01-01", "1969-12-31", "999999d", "9999-12-31T23:59", "9999-12-31T23:59-12:00"])
+@pytest.mark.parametrize("zone", [UTC, timezone(timedelta(hours=14)), timezone(timedelta(hours=-12))])
+def test_times_far_away(text: str, zone: tzinfo) -> None:
+    """Are as good as the first or the last that there is: a look-up can be asked for them, and told of them."""
+    assert "=" in str(Sought(queue="q", since_us=moment_us(text, NOW, zone)))
+
+
+def test_the_first_day_of_all() -> None:
+    """The clock of this machine has none such, in whatever zone it is: that is no fault of ours."""
+    with pytest.raises(ValueError, match="15m"):
+        moment_us("0001-01-01", NOW)
 
 
 def test_fault() -> None:

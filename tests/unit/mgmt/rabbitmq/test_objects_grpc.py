@@ -115,6 +115,10 @@ async def test_lists(asked: Asked, client: ObjectsClient, monkeypatch: pytest.Mo
     async def names(**more: Any) -> list[str]:
         return [row["name"] for row in await rows(client, pb.QUEUE, **more)]
 
+    await client.declare(pb.QUEUE, "other", "r", {"arguments": {"x-max-priority": 4}})
+    assert await names(fits={"arguments.x-max-priority": "4"}) == ["r"]  # which the first row does not have
+    await client.delete(pb.DeleteRequest(kind=pb.QUEUE, virtual_host="other", name="r"))
+
     assert await names(virtual_host="other") == ["q9"]
     assert await names(sort="name", descending=True, most=2) == ["q9", "q4"]
     assert await names(sort="node", fits={"name": "q?", "vhost": "other"}) == ["q9"]
