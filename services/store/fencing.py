@@ -28,9 +28,9 @@ class Epochs:
         """What was on disk at the start."""
         self._current[lease] = epoch
 
-    def advance(self, lease: str) -> int:
-        """Gives the epoch of a new holder; from here on writes of the former one are refused."""
-        self._current[lease] = epoch = self[lease] + 1
+    def advance(self, lease: str, above: int = 0) -> int:
+        """Gives the epoch of a new holder, who knows of `above`; from here on writes of the former one are refused."""
+        self._current[lease] = epoch = max(self[lease], above) + 1
         return epoch
 
     def refused(self, fences: Iterable[FenceLike]) -> list[str]:

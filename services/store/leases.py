@@ -3,6 +3,9 @@
 A release counts at once and is written behind: at worst a restarted store honours it for one more time to live. So it
 does after it was cut off or stood still: what all members let pass at once, none of them loses.
 
+A store that keeps nothing, or whose folder was replaced by an older one, has forgotten epochs in which members acted,
+and what was sent in them may be under way. So whoever acquires says which it knows of, and gets a later one.
+
 Who finds nobody listening at the store's address takes it that nobody is granted anything. So a store that ends grants
 nothing from before its address is gone, though it still answers who is connected.
 """
@@ -22,11 +25,13 @@ from services.common.clock import Clock
 from services.common.errors import CommandInvalid
 from services.rpc.store_pb2 import KeepAliveReply, KeepAliveRequest, LeaseTable
 from services.store.committer import Committer
-from services.store.draft import Draft
+from services.store.draft import LIMIT, Draft
 from services.store.fencing import Epochs
 from services.store.lease_events import acquired, lost, released
 from services.store.lease_table import Alive, Table
 from services.store.provider import LeaseRow
+
+_LAST = LIMIT - 1  # of the epochs
 
 log = structlog.get_logger()
 
@@ -72,6 +77,8 @@ class Leases:
         """Renews, releases, then takes what is free; returns when what was taken is durable. Raises CommandInvalid."""
         if not request.member:
             raise CommandInvalid("a member without a name cannot hold leases")
+        if any(epoch >= _LAST for epoch in request.acquire_above):
+            raise CommandInvalid("an epoch is out of range")
         self._hear()
         self.expire()
         ttl_ms = min(request.ttl_ms or self._ttl_ms, self._ttl_ms)
@@ -154,14 +161,15 @@ class Leases:
         self._table.weigh(member, request.loads)
         released = dict(zip_longest(request.release, request.release_epochs[: len(request.release)], fillvalue=0))
         self._release(row for row in held if released.get(row.name, row.epoch + 1) in (0, row.epoch))
-        wanted = [name for name in dict.fromkeys(request.acquire) if self._may_take(name)]
-        if not wanted:
-            return
-        for name in wanted:
-            self._taking.add(name)
+        if wanted := [each for each in _asked(request, member) if self._may_take(each.name)]:
+            await self._take(wanted)
+
+    async def _take(self, wanted: list[LeaseRow]) -> None:
+        for row in wanted:
+            self._taking.add(row.name)
             # From here on a former holder that comes back late is too late.
-            self._table.put(LeaseRow(name, self.epochs[name]))
-        work = Acquisition(self, [LeaseRow(name, 0, member, request.role, request.address) for name in wanted])
+            self._table.put(LeaseRow(row.name, self.epochs[row.name]))
+        work = Acquisition(self, wanted)
         self._committer.submit(work)
         await asyncio.shield(work.done)
 
@@ -184,8 +192,15 @@ class Leases:
             self._changed = asyncio.Event()
 
 
+def _asked(request: KeepAliveRequest, member: str) -> Iterable[LeaseRow]:
+    """What a member asks for, each with the epoch that it knows of."""
+    above = dict.fromkeys(request.acquire, 0)
+    above.update(zip(request.acquire, request.acquire_above, strict=False))
+    return [LeaseRow(name, epoch, member, request.role, request.address) for name, epoch in above.items()]
+
+
 class Acquisition:
-    """New holders on their way to the disk."""
+    """New holders on their way to the disk; at first their rows have the epochs that they know of."""
 
     def __init__(self, leases: Leases, rows: list[LeaseRow]) -> None:
         self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -193,7 +208,7 @@ class Acquisition:
         self._rows = rows
 
     def prepare(self, draft: Draft) -> None:
-        self._rows = [row._replace(epoch=self._leases.epochs.advance(row.name)) for row in self._rows]
+        self._rows = [row._replace(epoch=self._leases.epochs.advance(row.name, row.epoch)) for row in self._rows]
         draft.changes.leases.update((row.name, row) for row in self._rows)
 
     def written(self) -> None:

@@ -17,7 +17,8 @@ the latest answer grants counts, though an earlier one granted more.
 
 A lease can come back in an epoch that was lost: its end counted, and was not on disk yet when the store died. What was
 sent in that epoch may be under way still, and would be let in after all has been read back. So the lease is given back
-and asked for anew: an epoch that ended never begins again.
+and asked for anew: an epoch that ended never begins again. Nor does another process's, in a store that has forgotten
+it: whoever asks for a lease says the highest epoch of it that it was ever told.
 """
 
 from __future__ import annotations
@@ -94,6 +95,7 @@ class Leases:
         self._told_at = 0.0
         self._held: dict[str, int] = {}
         self._ended: dict[str, int] = {}  # lease → the last epoch in which this process has lost it
+        self._highest: dict[str, int] = {}  # lease → the highest epoch that was ever told, whoever had it
         self._granted = ttl_ms / 1000  # the store may give less than was asked for …
         self._since = 0.0  # … and counts from when the latest question was asked that is answered
         self._valid_until = 0.0
@@ -136,6 +138,11 @@ class Leases:
         """Gives leases back at once, in the epochs that are said; the caller has stopped acting for them."""
         self._release.update(held)
         self._now.set()
+
+    def heard_of(self, epochs: Iterable[tuple[str, int]]) -> None:
+        """Leases are, or were, held in these epochs by anybody: this process gets none that is not higher."""
+        for name, epoch in epochs:
+            self._highest[name] = max(epoch, self._highest.get(name, 0))
 
     def refresh(self) -> None:
         """Renews at once: there may be news."""
@@ -193,8 +200,9 @@ class Leases:
         release, self._release = self._release, {}
         self._asked = acquire
         return pb.KeepAliveRequest(
-            member=self.member, role=self._role, address=self._address, acquire=acquire, release=release.keys(),
-            release_epochs=release.values(), ttl_ms=self._ttl_ms, loads=self.loads(), known=self._told.version,
+            member=self.member, role=self._role, address=self._address, ttl_ms=self._ttl_ms,
+            acquire=acquire, acquire_above=[self._highest.get(name, 0) for name in acquire],
+            release=release.keys(), release_epochs=release.values(), loads=self.loads(), known=self._told.version,
         )  # fmt: skip
 
     async def _ask_again(self, request: pb.KeepAliveRequest, heard: asyncio.Future[bool]) -> None:
@@ -228,6 +236,7 @@ class Leases:
 
     def _note_held(self) -> None:
         """Gives back what the store says that this process has again, and takes it out of what it says."""
+        self.heard_of((lease.name, lease.epoch) for lease in self._told.leases)
         held = {lease.name: lease.epoch for lease in self._told.leases if lease.member == self.member}
         self._ended.update((name, epoch) for name, epoch in self._held.items() if held.get(name) != epoch)
         again = {name: epoch for name, epoch in held.items() if epoch <= self._ended.get(name, 0)}

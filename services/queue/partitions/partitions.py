@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Collection, Container, Mapping
+from collections.abc import Collection, Mapping
 from functools import partial
 
 import structlog
 
 from services.common.clients.leases import Leases
+from services.common.clients.partition_table import Owner
 from services.common.clock import monotonic
 from services.common.containment import contained, for_each
 from services.common.errors import Fenced
@@ -159,11 +160,13 @@ class Partitions:
         self._pins, self._balanced = pins, None
         self._look_again()
 
-    def owners_changed(self, owners: Container[int], *, room: bool = True) -> None:
+    def owners_changed(self, owners: Mapping[int, Owner], *, room: bool = True) -> None:
         """Partitions have changed hands; one that nobody has may be for this process, and every moment counts.
 
         `room`: whether the store has some for what is handed over; without, no partition is moved.
         """
+        if self._leases:
+            self._leases.heard_of((lease_name(number), owner.epoch) for number, owner in owners.items())
         grown, self._room = room and not self._room, room
         if grown or any(number not in owners for number in range(self._count)):
             self._look_again()

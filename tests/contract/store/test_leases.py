@@ -197,6 +197,22 @@ async def test_a_store_that_ends_grants_nothing(house: House) -> None:
     assert await house.acquire() == {"partition/1": 1}
 
 
+async def test_an_epoch_that_the_store_has_forgotten(house: House) -> None:
+    """Who acquires says which epoch it knows of, and gets a later one: what was sent in that may be under way still.
+    One that the store knows to be past changes nothing; and it is on disk like any other.
+    """
+    assert await house.acquire("partition/1", "partition/2", acquire_above=[41]) == {
+        "partition/1": 42,
+        "partition/2": 1,
+    }
+    assert await house.acquire(release=["partition/1"]) == {"partition/2": 1}
+    assert await house.acquire("partition/1", member="m2", acquire_above=[7]) == {"partition/1": 43}
+    await house.restart()
+    assert await house.acquire(member="m2") == {"partition/1": 43}
+    with pytest.raises(CommandInvalid):
+        await house.acquire("partition/3", acquire_above=[2**64 - 1])
+
+
 async def test_a_release_survives_a_restart(house: House) -> None:
     """What was let go is free at once after a restart, and its epoch goes on counting."""
     await house.acquire("partition/1")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from structlog.testing import capture_logs
@@ -11,6 +12,7 @@ from structlog.testing import capture_logs
 from services.common.clients.leases import Leases
 from services.common.errors import Unavailable
 from services.rpc import store_pb2 as pb
+from tests.support.store_house import House as StoreHouse
 
 
 class FakeStore:
@@ -60,6 +62,20 @@ class Listener:
 
     def validity_changed(self, *, valid: bool) -> None:
         self.valid.append(valid)
+
+
+class Wanting(Listener):
+    """Wants one lease, for ever."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.leases: Leases = None  # type: ignore[assignment]
+        self._name = name
+
+    def renewed(self, held: dict[str, int], reply: pb.KeepAliveReply) -> None:
+        super().renewed(held, reply)
+        if not held:
+            self.leases.acquire([self._name])
 
 
 class House:
@@ -115,6 +131,59 @@ async def test_an_epoch_that_ended_does_not_begin_again() -> None:
     await until(lambda: house.listener.held.get("partition/1") == 2)
     assert ("partition/1", 1) not in house.listener.ever
     await house.leases.stop()
+
+
+async def test_no_epoch_that_was_ever_told() -> None:
+    """Who asks for a lease says the highest epoch in which anybody had it, as answers and tables told: the store may
+    have forgotten.
+    """
+    house = House()
+    house.store.held = {"partition/1": 7}
+    await house.leases.start()
+    house.store.held = {}
+    house.leases.heard_of([("partition/2", 5), ("partition/1", 3)])
+    house.leases.acquire(["partition/1", "partition/2", "partition/3"])
+    await until(lambda: any(request.acquire for request in house.store.requests))
+    asked = next(request for request in house.store.requests if request.acquire)
+    above = dict(zip(asked.acquire, asked.acquire_above, strict=True))
+    assert above == {"partition/1": 7, "partition/2": 5, "partition/3": 0}
+    await house.leases.stop()
+
+
+class _Engine:
+    """A store without its wire."""
+
+    def __init__(self, house: StoreHouse) -> None:
+        self.house, self.asked = house, 0
+
+    async def keep_alive(self, request: pb.KeepAliveRequest, timeout: float = 1.0) -> pb.KeepAliveReply:  # noqa: ASYNC109
+        self.asked += 1
+        copy = pb.KeepAliveRequest.FromString(request.SerializeToString())
+        async with asyncio.timeout(timeout):
+            return await self.house.engine.leases.keep_alive(copy)
+
+
+async def test_a_store_that_has_forgotten_everything(tmp_path: Path) -> None:
+    """It is asked a few times, and not once for each epoch that was before; then the lease is held in a new one."""
+    house = StoreHouse("memory", tmp_path)
+    await house.start()
+    await house.acquire("partition/1", member="other", acquire_above=[200])
+    await house.acquire(release=["partition/1"], member="other")
+    engine, listener = _Engine(house), Wanting("partition/1")
+    listener.leases = Leases(engine, "unix:store", "me", "queue", "unix:q", 60_000, listener)
+    await listener.leases.start()
+    await until(lambda: listener.held)
+    await house.stop()
+    house.provider = None
+    await house.start()
+    asked = engine.asked
+    listener.leases.refresh()
+    await until(lambda: listener.held != {"partition/1": 202})
+    await until(lambda: listener.held)
+    assert listener.held == {"partition/1": 203}
+    assert engine.asked - asked < 5
+    await listener.leases.stop()
+    await house.stop()
 
 
 async def test_what_is_not_told_again_is_still_held() -> None:
