@@ -69,8 +69,6 @@ class Lease:
 
     def renewed(self, held: dict[str, int], reply: KeepAliveReply) -> None:
         """As LeaseListener says."""
-        # Also while it is held: a store that was restarted may have to give it again.
-        self._leases.acquire([ROLE])
         epoch = held.get(ROLE, 0)
         # One step means that the store gave it again and nobody had it in between.
         if self.epoch and epoch - self.epoch not in (0, 1):
@@ -79,6 +77,9 @@ class Lease:
             self.epoch = epoch
             self._held.set()
             self._renewed.set()
+        if not self._lost:
+            # Also while it is held: a store that was restarted may have to give it again.
+            self._leases.acquire([ROLE])
         self._see(reply.incarnation)
 
     def validity_changed(self, *, valid: bool) -> None:

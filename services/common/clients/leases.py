@@ -32,7 +32,7 @@ import structlog
 
 from services.common.clients.reachable import is_gone
 from services.common.clock import Clock, monotonic, until_next
-from services.common.containment import by_itself
+from services.common.containment import by_itself, contained
 from services.common.errors import BrokerError, Unavailable
 from services.common.runtime import Tasks
 from services.rpc import store_pb2 as pb
@@ -156,9 +156,13 @@ class Leases:
 
     async def _run(self) -> None:
         while True:
-            await self._until_due()
-            while not await self._beat():
-                pass
+            try:
+                await self._until_due()
+                while not await self._beat():
+                    pass
+            except Exception as fault:  # noqa: BLE001 - without this task all leases run out, and stay so
+                contained("renewing leases", fault)
+                await asyncio.sleep(_RETRY_SECONDS)
 
     async def _until_due(self) -> None:
         latest = self._valid_until - self._granted * (1 - _LATEST) - self._clock()
@@ -187,11 +191,11 @@ class Leases:
         try:
             # An answer that comes later than what it grants is worth nothing.
             reply = await self._store.keep_alive(request, timeout=self._granted)
-        except BrokerError as failure:
-            if not heard.done():
-                heard.set_exception(failure)
-        else:
             answered = self._answered(sent, request, reply)
+        except Exception as fault:  # noqa: BLE001 - whatever it is, who waits for an answer must ask again
+            if not heard.done():
+                heard.set_exception(_failure(fault))
+        else:
             if not heard.done():
                 heard.set_result(answered)
 
@@ -202,8 +206,14 @@ class Leases:
         return pb.KeepAliveRequest(
             member=self.member, role=self._role, address=self._address, ttl_ms=self._ttl_ms,
             acquire=acquire, acquire_above=[self._highest.get(name, 0) for name in acquire],
-            release=release.keys(), release_epochs=release.values(), loads=self.loads(), known=self._told.version,
+            release=release.keys(), release_epochs=release.values(),
+            loads=self._changed_loads(), known=self._told.version,
         )  # fmt: skip
+
+    def _changed_loads(self) -> list[pb.LeaseLoad]:
+        loads: list[pb.LeaseLoad] = []
+        by_itself("telling the store the loads of leases", lambda: loads.extend(self.loads()))
+        return loads
 
     async def _ask_again(self, request: pb.KeepAliveRequest, heard: asyncio.Future[bool]) -> None:
         """As long as there is no answer, again and again."""
@@ -217,7 +227,7 @@ class Leases:
 
     async def _ask_beside(self, request: pb.KeepAliveRequest, heard: asyncio.Future[bool]) -> None:
         sent = self._clock()
-        with contextlib.suppress(BrokerError):
+        with contextlib.suppress(BrokerError):  # any other fault is logged, and ends only this
             reply = await self._store.keep_alive(request, timeout=self._granted)
             if self._answered(sent, request, reply) and not heard.done():
                 heard.set_result(True)
@@ -298,3 +308,7 @@ class Leases:
     def _set_valid(self, *, valid: bool) -> None:
         self._valid = valid
         by_itself("acting on leases that may have run out", lambda: self._listener.validity_changed(valid=valid))
+
+
+def _failure(fault: Exception) -> BrokerError:
+    return fault if isinstance(fault, BrokerError) else Unavailable(contained("renewing leases", fault).text)

@@ -247,6 +247,35 @@ async def test_answers_out_of_order(answers: list[tuple[int, int]], end: float) 
     await house.leases.stop()
 
 
+async def test_loads_that_cannot_be_told() -> None:
+    """Leases are renewed without them."""
+    house = House()
+    await house.leases.start()
+    house.leases.loads = lambda: [pb.LeaseLoad(messages=-1)]
+    asked = len(house.store.requests)
+    await until(lambda: len(house.store.requests) > asked + 2)
+    await house.leases.stop()
+
+
+@pytest.mark.parametrize("address", ["unix:q", ""])
+async def test_a_fault_of_a_renewal(monkeypatch: pytest.MonkeyPatch, address: str) -> None:
+    """Whatever ends a question, the next one is asked: also by who is joining, and asks none beside."""
+    house = House(ttl_ms=60_000)
+    house.leases._address = address
+    await house.leases.start()
+    keep_alive, asked = house.store.keep_alive, len(house.store.requests)
+
+    async def odd(_request: pb.KeepAliveRequest, timeout: float = 1.0) -> pb.KeepAliveReply:  # noqa: ASYNC109
+        monkeypatch.setattr(house.store, "keep_alive", keep_alive)
+        raise RuntimeError("odd")
+
+    monkeypatch.setattr(house.store, "keep_alive", odd)
+    house.leases.refresh()
+    async with asyncio.timeout(2):
+        await until(lambda: len(house.store.requests) > asked)
+    await house.leases.stop()
+
+
 async def test_runs_out() -> None:
     """Leases that could not be renewed are not valid after their time, and are again when they were renewed."""
     house = House()
