@@ -31,6 +31,7 @@ from services.mgmt.rest.rabbitmq.paths import RawPaths
 from services.mgmt.rest.rabbitmq.routes import rabbitmq_routes
 from services.mgmt.rest.route import dry_run_routes
 from services.mgmt.rest.scraper import Scraper
+from services.mgmt.rest.sites import OwnSite
 from services.mgmt.rest.text_paths import TextPaths
 from services.mgmt.rest.trace import trace_routes
 from services.mgmt.rest.users import of_user, user_changes, user_list
@@ -76,5 +77,6 @@ def application(
     for each in rabbitmq_routes(doors, broker, health):
         app.include_router(each, prefix="/api")
     app.add_middleware(RawPaths)
+    app.add_middleware(OwnSite)
     app.add_middleware(TextPaths)
     return app

@@ -18,11 +18,16 @@ from services.common.errors import AccessRefused
 from services.common.ports.port import host_and_port
 from services.mgmt.access.guard import Guard
 from services.mgmt.access.operations import ASK_MGMT
+from services.mgmt.rest.bodies import MOST, body
 from services.mgmt.rest.sign_in import SignIn
 
 Naming = Callable[[Request], Asked | Awaitable[Asked]]
 """What a request does to what; some say it in their bodies."""
 
+Most = int | Callable[[], int]
+"""Bytes of a body; where settings say it, when one comes."""
+
+_WITH_BODIES = frozenset({"POST", "PUT", "PATCH"})
 _GONE = "gone"  # the address of a peer that reset its socket before it was accepted: none, least of all this machine's
 
 
@@ -35,31 +40,36 @@ class Doors:
         self.guard = guard
         self.metrics_token = metrics_token
 
-    def to(self, asked: Asked | Naming) -> Basic:
-        """A dependency of routes that do that, to what the request names."""
-        return Basic(self, asked if callable(asked) else lambda _: asked)
+    def to(self, asked: Asked | Naming, most: Most = MOST) -> Basic:
+        """A dependency of routes that do that, to what the request names, in a body of so many bytes."""
+        return Basic(self, asked if callable(asked) else lambda _: asked, most)
 
 
 class Basic(HTTPBasic):
-    """A dependency of routes: the user who asks.
+    """A dependency of routes: the user who asks, when all that is asked has come.
 
     Answers 401 where nobody known asks, 403 where it is somebody who may not.
     """
 
-    def __init__(self, doors: Doors, asked: Naming) -> None:
+    def __init__(self, doors: Doors, asked: Naming, most: Most = MOST) -> None:
         super().__init__(scheme_name="user", realm="Hopline")
         self._sign_in = doors.sign_in
         self._guard = doors.guard
         self._asked = asked
+        self._most = most
 
     async def __call__(self, request: Request) -> Principal:  # type: ignore[override]  # who it is, not what was typed
-        claim = self.read(request)
-        peer = request.client.host if request.client else _GONE
-        try:
-            principal = await self._sign_in(claim, peer, _visit(request, claim, peer))
-        except AccessRefused as error:
-            raise HTTPException(401, error.text, self.make_authenticate_headers()) from None
-        asked = self._asked(request)
+        claim, peer = self.read(request), request.client.host if request.client else _GONE
+
+        async def sign_in() -> Principal:
+            try:
+                return await self._sign_in(claim, peer, _visit(request, claim, peer))
+            except AccessRefused as error:
+                raise HTTPException(401, error.text, self.make_authenticate_headers()) from None
+
+        if request.method in _WITH_BODIES:
+            await body(request, self._most() if callable(self._most) else self._most, sign_in)
+        principal, asked = await sign_in(), self._asked(request)
         asked = asked if isinstance(asked, Asked) else await asked
         self._guard.check(await self._guard.user(principal, peer), ASK_MGMT, asked)
         return principal

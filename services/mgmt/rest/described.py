@@ -39,3 +39,4 @@ def _correct(operation: dict[str, Any]) -> None:
         del responses["422"]
     if "requestBody" in operation:
         responses["413"] = {**responses["400"], "description": "The body is too long"}
+        responses["408"] = {**responses["400"], "description": "The body takes too long"}

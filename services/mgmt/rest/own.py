@@ -30,10 +30,8 @@ class _Own(Request):
     """FastAPI's own reads bodies of any length, and what only Python takes for JSON or for text."""
 
     async def body(self) -> bytes:
-        """Raises HTTPException (413)."""
-        if not hasattr(self, "_body"):
-            self._body = await body(self)
-        return self._body
+        """Raises HTTPException (413, 408)."""
+        return await body(self)
 
     async def json(self) -> Any:  # noqa: ANN401 - as Starlette's
         """Raises HTTPException (400), which says what is wrong."""

@@ -18,7 +18,7 @@ from services.common.errors import BrokerError
 from services.common.invalid import told
 from services.mgmt.rabbitmq.said import read_json
 from services.mgmt.rest.answering import Answering
-from services.mgmt.rest.bodies import MOST, body
+from services.mgmt.rest.bodies import body
 from services.mgmt.rest.failures import Failure
 
 _M = TypeVar("_M", bound=BaseModel)
@@ -35,6 +35,7 @@ _HTTP: Final[Mapping[int, str]] = {
     401: "not_authorised",
     404: "not_found",
     405: "method_not_allowed",
+    408: "request_timeout",
     413: "payload_too_large",
 }
 
@@ -74,9 +75,9 @@ class Route(Answering):
     }
 
 
-async def read(request: Request, kind: type[_M], most: int = MOST) -> _M:
+async def read(request: Request, kind: type[_M]) -> _M:
     """The body, whatever is said of its type. Raises SyntaxFault, and ValidationError that names the field."""
-    return kind.model_validate(read_json(await body(request, most) or b"{}", "the body is"))
+    return kind.model_validate(read_json(await body(request) or b"{}", "the body is"))
 
 
 PUT: Final[Mapping[str, Any]] = {

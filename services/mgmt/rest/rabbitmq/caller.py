@@ -19,7 +19,8 @@ from services.common.authentication.principal import Principal
 from services.mgmt.access.guard import Guard
 from services.mgmt.access.operations import ASK_MGMT, OBSERVE
 from services.mgmt.rabbitmq.objects import Objects
-from services.mgmt.rest.basic import Doors
+from services.mgmt.rest.basic import Doors, Most
+from services.mgmt.rest.bodies import MOST
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +52,9 @@ class Caller:
         return [virtual_host]
 
 
-def who_asks(doors: Doors, asked: Asked | Callable[[Request], Asked] = ASK_MGMT) -> Any:  # noqa: ANN401 - as FastAPI's Depends
-    """A dependency of routes: the Caller who may do that."""
-    door = Depends(doors.to(asked))
+def who_asks(doors: Doors, asked: Asked | Callable[[Request], Asked] = ASK_MGMT, most: Most = MOST) -> Any:  # noqa: ANN401 - as FastAPI's Depends
+    """A dependency of routes: the Caller who may do that, in a body of so many bytes."""
+    door = Depends(doors.to(asked, most))
 
     async def caller(request: Request, principal: Principal = door) -> Caller:
         peer = request.client.host if request.client else ""

@@ -28,7 +28,7 @@ _IMPORT: Final[Mapping[str, Any]] = {
 
 def definition_routes(doors: Doors, broker: Broker) -> APIRouter:
     """For who may configure: administrators."""
-    asks = who_asks(doors, CONFIGURE)
+    asks, imports = who_asks(doors, CONFIGURE), who_asks(doors, CONFIGURE, _MOST)
     router = APIRouter(
         prefix="/definitions", tags=["RabbitMQ: definitions"], route_class=Route, responses=documented(404)
     )
@@ -45,17 +45,17 @@ def definition_routes(doors: Doors, broker: Broker) -> APIRouter:
         caller.seen(broker.objects, vhost)
         return await give_virtual_host(broker.objects, vhost)
 
-    @router.post("", summary="Import", dependencies=[asks], **_IMPORT)
+    @router.post("", summary="Import", dependencies=[imports], **_IMPORT)
     async def import_all(request: Request) -> Response:
         """204 where all of it could be taken; 200, and what could not and why, where not."""
-        return _told(await take(broker, await body(request, _MOST)))
+        return _told(await take(broker, await body(request)))
 
     @router.post("/{vhost:encoded}", summary="Import into a virtual host", **_IMPORT)
-    async def import_virtual_host(vhost: str, request: Request, caller: Caller = asks) -> Response:
+    async def import_virtual_host(vhost: str, request: Request, caller: Caller = imports) -> Response:
         """What is in the file comes into this one, wherever it was."""
         await broker.objects.known()
         caller.seen(broker.objects, vhost)
-        return _told(await take(broker, await body(request, _MOST), vhost))
+        return _told(await take(broker, await body(request), vhost))
 
     return router
 

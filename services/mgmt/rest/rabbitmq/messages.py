@@ -30,6 +30,7 @@ def message_routes(doors: Doors, broker: Broker) -> APIRouter:
     """The gateway asks what the user may, by mgmt's address; here it is asked by the user's own before."""
     router = APIRouter(tags=["RabbitMQ: messages"], route_class=Route, responses=documented(404))
     asks: Caller = who_asks(doors)
+    publishes: Caller = who_asks(doors, ASK_MGMT, lambda: _LARGEST * broker.house.settings.max_message_size + MOST)
     door = doors.to(ASK_MGMT)
 
     def login(request: Request, caller: Caller) -> Login:
@@ -37,12 +38,12 @@ def message_routes(doors: Doors, broker: Broker) -> APIRouter:
         return Login(claim.user or caller.asker.name, claim.secret, caller.asker.host)
 
     @router.post(f"/exchanges{_ONE}/publish", summary="Publish", openapi_extra=body_of(PublishForm))
-    async def publish(vhost: str, name: str, request: Request, caller: Caller = asks) -> dict[str, bool]:
+    async def publish(vhost: str, name: str, request: Request, caller: Caller = publishes) -> dict[str, bool]:
         """One message; whether any queue has it."""
         await broker.objects.known()
         caller.seen(broker.objects, vhost)
         exchange = "" if name == DEFAULT else name
-        told = await read(request, PublishForm, _LARGEST * broker.house.settings.max_message_size + MOST)
+        told = await read(request, PublishForm)
         caller.check(*(questions.publish(vhost, exchange, key) for key in told.all_keys()))
         claimed = login(request, caller)
         try:
