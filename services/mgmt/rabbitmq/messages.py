@@ -117,8 +117,9 @@ async def get(
         while count < form.count and size < _MOST_BYTES and monotonic() < until:
             if (got := await opened.get(queue)) is None:
                 break
-            last, count, size = got.method.delivery_tag, count + 1, size + len(got.body)
-            yield written(_told(got, form))
+            told = written(_told(got, form))
+            last, count, size = got.method.delivery_tag, count + 1, size + len(told)
+            yield told
         if count and not await left():
             await _settle(opened, last, form.ackmode)
 

@@ -31,7 +31,7 @@ class Matching:
 
     async def fitting(self, pattern: str, names: Sequence[str], what: str) -> list[str]:
         """Those that it fits as a whole. Raises IllegalConfiguration: no expression, or one that takes too long."""
-        _check_size(pattern, what)
+        check_size(pattern, what)
         async with self._one_at_a_time:
             try:
                 return await asyncio.to_thread(_fitting, pattern, names)
@@ -39,7 +39,8 @@ class Matching:
                 raise IllegalConfiguration(f"{what}: {error}") from None
 
 
-def _check_size(pattern: str, what: str) -> None:
+def check_size(pattern: str, what: str) -> None:
+    """Raises IllegalConfiguration where to make it would take too long; `what` it is."""
     if len(pattern) > _LONGEST:
         raise IllegalConfiguration(f"{what}: longer than {_LONGEST} characters")
     times = [max(_number(least), _number(most), 1) for least, most in _TIMES.findall(pattern)]

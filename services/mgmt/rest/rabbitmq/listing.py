@@ -15,7 +15,9 @@ from pydantic import BaseModel, Field
 
 from services.common.clock import monotonic
 from services.common.errors import SyntaxFault
+from services.mgmt.model.faults import IllegalConfiguration
 from services.mgmt.rabbitmq.columns import order, shown
+from services.mgmt.tree.matching import check_size
 
 _R = TypeVar("_R", bound=Mapping[str, Any])
 
@@ -73,13 +75,15 @@ def _page(total: int, found: Sequence[_R], wanted: Wanted, tell: Callable[[_R], 
 
 
 def _named(rows: Sequence[_R], wanted: Wanted) -> Sequence[_R]:
+    """Rows of some lists have no name, and are called nothing."""
     if not wanted.name:
         return rows
     if not wanted.use_regex:
         lower = wanted.name.lower()
-        return [row for row in rows if lower in str(row["name"]).lower()]
+        return [row for row in rows if lower in str(row.get("name", "")).lower()]
     try:
+        check_size(wanted.name, "it")
         pattern, until = regex.compile(wanted.name, regex.IGNORECASE), monotonic() + _LONGEST_MATCH
-        return [row for row in rows if pattern.search(str(row["name"]), timeout=max(0.0, until - monotonic()))]
-    except (regex.error, TimeoutError) as error:
+        return [row for row in rows if pattern.search(str(row.get("name", "")), timeout=max(0.0, until - monotonic()))]
+    except (regex.error, RecursionError, TimeoutError, IllegalConfiguration) as error:
         raise SyntaxFault(f"name: {error}") from None

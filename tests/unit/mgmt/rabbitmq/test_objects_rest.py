@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from tests.unit.mgmt.rabbitmq.conftest import Asked
 
 
@@ -165,6 +167,21 @@ async def test_lists(asked: Asked) -> None:
     assert (await asked("GET", "queues?page=9"))[1]["error"] == "bad_request"
     assert (await asked("GET", "queues?page=1&name=(&use_regex=true"))[0] == 400
     assert (await asked("GET", "queues?page_size=none"))[0] == 400
+
+
+@pytest.mark.parametrize("path", ["bindings", "permissions", "topic-permissions", "consumers"])
+@pytest.mark.parametrize("how", ["name=x", "name=x&use_regex=true"])
+async def test_lists_without_names(asked: Asked, path: str, how: str) -> None:
+    """What has no name is not found by one."""
+    page = await asked.get(f"{path}?page=1&{how}")
+    assert page["items"] == []
+
+
+async def test_a_pattern_that_takes_for_ever_to_make(asked: Asked) -> None:
+    """It is refused before it is made."""
+    status, body = await asked("GET", "queues?page=1&use_regex=true&name=((((.*)%7B50%7D)%7B50%7D)%7B50%7D)%7B50%7Dx")
+    assert status == 400
+    assert "repeats" in body["reason"]
 
 
 async def test_virtual_hosts(asked: Asked) -> None:
