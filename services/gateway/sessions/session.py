@@ -54,7 +54,7 @@ class Session:
         self.consumers: dict[str, Consumer] = {}
         self.unsettled: dict[int, tuple[Consumer | GetHolder, int]] = {}  # delivery number → who holds it, uid
         self.oldest = 1  # no lower delivery number is unsettled
-        self.late: set[int] = set()  # numbers of deliveries that were taken away from who kept them for too long
+        self.late: AbstractSet[int] = frozenset()  # numbers of deliveries that were kept for too long, and taken away
         self.next_number = 1
         self.next_tag = 1
         self.limit = 0  # prefetch of consumers to come

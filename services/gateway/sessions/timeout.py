@@ -29,10 +29,9 @@ class Timeout:
     def __init__(self, consumer: Consumer, ms: int) -> None:
         self._consumer = consumer
         self._seconds = ms / 1000
-        self._sent: deque[tuple[float, int]] = (
-            deque()
-        )  # when the last of some deliveries was made, and the next's number
-        self._began = 0.0
+        self._sent: deque[tuple[float, int]] = deque()
+        """When the last of some deliveries was made, and the number that follows theirs."""
+        self._began = 0.0  # when the first of the latest ones was
         self._timer: asyncio.TimerHandle | None = None
         self._loop = asyncio.get_running_loop()
 
@@ -88,9 +87,8 @@ class Timeout:
         """As if the client had. What it says of them yet comes too late, and is no fault."""
         session, queue_id = self._consumer.session, self._consumer.queue_id
         uids = [session.unsettled.pop(number)[1] for number in numbers]
-        if len(session.late) > _LATE:
-            session.late.clear()
-        session.late.update(numbers)
+        former = session.late if len(session.late) < _LATE else frozenset()
+        session.late = former | set(numbers)
         session.broker.observer.settled(session.connection, queue_id, RELEASE, uids)
         session.broker.settle(queue_id, RELEASE, uids)
         for other in session.consumers.values():

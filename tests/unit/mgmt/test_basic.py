@@ -27,7 +27,7 @@ GUEST = User(name="guest", password_hash=hash_password("guest"), tags=("administ
 def asked_by(client: tuple[str, int] | None) -> Request:
     """By guest, with the right password; uvicorn gives no `client` where the socket was reset meanwhile."""
     authorization = b"Basic " + base64.b64encode(b"guest:guest")
-    return Request({"type": "http", "client": client, "headers": [(b"authorization", authorization)]})
+    return Request({"type": "http", "method": "GET", "client": client, "headers": [(b"authorization", authorization)]})
 
 
 async def test_a_user_of_this_machine() -> None:

@@ -216,5 +216,5 @@ async def test_time_is_up(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(messages, "_LONGEST", 0.0)
     assert (await _get(asked, "ack_requeue_false", 3))[1] == []
     monkeypatch.undo()
-    monkeypatch.setattr(messages, "_MOST_BYTES", 2)
-    assert len((await _get(asked, "ack_requeue_false", 3))[1]) == 2
+    monkeypatch.setattr(messages, "_MOST_BYTES", 2 * len('{"payload": "m"}'))  # one has more, with all that it says
+    assert len((await _get(asked, "ack_requeue_false", 3))[1]) == 1
