@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import time
+import urllib.error
 import urllib.request
 import uuid
 from collections.abc import Iterator
@@ -96,6 +97,7 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
         yield stack
 
 
+@pytest.mark.timeout(4 * _SECONDS)
 @pytest.mark.parametrize("volume", VOLUMES, ids=lambda volume: volume.folder)
 def test_a_full_volume(stack: Stack, name: str, volume: Volume) -> None:
     """Messages go on, the operator is told, nothing confirmed is lost, and what was given up goes on by itself."""
@@ -118,9 +120,13 @@ def test_a_full_volume(stack: Stack, name: str, volume: Volume) -> None:
 
 
 def _notes(stack: Stack) -> dict[str, Any]:
-    """What health says of what no message waits for."""
-    with urllib.request.urlopen(f"http://{HOST}:{stack.http_port}/healthz", timeout=5) as answer:
-        return dict(json.loads(answer.read())["notes"])
+    """What health says of what no message waits for, whatever it says of the rest on a busy machine."""
+    try:
+        with urllib.request.urlopen(f"http://{HOST}:{stack.http_port}/healthz", timeout=30) as answer:
+            told = answer.read()
+    except urllib.error.HTTPError as answer:
+        told = answer.read()
+    return dict(json.loads(told)["notes"])
 
 
 def _is_on_record(stack: Stack) -> bool:
