@@ -208,7 +208,7 @@ class Partitions:
         _tell(handed)
 
     async def _hand_over(self, partitions: list[Partition], patience: float) -> list[int]:
-        """Waits `patience` seconds for what was begun, then as long as it takes for the journal; gives what is done."""
+        """Waits `patience` seconds for what was begun, then as long as the store takes; gives what is done."""
         handed: list[int] = []
         for_each("recalling a partition", partitions, self._host.registry.suspend)
         await self._ended(partitions, patience)
@@ -223,14 +223,17 @@ class Partitions:
         """Returns when no transaction is undecided, no dead letter on its first way, no settlement on its way here.
 
         A gateway that has heard that a queue leaves asks for it again, and keeps settlements until it is answered. One
-        that does not say in time how a transaction was decided hears from the store that it was aborted.
+        that does not say in time how a transaction was decided hears from the store that it was aborted. While that is
+        away nothing could be written down either.
         """
         began = monotonic()
-        while (passed := monotonic() - began) < patience + _SHORTLY:
-            undecided = [each for partition in partitions for each in partition.undecided]
+        while True:
+            passed = monotonic() - began
+            leaving = [partition for partition in partitions if partition.state is State.LEAVING]
+            undecided = [each for partition in leaving for each in partition.undecided]
             if passed >= patience:
                 for_each("having a transaction decided", undecided, _ask)
-            on_their_way = any(partition.recalled or self._office.sends(partition) for partition in partitions)
+            on_their_way = any(partition.recalled or self._office.sends(partition) for partition in leaving)
             if not undecided and (passed >= _SHORTLY or not on_their_way):
                 return
             await asyncio.sleep(_LOOK_SECONDS)

@@ -7,7 +7,9 @@ import asyncio
 import pytest
 
 from services.queue.partitions import partitions
+from services.queue.partitions.partition import State
 from services.rpc import queue_pb2 as pb
+from services.rpc import store_pb2
 from tests.support.queue_house import House
 from tests.unit.queue.test_hand_over import another_owner
 
@@ -52,6 +54,34 @@ async def test_a_transaction_that_nobody_decides(
     assert await (await house.link(origin=1001)).ready(queue_id, int(committed)) == int(committed)
     if not committed:
         assert not (await house.queues["queue-1"]._store.commit_transaction(5, 0)).committed
+
+
+async def test_a_store_that_does_not_say(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A partition that moves waits for as long as the store is away: what is committed then goes with it."""
+    queue_id = await house.declare("q", durable=True)
+    link = await house.link()
+    raw = link.batch(queue_id, [b"1"], transaction=5)
+    await link.send(publishes=[raw], transactions=[pb.TransactionStep(transaction=5)])
+    await link.until(lambda: any(frame.prepared for frame in link.frames))
+    owner = house.queues["queue-1"]
+    resolve, back = owner._host.store.resolve_transaction, asyncio.Event()
+
+    async def away(number: int) -> store_pb2.TransactionOutcome:
+        await back.wait()
+        return await resolve(number)
+
+    monkeypatch.setattr(owner._host.store, "resolve_transaction", away)
+    monkeypatch.setattr(partitions, "_SHORTLY", 0.1)
+    partition = owner._host.registry.partition_of(queue_id)
+    assert partition
+    moving = asyncio.create_task(owner._partitions._hand_over([partition], 0.1))
+    await asyncio.sleep(0.5)
+    assert partition.state is State.LEAVING
+    assert (await owner._store.commit_transaction(5, 0)).committed
+    back.set()
+    assert await moving == [partition.number]
+    await another_owner(house)
+    assert await (await house.link(origin=1001)).ready(queue_id, 1) == 1
 
 
 async def test_place_of_a_transaction(house: House) -> None:
