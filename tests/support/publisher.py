@@ -7,7 +7,8 @@ import asyncio
 from services.rpc.store_pb2 import JournalAck
 from tests.support.store_house import House, enqueue
 
-_AT_ONCE = 5
+AT_ONCE = 5
+"""How many frames are under way."""
 
 
 class Publisher:
@@ -20,7 +21,7 @@ class Publisher:
 
     async def _run(self) -> None:
         while True:
-            if sum(not done.done() for done in self.sent) < _AT_ONCE:
+            if sum(not done.done() for done in self.sent) < AT_ONCE:
                 self.sent.append(self._house.append(enqueue((len(self.sent) + 1) * 10, 2)))
             await asyncio.sleep(0.001)
 
