@@ -326,9 +326,11 @@ class Link(Holder):
 
     def _attach_later(self, attach: pb.AttachConsumer) -> None:
         partition, latest = self._awaiting.get(attach.consumer, (None, None))
-        if partition is None or latest is not attach or self.broken:
+        if partition is None or latest is not attach:
             return
-        del self._awaiting[attach.consumer]
+        del self._awaiting[attach.consumer]  # or what came behind it would wait again, for what is being replayed
+        if self.broken:
+            return
         now, touched = self._host.now(), dict[Queue, None]()
         tell = partial(self._not_attached, touched)
         for_each("attaching a consumer", (attach,), partial(self._attach_to, touched, now=now), tell)
