@@ -18,7 +18,7 @@ from services.queue.machine.entry import Holder
 from services.queue.machine.journal_draft import ContentDraft, PartitionDraft
 from services.queue.machine.message import Interned, MemoryAccount
 from services.queue.machine.options import read_options
-from services.queue.machine.queue_type import Queue
+from services.queue.machine.queue import Queue
 from services.rpc import queue_pb2 as pb
 from tests.support.messages import PROPERTIES, facts
 
@@ -76,7 +76,7 @@ class Machine:
         self.draft = PartitionDraft(nothing)
         self.context = QueueContext(self.account, self.draft, nothing, epoch=epoch)
         policy = plugins.load("overflow_policies", options.overflow)()
-        self.queue: Queue = plugins.load("queue_types", kind)(options, self.context, policy, 0)
+        self.queue = Queue(plugins.load("queue_types", kind), options, self.context, policy, 0)
         self.link = FakeLink()
         self.contents: list[ContentDraft] = []
         self._uid = 0

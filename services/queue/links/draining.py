@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from services.queue.host import Host
     from services.queue.links.outbox import Outbox
     from services.queue.machine.consumers import Consumer
-    from services.queue.machine.queue_type import Queue
+    from services.queue.machine.queue import Queue
 
 _LOOK_SECONDS = 0.01
 

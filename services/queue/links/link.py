@@ -29,7 +29,7 @@ from services.queue.machine.columns import Columns, queue_ids_of
 from services.queue.machine.consumers import Consumer
 from services.queue.machine.entry import Holder
 from services.queue.machine.newcomer import newcomer
-from services.queue.machine.queue_type import Queue
+from services.queue.machine.queue import Queue
 from services.queue.machine.times import put_right
 from services.queue.observe.traced_batch import TracedAnswers, TracedBatch
 from services.queue.partitions.partition import Awaited, Partition, State

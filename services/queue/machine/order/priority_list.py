@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from services.queue.machine import turn
 from services.queue.machine.entry import Entry
 from services.queue.machine.order.entry_list import EntryList
-from services.queue.machine.queue_type import AT_ONCE
+from services.queue.machine.order.ready import Arriving
 
 
-class PriorityList:
+class PriorityList(Arriving):
     """The same as EntryList to whoever uses it; of `levels` the lowest has all up to `lowest`."""
 
     __slots__ = ("_highest", "_levels", "_lowest")
@@ -46,7 +47,7 @@ class PriorityList:
     def take(self, limit: int, size: int, now: int, expired: list[Entry]) -> list[Entry]:
         taken: list[Entry] = []
         for level in self._levels:
-            if len(taken) >= limit or size <= 0 or len(expired) >= AT_ONCE:
+            if len(taken) >= limit or size <= 0 or len(expired) >= turn.AT_ONCE:
                 break
             if level.count:
                 some = level.take(limit - len(taken), size, now, expired)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Protocol
+from collections.abc import Callable, Iterable, Iterator
+from typing import Protocol, TypeAlias
 
+from services.queue.machine import turn
+from services.queue.machine.arrival import Arrival
 from services.queue.machine.entry import Entry
 from services.queue.machine.options import QueueOptions
-from services.queue.machine.queue_type import AT_ONCE
 
 
 class Ready(Protocol):
-    """See EntryList, the plain one."""
+    """See EntryList, the plain one. `displaces`: newcomers may drive out others, which `take_displaced` gives."""
+
+    displaces: bool
 
     @property
     def count(self) -> int: ...
@@ -35,11 +38,42 @@ class Ready(Protocol):
 
     def view(self, seen: int) -> Iterator[Entry]: ...
 
+    def passed_by(self, arrival: Arrival, count: int, position: int) -> None:
+        """The first `count` messages, at `position` and following, were delivered past the list."""
+
+    def take_displaced(self) -> list[Entry]:
+        """Since the last time."""
+
+
+class Arriving:
+    """An order in which newcomers leave the others alone."""
+
+    __slots__ = ()
+
+    displaces = False
+
+    def passed_by(self, arrival: Arrival, count: int, position: int) -> None:
+        """They are no affair of those that wait."""
+
+    def take_displaced(self) -> list[Entry]:
+        """Nothing ever."""
+        return []
+
+
+IsHeld: TypeAlias = Callable[[int], bool]
+"""Whether somebody holds the message with a uid."""
+
+
+class CreateReady(Protocol):
+    """A queue type, as the plug-ins of group `queue_types` are: it says in which order entries leave."""
+
+    def __call__(self, options: QueueOptions, is_held: IsHeld) -> Ready: ...
+
 
 def overdue(ready: Ready, now: int) -> list[Entry]:
     """Takes from the front what is past its time, as much as goes in one turn."""
     taken: list[Entry] = []
-    while len(taken) < AT_ONCE and (head := ready.peek()) is not None and 0 < head.expires <= now:
+    while len(taken) < turn.AT_ONCE and (head := ready.peek()) is not None and 0 < head.expires <= now:
         ready.pop()
         taken.append(head)
     return taken

@@ -8,13 +8,14 @@ from typing import Any
 
 from sortedcontainers import SortedKeyList
 
+from services.queue.machine import turn
 from services.queue.machine.entry import ACQUIRED, AVAILABLE, GONE, Entry
-from services.queue.machine.queue_type import AT_ONCE
+from services.queue.machine.order.ready import Arriving
 
 _position = attrgetter("position")
 
 
-class SortedEntries:
+class SortedEntries(Arriving):
     """The same as EntryList to whoever uses it, sorted by `key`, in which an entry has its place for good."""
 
     def __init__(self, key: Callable[[Entry], Any]) -> None:
@@ -47,7 +48,7 @@ class SortedEntries:
 
     def take(self, limit: int, size: int, now: int, expired: list[Entry]) -> list[Entry]:
         taken: list[Entry] = []
-        while len(taken) < limit and size > 0 and len(expired) < AT_ONCE and (entry := self.pop()) is not None:
+        while len(taken) < limit and size > 0 and len(expired) < turn.AT_ONCE and (entry := self.pop()) is not None:
             if entry.expires and entry.expires <= now:
                 expired.append(entry)
             else:
