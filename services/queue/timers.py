@@ -95,7 +95,7 @@ class Timers:
         elif 0 < queue.deadline() <= now:
             queue.expire(now)
             queue.dispatch(now)
-            self._lag |= queue.lags(now)
+            self._lag |= queue.lags(now) or queue.unfinished
             if queue.use.expired(now) or queue.use.deserted(now):
                 self._host.delete_soon(queue_id)
 

@@ -45,20 +45,23 @@ class Backlog:
 
     def dispatch(self, now: int) -> None:
         """As Queue.dispatch says."""
-        if self.lags(now):
+        if self.lags(now) or self._delivery.unfinished:
             return
         expired: list[Entry] = []
         self._delivery.from_list(now, expired)
         self._past(expired, now)
+        if self._delivery.unfinished:
+            self._look_soon()
 
     def expire(self, now: int) -> None:
         """As Queue.expire says."""
         self._behind = False
+        self._delivery.go_on()
         self._give_up(now)
 
     def deadlines(self) -> list[int]:
         """When there is something to do for it."""
-        if self._behind:
+        if self._behind or self._delivery.unfinished:
             return [1]
         head = self._entries.ready.peek() if self._may_expire else None
         return [head.expires] if head is not None and head.expires else []

@@ -13,6 +13,7 @@ from services.queue.machine.context import MAXLEN
 from services.queue.machine.delivery import Delivery
 from services.queue.machine.entries import Entries
 from services.queue.machine.entry import GONE
+from services.queue.machine.record import uids_of
 from services.queue.machine.room import Room
 from services.queue.machine.settlement import Settlement
 from services.rpc import queue_pb2 as pb
@@ -83,6 +84,8 @@ class Entrance:
 
     def _deliver_or_refuse(self, arrival: Arrival, first: int, now: int) -> list[Refused]:
         """Immediate: in no list but for the moment until a consumer has it."""
+        if self._delivery.chooses:
+            return self._offer_or_refuse(arrival, first, now)
         capacity = self._consumers.capacity() if not self._entries.ready.count and self._serves else 0
         end = min(len(arrival), first + capacity)
         if end > first:
@@ -92,6 +95,16 @@ class Entrance:
             return []
         self._entries.record.dropped(arrival.span(end, len(arrival)), NO_CONSUMERS)
         return [(end, len(arrival) - end, pb.NO_CONSUMERS)]
+
+    def _offer_or_refuse(self, arrival: Arrival, first: int, now: int) -> list[Refused]:
+        """The same where consumers choose: what nobody has taken is taken out again."""
+        its = self._entries
+        its.append(arrival, first, len(arrival))
+        self._backlog.dispatch(now)
+        left = its.ready.acquire(set(arrival.uids[first:]))
+        its.drop(left, NO_CONSUMERS)
+        gone = set(uids_of(left))
+        return [(index, 1, pb.NO_CONSUMERS) for index in range(first, len(arrival)) if arrival.uids[index] in gone]
 
     def _store(self, arrival: Arrival, first: int, now: int, *, reserved: bool) -> list[Refused]:
         end = len(arrival)
@@ -125,7 +138,7 @@ class Entrance:
     @property
     def _serves(self) -> bool:
         """Whether something that is ready would leave at once."""
-        return self._backlog.is_empty and bool(self._consumers.ring)
+        return self._backlog.is_empty and self._delivery.serves
 
     def _refuse(self, arrival: Arrival, first: int, end: int, now: int) -> list[Refused]:
         its = self._entries

@@ -120,14 +120,18 @@ class Entries:
         """The same of those of which the journal has that already."""
         self.context.forget(entries, self.holding, durable=False)
 
+    def drop(self, entries: list[Entry], reason: str) -> None:
+        """Nobody will get them."""
+        if self.record.on and entries:
+            self.record.dropped(uids_of(entries), reason)
+        self.forget(entries)
+
     def discard(self, entries: list[Entry], reason: str, now: int) -> None:
         """Dead-letters entries that are out of the list already, or drops them."""
         for entry in entries:
             entry.state = GONE
         if self.options.dead_letter_exchange is None:
-            if self.record.on:
-                self.record.dropped(uids_of(entries), reason)
-            self.forget(entries)
+            self.drop(entries, reason)
         else:
             self.context.bury([DeadLetter(self.options, entry, reason, now, self.holding) for entry in entries])
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from services.common.selectors.selector import selector
 from services.queue.machine.consumers import Consumer, Link
+from services.queue.machine.delivery.interest import Interest
 from services.rpc import queue_pb2 as pb
 
 
 def newcomer(attach: pb.AttachConsumer, link: Link) -> Consumer:
-    """What the gateway behind `link` asks for."""
+    """What the gateway behind `link` asks for. Raises InvalidSelector, which its gateway has not let through."""
     return Consumer(
         attach.consumer,
         link,
@@ -22,4 +24,5 @@ def newcomer(attach: pb.AttachConsumer, link: Link) -> Consumer:
         age=attach.age,
         activated=attach.activated,
         holds=bool(attach.held),
+        interest=Interest(selector(attach.selector)) if attach.selector else None,
     )

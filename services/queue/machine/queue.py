@@ -15,7 +15,7 @@ from services.queue.machine.backlog import Backlog
 from services.queue.machine.claims import Claims
 from services.queue.machine.consumers import Consumer, Consumers, Link
 from services.queue.machine.context import QueueContext
-from services.queue.machine.delivery.columns import ColumnDelivery
+from services.queue.machine.delivery.dispatcher import Dispatcher
 from services.queue.machine.delivery.single_active import SingleActive
 from services.queue.machine.entrance import Entrance, Refused
 from services.queue.machine.entries import Entries
@@ -43,7 +43,7 @@ class Queue:
         self._entries = Entries(options, context, create_ready)
         self._claims = Claims(self._entries)
         self._room = Room(self._entries, policy)
-        delivery = ColumnDelivery(self._entries, self.consumers)
+        self._delivery = delivery = Dispatcher(self._entries, self.consumers)
         self._backlog = Backlog(self._entries, delivery)
         self._settlement = Settlement(self._entries, self._claims, self._backlog, self._room)
         self._entrance = Entrance(
@@ -175,6 +175,11 @@ class Queue:
     def lags(self, now: int) -> bool:
         """Whether more has to go, or to come back, than does in one turn: what is behind it waits for that."""
         return self._backlog.lags(now)
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether consumers that choose have more to look at than goes in one turn: the clock's `dispatch` goes on."""
+        return self._delivery.unfinished
 
     def release_held_by(self, holder: object, now: int) -> list[int]:
         """Gives everything that `holder` has unsettled back to its place, as redelivered.

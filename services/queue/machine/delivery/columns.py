@@ -11,22 +11,20 @@ from services.common.message.weight import weight
 from services.queue.machine import turn
 from services.queue.machine.arrival import Arrival
 from services.queue.machine.consumers import Consumer, Consumers
-from services.queue.machine.delivery.browsing import Browsing
 from services.queue.machine.delivery.sending import Sending
 from services.queue.machine.entries import Entries
 from services.queue.machine.entry import ACQUIRED, Entry
 
 
 class ColumnDelivery:
-    """Moves messages of one queue to its consumers. See Delivery."""
+    """Moves messages of one queue to its consumers: `direct` and `from_list` of Delivery."""
 
-    __slots__ = ("_browsing", "_consumers", "_entries", "_sending")
+    __slots__ = ("_consumers", "_entries", "_sending")
 
     def __init__(self, entries: Entries, consumers: Consumers) -> None:
         self._entries = entries
         self._consumers = consumers
         self._sending = Sending(entries)
-        self._browsing = Browsing(entries, self._sending)
 
     # -------------------------------------------------------------- from the publisher, past the list
 
@@ -108,8 +106,6 @@ class ColumnDelivery:
 
         When these are a turn's work it ends as well.
         """
-        for browser in self._consumers.browsers:
-            self._browsing.show(browser)
         ready, consumers = self._entries.ready, self._consumers
         while ready.count and len(expired) < turn.AT_ONCE and (ring := consumers.ring):
             serving = list(islice(ring, ready.count))

@@ -15,6 +15,7 @@ from operator import attrgetter
 from services.queue.machine import turn
 from services.queue.machine.entry import ACQUIRED, AVAILABLE, GONE, Entry
 from services.queue.machine.order.ready import Arriving
+from services.queue.machine.order.sorted_front import SortedFront
 
 _SEARCH = 16  # entries that are looked at, about, to find the place of one among many
 _FEW = 64  # for each the list moves in memory: more take longer than to sort it
@@ -198,6 +199,14 @@ class EntryList(Arriving):
                 candidate, entry = entry, entry.next
             if candidate.state == AVAILABLE and candidate.position > seen:
                 yield candidate
+
+    def rank(self, entry: Entry) -> int:
+        """As Ready says."""
+        return entry.position
+
+    def selectable(self) -> SortedFront:
+        """As Ready says."""
+        return SortedFront(self)
 
     def _acquired(self, entry: Entry) -> None:
         entry.state = ACQUIRED

@@ -46,6 +46,7 @@ class LastValues(SortedEntries):
             if self._stays(entry):
                 self._entries.add(entry)
                 self.size += len(entry.message.body)
+                self._came([entry])
         self._forget_some()
 
     def passed_by(self, arrival: Arrival, count: int, position: int) -> None:

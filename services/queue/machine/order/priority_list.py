@@ -8,6 +8,7 @@ from services.queue.machine import turn
 from services.queue.machine.entry import Entry
 from services.queue.machine.order.entry_list import EntryList
 from services.queue.machine.order.ready import Arriving
+from services.queue.machine.order.sorted_front import SortedFront
 
 
 class PriorityList(Arriving):
@@ -67,11 +68,20 @@ class PriorityList(Arriving):
         merged.sort(key=lambda entry: entry.position)
         return iter(merged)
 
+    def rank(self, entry: Entry) -> tuple[int, int]:
+        """As Ready says."""
+        return -self._level(entry), entry.position
+
+    def selectable(self) -> SortedFront:
+        """As Ready says."""
+        return SortedFront(self)
+
+    def _level(self, entry: Entry) -> int:
+        return min(max(entry.message.facts.priority - self._lowest, 0), self._highest)
+
     def _by_level(self, entries: Iterable[Entry]) -> Iterator[tuple[EntryList, list[Entry]]]:
-        lowest, highest = self._lowest, self._highest
         grouped: dict[int, list[Entry]] = {}
         for entry in entries:
-            level = min(max(entry.message.facts.priority - lowest, 0), highest)
-            grouped.setdefault(level, []).append(entry)
+            grouped.setdefault(self._level(entry), []).append(entry)
         for level, some in grouped.items():
-            yield self._levels[highest - level], some
+            yield self._levels[self._highest - level], some

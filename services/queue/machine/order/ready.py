@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from services.queue.machine import turn
 from services.queue.machine.arrival import Arrival
@@ -38,11 +38,36 @@ class Ready(Protocol):
 
     def view(self, seen: int) -> Iterator[Entry]: ...
 
+    def rank(self, entry: Entry) -> Any:  # noqa: ANN401 - an order's own
+        """Its place in the order, for good: what is less leaves first."""
+
+    def selectable(self) -> Selectable:
+        """The same entries for consumers that choose: made in no time, however many there are."""
+
     def passed_by(self, arrival: Arrival, count: int, position: int) -> None:
         """The first `count` messages, at `position` and following, were delivered past the list."""
 
     def take_displaced(self) -> list[Entry]:
         """Since the last time."""
+
+
+class Selectable(Ready, Protocol):
+    """Entries of which consumers choose. Those in front have been looked at; nothing behind them leaves before."""
+
+    def further(self, most: int) -> list[Entry]:
+        """The next ones that nobody has looked at: they are in front from now on."""
+
+    def after(self, rank: Any) -> Iterator[Entry]:  # noqa: ANN401 - an order's own
+        """Those in front that are behind `rank` (None: all), in order. Ends when the list is changed under it."""
+
+    def choose(self, entry: Entry) -> None:
+        """Acquires one of those in front, and takes it out."""
+
+    def take_fresh(self) -> list[Entry]:
+        """Those that have come in among those in front since the last time."""
+
+    def plain(self) -> Ready:
+        """What it was made of, once nothing is in front any more; till then itself."""
 
 
 class Arriving:

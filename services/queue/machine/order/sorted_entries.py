@@ -20,7 +20,9 @@ class SortedEntries(Arriving):
 
     def __init__(self, key: Callable[[Entry], Any]) -> None:
         self._entries: SortedKeyList[Entry, Any] = SortedKeyList(key=key)
+        self._key = key
         self.size = 0
+        self._fresh: list[Entry] | None = None  # nobody asks for them
 
     @property
     def count(self) -> int:
@@ -30,6 +32,7 @@ class SortedEntries(Arriving):
         new = list(entries)
         self._entries.update(new)
         self.size += size
+        self._came(new)
 
     def put_back(self, entries: list[Entry]) -> None:
         for entry in entries:
@@ -73,6 +76,45 @@ class SortedEntries(Arriving):
     def view(self, seen: int) -> Iterator[Entry]:
         """By position, not by key: a browser comes by each entry once."""
         return iter(sorted((entry for entry in self._entries if entry.position > seen), key=_position))
+
+    def rank(self, entry: Entry) -> Any:  # noqa: ANN401 - an order's own
+        """As Ready says."""
+        return self._key(entry)
+
+    def selectable(self) -> SortedEntries:
+        """As Ready says: all of it is in front, since all of it is sorted."""
+        self._fresh = self._fresh or []
+        return self
+
+    def further(self, most: int) -> list[Entry]:  # noqa: ARG002 - as Selectable says
+        """Nothing is behind."""
+        return []
+
+    def after(self, rank: Any) -> Iterator[Entry]:  # noqa: ANN401 - an order's own
+        """As Selectable says."""
+        if rank is None:
+            return iter(self._entries)
+        found: Iterator[Entry] = self._entries.irange_key(min_key=rank, inclusive=(False, True))
+        return found
+
+    def choose(self, entry: Entry) -> None:
+        """As Selectable says."""
+        self._entries.remove(entry)
+        self._left(entry, ACQUIRED)
+
+    def take_fresh(self) -> list[Entry]:
+        """As Selectable says."""
+        fresh, self._fresh = self._fresh or [], []
+        return fresh
+
+    def plain(self) -> SortedEntries:
+        """As Selectable says."""
+        self._fresh = None
+        return self
+
+    def _came(self, entries: list[Entry]) -> None:
+        if self._fresh is not None:
+            self._fresh += entries
 
     def _left(self, entry: Entry, state: int) -> None:
         entry.state = state

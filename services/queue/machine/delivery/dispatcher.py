@@ -1,0 +1,71 @@
+"""Which way a queue delivers: in columns, as long as every consumer takes whatever is next; else by choosing."""
+
+from __future__ import annotations
+
+from services.queue.machine.arrival import Arrival
+from services.queue.machine.consumers import Consumer, Consumers
+from services.queue.machine.delivery.columns import ColumnDelivery
+from services.queue.machine.delivery.selective import SelectiveDelivery
+from services.queue.machine.entries import Entries
+from services.queue.machine.entry import Entry
+from services.queue.machine.order.ready import Selectable
+
+
+class Dispatcher:
+    """See Delivery. Changes over when the first consumer comes that chooses, and when the last one has gone."""
+
+    __slots__ = ("_columns", "_consumers", "_entries", "_front", "_selective")
+
+    def __init__(self, entries: Entries, consumers: Consumers) -> None:
+        self._entries = entries
+        self._consumers = consumers
+        self._columns = ColumnDelivery(entries, consumers)
+        self._selective: SelectiveDelivery | None = None
+        self._front: Selectable | None = None  # what was selectable, until it is no more
+        consumers.watcher = self
+
+    # -------------------------------------------------------------- as ConsumersWatcher says
+
+    def came(self, consumer: Consumer) -> None:
+        """A consumer is there from now on."""
+        if self._selective:
+            self._selective.attach(consumer)
+        elif consumer.chooses:
+            self._selective, self._front = SelectiveDelivery(self._entries, self._consumers), None
+
+    def went(self, consumer: Consumer) -> None:
+        """A consumer is not there any more."""
+        if self._selective is None:
+            return
+        self._selective.detach(consumer)
+        if not any(each.chooses for each in self._consumers):
+            self._front, self._selective = self._selective.ready, None
+
+    # -------------------------------------------------------------- as Delivery says
+
+    @property
+    def chooses(self) -> bool:
+        return self._selective is not None
+
+    @property
+    def unfinished(self) -> bool:
+        return self._selective is not None and self._selective.unfinished
+
+    @property
+    def serves(self) -> bool:
+        return self._selective is None and bool(self._consumers.ring)
+
+    def go_on(self) -> None:
+        if self._selective:
+            self._selective.unfinished = False
+
+    def direct(self, arrival: Arrival) -> int:
+        return 0 if self._selective else self._columns.direct(arrival)
+
+    def from_list(self, now: int, expired: list[Entry]) -> None:
+        if self._selective:
+            self._selective.from_list(now, expired)
+            return
+        self._columns.from_list(now, expired)
+        if self._front and (plain := self._front.plain()) is not self._front:
+            self._entries.ready, self._front = plain, None

@@ -1,0 +1,209 @@
+"""From messages to consumers of which some do not want everything, or take nothing of what they see.
+
+Each consumer has a cursor. Those at the edge have looked at all that is in front: what is behind comes to the front bit
+by bit, is offered to them, and stays there if nobody takes it. The others go through the front from where they are.
+What comes in among what they have passed is told them separately (`late.py`).
+
+A turn has so many looks, whoever looks: what is left to do is gone on with by the clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from itertools import islice
+from operator import attrgetter
+from typing import Any, Final
+
+from services.queue.machine.consumers import Consumer, Consumers
+from services.queue.machine.delivery.choosers import Choosers, best_first, key_of
+from services.queue.machine.delivery.cursor import Cursor
+from services.queue.machine.delivery.index import Index
+from services.queue.machine.delivery.interest import view_of
+from services.queue.machine.delivery.late import Late
+from services.queue.machine.delivery.looks import Looks
+from services.queue.machine.delivery.sending import Sending
+from services.queue.machine.entries import Entries
+from services.queue.machine.entry import AVAILABLE, Entry
+
+_PULLED: Final = 64  # entries that come to the front at a time, at most
+_VISIT: Final = 256  # looks of one consumer before it is another's turn
+
+
+_at_edge = attrgetter("at_edge")
+
+
+class SelectiveDelivery:
+    """From its making on the queue's entries are selectable."""
+
+    def __init__(self, entries: Entries, consumers: Consumers) -> None:
+        self._entries = entries
+        self._consumers = consumers
+        self._sending = Sending(entries)
+        self.ready = entries.ready = entries.ready.selectable()
+        self._late = Late()
+        self._choosers = Choosers()
+        self._cursors: dict[Consumer, Cursor] = {}
+        self._index = Index((), self.ready.rank)
+        self._turn = self._visits = 0
+        self._reached: Any = None  # the rank of the last entry that those at the edge were offered
+        self.unfinished = False
+        for consumer in consumers:
+            self.attach(consumer)
+
+    # -------------------------------------------------------------- consumers
+
+    def attach(self, consumer: Consumer) -> None:
+        """One that has come: it has all of it before it."""
+        is_first = next(self.ready.after(None), None) is None
+        cursor = Cursor(consumer, at_edge=is_first, heard=self._late.end)
+        self._cursors[consumer] = cursor
+        self._choosers.add(cursor)
+        # What is in front already is in no index for another name: then its consumers look at all of it.
+        if is_first and (key := key_of(cursor)) and key.name not in self._index.names:
+            self._index = Index({*self._index.names, key.name}, self.ready.rank)
+
+    def detach(self, consumer: Consumer) -> None:
+        """One that has gone."""
+        self._choosers.remove(self._cursors.pop(consumer))
+
+    # -------------------------------------------------------------- as Delivery says
+
+    def from_list(self, now: int, expired: list[Entry]) -> None:
+        """As Delivery says, with so many looks."""
+        looks = Looks(now, expired)
+        self._begin()
+        self._tell_late(looks)
+        self._visit_front(looks)
+        self._pull(looks)
+        self._send()
+        self.unfinished = looks.spent
+        self._index.sweep(self.ready.count)
+
+    def _begin(self) -> None:
+        self._turn += 1
+        for cursor in self._cursors.values():
+            cursor.begin()
+        if self.ready.count:
+            self._consumers.choose_active()
+        fresh = [entry for entry in self.ready.take_fresh() if entry.state == AVAILABLE]
+        self._late.add(fresh)
+        for entry in fresh:
+            self._index.add(entry)
+
+    # -------------------------------------------------------------- what came in among what was passed
+
+    def _tell_late(self, looks: Looks) -> None:
+        late = self._late
+        while not looks.spent and (deaf := [each for each in self._able() if each.heard < late.end]):
+            some, end = late.some(min(each.heard for each in deaf))
+            hearing = {each for each in deaf if each.heard < end}
+            for entry in sorted(some, key=self.ready.rank):
+                self._tell(entry, hearing, looks)
+            for cursor in hearing:
+                if cursor.able:  # or it has not been asked about all of it
+                    cursor.heard = end
+        late.forget([cursor.heard for cursor in self._cursors.values()], self.ready.count)
+
+    def _tell(self, entry: Entry, hearing: set[Cursor], looks: Looks) -> None:
+        rank = self.ready.rank(entry)
+        if self._waits(entry, looks):
+            back = entry.attempts > 0
+            self._offer(
+                entry, lambda its: its in hearing and its.passed(rank) and not (back and its.has_seen(rank)), looks
+            )
+
+    # -------------------------------------------------------------- what is in front
+
+    def _visit_front(self, looks: Looks) -> None:
+        """Those that are not at the edge go on, each a bit in its turn: first who has waited longest."""
+        while not looks.spent and (behind := [each for each in self._able() if not each.at_edge]):
+            for cursor in sorted(behind, key=attrgetter("visited")):
+                if not looks.spent:
+                    self._visit(cursor, looks)
+
+    def _visit(self, cursor: Cursor, looks: Looks) -> None:
+        self._visits += 1
+        cursor.visited = self._visits
+        before = self._before(cursor)
+        for entry in before[:_VISIT]:
+            if not cursor.able:
+                return
+            cursor.seen = self.ready.rank(entry)
+            if self._waits(entry, looks) and looks.wants(cursor, view_of(entry)):
+                self._give(cursor, entry)
+        cursor.at_edge = len(before) <= _VISIT
+
+    def _before(self, cursor: Cursor) -> list[Entry]:
+        """What it comes by next: what it looks at in a visit, and one more if there is any."""
+        key = key_of(cursor)
+        indexed = key is not None and key.name in self._index.names
+        found = self._index.after(key, cursor.seen) if key and indexed else self.ready.after(cursor.seen)
+        return list(islice(found, _VISIT + 1))
+
+    # -------------------------------------------------------------- what is behind
+
+    def _pull(self, looks: Looks) -> None:
+        """Brings to the front what nobody has looked at, while somebody at the edge might take it."""
+        while not looks.spent and (able := sum(cursor.at_edge for cursor in self._able())):
+            pulled = self.ready.further(max(1, min(_PULLED, looks.left // able)))
+            if not pulled:
+                return
+            self._leave_edge(self._cursors.values())
+            for entry in pulled:
+                self._offer_new(entry, looks)
+
+    def _offer_new(self, entry: Entry, looks: Looks) -> None:
+        given = self._offer(entry, _at_edge, looks) if self._waits(entry, looks) else []
+        self._reached = self.ready.rank(entry)
+        if entry.state == AVAILABLE:
+            self._index.add(entry)
+        self._leave_edge(given)
+
+    def _leave_edge(self, cursors: Iterable[Cursor]) -> None:
+        """Who has no credit has not been offered what comes next."""
+        for cursor in cursors:
+            if cursor.at_edge and not cursor.able:
+                cursor.stop_at(self._reached)
+
+    # -------------------------------------------------------------- one entry
+
+    def _able(self) -> list[Cursor]:
+        return [cursor for cursor in self._cursors.values() if cursor.able]
+
+    def _waits(self, entry: Entry, looks: Looks) -> bool:
+        """Whether it can be had; what is past its time is taken out."""
+        if entry.state != AVAILABLE:
+            return False
+        if entry.expires and entry.expires <= looks.now:
+            self.ready.choose(entry)
+            looks.expired.append(entry)
+            return False
+        return True
+
+    def _offer(self, entry: Entry, may: Callable[[Cursor], bool], looks: Looks) -> list[Cursor]:
+        """To those that may have it: all browsers, and the first of the others who wants it. Gives who has got it."""
+        view, given = view_of(entry), list[Cursor]()
+        for cursor in best_first(each for each in self._choosers.of(view) if each.able and may(each)):
+            if (cursor.browses or entry.state == AVAILABLE) and looks.wants(cursor, view):
+                self._give(cursor, entry)
+                given.append(cursor)
+        return given
+
+    def _give(self, cursor: Cursor, entry: Entry) -> None:
+        if cursor.browses:
+            cursor.show(entry, self.ready.rank(entry))
+        else:
+            self.ready.choose(entry)
+            cursor.take(entry, self._turn)
+
+    def _send(self) -> None:
+        for cursor in self._cursors.values():
+            if not cursor.taking:
+                continue
+            consumer, entries = cursor.consumer, cursor.taken()
+            if cursor.browses:
+                self._sending.show(consumer, entries)
+            else:
+                self._sending.hand_out(consumer, entries)
+                self._consumers.served(consumer)
+            self._entries.context.traffic += len(entries)
