@@ -42,6 +42,7 @@ class GetHolder:
     link: QueueLink | None = None  # where it was taken from
     count: int = 0  # unsettled
     others: dict[int, GetHolder] = field(default_factory=dict)  # of its session, by queue
+    takes: bool = True  # what it has been sent has left the queue
 
     def returned(self, count: int) -> None:
         """Deliveries were settled."""
@@ -80,11 +81,22 @@ class Consumer:
     age: int = 0  # that owners go by, where one consumer of the queue is active, …
     activated: int = 0  # … and when it became that one; 0: it never was
     timeout: Timeout | None = None
+    selector: str = ""  # which messages it wants; "": whatever is next
+
+    @property
+    def takes(self) -> bool:
+        """Whether what it has been sent has left the queue: what a browser says of it is no affair of the queue's."""
+        return not self.browse
+
+    @property
+    def gives_back(self) -> bool:
+        """Whether what it is not sent after all goes back to the queue."""
+        return not self.settled and not self.browse
 
     def attached(self, said: pb.Attached) -> None:
         """The owner of its queue serves it."""
         self.state, self.age = ConsumerState.ATTACHED, said.age
-        if said.timeout_ms and not self.settled and not self.timeout:
+        if said.timeout_ms and self.gives_back and not self.timeout:
             self.timeout = Timeout(self, said.timeout_ms)
 
     def attach(self, link: QueueLink, term: int, held: list[int], *, again: bool) -> None:
@@ -109,6 +121,7 @@ class Consumer:
                 exclusive=self.exclusive,
                 settled=self.settled,
                 browse=self.browse,
+                selector=self.selector,
                 priority=self.priority,
                 messages=messages,
                 bytes=room,
