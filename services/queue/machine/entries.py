@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import repeat
 
 from services.common.ledger.stages import REPLACED
@@ -19,10 +19,20 @@ class Entries:
     """Of one queue. `unsettled` are the acquired ones by uid; `position` is that of the next newcomer.
 
     `journalled`: whether entries may be on disk. Those of a queue that is not durable may be, once they were handed
-    over.
+    over. `on_settled` hears of those that nobody holds any more, where that matters to others.
     """
 
-    __slots__ = ("context", "holding", "journalled", "options", "position", "ready", "record", "unsettled")
+    __slots__ = (
+        "context",
+        "holding",
+        "journalled",
+        "on_settled",
+        "options",
+        "position",
+        "ready",
+        "record",
+        "unsettled",
+    )
 
     def __init__(self, options: QueueOptions, context: QueueContext, create_ready: CreateReady) -> None:
         self.options = options
@@ -32,6 +42,7 @@ class Entries:
         self.position = 0
         self.journalled = options.durable
         self.unsettled: dict[int, Entry] = {}
+        self.on_settled: Callable[[list[Entry]], None] | None = None
         self.ready = create_ready(options, self.unsettled.__contains__)
 
     def __iter__(self) -> Iterator[Entry]:
@@ -100,6 +111,14 @@ class Entries:
             self.forget(displaced)
 
     # -------------------------------------------------------------- out
+
+    def take_unsettled(self, uids: Iterable[int]) -> list[Entry]:
+        """Those of these that somebody holds: nobody's from now on."""
+        pop = self.unsettled.pop
+        entries = [entry for uid in uids if (entry := pop(uid, None)) is not None]
+        if self.on_settled:
+            self.on_settled(entries)
+        return entries
 
     def handed_out(self, entries: list[Entry]) -> None:
         """Somebody has them, and has to settle them: the next owner is to know."""

@@ -135,13 +135,17 @@ class Queue:
         if self.record.on:
             consumer.places = self.record.places_for(consumer.connection, consumer.tag)
         if held:
-            self.claim(held, consumer.link, now)
+            self._delivery.holds(consumer, self._claim(held, consumer.link, now))
         return pb.NONE
 
     def claim(self, held: Sequence[int], link: Link, now: int) -> None:
         """`link` holds these from before, and no consumer stands for them."""
+        self._claim(held, link, now)
+
+    def _claim(self, held: Sequence[int], link: Link, now: int) -> list[Entry]:
         if entries := self._claims.claim(held, link, now):
             self._entries.handed_out(entries)
+        return entries
 
     def not_others(self, uids: Iterable[int], holder: Holder) -> list[int]:
         """Leaves out what another gateway has been given since `holder`'s had it: what it says came too late."""
@@ -151,7 +155,7 @@ class Queue:
         """Ends a consumer, what it holds stays unsettled; True when the queue is to be deleted with its last one."""
         was_active = self.consumers.active is consumer
         self.consumers.remove(consumer)
-        if was_active:
+        if was_active or self._delivery.chooses:
             self.dispatch(now)
         return self.use.detached(now)
 

@@ -35,23 +35,28 @@ class Settlement:
             self._claims.settled(outcome, uids)
         if outcome == pb.ABANDON:
             uids = self._claims.abandon(uids)
-        pop = self._entries.unsettled.pop
-        entries = [entry for uid in uids if (entry := pop(uid, None)) is not None]
+        entries = self._entries.take_unsettled(uids)
         self._done(outcome, entries, uids if len(entries) == len(uids) else None, now)
+        self._look_again(now)
 
     def settle_held(self, outcome: pb.Outcome.ValueType, entries: list[Entry], now: int, *, staged: bool) -> None:
         """The transaction is complete; `staged`: the journal has their dequeue already."""
         # One that was settled otherwise meanwhile, because its gateway has told that again, is done with.
-        pop = self._entries.unsettled.pop
-        entries = [entry for entry in entries if pop(entry.message.uid, None) is not None]
+        entries = self._entries.take_unsettled(uids_of(entries))
         if staged:
             self._settled_on_disk(outcome, entries)
         else:
             self._done(outcome, entries, None, now)
+        self._look_again(now)
 
     def settle_coming(self, outcome: pb.Outcome.ValueType, uids: Sequence[int], holder: Undecided, now: int) -> None:
         """The same for uids that were to come when they were held."""
         self.settle(outcome, uids if outcome in FINAL else self._claims.still(uids, holder), now)
+
+    def _look_again(self, now: int) -> None:
+        """Where what was held kept others from something."""
+        if self._entries.on_settled:
+            self._backlog.dispatch(now)
 
     def _done(self, outcome: pb.Outcome.ValueType, entries: list[Entry], uids: Sequence[int] | None, now: int) -> None:
         if outcome == pb.ACCEPT:

@@ -1,10 +1,14 @@
-"""Which way a queue delivers: in columns, as long as every consumer takes whatever is next; else by choosing."""
+"""Which way a queue delivers: in columns, as long as every consumer takes whatever is next; else by choosing.
+
+A queue with message groups always chooses.
+"""
 
 from __future__ import annotations
 
 from services.queue.machine.arrival import Arrival
 from services.queue.machine.consumers import Consumer, Consumers
 from services.queue.machine.delivery.columns import ColumnDelivery
+from services.queue.machine.delivery.groups import KINDS
 from services.queue.machine.delivery.selective import SelectiveDelivery
 from services.queue.machine.entries import Entries
 from services.queue.machine.entry import Entry
@@ -14,13 +18,18 @@ from services.queue.machine.order.ready import Selectable
 class Dispatcher:
     """See Delivery. Changes over when the first consumer comes that chooses, and when the last one has gone."""
 
-    __slots__ = ("_columns", "_consumers", "_entries", "_front", "_selective")
+    __slots__ = ("_columns", "_consumers", "_entries", "_front", "_grouped", "_selective")
 
     def __init__(self, entries: Entries, consumers: Consumers) -> None:
         self._entries = entries
         self._consumers = consumers
         self._columns = ColumnDelivery(entries, consumers)
         self._selective: SelectiveDelivery | None = None
+        self._grouped = entries.options.groups in KINDS
+        if self._grouped:
+            groups = KINDS[entries.options.groups](entries.options, entries.ready.rank)
+            self._selective = SelectiveDelivery(entries, consumers, groups)
+            entries.on_settled = self._selective.settled
         self._front: Selectable | None = None  # what was selectable, until it is no more
         consumers.watcher = self
 
@@ -38,8 +47,13 @@ class Dispatcher:
         if self._selective is None:
             return
         self._selective.detach(consumer)
-        if not any(each.chooses for each in self._consumers):
+        if not self._grouped and not any(each.chooses for each in self._consumers):
             self._front, self._selective = self._selective.ready, None
+
+    def holds(self, consumer: Consumer, entries: list[Entry]) -> None:
+        """A consumer that comes again has had these from a former owner."""
+        if self._selective:
+            self._selective.holds(consumer, entries)
 
     # -------------------------------------------------------------- as Delivery says
 

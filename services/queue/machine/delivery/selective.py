@@ -14,9 +14,11 @@ from itertools import islice
 from operator import attrgetter
 from typing import Any, Final
 
+from services.common.selectors.message import MessageView
 from services.queue.machine.consumers import Consumer, Consumers
 from services.queue.machine.delivery.choosers import Choosers, best_first, key_of
 from services.queue.machine.delivery.cursor import Cursor
+from services.queue.machine.delivery.groups import Groups
 from services.queue.machine.delivery.index import Index
 from services.queue.machine.delivery.interest import view_of
 from services.queue.machine.delivery.late import Late
@@ -35,16 +37,18 @@ _at_edge = attrgetter("at_edge")
 class SelectiveDelivery:
     """From its making on the queue's entries are selectable."""
 
-    def __init__(self, entries: Entries, consumers: Consumers) -> None:
+    def __init__(self, entries: Entries, consumers: Consumers, groups: Groups | None = None) -> None:
         self._entries = entries
         self._consumers = consumers
         self._sending = Sending(entries)
+        self._groups = groups
         self.ready = entries.ready = entries.ready.selectable()
         self._late = Late()
         self._choosers = Choosers()
         self._cursors: dict[Consumer, Cursor] = {}
         self._index = Index((), self.ready.rank)
         self._turn = self._visits = 0
+        self._free: list[Entry] = []  # whose group was somebody's, and is not any more
         self._reached: Any = None  # the rank of the last entry that those at the edge were offered
         self.unfinished = False
         for consumer in consumers:
@@ -65,19 +69,39 @@ class SelectiveDelivery:
     def detach(self, consumer: Consumer) -> None:
         """One that has gone."""
         self._choosers.remove(self._cursors.pop(consumer))
+        if self._groups and self._groups.gone(consumer):
+            for cursor in self._cursors.values():
+                cursor.stop_at(None)
+
+    def settled(self, entries: list[Entry]) -> None:
+        """Nobody holds these any more: what of their groups waits is for others too."""
+        if self._groups:
+            self._free += self._groups.settled(entries)
 
     # -------------------------------------------------------------- as Delivery says
+
+    def holds(self, consumer: Consumer, entries: list[Entry]) -> None:
+        """A consumer has had these from a former owner."""
+        if self._groups:
+            for entry in entries:
+                self._groups.given(consumer, entry)
 
     def from_list(self, now: int, expired: list[Entry]) -> None:
         """As Delivery says, with so many looks."""
         looks = Looks(now, expired)
         self._begin()
+        self._deliver(looks)
+        while self._free and not looks.spent:
+            self._tell_free()
+            self._deliver(looks)
+        self._send()
+        self.unfinished = looks.spent or bool(self._free)
+        self._index.sweep(self.ready.count)
+
+    def _deliver(self, looks: Looks) -> None:
         self._tell_late(looks)
         self._visit_front(looks)
         self._pull(looks)
-        self._send()
-        self.unfinished = looks.spent
-        self._index.sweep(self.ready.count)
 
     def _begin(self) -> None:
         self._turn += 1
@@ -87,8 +111,13 @@ class SelectiveDelivery:
             self._consumers.choose_active()
         fresh = [entry for entry in self.ready.take_fresh() if entry.state == AVAILABLE]
         self._late.add(fresh)
+        self._tell_free()  # behind what came back of the same group
         for entry in fresh:
             self._index.add(entry)
+
+    def _tell_free(self) -> None:
+        free, self._free = self._free, []
+        self._late.add(free)
 
     # -------------------------------------------------------------- what came in among what was passed
 
@@ -129,7 +158,7 @@ class SelectiveDelivery:
             if not cursor.able:
                 return
             cursor.seen = self.ready.rank(entry)
-            if self._waits(entry, looks) and looks.wants(cursor, view_of(entry)):
+            if self._waits(entry, looks) and self._wants(cursor, entry, view_of(entry), looks):
                 self._give(cursor, entry)
         cursor.at_edge = len(before) <= _VISIT
 
@@ -184,10 +213,17 @@ class SelectiveDelivery:
         """To those that may have it: all browsers, and the first of the others who wants it. Gives who has got it."""
         view, given = view_of(entry), list[Cursor]()
         for cursor in best_first(each for each in self._choosers.of(view) if each.able and may(each)):
-            if (cursor.browses or entry.state == AVAILABLE) and looks.wants(cursor, view):
+            if (cursor.browses or entry.state == AVAILABLE) and self._wants(cursor, entry, view, looks):
                 self._give(cursor, entry)
                 given.append(cursor)
         return given
+
+    def _wants(self, cursor: Cursor, entry: Entry, view: MessageView, looks: Looks) -> bool:
+        if self._groups and not cursor.browses and not self._groups.may_have(cursor.consumer, entry):
+            looks.left -= 1
+            self._groups.passed(entry)
+            return False
+        return looks.wants(cursor, view)
 
     def _give(self, cursor: Cursor, entry: Entry) -> None:
         if cursor.browses:
@@ -195,6 +231,8 @@ class SelectiveDelivery:
         else:
             self.ready.choose(entry)
             cursor.take(entry, self._turn)
+            if self._groups:
+                self._free += self._groups.given(cursor.consumer, entry)
 
     def _send(self) -> None:
         for cursor in self._cursors.values():
