@@ -1,4 +1,4 @@
-"""What consumers of histories select: each selector, with what it means, written by hand."""
+"""What consumers of histories select: each selector, with what it means, written by hand; and what groups go by."""
 
 from __future__ import annotations
 
@@ -8,6 +8,10 @@ from typing import Final
 from tests.simulation.history import Sent
 
 COLOURS: Final = ("red", "green", "blue")
+GROUPS: Final = (
+    {"qpid.group_header_key": "colour"},
+    {"qpid.group_header_key": "colour", "qpid.shared_msg_group": "1"},
+)
 CHOICES: Final[Mapping[str, Callable[[Sent], bool]]] = {
     "colour = 'red'": lambda sent: sent.headers.get("colour") == "red",
     "colour = 'green' AND JMSPriority < 5": lambda sent: sent.headers.get("colour") == "green" and sent.priority < 5,

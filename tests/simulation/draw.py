@@ -9,7 +9,7 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
-from tests.simulation.choices import CHOICES, COLOURS
+from tests.simulation.choices import CHOICES, COLOURS, GROUPS
 from tests.simulation.draw_faults import draw_faults
 from tests.simulation.draw_topology import TO_MANY, Drawn, draw_topology
 from tests.simulation.plan import Plan, Step
@@ -17,6 +17,7 @@ from tests.simulation.plan import Plan, Step
 HOST = "/"
 _TWO_HOSTS = 0.1  # share of histories: queues of the same names in another virtual host
 _CHOSEN = 0.2  # share of histories with consumers that select what they want
+_GROUPED = 0.2  # share of their queues with message groups
 _COPIED = 0.2  # share of histories with messages that go by more keys than one, and of their publishes
 # Shares of histories that are of kinds that came later: each is drawn apart, so that the other seeds are as they were.
 _LATER = {"purges": 0.03, "late": 0.04}
@@ -63,6 +64,7 @@ def draw(seed: int, steps: int = 200, kind: str = "") -> Plan:
             for number in range(rng.choice([2, 3, 3, 4, 6]))
         ]
         load = _Load(rng, kind, drawn, [client["name"] for client in mine], f"{seed} {host}")
+        load.group()
         done += load.steps(steps // len(hosts))
         topology += [{**step, "host": host} for step in drawn.steps]
         clients += mine
@@ -114,6 +116,12 @@ class _Load:
         self.channels: dict[tuple[str, str], str] = {}
         self.tags = 0
         self.known: dict[str, list[tuple[str, str, str]]] = {}  # client → channel, mode, consumer tag
+
+    def group(self) -> None:
+        """Some queues keep groups together."""
+        for step in self.drawn.steps if self.chosen else ():
+            if step["do"] == "queue" and "arguments" in step and self.choices.random() < _GROUPED:
+                step["arguments"] |= self.choices.choice(GROUPS)
 
     def steps(self, count: int) -> list[Step]:
         done: list[Step] = []
