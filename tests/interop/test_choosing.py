@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import pika
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
     from pika.adapters.blocking_connection import BlockingChannel
 
     from tests.support.interop_address import BrokerAddress
+
+
+FILTERS = {"only": {"x-filter-jms-selector": ["colour = 'red'"]}}
 
 
 def publish(channel: BlockingChannel, queue: str, *colours: str) -> None:
@@ -84,6 +88,31 @@ def test_a_browser_beside_who_takes(connection: pika.BlockingConnection, name: s
     taker.close()
     message = fetch(connection.channel(), name)
     assert (message.body, message.method.redelivered) == (b"1", True)
+
+
+def test_a_queue_that_nobody_empties(connection: pika.BlockingConnection, name: str) -> None:
+    """ensureNondestructiveConsumers: consumers browse, whatever they ask for, and what they acknowledge stays."""
+    channel, seen = connection.channel(), list[Any]()
+    channel.queue_declare(name, arguments={"ensureNondestructiveConsumers": True})
+    publish(channel, name, "red", "blue")
+    collect(channel, name, seen)
+    run_until(connection, lambda: len(seen) == 2)
+    channel.basic_ack(seen[-1][0], multiple=True)
+    channel.close()
+    assert [fetch(connection.channel(), name).body for _ in range(2)] == [b"1", b"2"]
+
+
+def test_default_filters(connection: pika.BlockingConnection, name: str) -> None:
+    """What a consumer selects, it selects from what the queue gives any: a table, or the JSON of one."""
+    for number, table in enumerate((FILTERS, json.dumps(FILTERS))):
+        channel, seen = connection.channel(), list[Any]()
+        queue = f"{name}-{number}"
+        channel.queue_declare(queue, arguments={"qpid.default_filters": table})
+        publish(channel, queue, "red", "blue", "red", "red")
+        collect(channel, queue, seen, arguments={"x-filter-jms-selector": "number > 1"}, auto_ack=True)
+        run_until(connection, lambda seen=seen: len(seen) == 2)
+        assert [body for _, body in seen] == [b"3", b"4"]
+        assert fetch(channel, queue).body == b"1"
 
 
 def test_qpid_proton(broker: BrokerAddress, connection: pika.BlockingConnection, name: str) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from services.common.arguments import filters
 from services.common.arguments.argument import Argument
 from services.common.arguments.checks import MS_AT_MOST, boolean, integer, key, name, one_of, text
 
@@ -48,6 +49,10 @@ GROUP_TYPE: Final[Argument[str]] = Argument(
 GROUP_KEY: Final[Argument[str | None]] = Argument("messageGroupKeyOverride", key, None)
 DEFAULT_GROUP: Final[Argument[str]] = Argument("messageGroupDefaultGroup", text, "qpid.no-group")
 MOST_GROUPS: Final[Argument[int]] = Argument("maximumDistinctGroups", integer(1, 1 << 16), 255)
+NONDESTRUCTIVE: Final[Argument[bool]] = Argument("ensureNondestructiveConsumers", boolean, False)
+"""All its consumers browse."""
+DEFAULT_FILTERS: Final[Argument[str]] = Argument("defaultFilters", filters.wrong, "", filters.selector_of)
+"""What consumers get that do not say it themselves: by name, a kind of filter and its arguments. Read: a selector."""
 ORDERS: Final = (MAX_PRIORITY, SORT_KEY, LAST_VALUE_KEY)
 """Each says what is next in its own way: one queue has one of them."""
 
@@ -77,6 +82,8 @@ ARGUMENTS: Final[tuple[Argument[Any], ...]] = (
     GROUP_KEY,
     DEFAULT_GROUP,
     MOST_GROUPS,
+    NONDESTRUCTIVE,
+    DEFAULT_FILTERS,
     OVERFLOW,
     QUEUE_TYPE,
 )

@@ -96,6 +96,7 @@ class Consumer:
     def attached(self, said: pb.Attached) -> None:
         """The owner of its queue serves it."""
         self.state, self.age = ConsumerState.ATTACHED, said.age
+        self.browse = self.browse or said.browse
         if said.timeout_ms and self.gives_back and not self.timeout:
             self.timeout = Timeout(self, said.timeout_ms)
 

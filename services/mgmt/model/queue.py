@@ -49,6 +49,10 @@ class Queue(ConfiguredObject):
     )
     message_group_default_group: str = attribute("of messages that say none", "qpid.no-group", immutable=True)
     maximum_distinct_groups: int = attribute("that standard groups are told apart by", 255, immutable=True)
+    ensure_nondestructive_consumers: bool = attribute("all its consumers browse", False, immutable=True)
+    default_filters: dict[str, Any] = attribute(
+        "{name: {x-filter-jms-selector: [selector]}}, of consumers that say none", {}, immutable=True
+    )
     maximum_live_consumers: int = attribute("1: one consumer gets everything; 0: all", 0, immutable=True)
     message_durability: str = derived("what outlives the stack", valid=("DEFAULT", "NEVER"))
     arguments: dict[str, Any] = attribute("x-arguments as it was declared with", {}, immutable=True)

@@ -12,7 +12,10 @@ from services.common.arguments.reading import Wrong, checked, said
 from services.mgmt.model.faults import IllegalConfiguration
 
 _GROUPS: Final[tuple[Argument[Any], ...]] = (queue.GROUP_KEY, queue.DEFAULT_GROUP, queue.MOST_GROUPS)
-_MODEL: Final = frozenset({alias.name for alias in ALIASES} | {queue.GROUP_TYPE.name, *(each.name for each in _GROUPS)})
+_PLAIN: Final[tuple[Argument[Any], ...]] = (queue.NONDESTRUCTIVE, queue.DEFAULT_FILTERS)
+_MODEL: Final = frozenset(
+    {alias.name for alias in ALIASES} | {queue.GROUP_TYPE.name, *(each.name for each in (*_GROUPS, *_PLAIN))}
+)
 _POLICIES: Final = {argument: policy for policy, argument in POLICIES.items()}
 # Broker-J counts deliveries and levels; the arguments say after how many a message may come back, and the highest.
 _NUMBERS: Final = (
@@ -40,6 +43,7 @@ def attributes_of(table: Mapping[str, Any]) -> dict[str, Any]:
         attributes |= {"messageGroupType": groups} | {
             argument.name: argument.of(found) for argument in _GROUPS if argument.name in found
         }
+    attributes |= {argument.name: found[argument.name] for argument in _PLAIN if argument.name in found}
     if queue.SINGLE_ACTIVE.of(found):
         attributes["maximumLiveConsumers"] = 1
     if (exchange := queue.DEAD_LETTER_EXCHANGE.of(found)) is not None:

@@ -294,10 +294,11 @@ class Link(Holder):
         if before := self._consumers.pop(handle, None):
             # It asks again because it has not heard the answer.
             before[1].consumers.remove(before[0])
-        consumer = newcomer(attach, self)
+        consumer = newcomer(attach, self, queue.options)
         reason = queue.attach(consumer, attach.held, now, again=attach.again)
         answer = self.outbox.frame.attached.add(consumer=handle, reason=reason, age=consumer.age)
         answer.timeout_ms = queue.options.consumer_timeout_ms
+        answer.browse = consumer.browse
         if reason != pb.NONE:
             answer.text = f"queue '{queue.options.name}' is in exclusive use"
             return None

@@ -39,6 +39,8 @@ class QueueOptions:
     group_key: str | None = None
     default_group: str = ""
     most_groups: int = 0
+    nondestructive: bool = False
+    default_selector: str = ""
     single_active: bool = False
     delivery_limit: int | None = None
     consumer_timeout_ms: int = 0
@@ -89,6 +91,8 @@ def read_options(
         group_key=argument.GROUP_KEY.of(found),
         default_group=argument.DEFAULT_GROUP.of(found),
         most_groups=argument.MOST_GROUPS.of(found),
+        nondestructive=argument.NONDESTRUCTIVE.of(found),
+        default_selector=argument.DEFAULT_FILTERS.of(found),
         single_active=argument.SINGLE_ACTIVE.of(found),
         delivery_limit=argument.DELIVERY_LIMIT.of(found),
         consumer_timeout_ms=argument.CONSUMER_TIMEOUT.of(found) or 0,
