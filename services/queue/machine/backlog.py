@@ -64,10 +64,11 @@ class Backlog:
         if self._behind or self._delivery.unfinished:
             return [1]
         head = self._entries.ready.peek() if self._may_expire else None
-        return [head.expires] if head is not None and head.expires else []
+        times = (head.expires if head else 0, self._delivery.deadline)
+        return [time for time in times if time]
 
     def _give_up(self, now: int) -> None:
-        self._past(overdue(self._entries.ready, now), now)
+        self._past(overdue(self._entries.ready, now) or self._delivery.overdue(now), now)
 
     def _past(self, expired: list[Entry], now: int) -> None:
         its = self._entries

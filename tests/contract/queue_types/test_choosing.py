@@ -98,6 +98,19 @@ def test_expired_ones(make: Make) -> None:
     assert (machine.link.uids(), machine.dead()) == ([1], [(2, "expired")])
 
 
+def test_expired_behind_others(make: Make) -> None:
+    """What nobody wants goes when its time has come, though what is before it does not."""
+    machine = make(dead_letter_exchange="dlx")
+    machine.consumer(interest=wanting("colour = 'red'"))
+    machine.publish(1)
+    machine.publish(2, ttl_ms=10)
+    machine.publish(1, ttl_ms=30)
+    assert machine.queue.deadline() == 10
+    machine.queue.expire(20)
+    assert machine.dead() == [(2, "expired"), (3, "expired")]
+    assert (machine.queue.deadline(), machine.queue.ready_count) == (30, 2)
+
+
 def test_the_last_one_has_gone(make: Make) -> None:
     """Then all take what is next again: what has been looked at first, and nothing is left behind."""
     machine = make()

@@ -18,6 +18,7 @@ from services.common.selectors.message import MessageView
 from services.queue.machine.consumers import Consumer, Consumers
 from services.queue.machine.delivery.choosers import Choosers, best_first, key_of
 from services.queue.machine.delivery.cursor import Cursor
+from services.queue.machine.delivery.expiring import Expiring
 from services.queue.machine.delivery.groups import Groups
 from services.queue.machine.delivery.index import Index
 from services.queue.machine.delivery.interest import view_of
@@ -48,6 +49,7 @@ class SelectiveDelivery:
         self._cursors: dict[Consumer, Cursor] = {}
         self._index = Index((), self.ready.rank)
         self._turn = self._visits = 0
+        self._expiring = Expiring()
         self._free: list[Entry] = []  # whose group was somebody's, and is not any more
         self._reached: Any = None  # the rank of the last entry that those at the edge were offered
         self.unfinished = False
@@ -86,6 +88,18 @@ class SelectiveDelivery:
             for entry in entries:
                 self._groups.given(consumer, entry)
 
+    @property
+    def deadline(self) -> int:
+        """When something in front expires, or 0."""
+        return self._expiring.next
+
+    def overdue(self, now: int) -> list[Entry]:
+        """As Delivery says."""
+        entries = self._expiring.overdue(now)
+        for entry in entries:
+            self.ready.choose(entry)
+        return entries
+
     def from_list(self, now: int, expired: list[Entry]) -> None:
         """As Delivery says, with so many looks."""
         looks = Looks(now, expired)
@@ -113,7 +127,7 @@ class SelectiveDelivery:
         self._late.add(fresh)
         self._tell_free()  # behind what came back of the same group
         for entry in fresh:
-            self._index.add(entry)
+            self._stays(entry)
 
     def _tell_free(self) -> None:
         free, self._free = self._free, []
@@ -185,8 +199,12 @@ class SelectiveDelivery:
         given = self._offer(entry, _at_edge, looks) if self._waits(entry, looks) else []
         self._reached = self.ready.rank(entry)
         if entry.state == AVAILABLE:
-            self._index.add(entry)
+            self._stays(entry)
         self._leave_edge(given)
+
+    def _stays(self, entry: Entry) -> None:
+        self._index.add(entry)
+        self._expiring.add(entry)
 
     def _leave_edge(self, cursors: Iterable[Cursor]) -> None:
         """Who has no credit has not been offered what comes next."""
