@@ -108,8 +108,9 @@ class Consumer:
         self.link, self.state = link, ConsumerState.ATTACHING
         kept, kept_bytes = self.session.kept_for(self)
         self.capacity = self._capacity()
-        # Of credit, what is held was taken already.
-        self.due = self.capacity - kept - (len(held) if self.limit else 0)
+        # Of credit, what is held was taken already, or shown.
+        holds = len(held) if self.takes else self.session.count_of(self)
+        self.due = self.capacity - kept - (holds if self.limit else 0)
         messages, room = max(self._grantable(), 0), max(self.window - kept_bytes, 0)
         self.due -= messages
         self.due_room = 0
@@ -143,7 +144,7 @@ class Consumer:
     def _capacity(self) -> int:
         if self.by_credit:
             return max(self.up_to - self.sent, 0)
-        shared = 0 if self.settled else self.session.shared_limit
+        shared = self.session.shared_limit if self.gives_back else 0
         return min((limit for limit in (self.limit, shared) if limit), default=WINDOW_MESSAGES)
 
     def resize(self) -> None:
@@ -210,7 +211,7 @@ class Consumer:
         self.due_room = 0
 
     def _grantable(self) -> int:
-        if self.session.shared_limit and not self.settled:
+        if self.session.shared_limit and self.gives_back:
             # What the session may not have, others may: it stays in the queue.
             return max(min(self.due, self.session.room), 0)
         if self.limit or self.by_credit:

@@ -190,7 +190,7 @@ class Session:
         elif self._backlog or not self.flowing or not self.connection.writable:
             self._backlog.add(consumer, arrived)
             self.connection.wants_to_write(self)
-        elif not consumer.by_credit and (not self.shared_limit or consumer.settled):
+        elif not consumer.by_credit and (not self.shared_limit or not consumer.gives_back):
             self._send(consumer, arrived)
         elif within := self._within_limit(consumer, arrived):
             self._send(consumer, within)
@@ -214,8 +214,13 @@ class Session:
     @property
     def room(self) -> int:
         """How many more deliveries the limit over all consumers allows; what basic.get took does not count."""
-        held = len(self.unsettled) - sum(holder.count for holder in self.get_holders.values())
+        shown = sum(self.count_of(consumer) for consumer in self.consumers.values() if consumer.browse)
+        held = len(self.unsettled) - shown - sum(holder.count for holder in self.get_holders.values())
         return self.shared_limit - held - (len(self.transaction.settlements) if self.transaction else 0)
+
+    def count_of(self, consumer: Consumer) -> int:
+        """How many deliveries of a consumer are unsettled."""
+        return sum(holder is consumer for holder, _ in self.unsettled.values())
 
     def _within_limit(self, consumer: Consumer, arrived: Arrived) -> Arrived | None:
         """What credit, or the limit over all consumers, allows of deliveries; the rest goes back for others to have.
@@ -224,7 +229,7 @@ class Session:
         """
         if consumer.by_credit:
             room = consumer.up_to - consumer.sent
-        elif not self.shared_limit or consumer.settled:
+        elif not self.shared_limit or not consumer.gives_back:
             return arrived
         else:
             room = self.room

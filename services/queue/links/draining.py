@@ -24,7 +24,7 @@ def drain(host: Host, outbox: Outbox, handle: int, consumers: Mapping[int, tuple
     if found is None or found[0].link.broken:
         return
     consumer, queue = found
-    if queue.lags(host.now()) or queue.unfinished:
+    if queue.lags(host.now()) or not queue.has_offered_all(consumer):
         asyncio.get_running_loop().call_later(_LOOK_SECONDS, drain, host, outbox, handle, consumers)
     elif consumer.messages <= 0 or consumer.size > 0:
         outbox.frame.drained.add(consumer=handle, left=max(consumer.messages, 0))

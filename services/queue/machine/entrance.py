@@ -116,7 +116,7 @@ class Entrance:
                 self._backlog.dispatch(now)
                 self._room.trim(now)
             first += admitted
-            if first < last:
+            if not admitted:
                 return self._refuse(arrival, first, end, now)
         return []
 

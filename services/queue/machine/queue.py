@@ -185,6 +185,10 @@ class Queue:
         """Whether consumers that choose have more to look at than goes in one turn: the clock's `dispatch` goes on."""
         return self._delivery.unfinished
 
+    def has_offered_all(self, consumer: Consumer) -> bool:
+        """Whether it has been offered all that waited when it had credit: then nothing that waits is for it."""
+        return self._delivery.has_offered_all(consumer)
+
     def release_held_by(self, holder: object, now: int) -> list[int]:
         """Gives everything that `holder` has unsettled back to its place, as redelivered.
 

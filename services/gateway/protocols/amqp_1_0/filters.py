@@ -57,7 +57,7 @@ def _read(name: object, given: object) -> tuple[str, str]:
     value = given.value if isinstance(given, Described) else given
     if not isinstance(value, str):
         raise InvalidField(f"filter {name}: must be text, not {value!r}")
-    if kind == _SELECTOR:
+    if kind == _SELECTOR and value.strip():
         _check_selector(str(name), value)
     return kind, str(value)
 

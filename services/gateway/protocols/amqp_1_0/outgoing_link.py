@@ -64,6 +64,8 @@ class OutgoingLink(Link):
         self._filters = filters_of(source.filter)
         if self._attach.unsettled:
             raise NotImplementedHere("links are not resumed: attach without unsettled deliveries")
+        if source.dynamic and (source.filter or source.distribution_mode == _COPY):
+            raise InvalidField("a new queue is all its link's: there is nothing to filter, or to leave to others")
         if source.dynamic:
             self._declare(self._own_queue)
         else:
@@ -79,6 +81,8 @@ class OutgoingLink(Link):
             self.refuse(InvalidField(f"a binding filter is for exchanges, and {meant.name!r} is a queue"))
         elif meant.node is Node.QUEUE:
             self._consume(meant.name, browse=self._source.distribution_mode == _COPY)
+        elif (self._filters.selector or "").strip():
+            self.refuse(NotImplementedHere("a selector is not offered yet for an exchange's messages: use a queue's"))
         elif self._source.durable or self._source.expiry_policy == "never":
             self.refuse(NotImplementedHere("durable subscriptions are not offered yet: receive from a queue"))
         else:
@@ -112,7 +116,7 @@ class OutgoingLink(Link):
             settled=self.settled,
             by_credit=True,
             replies_to=replies_to,
-            selector=self._filters.selector or "",
+            selector=(self._filters.selector or "").strip(),
             browse=browse,
             link=self.number,
         )

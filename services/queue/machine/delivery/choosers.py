@@ -19,6 +19,11 @@ class Choosers:
         self._by_value: dict[Equality, list[Cursor]] = {}
         self._others: list[Cursor] = []
 
+    @property
+    def names(self) -> frozenset[str]:
+        """The identifiers that some compare."""
+        return frozenset(self._names)
+
     def add(self, cursor: Cursor) -> None:
         """One that has come."""
         if key := key_of(cursor):

@@ -18,13 +18,14 @@ from services.queue.machine.order.ready import Selectable
 class Dispatcher:
     """See Delivery. Changes over when the first consumer comes that chooses, and when the last one has gone."""
 
-    __slots__ = ("_columns", "_consumers", "_entries", "_front", "_grouped", "_selective")
+    __slots__ = ("_columns", "_consumers", "_entries", "_front", "_grouped", "_left", "_selective")
 
     def __init__(self, entries: Entries, consumers: Consumers) -> None:
         self._entries = entries
         self._consumers = consumers
         self._columns = ColumnDelivery(entries, consumers)
         self._selective: SelectiveDelivery | None = None
+        self._left = False  # more to look at, by a delivery that is no more
         self._grouped = entries.options.groups in KINDS
         if self._grouped:
             groups = KINDS[entries.options.groups](entries.options, entries.ready.rank)
@@ -48,12 +49,18 @@ class Dispatcher:
             return
         self._selective.detach(consumer)
         if not self._grouped and not any(each.chooses for each in self._consumers):
+            # Others may have credit for what it had no time to look at.
+            self._left = self._selective.unfinished
             self._front, self._selective = self._selective.ready, None
 
     def holds(self, consumer: Consumer, entries: list[Entry]) -> None:
         """A consumer that comes again has had these from a former owner."""
         if self._selective:
             self._selective.holds(consumer, entries)
+
+    def has_offered_all(self, consumer: Consumer) -> bool:
+        """As Queue says."""
+        return not self._left and (self._selective is None or self._selective.has_offered_all(consumer))
 
     # -------------------------------------------------------------- as Delivery says
 
@@ -63,7 +70,7 @@ class Dispatcher:
 
     @property
     def unfinished(self) -> bool:
-        return self._selective is not None and self._selective.unfinished
+        return self._left or (self._selective is not None and self._selective.unfinished)
 
     @property
     def serves(self) -> bool:
@@ -77,6 +84,7 @@ class Dispatcher:
         return self._selective.overdue(now) if self._selective else []
 
     def go_on(self) -> None:
+        self._left = False
         if self._selective:
             self._selective.unfinished = False
 
@@ -88,5 +96,8 @@ class Dispatcher:
             self._selective.from_list(now, expired)
             return
         self._columns.from_list(now, expired)
-        if self._front and (plain := self._front.plain()) is not self._front:
+        if self._front is None:
+            return
+        self._front.take_fresh()  # which nobody asks for any more
+        if (plain := self._front.plain()) is not self._front:
             self._entries.ready, self._front = plain, None

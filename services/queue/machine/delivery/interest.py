@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from services.common.selectors.message import MessageView
 from services.common.selectors.selector import Selector
 from services.common.selectors.term import Equality
 from services.queue.machine.entry import Entry
 
+_SELECTOR: Final = 100  # characters that are evaluated in the time of a look
+
 
 class Interest:
     """Of a consumer: `required` is what every message has that it wants; None as `selector` is everything."""
 
-    __slots__ = ("_selector", "required")
+    __slots__ = ("_selector", "cost", "required")
 
     def __init__(self, selector: Selector | None) -> None:
         self._selector = selector
+        self.cost = 1 + (len(selector.text) // _SELECTOR if selector else 0)
+        """Looks that it takes the time of."""
         self.required: frozenset[Equality] = selector.required if selector else frozenset()
 
     def wants(self, view: MessageView) -> bool:

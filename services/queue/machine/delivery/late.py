@@ -2,46 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Final
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from operator import itemgetter
+from typing import Final, NamedTuple
 
 from services.queue.machine.entry import AVAILABLE, Entry
+from services.queue.machine.order.ready import Fresh
 
-_SOME: Final = 16
-_SPARE: Final = 1000  # that are remembered, at most, besides as many as there are
+SOME: Final = 256
+"""So many are told one by one; of more a consumer goes back to the first."""
+_SPARE: Final = 1000  # that are remembered, at most, besides as many as there are …
+_SPARE_BYTES: Final = 1 << 20  # … and what they weigh, besides as much as waits
+
+
+class Came(NamedTuple):
+    """An entry, and its number among those that came; `back`: it was there before."""
+
+    number: int
+    entry: Entry
+    back: bool
 
 
 class Late:
     """In the order in which they came, by numbers that only grow: consumers remember how far they have heard."""
 
-    __slots__ = ("_entries", "_first")
+    __slots__ = ("_came", "_size", "end")
 
     def __init__(self) -> None:
-        self._entries: list[Entry] = []
-        self._first = 0  # the number of the first of them
+        self._came: list[Came] = []
+        self._size = 0
+        self.end = 0  # the number of the next one
 
-    @property
-    def end(self) -> int:
-        """The number of the next one."""
-        return self._first + len(self._entries)
-
-    def add(self, entries: list[Entry]) -> None:
+    def add(self, entries: Sequence[Fresh]) -> None:
         """They came now."""
-        self._entries += entries
+        self._came += [Came(number, *fresh) for number, fresh in enumerate(entries, self.end)]
+        self._size += sum(fresh.entry.message.weight for fresh in entries)
+        self.end += len(entries)
 
-    def some(self, number: int) -> tuple[list[Entry], int]:
-        """A few from a number on, and the number behind them."""
-        first = max(number - self._first, 0)
-        some = self._entries[first : first + _SOME]
-        return some, self._first + first + len(some)
+    def since(self, number: int) -> list[Came]:
+        """Those from a number on, that wait."""
+        first = bisect_left(self._came, number, key=itemgetter(0))
+        return [came for came in self._came[first:] if came.entry.state == AVAILABLE]
 
-    def forget(self, heard: Iterable[int], count: int) -> None:
-        """What all have heard; and what has left, if that is much: `count` entries wait."""
-        done = min(heard, default=self.end) - self._first
-        if done > 0:
-            del self._entries[:done]
-            self._first += done
-        if len(self._entries) > 2 * count + _SPARE:
-            # Who has heard some of them hears them again.
-            self._first = self.end
-            self._entries = list({id(entry): entry for entry in self._entries if entry.state == AVAILABLE}.values())
+    def forget(self, heard: Iterable[int], count: int, size: int) -> None:
+        """What all have heard; and what has left, if that is much: `count` entries of `size` bytes wait."""
+        done = min(heard, default=self.end)
+        if self._came and self._came[0].number < done:
+            self._keep(self._came[bisect_left(self._came, done, key=itemgetter(0)) :])
+        if len(self._came) > 2 * count + _SPARE or self._size > 2 * size + _SPARE_BYTES:
+            # Of one that has come several times, the last time counts.
+            latest = {id(came.entry): came for came in self._came if came.entry.state == AVAILABLE}
+            self._keep(sorted(latest.values(), key=itemgetter(0)))
+
+    def _keep(self, came: list[Came]) -> None:
+        self._came = came
+        self._size = sum(each.entry.message.weight for each in came)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from services.common.selectors.message import MessageView
 from services.queue.machine import turn
 from services.queue.machine.delivery.cursor import Cursor
 from services.queue.machine.entry import Entry
+
+_PROPERTIES: Final = 500  # bytes of them that are read in the time of a look
 
 
 class Looks:
@@ -21,10 +25,17 @@ class Looks:
     @property
     def spent(self) -> bool:
         """Whether it is all else's turn."""
-        return self.left <= 0 or len(self.expired) >= turn.AT_ONCE
+        return not self.more_than(0)
 
-    def wants(self, cursor: Cursor, view: MessageView) -> bool:
-        """Whether its consumer wants a message: a look."""
-        self.left -= 1
+    def more_than(self, least: int) -> bool:
+        """Whether more are left than that."""
+        return self.left > least and len(self.expired) < turn.AT_ONCE
+
+    def wants(self, cursor: Cursor, entry: Entry, view: MessageView) -> bool:
+        """Whether its consumer wants a message: a look, or as many as it takes the time of."""
         interest = cursor.consumer.interest
-        return interest is None or interest.wants(view)
+        if interest is None:
+            self.left -= 1
+            return True
+        self.left -= interest.cost * (1 + len(entry.message.properties) // _PROPERTIES)
+        return interest.wants(view)

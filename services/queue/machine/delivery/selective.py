@@ -16,23 +16,28 @@ from typing import Any, Final
 
 from services.common.selectors.message import MessageView
 from services.queue.machine.consumers import Consumer, Consumers
+from services.queue.machine.delivery import late
 from services.queue.machine.delivery.choosers import Choosers, best_first, key_of
 from services.queue.machine.delivery.cursor import Cursor
 from services.queue.machine.delivery.expiring import Expiring
 from services.queue.machine.delivery.groups import Groups
 from services.queue.machine.delivery.index import Index
 from services.queue.machine.delivery.interest import view_of
-from services.queue.machine.delivery.late import Late
 from services.queue.machine.delivery.looks import Looks
 from services.queue.machine.delivery.sending import Sending
 from services.queue.machine.entries import Entries
 from services.queue.machine.entry import AVAILABLE, Entry
+from services.queue.machine.order.ready import Fresh
 
 _PULLED: Final = 64  # entries that come to the front at a time, at most
-_VISIT: Final = 256  # looks of one consumer before it is another's turn
+_VISIT: Final = 64  # looks of one consumer before it is another's turn
 
 
 _at_edge = attrgetter("at_edge")
+
+
+def _passed(rank: Any, hearing: set[Cursor]) -> Callable[[Cursor], bool]:  # noqa: ANN401 - an order's own
+    return lambda cursor: cursor in hearing and cursor.passed(rank)
 
 
 class SelectiveDelivery:
@@ -44,14 +49,14 @@ class SelectiveDelivery:
         self._sending = Sending(entries)
         self._groups = groups
         self.ready = entries.ready = entries.ready.selectable()
-        self._late = Late()
+        self._late = late.Late()
         self._choosers = Choosers()
         self._cursors: dict[Consumer, Cursor] = {}
         self._index = Index((), self.ready.rank)
-        self._turn = self._visits = 0
+        self._given = self._visits = 0
         self._expiring = Expiring()
         self._free: list[Entry] = []  # whose group was somebody's, and is not any more
-        self._reached: Any = None  # the rank of the last entry that those at the edge were offered
+        self._reached: Any = self.ready.edge  # the rank of the last entry that those at the edge were offered
         self.unfinished = False
         for consumer in consumers:
             self.attach(consumer)
@@ -65,15 +70,16 @@ class SelectiveDelivery:
         self._cursors[consumer] = cursor
         self._choosers.add(cursor)
         # What is in front already is in no index for another name: then its consumers look at all of it.
-        if is_first and (key := key_of(cursor)) and key.name not in self._index.names:
-            self._index = Index({*self._index.names, key.name}, self.ready.rank)
+        if is_first and self._index.names != self._choosers.names:
+            self._index = Index(self._choosers.names, self.ready.rank)
 
     def detach(self, consumer: Consumer) -> None:
         """One that has gone."""
         self._choosers.remove(self._cursors.pop(consumer))
         if self._groups and self._groups.gone(consumer):
             for cursor in self._cursors.values():
-                cursor.stop_at(None)
+                if not cursor.browses:
+                    cursor.stop_at(None)
 
     def settled(self, entries: list[Entry]) -> None:
         """Nobody holds these any more: what of their groups waits is for others too."""
@@ -87,6 +93,13 @@ class SelectiveDelivery:
         if self._groups:
             for entry in entries:
                 self._groups.given(consumer, entry)
+
+    def has_offered_all(self, consumer: Consumer) -> bool:
+        """As Queue says. What nobody has looked at is left only when the looks were spent; then a few are behind."""
+        cursor = self._cursors.get(consumer)
+        if cursor is None or not self.unfinished:
+            return True
+        return cursor.at_edge and cursor.heard == self._late.end and self.ready.nothing_behind
 
     @property
     def deadline(self) -> int:
@@ -104,72 +117,104 @@ class SelectiveDelivery:
         """As Delivery says, with so many looks."""
         looks = Looks(now, expired)
         self._begin()
-        self._deliver(looks)
-        while self._free and not looks.spent:
-            self._tell_free()
+        try:
             self._deliver(looks)
-        self._send()
-        self.unfinished = looks.spent or bool(self._free)
-        self._index.sweep(self.ready.count)
+            while self._free and not looks.spent:
+                self._tell_free()
+                self._deliver(looks)
+        except Exception:
+            # Nobody knows who has been offered what: all look again at what is behind what they were offered surely.
+            self._leave_edge(self._cursors.values(), all_of_them=True)
+            self._index = Index((), self.ready.rank)
+            raise
+        finally:
+            self._send()
+            self.unfinished = looks.spent
+        self._late.forget([each.heard for each in self._cursors.values()], self.ready.count, self.ready.size)
+        self._index.sweep(self.ready.count, self.ready.size)
 
     def _deliver(self, looks: Looks) -> None:
+        """Half of the looks is for what is new: who has a long way to go keeps nobody waiting."""
         self._tell_late(looks)
-        self._visit_front(looks)
+        self._visit_front(looks, looks.left // 2)
         self._pull(looks)
+        self._visit_front(looks, 0)
 
     def _begin(self) -> None:
-        self._turn += 1
         for cursor in self._cursors.values():
             cursor.begin()
         if self.ready.count:
             self._consumers.choose_active()
-        fresh = [entry for entry in self.ready.take_fresh() if entry.state == AVAILABLE]
+        fresh = [each for each in self.ready.take_fresh() if each.entry.state == AVAILABLE]
         self._late.add(fresh)
         self._tell_free()  # behind what came back of the same group
-        for entry in fresh:
-            self._stays(entry)
+        for each in fresh:
+            self._stays(each.entry, view_of(each.entry))
 
     def _tell_free(self) -> None:
         free, self._free = self._free, []
-        self._late.add(free)
+        self._late.add([Fresh(entry, True) for entry in free])
 
     # -------------------------------------------------------------- what came in among what was passed
 
     def _tell_late(self, looks: Looks) -> None:
-        late = self._late
-        while not looks.spent and (deaf := [each for each in self._able() if each.heard < late.end]):
-            some, end = late.some(min(each.heard for each in deaf))
-            hearing = {each for each in deaf if each.heard < end}
-            for entry in sorted(some, key=self.ready.rank):
-                self._tell(entry, hearing, looks)
-            for cursor in hearing:
-                if cursor.able:  # or it has not been asked about all of it
-                    cursor.heard = end
-        late.forget([cursor.heard for cursor in self._cursors.values()], self.ready.count)
+        deaf = [each for each in self._able() if each.heard < self._late.end]
+        for cursor in deaf:
+            if cursor.browses:
+                self._show_late(cursor, looks)
+            elif len(self._late.since(cursor.heard)) > late.SOME:
+                self._go_back(cursor)
+        if hearing := {each for each in deaf if not each.browses and each.heard < self._late.end}:
+            self._offer_late(hearing, looks)
 
-    def _tell(self, entry: Entry, hearing: set[Cursor], looks: Looks) -> None:
-        rank = self.ready.rank(entry)
-        if self._waits(entry, looks):
-            back = entry.attempts > 0
-            self._offer(
-                entry, lambda its: its in hearing and its.passed(rank) and not (back and its.has_seen(rank)), looks
-            )
+    def _show_late(self, browser: Cursor, looks: Looks) -> None:
+        """One by one, in the order in which they came: it is shown each once. What comes back it has seen."""
+        for number, entry, back in self._late.since(browser.heard):
+            if looks.spent or not browser.able:
+                return
+            browser.heard = number + 1
+            rank, view = self.ready.rank(entry), view_of(entry)
+            due = browser.passed(rank) and not (back and browser.has_seen(rank))
+            if due and self._waits(entry, looks) and self._wants(browser, entry, view, looks):
+                self._give(browser, entry)
+        browser.heard = self._late.end
+
+    def _go_back(self, cursor: Cursor) -> None:
+        """To the first of what came: it goes on from there."""
+        lowest = min(self.ready.rank(came.entry) for came in self._late.since(cursor.heard))
+        if cursor.passed(lowest):
+            cursor.stop_at(self.ready.before(lowest))
+        cursor.heard = self._late.end
+
+    def _offer_late(self, hearing: set[Cursor], looks: Looks) -> None:
+        """A few, in their order, to those that have passed them."""
+        some = [came.entry for came in self._late.since(min(each.heard for each in hearing))]
+        for entry in sorted(some, key=self.ready.rank):
+            rank = self.ready.rank(entry)
+            if self._waits(entry, looks):
+                self._offer(entry, view_of(entry), _passed(rank, hearing), looks)
+        for cursor in hearing:
+            if cursor.able:  # or it has not been asked about all of it
+                cursor.heard = self._late.end
 
     # -------------------------------------------------------------- what is in front
 
-    def _visit_front(self, looks: Looks) -> None:
-        """Those that are not at the edge go on, each a bit in its turn: first who has waited longest."""
-        while not looks.spent and (behind := [each for each in self._able() if not each.at_edge]):
+    def _visit_front(self, looks: Looks, least: int) -> None:
+        """Those that are not at the edge go on, each a bit in its turn, until so many looks are left."""
+        while looks.more_than(least) and (behind := self._behind()):
             for cursor in sorted(behind, key=attrgetter("visited")):
-                if not looks.spent:
-                    self._visit(cursor, looks)
+                if looks.more_than(least):
+                    self._visit(cursor, looks, least)
 
-    def _visit(self, cursor: Cursor, looks: Looks) -> None:
+    def _behind(self) -> list[Cursor]:
+        return [cursor for cursor in self._able() if not cursor.at_edge]
+
+    def _visit(self, cursor: Cursor, looks: Looks, least: int) -> None:
         self._visits += 1
         cursor.visited = self._visits
         before = self._before(cursor)
         for entry in before[:_VISIT]:
-            if not cursor.able:
+            if not looks.more_than(least) or not cursor.able:
                 return
             cursor.seen = self.ready.rank(entry)
             if self._waits(entry, looks) and self._wants(cursor, entry, view_of(entry), looks):
@@ -196,20 +241,21 @@ class SelectiveDelivery:
                 self._offer_new(entry, looks)
 
     def _offer_new(self, entry: Entry, looks: Looks) -> None:
-        given = self._offer(entry, _at_edge, looks) if self._waits(entry, looks) else []
+        view = view_of(entry)
+        given = self._offer(entry, view, _at_edge, looks) if self._waits(entry, looks) else []
         self._reached = self.ready.rank(entry)
         if entry.state == AVAILABLE:
-            self._stays(entry)
+            self._stays(entry, view)
         self._leave_edge(given)
 
-    def _stays(self, entry: Entry) -> None:
-        self._index.add(entry)
+    def _stays(self, entry: Entry, view: MessageView) -> None:
+        self._index.add(entry, view)
         self._expiring.add(entry)
 
-    def _leave_edge(self, cursors: Iterable[Cursor]) -> None:
+    def _leave_edge(self, cursors: Iterable[Cursor], *, all_of_them: bool = False) -> None:
         """Who has no credit has not been offered what comes next."""
         for cursor in cursors:
-            if cursor.at_edge and not cursor.able:
+            if cursor.at_edge and (all_of_them or not cursor.able):
                 cursor.stop_at(self._reached)
 
     # -------------------------------------------------------------- one entry
@@ -227,9 +273,10 @@ class SelectiveDelivery:
             return False
         return True
 
-    def _offer(self, entry: Entry, may: Callable[[Cursor], bool], looks: Looks) -> list[Cursor]:
+    def _offer(self, entry: Entry, view: MessageView, may: Callable[[Cursor], bool], looks: Looks) -> list[Cursor]:
         """To those that may have it: all browsers, and the first of the others who wants it. Gives who has got it."""
-        view, given = view_of(entry), list[Cursor]()
+        given: list[Cursor] = []
+        looks.left -= 1
         for cursor in best_first(each for each in self._choosers.of(view) if each.able and may(each)):
             if (cursor.browses or entry.state == AVAILABLE) and self._wants(cursor, entry, view, looks):
                 self._give(cursor, entry)
@@ -241,16 +288,17 @@ class SelectiveDelivery:
             looks.left -= 1
             self._groups.passed(entry)
             return False
-        return looks.wants(cursor, view)
+        return looks.wants(cursor, entry, view)
 
     def _give(self, cursor: Cursor, entry: Entry) -> None:
         if cursor.browses:
             cursor.show(entry, self.ready.rank(entry))
-        else:
-            self.ready.choose(entry)
-            cursor.take(entry, self._turn)
-            if self._groups:
-                self._free += self._groups.given(cursor.consumer, entry)
+            return
+        self._given += 1
+        self.ready.choose(entry)
+        cursor.take(entry, self._given)
+        if self._groups:
+            self._free += self._groups.given(cursor.consumer, entry)
 
     def _send(self) -> None:
         for cursor in self._cursors.values():

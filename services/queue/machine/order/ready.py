@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from services.queue.machine import turn
 from services.queue.machine.arrival import Arrival
@@ -51,6 +51,13 @@ class Ready(Protocol):
         """Since the last time."""
 
 
+class Fresh(NamedTuple):
+    """An entry that has come in; `back`: it was there before, and somebody had it."""
+
+    entry: Entry
+    back: bool
+
+
 class Selectable(Ready, Protocol):
     """Entries of which consumers choose. Those in front have been looked at; nothing behind them leaves before."""
 
@@ -63,7 +70,18 @@ class Selectable(Ready, Protocol):
     def choose(self, entry: Entry) -> None:
         """Acquires one of those in front, and takes it out."""
 
-    def take_fresh(self) -> list[Entry]:
+    def before(self, rank: Any) -> Any:  # noqa: ANN401 - an order's own
+        """The rank of the last one in front that is before `rank`, or None."""
+
+    @property
+    def edge(self) -> Any:  # noqa: ANN401 - an order's own
+        """The highest rank that was ever in front: what is behind it has not been looked at. None: nothing was."""
+
+    @property
+    def nothing_behind(self) -> bool:
+        """Whether all of it is in front."""
+
+    def take_fresh(self) -> list[Fresh]:
         """Those that have come in among those in front since the last time."""
 
     def plain(self) -> Ready:

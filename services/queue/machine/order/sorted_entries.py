@@ -10,7 +10,7 @@ from sortedcontainers import SortedKeyList
 
 from services.queue.machine import turn
 from services.queue.machine.entry import ACQUIRED, AVAILABLE, GONE, Entry
-from services.queue.machine.order.ready import Arriving
+from services.queue.machine.order.ready import Arriving, Fresh
 
 _position = attrgetter("position")
 
@@ -22,7 +22,8 @@ class SortedEntries(Arriving):
         self._entries: SortedKeyList[Entry, Any] = SortedKeyList(key=key)
         self._key = key
         self.size = 0
-        self._fresh: list[Entry] | None = None  # nobody asks for them
+        self._fresh: list[Fresh] | None = None  # nobody asks for them
+        self._returning = False
 
     @property
     def count(self) -> int:
@@ -35,9 +36,11 @@ class SortedEntries(Arriving):
         self._came(new)
 
     def put_back(self, entries: list[Entry]) -> None:
+        self._returning = bool(entries) and entries[0].state == ACQUIRED
         for entry in entries:
             entry.state = AVAILABLE
         self.extend(entries, sum(len(entry.message.body) for entry in entries))
+        self._returning = False
 
     def peek(self) -> Entry | None:
         return self._entries[0] if self._entries else None
@@ -102,7 +105,19 @@ class SortedEntries(Arriving):
         self._entries.remove(entry)
         self._left(entry, ACQUIRED)
 
-    def take_fresh(self) -> list[Entry]:
+    def before(self, rank: Any) -> Any:  # noqa: ANN401 - an order's own
+        """As Selectable says."""
+        found = next(self._entries.irange_key(max_key=rank, inclusive=(True, False), reverse=True), None)
+        return None if found is None else self._key(found)
+
+    @property
+    def edge(self) -> Any:  # noqa: ANN401 - an order's own
+        """Nothing is behind."""
+        return None
+
+    nothing_behind = True
+
+    def take_fresh(self) -> list[Fresh]:
         """As Selectable says."""
         fresh, self._fresh = self._fresh or [], []
         return fresh
@@ -114,7 +129,7 @@ class SortedEntries(Arriving):
 
     def _came(self, entries: list[Entry]) -> None:
         if self._fresh is not None:
-            self._fresh += entries
+            self._fresh += [Fresh(entry, self._returning) for entry in entries]
 
     def _left(self, entry: Entry, state: int) -> None:
         entry.state = state

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from sortedcontainers import SortedKeyList
 
+from services.queue.machine import turn
 from services.queue.machine.entry import ACQUIRED, AVAILABLE, GONE, Entry
+from services.queue.machine.order.ready import Fresh
 
 if TYPE_CHECKING:
     from services.queue.machine.arrival import Arrival
@@ -34,7 +36,7 @@ class SortedFront:
         self._front: SortedKeyList[Entry, Any] = SortedKeyList(key=rest.rank)
         self._edge: Any = None
         self._size = 0  # of bodies in front
-        self._fresh: list[Entry] = []
+        self._fresh: list[Fresh] = []
 
     @property
     def count(self) -> int:
@@ -68,7 +70,22 @@ class SortedFront:
         self._front.remove(entry)
         self._left(entry, ACQUIRED)
 
-    def take_fresh(self) -> list[Entry]:
+    def before(self, rank: Any) -> Any:  # noqa: ANN401 - an order's own
+        """As Selectable says."""
+        found = next(self._front.irange_key(max_key=rank, inclusive=(True, False), reverse=True), None)
+        return None if found is None else self.rank(found)
+
+    @property
+    def edge(self) -> Any:  # noqa: ANN401 - an order's own
+        """As Selectable says."""
+        return self._edge
+
+    @property
+    def nothing_behind(self) -> bool:
+        """As Selectable says."""
+        return not self.rest.count
+
+    def take_fresh(self) -> list[Fresh]:
         """As Selectable says."""
         fresh, self._fresh = self._fresh, []
         return fresh
@@ -88,9 +105,10 @@ class SortedFront:
         self.rest.extend(behind, sum(len(entry.message.body) for entry in behind))
 
     def put_back(self, entries: list[Entry]) -> None:
+        behind = self._keep_front(entries)
         for entry in entries:
             entry.state = AVAILABLE
-        self.rest.put_back(self._keep_front(entries))
+        self.rest.put_back(behind)
 
     def peek(self) -> Entry | None:
         return self._front[0] if self._front else self.rest.peek()
@@ -104,13 +122,14 @@ class SortedFront:
 
     def take(self, limit: int, size: int, now: int, expired: list[Entry]) -> list[Entry]:
         taken: list[Entry] = []
-        while self._front and len(taken) < limit and size > 0 and (entry := self.pop()) is not None:
+        most = turn.AT_ONCE
+        while self._front and len(taken) < limit and size > 0 and len(expired) < most and (entry := self.pop()):
             if entry.expires and entry.expires <= now:
                 expired.append(entry)
             else:
                 taken.append(entry)
                 size -= entry.message.weight
-        if not self._front and len(taken) < limit and size > 0:
+        if not self._front and len(taken) < limit and size > 0 and len(expired) < most:
             taken += self.rest.take(limit - len(taken), size, now, expired)
         return taken
 
@@ -148,7 +167,7 @@ class SortedFront:
         for entry in entries:
             (front if self.rank(entry) <= self._edge else behind).append(entry)
         self._add(front)
-        self._fresh += front
+        self._fresh += [Fresh(entry, entry.state == ACQUIRED) for entry in front]
         return behind
 
     def _add(self, entries: list[Entry]) -> None:
