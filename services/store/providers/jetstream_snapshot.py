@@ -6,7 +6,7 @@ snapshot before it, and segments of the log that have no content that lives.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import groupby
 from operator import itemgetter
 
@@ -43,7 +43,6 @@ class Snapshots:
 
     async def take(self) -> None:
         """Writes one. Raises Away: what is there of it then is in nobody's way."""
-        await self._find_number()
         mark, rows = await self._begin()
         self._size = 0
         for body in messages(rows):
@@ -52,34 +51,35 @@ class Snapshots:
             self._size += len(body)
         await self._finish(mark)
 
-    async def _find_number(self) -> None:
-        """None that is in the stream, whole or not; those that are not go."""
-        async with self._writer.turn() as link:
-            mark = self._writer.loaded.mark  # as it is by now: the answer to the last one may have been lost
-            subject = f"{link.prefix}.{SNAPSHOT}."
-            there = {int(name.removeprefix(subject)) for name in (await link.held(f"{subject}>")).subjects}
-            for number in there - {mark.snapshot}:
-                await link.purge(f"{subject}{number}")
-        self._number = max(self._number, mark.snapshot, *there, 0) + 1
-
     async def _begin(self) -> tuple[Mark, Iterator[Piece]]:
-        """What there is now, and where in the log that is; from here on the log has another segment."""
-        async with self._writer.turn():
+        """What there is now, and where in the log that is; from here on the log has another segment.
+
+        A message of its own is the fence: what is purged was there before it, so it is no successor's, and nothing that
+        was on its way comes any more, so that it would be neither covered nor in the new segment.
+        """
+        async with self._writer.turn() as link:
+            there = self._numbers(link.prefix, (await link.held(f"{link.prefix}.{SNAPSHOT}.>")).subjects)
             loaded = self._writer.loaded
-            segments = [
-                SegmentRow(number=each.number, first=each.first, bytes=each.bytes)
-                for each in loaded.index.space.segments
-            ]
-            loaded.segment += 1
-            mark = Mark(
-                snapshot=self._number,
-                base=loaded.last,
-                group=loaded.group,
-                segment=loaded.segment,
-                segments=segments,
-            )
-            loaded.grown = loaded.groups = 0
-            return mark, of_index(loaded.index)
+            self._number = max(self._number, loaded.mark.snapshot, *there, 0) + 1
+            await self._writer.fence(link, snapshot_subject(self._number))
+            for number in there - {loaded.mark.snapshot}:  # they were never finished
+                await link.purge(f"{link.prefix}.{snapshot_subject(number)}")
+            return self._cut(), of_index(loaded.index)
+
+    @staticmethod
+    def _numbers(prefix: str, subjects: Iterable[str]) -> set[int]:
+        return {int(name.removeprefix(f"{prefix}.{SNAPSHOT}.")) for name in subjects}
+
+    def _cut(self) -> Mark:
+        loaded = self._writer.loaded
+        segments = [
+            SegmentRow(number=each.number, first=each.first, bytes=each.bytes) for each in loaded.index.space.segments
+        ]
+        loaded.segment += 1
+        loaded.grown = loaded.groups = 0
+        return Mark(
+            snapshot=self._number, base=loaded.last, group=loaded.group, segment=loaded.segment, segments=segments
+        )
 
     async def _finish(self, mark: Mark) -> None:
         await self._writer.put(MARK, mark.SerializeToString())

@@ -179,12 +179,19 @@ class Writer:
     async def put(self, subject: str, body: bytes) -> int:
         """What is no group; gives the sequence of its last part."""
         async with self.turn() as link:
-            parts = encoding.parts(self._id, self._loaded.group, body, encoding.room(link.largest))
-            try:
-                await self._append(link, subject, parts)
-            except Behind:
-                raise Lost("a message of before came in between", passing=True) from None
-            return self._loaded.last
+            return await self._put(link, subject, body)
+
+    async def fence(self, link: Link, subject: str) -> None:
+        """In a turn: nothing that was sent before comes any more, and nobody else has written since what is known."""
+        await self._put(link, subject, b"")
+
+    async def _put(self, link: Link, subject: str, body: bytes) -> int:
+        parts = encoding.parts(self._id, self._loaded.group, body, encoding.room(link.largest))
+        try:
+            await self._append(link, subject, parts)
+        except Behind:
+            raise Lost("a message of before came in between", passing=True) from None
+        return self._loaded.last
 
     @asynccontextmanager
     async def turn(self) -> AsyncIterator[Link]:
