@@ -79,14 +79,17 @@ class Loaded:
 async def load(link: Link) -> Loaded:
     """All of it. Raises Lost, also where it is changed meanwhile so that it has to be begun again."""
     loaded = Loaded(last=(await link.held()).last)
-    if found := await link.last(f"{link.prefix}.{MARK}"):
-        loaded.mark = Mark.FromString(Part.decode(found.payload).body)
+    mark = await link.last(f"{link.prefix}.{MARK}")
+    if mark:
+        loaded.mark = Mark.FromString(Part.decode(mark.payload).body)
         await _read_snapshot(link, loaded)
     if (newest := await link.last(f"{link.prefix}.{_LOG}.>")) and newest.sequence > loaded.mark.base:
         await _read_log(link, loaded, newest.sequence)
         loaded.last = max(loaded.last, newest.sequence)
     if loaded.last and not loaded.group and not await link.last(f"{link.prefix}.{WRITER}"):
         raise Lost("the stream had a store, and has none any more: were its messages deleted?")
+    if await link.last(f"{link.prefix}.{MARK}") != mark:  # what it covers may have gone while that was read
+        raise Lost("the former writer has made another snapshot meanwhile", passing=True)
     return loaded
 
 

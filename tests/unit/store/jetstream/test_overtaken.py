@@ -125,3 +125,34 @@ async def test_by_a_group_in_doubt(
     again = await reopened(url)
     assert (await alive(again), await again.records(), await again.writers()) == expected
     await again.close()
+
+
+@pytest.mark.parametrize("more", [False, True], ids=["all is dead", "more is written"])
+async def test_a_start_by_a_snapshot(
+    url: str, quiet: JetStreamProvider, deaf: None, hasty: None, monkeypatch: pytest.MonkeyPatch, more: bool
+) -> None:
+    """Who starts while the former writer puts a snapshot in the place of the log reads both anew."""
+    await quiet.commit(group(1))
+    await quiet._snapshots.take()
+    await quiet.commit(group(2, 5000))
+    await quiet.commit(dead(1, 2))
+    last, once = Link.last, iter((None,))
+
+    async def overtaken(link: Link, subject: str) -> Any:
+        if "log.>" in subject and next(once, 0) is None:
+            await quiet._snapshots.take()
+            await quiet._cleaning.step()
+            if more:
+                await quiet.commit(group(3))
+        return await last(link, subject)
+
+    monkeypatch.setattr(Link, "last", overtaken)
+    following = await reopened(url)
+    await calm(following)
+    expected = await alive(quiet), await quiet.writers()
+    assert (await alive(following), await following.writers()) == expected
+    await following.commit(group(9))
+    await following.close()
+    again = await reopened(url)
+    assert list(await alive(again)) == ([3, 9] if more else [9])
+    await again.close()
