@@ -52,6 +52,15 @@ class Lost(Exception):
         self.passing = passing
 
 
+class Damaged(Lost):
+    """Something is missing that has to be there: it is lost, where the next attempt, after whoever else writes, says so
+    too.
+    """
+
+    def __init__(self, why: str) -> None:
+        super().__init__(why, passing=True)
+
+
 class _NotThere(Lost):
     """There is no such stream, or message."""
 
@@ -223,7 +232,7 @@ class Link:
     async def scan(self, subject: str, first: int, until: int) -> AsyncGenerator[Message, None]:
         """Messages of a subject, or of those that are like it, from one sequence to another that is there.
 
-        Raises Lost where whoever answers does not have the last one yet.
+        Ends before that where the stream's leader has no more of them. Raises Lost where whoever answers is behind it.
         """
         while first <= until:
             sequence = first
@@ -232,6 +241,9 @@ class Link:
                     sequence = message.sequence + 1
                     yield message
             if sequence == first:
+                newest = await self.last(subject)
+                if newest is None or newest.sequence < first:
+                    return
                 raise Lost("a replica is behind", passing=True)
             first = sequence
 

@@ -11,7 +11,7 @@ from services.store.backup.wire import from_piece
 from services.store.provider import Changes
 from services.store.providers.jetstream_encoding import Part, decode
 from services.store.providers.jetstream_index import Index
-from services.store.providers.jetstream_link import Link, Lost, Message
+from services.store.providers.jetstream_link import Damaged, Link, Lost, Message
 from services.store.providers.jetstream_replay import Found, Replay
 from services.store.providers.jetstream_space import Segment
 
@@ -19,6 +19,7 @@ MARK = "mark"
 WRITER = "writer"
 _LOG = "log"
 SNAPSHOT = "snapshot"
+_RESTORE = "were messages deleted? Restore a backup into another stream"
 
 
 def snapshot_subject(number: int) -> str:
@@ -68,9 +69,9 @@ class Loaded:
         return found
 
     async def apply(self, number: int, changes: Changes) -> None:
-        """The group `number`, whose contents are Places, packed; raises Lost where it is not the next one."""
+        """The group `number`, whose contents are Places, packed; raises Damaged where it is not the next one."""
         if number != self.group + 1:
-            raise Lost(f"group {self.group + 1} is not there, {number} is", passing=True)
+            raise Damaged(f"group {self.group + 1} is not there, {number} is: {_RESTORE}")
         await self.index.commit(changes)
         self.group = number
         self.groups += 1
@@ -86,11 +87,19 @@ async def load(link: Link) -> Loaded:
     if (newest := await link.last(f"{link.prefix}.{_LOG}.>")) and newest.sequence > loaded.mark.base:
         await _read_log(link, loaded, newest.sequence)
         loaded.last = max(loaded.last, newest.sequence)
-    if loaded.last and not loaded.group and not await link.last(f"{link.prefix}.{WRITER}"):
-        raise Lost("the stream had a store, and has none any more: were its messages deleted?")
+    await _check_end(link, loaded)
     if await link.last(f"{link.prefix}.{MARK}") != mark:  # what it covers may have gone while that was read
         raise Lost("the former writer has made another snapshot meanwhile", passing=True)
     return loaded
+
+
+async def _check_end(link: Link, loaded: Loaded) -> None:
+    """Who has begun to write last has told up to which group all was there then."""
+    writer = await link.last(f"{link.prefix}.{WRITER}")
+    if loaded.last and not loaded.group and not writer:
+        raise Lost("the stream had a store, and has none any more: were its messages deleted?")
+    if writer and (number := Part.decode(writer.payload).number) > loaded.group:
+        raise Damaged(f"the log ends with group {loaded.group}, and group {number} was there: {_RESTORE}")
 
 
 async def _read_snapshot(link: Link, loaded: Loaded) -> None:
@@ -105,7 +114,7 @@ async def _read_snapshot(link: Link, loaded: Loaded) -> None:
                 for rows in Piece.FromString(found.body).rows:
                     await loaded.index.commit(from_piece(rows))
     if pieces != mark.pieces:
-        raise Lost(f"snapshot {mark.snapshot} is not whole any more", passing=True)
+        raise Damaged(f"snapshot {mark.snapshot} is not whole any more: {_RESTORE}")
 
 
 async def _read_log(link: Link, loaded: Loaded, until: int) -> None:

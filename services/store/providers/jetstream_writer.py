@@ -33,7 +33,7 @@ from services.store.provider import Changes
 from services.store.providers import jetstream_encoding as encoding
 from services.store.providers.jetstream_encoding import Part
 from services.store.providers.jetstream_index import Index
-from services.store.providers.jetstream_link import Behind, Link, Lost, Message
+from services.store.providers.jetstream_link import Behind, Damaged, Link, Lost, Message
 from services.store.providers.jetstream_load import WRITER, Loaded, load
 from services.store.providers.jetstream_standing import Standing
 from services.store.providers.jetstream_url import Url
@@ -75,6 +75,7 @@ class Writer:
         self._doubt = False  # whether there may be more in the stream than is known
         self._sent: _Sent | None = None  # of the store, while nothing is known of its fate
         self._moving: _Sent | None = None  # of this provider's own
+        self._missing = ""  # what the last attempt has found not to be there
         self._standing = Standing(str(url))
         self._ended: InternalError | None = None
         self._tell_end: Callable[[BaseException], None] = lambda _: None
@@ -103,17 +104,26 @@ class Writer:
 
     async def open(self, *, patient: bool) -> None:
         """Reads all that there is, and becomes the writer. Raises InternalError."""
-        deadline = monotonic() + (_STARTING_SECONDS if patient else 0.0)
-        while True:
-            try:
-                await self._begin()
-            except Lost as failure:
-                if not failure.passing or monotonic() > deadline:
-                    raise InternalError(f"cannot use {self._url}: {failure}") from failure
-            else:
-                break
+        deadline = 0.0
+        while failure := await self._attempt():
+            # From the first failure on: to read much takes long, and is no failure.
+            deadline = deadline or monotonic() + (_STARTING_SECONDS if patient else 0.0)
+            if self._lasting(failure) or monotonic() >= deadline:
+                raise InternalError(f"cannot use {self._url}: {failure}") from failure
             await asyncio.sleep(_POLL_SECONDS)
         self._tasks.start(self._keep(), "NATS")
+
+    async def _attempt(self) -> Lost | None:
+        try:
+            await self._begin()
+        except Lost as failure:
+            return failure
+        return None
+
+    def _lasting(self, failure: Lost) -> bool:
+        """Whether another attempt would find the same."""
+        before, self._missing = self._missing, str(failure) if isinstance(failure, Damaged) else ""
+        return not failure.passing or (bool(before) and before == self._missing)
 
     async def _begin(self) -> None:
         self._owns = False

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from services.common.errors import InternalError
 from services.store.provider import Changes, EntryRow, RecordRow
 from services.store.providers import jetstream_snapshot
 from services.store.providers.jetstream import JetStreamProvider
@@ -259,19 +258,3 @@ async def test_a_group_that_was_torn(url: str) -> None:
         if number == 3:
             await again._snapshots.take()
         await again.close()
-
-
-async def test_a_group_that_is_missing(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A log of which somebody has taken a message is not read as if that had never been."""
-    monkeypatch.setattr("services.store.providers.jetstream_writer._STARTING_SECONDS", 0.3)
-    provider = await reopened(url)
-    for number in range(1, 4):
-        await provider.commit(group(number))
-    link = provider._writer.link
-    assert link
-    stream = url.rpartition("/")[2]
-    await link._jetstream.delete_msg(stream, 3)
-    await provider.close()
-    with pytest.raises(InternalError, match=r"cannot use nats://.*: group 2 is not there, 3 is"):
-        await reopened(url)
-    await link.close()
