@@ -15,11 +15,12 @@ from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.errors import AuthorizationError, ConnectionClosedError, Error, NoRespondersError
 from nats.js import JetStreamContext
-from nats.js.api import DiscardPolicy, RetentionPolicy, StorageType, StreamConfig
+from nats.js.api import StreamInfo
 from nats.js.errors import APIError, NoStreamResponseError, NotFoundError, ServiceUnavailableError
 
 from services.common.bus.nats_link import close
 from services.common.runtime import CannotStart
+from services.store.providers.jetstream_config import fault, wanted
 from services.store.providers.jetstream_url import Url
 
 _CONNECT_SECONDS = 5.0
@@ -37,6 +38,7 @@ _EXPECTED = "Nats-Expected-Last-Sequence"
 _WRONG_LAST_SEQUENCE = 10071
 _ENDED = "the connection has ended"
 _REFUSED = "it refuses these credentials"
+_EDIT = "set it back (nats stream edit), and the store goes on by itself"
 _NO_PEERS = 10005  # for so many replicas; there may be in a moment, where servers start
 
 T = TypeVar("T")
@@ -45,9 +47,10 @@ T = TypeVar("T")
 class Lost(Exception):
     """It was not done, or it is not known whether it was; another connection, later, may do it."""
 
-    def __init__(self, why: str, *, gone: bool = False, passing: bool = False) -> None:
-        """`gone`: nobody is there; `passing`: somebody is, who may do it in a moment."""
+    def __init__(self, why: str, *, gone: bool = False, passing: bool = False, do: str = "") -> None:
+        """`gone`: nobody is there; `passing`: somebody is, who may do it in a moment; `do`: what mends it, if known."""
         super().__init__(why)
+        self.do = do
         self.gone = gone
         self.passing = passing
 
@@ -98,6 +101,7 @@ class Link:
         self._stream = url.stream
         self._jetstream: JetStreamContext = client.jetstream(timeout=_ANSWER_SECONDS)
         self.prefix = f"hopline.store.{url.stream}"
+        self._wanted = wanted(url.stream, f"{self.prefix}.>")
 
     @classmethod
     async def connect(cls, url: Url) -> Link:
@@ -143,7 +147,11 @@ class Link:
     @property
     def largest(self) -> int:
         """Bytes of a message's payload, at most."""
-        return min(self._client.max_payload, _LARGEST) - _HEADERS
+        return self._largest_message - _HEADERS
+
+    @property
+    def _largest_message(self) -> int:
+        return min(self._client.max_payload, _LARGEST)
 
     def check(self) -> None:
         """Raises Lost where the server is not one that does."""
@@ -160,29 +168,26 @@ class Link:
 
     async def make_stream(self, replicas: int) -> int:
         """It is there afterwards; gives how many replicas it has. 0: three in a cluster, else one."""
-        wanted = replicas or (_CLUSTER if self._client._server_info.get("cluster") else 1)  # noqa: SLF001 - as above
-        config = StreamConfig(
-            name=self._stream,
-            subjects=[f"{self.prefix}.>"],
-            retention=RetentionPolicy.LIMITS,
-            storage=StorageType.FILE,
-            discard=DiscardPolicy.NEW,  # one that is full takes no more: nothing of it may go
-            num_replicas=wanted,
-            allow_direct=True,
-        )
         try:
-            found = await self._asked(self._jetstream.stream_info(self._stream))
+            found = await self._info()
         except _NotThere:
-            found = await self._asked(self._jetstream.add_stream(config))
-        _check(found.config, config)
+            copies = replicas or (_CLUSTER if self._client._server_info.get("cluster") else 1)  # noqa: SLF001 - as above
+            found = await self._asked(self._jetstream.add_stream(self._wanted.evolve(num_replicas=copies)))
         if replicas and found.config.num_replicas != replicas:
             found = await self._asked(self._jetstream.update_stream(found.config.evolve(num_replicas=replicas)))
         return found.config.num_replicas or 1
 
     async def held(self, subjects: str = "") -> Held:
         """As the stream's leader has it; of the subjects that are like that."""
-        info = await self._asked(self._jetstream.stream_info(self._stream, subjects_filter=subjects or None))
+        info = await self._info(subjects)
         return Held(info.state.last_seq, info.state.subjects or {})
+
+    async def _info(self, subjects: str = "") -> StreamInfo:
+        """Raises Lost where the stream is, by now, not one that keeps what it has."""
+        info = await self._asked(self._jetstream.stream_info(self._stream, subjects_filter=subjects or None))
+        if wrong := fault(info.config, self._wanted, self._largest_message):
+            raise Lost(f"the stream is not one of a store: {wrong}; edit it, or take another", do=_EDIT)
+        return info
 
     async def append(self, subject: str, last: int, payloads: Sequence[bytes]) -> int:
         """Puts messages behind the one with the sequence `last`, which must be the stream's last; gives the sequence of
@@ -305,15 +310,6 @@ def _arguments(url: Url) -> dict[str, Any]:
         return url.arguments()
     except (OSError, CannotStart) as failure:
         raise Lost(_reason(failure)) from failure
-
-
-def _check(found: StreamConfig, wanted: StreamConfig) -> None:
-    """Raises Lost where a stream that somebody else has made may let go of what it has."""
-    for name in ("subjects", "storage", "discard", "retention", "allow_direct"):
-        if getattr(found, name) != getattr(wanted, name):
-            raise Lost(f"the stream is not one of a store: its {name} are others; take another, or delete it")
-    if any(limit and limit > 0 for limit in (found.max_age, found.max_msgs, found.max_msgs_per_subject)):
-        raise Lost("the stream is not one of a store: it lets go of messages by age or number")
 
 
 async def _all(work: Sequence[Awaitable[None]]) -> None:

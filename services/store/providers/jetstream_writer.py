@@ -40,6 +40,7 @@ from services.store.providers.jetstream_url import Url
 
 _LOOK_SECONDS = 1.0
 _PING_SECONDS = 5.0
+_BUSY_SECONDS = 15.0  # for which commits may put that off
 _PREDECESSOR_SECONDS = 15.0
 _STARTING_SECONDS = 60.0  # for servers that are there, and do not serve yet
 _POLL_SECONDS = 0.25
@@ -316,8 +317,10 @@ class Writer:
         pinged = monotonic()
         while not self._ended:
             await asyncio.sleep(_LOOK_SECONDS)
-            quiet = self.link is not None and monotonic() - pinged < _PING_SECONDS
-            if quiet or self._turn.locked():  # who has the turn finds out
+            since = monotonic() - pinged
+            quiet = self.link is not None and since < _PING_SECONDS
+            busy = self._turn.locked() and since < _BUSY_SECONDS
+            if quiet or busy:  # who has the turn finds out, but for how the stream is configured
                 continue
             pinged = monotonic()
             with suppress(InternalError):
