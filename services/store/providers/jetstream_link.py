@@ -203,8 +203,9 @@ class Link:
         return last + 1
 
     async def _put(self, subject: str, last: int, payload: bytes, seconds: float) -> None:
+        put = self._jetstream.publish(subject, payload, timeout=seconds, headers={_EXPECTED: str(last)})
         try:
-            await self._jetstream.publish(subject, payload, timeout=seconds, headers={_EXPECTED: str(last)})
+            await _within(seconds, put)
         except APIError as failure:
             if failure.err_code == _WRONG_LAST_SEQUENCE:
                 raise Behind from failure
@@ -310,6 +311,15 @@ def _arguments(url: Url) -> dict[str, Any]:
         return url.arguments()
     except (OSError, CannotStart) as failure:
         raise Lost(_reason(failure)) from failure
+
+
+async def _within(seconds: float, work: Awaitable[T]) -> T:
+    """The client's own limit begins when it has sent all, for which it waits as long as the server reads nothing."""
+    try:
+        async with asyncio.timeout(seconds):
+            return await work
+    except TimeoutError as failure:
+        raise nats.errors.TimeoutError from failure
 
 
 async def _all(work: Sequence[Awaitable[None]]) -> None:
