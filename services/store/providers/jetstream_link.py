@@ -64,7 +64,7 @@ class Damaged(Lost):
         super().__init__(why, passing=True)
 
 
-class _NotThere(Lost):
+class NotThere(Lost):
     """There is no such stream, or message."""
 
 
@@ -170,7 +170,7 @@ class Link:
         """It is there afterwards; gives how many replicas it has. 0: three in a cluster, else one."""
         try:
             found = await self._info()
-        except _NotThere:
+        except NotThere:
             copies = replicas or (_CLUSTER if self._client._server_info.get("cluster") else 1)  # noqa: SLF001 - as above
             found = await self._asked(self._jetstream.add_stream(self._wanted.evolve(num_replicas=copies)))
         if replicas and found.config.num_replicas != replicas:
@@ -223,14 +223,14 @@ class Link:
         """The last message of a subject, or of one that is like it, as the stream's leader has it."""
         try:
             found = await self._asked(self._jetstream.get_last_msg(self._stream, subject))
-        except _NotThere:
+        except NotThere:
             return None
         return Message(found.subject or "", found.seq or 0, found.data or b"")
 
     async def message(self, sequence: int) -> bytes | None:
         """A message; None where it is gone. Any replica may say it, and only the leader that there is none."""
         for direct in (True, False):
-            with suppress(_NotThere):
+            with suppress(NotThere):
                 found = await self._asked(self._jetstream.get_msg(self._stream, sequence, direct=direct))
                 return found.data or b""
         return None
@@ -337,7 +337,7 @@ def _lost(failure: BaseException) -> Lost:
 
 
 _KINDS: tuple[tuple[type[BaseException], type[Lost]], ...] = (
-    (NotFoundError, _NotThere),
+    (NotFoundError, NotThere),
     (NoRespondersError, _Silent),
     (nats.errors.TimeoutError, _Silent),
 )

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 
+from services.common.errors import InternalError
 from services.rpc.store_log_pb2 import Mark, Piece
 from services.store.backup.wire import from_piece
 from services.store.provider import Changes
@@ -30,6 +31,17 @@ def snapshot_subject(number: int) -> str:
 def log_subject(segment: int) -> str:
     """Of its messages."""
     return f"{_LOG}.{segment}"
+
+
+def part_of(message: Message) -> Part:
+    """Raises InternalError where it is none of a store's, and says which and what to do."""
+    try:
+        return Part.decode(message.payload)
+    except InternalError as wrong:
+        raise InternalError(
+            f"{wrong.text}: {message.sequence}, on {message.subject}. Where it is not of a later release, let nobody "
+            "else write to such subjects, delete it (nats stream rmm), and start the store again"
+        ) from wrong
 
 
 @dataclass(slots=True)
@@ -82,7 +94,7 @@ async def load(link: Link) -> Loaded:
     loaded = Loaded(last=(await link.held()).last)
     mark = await link.last(f"{link.prefix}.{MARK}")
     if mark:
-        loaded.mark = Mark.FromString(Part.decode(mark.payload).body)
+        loaded.mark = Mark.FromString(part_of(mark).body)
         await _read_snapshot(link, loaded)
     if (newest := await link.last(f"{link.prefix}.{_LOG}.>")) and newest.sequence > loaded.mark.base:
         await _read_log(link, loaded, newest.sequence)
@@ -98,7 +110,7 @@ async def _check_end(link: Link, loaded: Loaded) -> None:
     writer = await link.last(f"{link.prefix}.{WRITER}")
     if loaded.last and not loaded.group and not writer:
         raise Lost("the stream had a store, and has none any more: were its messages deleted?")
-    if writer and (number := Part.decode(writer.payload).number) > loaded.group:
+    if writer and (number := part_of(writer).number) > loaded.group:
         raise Damaged(f"the log ends with group {loaded.group}, and group {number} was there: {_RESTORE}")
 
 
@@ -109,7 +121,7 @@ async def _read_snapshot(link: Link, loaded: Loaded) -> None:
     subject = f"{link.prefix}.{snapshot_subject(mark.snapshot)}"
     async with aclosing(link.scan(subject, mark.base + 1, mark.upto)) as messages:
         async for message in messages:
-            if found := replay.take(message.sequence, Part.decode(message.payload)):
+            if found := replay.take(message.sequence, part_of(message)):
                 pieces += 1
                 for rows in Piece.FromString(found.body).rows:
                     await loaded.index.commit(from_piece(rows))
@@ -120,4 +132,4 @@ async def _read_snapshot(link: Link, loaded: Loaded) -> None:
 async def _read_log(link: Link, loaded: Loaded, until: int) -> None:
     async with aclosing(link.scan(f"{link.prefix}.{_LOG}.>", loaded.mark.base + 1, until)) as messages:
         async for message in messages:
-            await loaded.take(link, message, Part.decode(message.payload))
+            await loaded.take(link, message, part_of(message))

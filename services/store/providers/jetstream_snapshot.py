@@ -68,7 +68,9 @@ class Snapshots:
 
     @staticmethod
     def _numbers(prefix: str, subjects: Iterable[str]) -> set[int]:
-        return {int(name.removeprefix(f"{prefix}.{SNAPSHOT}.")) for name in subjects}
+        """Of snapshots; subjects of others that look so are left alone."""
+        names = (name.removeprefix(f"{prefix}.{SNAPSHOT}.") for name in subjects)
+        return {int(name) for name in names if name.isascii() and name.isdigit()}
 
     def _cut(self) -> Mark:
         loaded = self._writer.loaded

@@ -20,8 +20,9 @@ import os
 import secrets
 import socket
 from collections.abc import AsyncIterator, Callable
-from contextlib import aclosing, asynccontextmanager, suppress
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
+from typing import NoReturn
 
 import structlog
 
@@ -33,8 +34,8 @@ from services.store.provider import Changes
 from services.store.providers import jetstream_encoding as encoding
 from services.store.providers.jetstream_encoding import Part
 from services.store.providers.jetstream_index import Index
-from services.store.providers.jetstream_link import Behind, Damaged, Link, Lost, Message
-from services.store.providers.jetstream_load import WRITER, Loaded, load
+from services.store.providers.jetstream_link import Behind, Damaged, Link, Lost, Message, NotThere
+from services.store.providers.jetstream_load import WRITER, Loaded, load, part_of
 from services.store.providers.jetstream_standing import Standing
 from services.store.providers.jetstream_url import Url
 
@@ -214,8 +215,11 @@ class Writer:
                 yield await self._settled()
             except Lost as failure:
                 await self._drop()
+                if isinstance(failure, Damaged) and self._lasting(failure):
+                    self._end(f"{self._url}: {failure}")
                 raise self._standing.lost(failure) from failure
             self._standing.back()
+            self._missing = ""
 
     async def _write(self, link: Link, sent: _Sent) -> None:
         for _ in range(_ATTEMPTS):
@@ -273,7 +277,7 @@ class Writer:
 
     async def _catch_up(self, link: Link) -> None:
         """Reads what is behind the last message that is known."""
-        there = (await link.held()).last
+        there = await self._there(link)
         if there < self._loaded.last:
             self._end(
                 f"{self._url} has lost what it had confirmed: its last message is {there}, and {self._loaded.last} was "
@@ -282,26 +286,49 @@ class Writer:
         async with aclosing(link.scan(f"{link.prefix}.>", self._loaded.last + 1, there)) as messages:
             async for message in messages:
                 await self._take(link, message)
+        if self._loaded.last < there:
+            raise self._gap()
         self._doubt = False
 
+    async def _there(self, link: Link) -> int:
+        try:
+            return (await link.held()).last
+        except NotThere:
+            raise Damaged("the stream is not there any more: was it deleted? Restore a backup") from None
+
+    def _gap(self) -> Damaged:
+        """What was confirmed is before it."""
+        missing = self._loaded.last + 1
+        return Damaged(f"message {missing} is not there any more: was it deleted? Start the store again without it")
+
     async def _take(self, link: Link, message: Message) -> None:
+        part = await self._part(link, message)
         if message.sequence != self._loaded.last + 1:
-            raise Lost("a replica is behind", passing=True)
-        part = Part.decode(message.payload)
-        if self._owns and part.writer != self._id:
-            self._end(await self._other(link))
+            raise self._gap()
         self._owns = part.writer == self._id
+        try:
+            found = await self._loaded.take(link, message, part)
+        except InternalError as wrong:
+            self._end(wrong.text)
         self._loaded.last = message.sequence
-        found = await self._loaded.take(link, message, part)
         for sent in (self._sent, self._moving):
             if found and sent and sent.body == found.body:
                 sent.there = True
+
+    async def _part(self, link: Link, message: Message) -> Part:
+        try:
+            part = part_of(message)
+        except InternalError as wrong:
+            self._end(wrong.text)
+        if self._owns and part.writer != self._id:
+            self._end(await self._other(link))
+        return part
 
     async def _other(self, link: Link) -> str:
         who = await link.writer(_LOOK_SECONDS) or "one that does not answer"
         return f"another store process ({who}) has begun to write to {self._url}: stop it, or this one"
 
-    def _end(self, why: str) -> None:
+    def _end(self, why: str) -> NoReturn:
         self._ended = InternalError(why)
         self._standing.ended(why)
         self._tell_end(self._ended)
@@ -323,8 +350,12 @@ class Writer:
             if quiet or busy:  # who has the turn finds out, but for how the stream is configured
                 continue
             pinged = monotonic()
-            with suppress(InternalError):
+            try:
                 await self._ping()
+            except InternalError:
+                pass  # it was said
+            except Exception as failure:  # noqa: BLE001 - whatever it is, the connection is to be looked at again
+                log.warning("cannot see whether NATS is there", reason=repr(failure))
 
     async def _ping(self) -> None:
         async with self.turn() as link:
