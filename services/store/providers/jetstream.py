@@ -96,7 +96,8 @@ class JetStreamProvider:
         await self._writer.commit(changes)
 
     def room(self) -> Room | None:
-        return None
+        """Where the stream has a limit."""
+        return self._writer.left.for_messages
 
     async def make_room(self) -> None:
         """It does that by itself."""

@@ -39,6 +39,8 @@ _WRONG_LAST_SEQUENCE = 10071
 _ENDED = "the connection has ended"
 _REFUSED = "it refuses these credentials"
 _EDIT = "set it back (nats stream edit), and the store goes on by itself"
+_FULL = (10002, 10023, 10047, 10077)  # an account, a server, its disk, a stream
+_MORE = "give the stream (max_bytes), its account or the servers' disks more room; the store goes on by itself"
 _NO_PEERS = 10005  # for so many replicas; there may be in a moment, where servers start
 
 T = TypeVar("T")
@@ -85,10 +87,12 @@ class Message(NamedTuple):
 
 
 class Held(NamedTuple):
-    """What is in the stream: its last sequence ever, and how many messages of each subject."""
+    """What is in the stream: its last sequence ever, how many messages of each subject, and bytes."""
 
     last: int
     subjects: dict[str, int]
+    bytes: int
+    most: int  # bytes; none: as many as there are
 
 
 class Link:
@@ -180,7 +184,9 @@ class Link:
     async def held(self, subjects: str = "") -> Held:
         """As the stream's leader has it; of the subjects that are like that."""
         info = await self._info(subjects)
-        return Held(info.state.last_seq, info.state.subjects or {})
+        return Held(
+            info.state.last_seq, info.state.subjects or {}, info.state.bytes, max(0, info.config.max_bytes or 0)
+        )
 
     async def _info(self, subjects: str = "") -> StreamInfo:
         """Raises Lost where the stream is, by now, not one that keeps what it has."""
@@ -330,10 +336,11 @@ async def _all(work: Sequence[Awaitable[None]]) -> None:
 
 
 def _lost(failure: BaseException) -> Lost:
-    passing = isinstance(failure, _PASSING) or getattr(failure, "err_code", 0) == _NO_PEERS
+    full, no_peers = (getattr(failure, "err_code", 0) in codes for codes in (_FULL, (_NO_PEERS,)))
+    passing = (isinstance(failure, _PASSING) and not full) or no_peers
     gone = isinstance(failure, (OSError, ConnectionClosedError)) and not isinstance(failure, ssl.SSLError)
     kind = next((lost for error, lost in _KINDS if isinstance(failure, error)), Lost)
-    return kind(_reason(failure), gone=gone and not passing, passing=passing)
+    return kind(_reason(failure), gone=gone and not passing, passing=passing, do=_MORE if full else "")
 
 
 _KINDS: tuple[tuple[type[BaseException], type[Lost]], ...] = (
@@ -356,10 +363,16 @@ def _reason(failure: BaseException) -> str:
     """In a line, for people."""
     if isinstance(failure, ssl.SSLCertVerificationError):
         return f"its certificate is not accepted: {failure.verify_message}"
+    if isinstance(failure, APIError) and failure.description:
+        return _described(failure, failure.description)
     for kind, words in _WORDS:
         if isinstance(failure, kind):
             return words
-    if isinstance(failure, APIError) and failure.description:
-        return failure.description
     text = " ".join(str(failure).split()) or type(failure).__name__
     return _REFUSED if "authorization violation" in text.lower() else text
+
+
+def _described(failure: APIError, words: str) -> str:
+    if failure.err_code in _FULL:
+        return f"it is full ({words}): give it more room"
+    return f"{words}: do most of its servers run?" if isinstance(failure, ServiceUnavailableError) else words

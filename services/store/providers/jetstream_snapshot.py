@@ -9,7 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 from operator import itemgetter
+from typing import NoReturn
 
+from services.common.clock import monotonic
+from services.common.errors import InternalError
 from services.rpc.store_log_pb2 import Mark, Piece
 from services.rpc.store_log_pb2 import Segment as SegmentRow
 from services.store.backup.wire import to_piece
@@ -21,6 +24,8 @@ from services.store.snapshot import Row, Table, counted, pieces
 
 _LOG_BYTES = 32 << 20  # of log that a start reads besides, at most …
 _GROUPS = 20_000  # … and groups
+_SHARE = 8  # of a stream that has a limit: what is dead goes with the next snapshot only
+_AGAIN_SECONDS = 30.0  # after one for which there was no room
 _TIMES = 1  # as large as the last snapshot, if that is more
 _PIECE_BYTES = 256 << 10
 
@@ -32,24 +37,37 @@ class Snapshots:
         self._writer = writer
         self._size = 0  # of the last one
         self._number = 0
+        self._again_at = 0.0  # when one is due that had no room
 
     @property
     def due(self) -> bool:
         """Whether the log has grown so much that a start would rather have another one."""
+        if self._again_at:
+            return monotonic() > self._again_at
         loaded = self._writer.loaded
         if loaded.grown < self._size * _TIMES:
             return False
-        return loaded.grown > _LOG_BYTES or loaded.groups > _GROUPS
+        room = self._writer.left.room
+        most = min(_LOG_BYTES, room.total // _SHARE) if room else _LOG_BYTES
+        return loaded.grown > most or loaded.groups > _GROUPS
 
     async def take(self) -> None:
-        """Writes one. Raises Away: what is there of it then is in nobody's way."""
+        """Writes one. Raises InternalError: what is there of it then is in nobody's way."""
         mark, rows = await self._begin()
-        self._size = 0
+        self._size, self._again_at = 0, 0.0
         for body in messages(rows):
+            if not self._writer.left.spares(len(body)):
+                await self._give_up(mark)
             mark.upto = await self._writer.put(snapshot_subject(mark.snapshot), body)
             mark.pieces += 1
             self._size += len(body)
         await self._finish(mark)
+
+    async def _give_up(self, mark: Mark) -> NoReturn:
+        self._again_at = monotonic() + _AGAIN_SECONDS
+        async with self._writer.turn() as link:
+            await link.purge(f"{link.prefix}.{snapshot_subject(mark.snapshot)}")
+        raise InternalError("the stream has no room for a snapshot: give it more (max_bytes)")
 
     async def _begin(self) -> tuple[Mark, Iterator[Piece]]:
         """What there is now, and where in the log that is; from here on the log has another segment.

@@ -36,6 +36,7 @@ from services.store.providers.jetstream_encoding import Part
 from services.store.providers.jetstream_index import Index
 from services.store.providers.jetstream_link import Behind, Damaged, Link, Lost, Message, NotThere
 from services.store.providers.jetstream_load import WRITER, Loaded, load, part_of
+from services.store.providers.jetstream_space import Left
 from services.store.providers.jetstream_standing import Standing
 from services.store.providers.jetstream_url import Url
 
@@ -77,6 +78,7 @@ class Writer:
         self._doubt = False  # whether there may be more in the stream than is known
         self._sent: _Sent | None = None  # of the store, while nothing is known of its fate
         self._moving: _Sent | None = None  # of this provider's own
+        self.left = Left()
         self._missing = ""  # what the last attempt has found not to be there
         self._standing = Standing(str(url))
         self._ended: InternalError | None = None
@@ -246,6 +248,7 @@ class Writer:
         self._doubt = True
         payloads = [part.encode() for part in parts]
         first = await link.append(f"{link.prefix}.{subject}", self._loaded.last, payloads)
+        self.left.wrote(payloads)
         self._doubt = False
         self._loaded.last = first + len(payloads) - 1
         return first
@@ -292,9 +295,11 @@ class Writer:
 
     async def _there(self, link: Link) -> int:
         try:
-            return (await link.held()).last
+            held = await link.held()
         except NotThere:
             raise Damaged("the stream is not there any more: was it deleted? Restore a backup") from None
+        self.left.told(held.bytes, held.most)
+        return held.last
 
     def _gap(self) -> Damaged:
         """What was confirmed is before it."""
@@ -359,5 +364,5 @@ class Writer:
 
     async def _ping(self) -> None:
         async with self.turn() as link:
-            if (await link.held()).last != self._loaded.last:
+            if await self._there(link) != self._loaded.last:
                 await self._catch_up(link)
