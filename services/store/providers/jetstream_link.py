@@ -41,6 +41,8 @@ _REFUSED = "it refuses these credentials"
 _EDIT = "set it back (nats stream edit), and the store goes on by itself"
 _FULL = (10002, 10023, 10047, 10077)  # an account, a server, its disk, a stream
 _MORE = "give the stream (max_bytes), its account or the servers' disks more room; the store goes on by itself"
+_VIOLATION = "permissions violation"
+_PERMIT = "let the store's user do what deploy/stores.md names; the store goes on by itself"
 _NO_PEERS = 10005  # for so many replicas; there may be in a moment, where servers start
 
 T = TypeVar("T")
@@ -98,10 +100,14 @@ class Held(NamedTuple):
 class Link:
     """Made by `connect`; of no use any more once something has raised Lost."""
 
-    def __init__(self, client: Client, url: Url, end: asyncio.Future[None]) -> None:
-        """`end` is done when the connection has ended: the client lets who waits for an answer wait for it then."""
+    def __init__(self, client: Client, url: Url, end: asyncio.Future[None], heard: list[Exception]) -> None:
+        """`end` is done when the connection has ended: the client lets who waits for an answer wait for it then.
+
+        `heard` is what the server has said that is no answer, in its order.
+        """
         self._client = client
         self._end = end
+        self._heard = heard
         self._stream = url.stream
         self._jetstream: JetStreamContext = client.jetstream(timeout=_ANSWER_SECONDS)
         self.prefix = f"hopline.store.{url.stream}"
@@ -137,7 +143,7 @@ class Link:
             if isinstance(failure, (Error, OSError, ValueError)):
                 raise _lost(failures[-1] if failures and isinstance(failure, TimeoutError) else failure) from failure
             raise
-        return cls(client, url, end)
+        return cls(client, url, end, failures)
 
     async def close(self) -> None:
         """Ends it, whatever state it is in."""
@@ -307,9 +313,14 @@ class Link:
                 raise Lost(_ENDED, gone=True)
             return task.result()
         except (Error, OSError) as failure:
-            raise _lost(failure) from failure
+            raise self._denied(failure) or _lost(failure) from failure
         finally:
             task.cancel()
+
+    def _denied(self, failure: BaseException) -> Lost | None:
+        """Who may not do something gets no answer, but is told apart from it."""
+        words = next((str(heard) for heard in self._heard if _VIOLATION in str(heard).lower()), "")
+        return Lost(words, do=_PERMIT) if words and isinstance(failure, TimeoutError) else None
 
 
 def _arguments(url: Url) -> dict[str, Any]:
@@ -317,6 +328,8 @@ def _arguments(url: Url) -> dict[str, Any]:
         return url.arguments()
     except (OSError, CannotStart) as failure:
         raise Lost(_reason(failure)) from failure
+    except ValueError:  # it may have some of a secret
+        raise Lost("one of the files that HOPLINE_STORE_URL names is no text") from None
 
 
 async def _within(seconds: float, work: Awaitable[T]) -> T:
