@@ -174,6 +174,11 @@ class Link:
         if self.largest < _SMALLEST:
             raise Lost(f"its max_payload is {self._client.max_payload}, and must be {_SMALLEST + _HEADERS} at least")
 
+    @property
+    def clustered(self) -> bool:
+        """Whether there are other servers, which could have copies."""
+        return bool(self._client._server_info.get("cluster"))  # noqa: SLF001 - as above
+
     # ------------------------------------------------------------------ the stream
 
     async def make_stream(self, replicas: int) -> int:
@@ -181,7 +186,7 @@ class Link:
         try:
             found = await self._info()
         except NotThere:
-            copies = replicas or (_CLUSTER if self._client._server_info.get("cluster") else 1)  # noqa: SLF001 - as above
+            copies = replicas or (_CLUSTER if self.clustered else 1)
             found = await self._asked(self._jetstream.add_stream(self._wanted.evolve(num_replicas=copies)))
         if replicas and found.config.num_replicas != replicas:
             found = await self._asked(self._jetstream.update_stream(found.config.evolve(num_replicas=replicas)))

@@ -17,6 +17,7 @@ from services.rpc.store_log_pb2 import Mark, Piece
 from services.rpc.store_log_pb2 import Segment as SegmentRow
 from services.store.backup.wire import to_piece
 from services.store.provider import Changes
+from services.store.providers import jetstream_encoding as encoding
 from services.store.providers.jetstream_index import Index
 from services.store.providers.jetstream_load import MARK, SNAPSHOT, snapshot_subject
 from services.store.providers.jetstream_writer import Writer
@@ -25,9 +26,10 @@ from services.store.snapshot import Row, Table, counted, pieces
 _LOG_BYTES = 32 << 20  # of log that a start reads besides, at most …
 _GROUPS = 20_000  # … and groups
 _SHARE = 8  # of a stream that has a limit: what is dead goes with the next snapshot only
-_AGAIN_SECONDS = 30.0  # after one for which there was no room
+_AGAIN_SECONDS = 30.0  # after one that could not be written
 _TIMES = 1  # as large as the last snapshot, if that is more
 _PIECE_BYTES = 256 << 10
+_COUNTERS = 32  # bytes of a mark that are known last
 
 
 class Snapshots:
@@ -37,7 +39,7 @@ class Snapshots:
         self._writer = writer
         self._size = 0  # of the last one
         self._number = 0
-        self._again_at = 0.0  # when one is due that had no room
+        self._again_at = 0.0  # when one is due that could not be written
 
     @property
     def due(self) -> bool:
@@ -82,7 +84,7 @@ class Snapshots:
             await self._writer.fence(link, snapshot_subject(self._number))
             for number in there - {loaded.mark.snapshot}:  # they were never finished
                 await link.purge(f"{link.prefix}.{snapshot_subject(number)}")
-            return self._cut(), of_index(loaded.index)
+            return self._cut(encoding.room(link.largest)), of_index(loaded.index)
 
     @staticmethod
     def _numbers(prefix: str, subjects: Iterable[str]) -> set[int]:
@@ -90,16 +92,23 @@ class Snapshots:
         names = (name.removeprefix(f"{prefix}.{SNAPSHOT}.") for name in subjects)
         return {int(name) for name in names if name.isascii() and name.isdigit()}
 
-    def _cut(self) -> Mark:
+    def _cut(self, most: int) -> Mark:
+        """Raises InternalError where the mark would not be one message, of which a start reads the last only."""
         loaded = self._writer.loaded
         segments = [
             SegmentRow(number=each.number, first=each.first, bytes=each.bytes) for each in loaded.index.space.segments
         ]
+        mark = Mark(
+            snapshot=self._number, base=loaded.last, group=loaded.group, segment=loaded.segment + 1, segments=segments
+        )
+        if mark.ByteSize() + _COUNTERS > most:
+            self._again_at = monotonic() + _AGAIN_SECONDS
+            raise InternalError(
+                f"the log has {len(segments)} segments, too many for a mark: let consumers empty queues"
+            )
         loaded.segment += 1
         loaded.grown = loaded.groups = 0
-        return Mark(
-            snapshot=self._number, base=loaded.last, group=loaded.group, segment=loaded.segment, segments=segments
-        )
+        return mark
 
     async def _finish(self, mark: Mark) -> None:
         await self._writer.put(MARK, mark.SerializeToString())

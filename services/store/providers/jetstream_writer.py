@@ -134,7 +134,7 @@ class Writer:
         link = await Link.connect(self._url)
         try:
             link.check()
-            await link.make_stream(self._url.replicas)
+            copies = await link.make_stream(self._url.replicas)
             await self._wait_for_the_last(link)
             self._loaded = await load(link)
             await self._take_over(link)
@@ -143,6 +143,9 @@ class Writer:
             await link.close()
             raise
         self._link = link
+        if copies == 1 and link.clustered and not self._url.replicas:
+            say = "say ?replicas=3 in HOPLINE_STORE_URL, or 1 if that is meant"
+            log.warning("the stream has one copy: all is lost with that server's disk", stream=str(self._url), do=say)
 
     async def _wait_for_the_last(self, link: Link) -> None:
         began, told = monotonic(), False

@@ -9,10 +9,12 @@ from typing import Any
 
 import pytest
 
+from services.common.errors import InternalError
 from services.store.provider import Changes, EntryRow, RecordRow
 from services.store.providers import jetstream_snapshot
 from services.store.providers.jetstream import JetStreamProvider
 from services.store.providers.jetstream_link import Link
+from services.store.providers.jetstream_space import Segment
 from services.store.providers.jetstream_standing import Away
 from tests.support.kept import everything, write_everything
 from tests.support.store_house import House
@@ -199,6 +201,25 @@ async def test_one_that_fails(url: str, monkeypatch: pytest.MonkeyPatch) -> None
     last = await reopened(url)
     assert list(await alive(last)) == list(range(1, 21))
     await last.close()
+
+
+async def test_too_many_segments(url: str, provider: JetStreamProvider) -> None:
+    """A mark that is no one message is not written: a start would read the last part of it."""
+    await provider._tasks.stop()
+    await provider.commit(group(1))
+    segments = provider._index.space.segments
+    segments += [Segment(number, 1 << 40, 1 << 30) for number in range(2, 10_000)]
+    before = provider._writer.loaded.segment
+    with pytest.raises(InternalError, match="the log has 9999 segments, too many for a mark"):
+        await provider._snapshots.take()
+    assert provider._writer.loaded.segment == before
+    assert not provider._snapshots.due
+    del segments[1:]
+    await provider._snapshots.take()
+    await provider.close()
+    again = await reopened(url)
+    assert list(await alive(again)) == [1]
+    await again.close()
 
 
 async def test_one_is_replaced_while_it_is_read(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
