@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-import ssl
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import aclosing, suppress
 from typing import Any, NamedTuple, TypeVar
@@ -13,13 +12,14 @@ from typing import Any, NamedTuple, TypeVar
 import nats.errors
 from nats.aio.client import Client
 from nats.aio.msg import Msg
-from nats.errors import AuthorizationError, ConnectionClosedError, Error, NoRespondersError
+from nats.errors import Error, NoRespondersError
 from nats.js import JetStreamContext
 from nats.js.api import StreamInfo
-from nats.js.errors import APIError, NoStreamResponseError, NotFoundError, ServiceUnavailableError
+from nats.js.errors import APIError, NotFoundError
 
 from services.common.bus.nats_link import close
 from services.common.runtime import CannotStart
+from services.store.providers import jetstream_words as words
 from services.store.providers.jetstream_config import fault, wanted
 from services.store.providers.jetstream_url import Url
 
@@ -36,14 +36,9 @@ _LARGEST, _SMALLEST = 128 << 10, 32 << 10
 _HEADERS = 1 << 10  # what a message has besides its payload
 _EXPECTED = "Nats-Expected-Last-Sequence"
 _WRONG_LAST_SEQUENCE = 10071
-_ENDED = "the connection has ended"
-_REFUSED = "it refuses these credentials"
 _EDIT = "set it back (nats stream edit), and the store goes on by itself"
-_FULL = (10002, 10023, 10047, 10077)  # an account, a server, its disk, a stream
-_MORE = "give the stream (max_bytes), its account or the servers' disks more room; the store goes on by itself"
 _VIOLATION = "permissions violation"
 _PERMIT = "let the store's user do what deploy/stores.md names; the store goes on by itself"
-_NO_PEERS = 10005  # for so many replicas; there may be in a moment, where servers start
 
 T = TypeVar("T")
 
@@ -315,7 +310,7 @@ class Link:
         try:
             await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
             if not task.done():
-                raise Lost(_ENDED, gone=True)
+                raise Lost(words.ENDED, gone=True)
             return task.result()
         except (Error, OSError) as failure:
             raise self._denied(failure) or _lost(failure) from failure
@@ -324,15 +319,15 @@ class Link:
 
     def _denied(self, failure: BaseException) -> Lost | None:
         """Who may not do something gets no answer, but is told apart from it."""
-        words = next((str(heard) for heard in self._heard if _VIOLATION in str(heard).lower()), "")
-        return Lost(words, do=_PERMIT) if words and isinstance(failure, TimeoutError) else None
+        said = next((str(heard) for heard in self._heard if _VIOLATION in str(heard).lower()), "")
+        return Lost(said, do=_PERMIT) if said and isinstance(failure, TimeoutError) else None
 
 
 def _arguments(url: Url) -> dict[str, Any]:
     try:
         return url.arguments()
     except (OSError, CannotStart) as failure:
-        raise Lost(_reason(failure)) from failure
+        raise Lost(words.reason(failure)) from failure
     except ValueError:  # it may have some of a secret
         raise Lost("one of the files that HOPLINE_STORE_URL names is no text") from None
 
@@ -354,11 +349,10 @@ async def _all(work: Sequence[Awaitable[None]]) -> None:
 
 
 def _lost(failure: BaseException) -> Lost:
-    full, no_peers = (getattr(failure, "err_code", 0) in codes for codes in (_FULL, (_NO_PEERS,)))
-    passing = (isinstance(failure, _PASSING) and not full) or no_peers
-    gone = isinstance(failure, (OSError, ConnectionClosedError)) and not isinstance(failure, ssl.SSLError)
+    passing = words.passing(failure)
     kind = next((lost for error, lost in _KINDS if isinstance(failure, error)), Lost)
-    return kind(_reason(failure), gone=gone and not passing, passing=passing, do=_MORE if full else "")
+    gone = words.gone(failure) and not passing
+    return kind(words.reason(failure), gone=gone, passing=passing, do=words.remedy(failure))
 
 
 _KINDS: tuple[tuple[type[BaseException], type[Lost]], ...] = (
@@ -366,31 +360,3 @@ _KINDS: tuple[tuple[type[BaseException], type[Lost]], ...] = (
     (NoRespondersError, _Silent),
     (nats.errors.TimeoutError, _Silent),
 )
-_PASSING = (ServiceUnavailableError, NoStreamResponseError, nats.errors.TimeoutError)
-_WORDS: tuple[tuple[type[BaseException], str], ...] = (
-    (AuthorizationError, _REFUSED),
-    (ConnectionRefusedError, "connection refused: does it run?"),
-    (ServiceUnavailableError, "JetStream does not answer: is it on, and do most of its servers run?"),
-    (NoStreamResponseError, "the stream does not answer: do most of its servers run?"),
-    (TimeoutError, "no answer in time: do most of its servers run?"),
-    (ConnectionClosedError, _ENDED),
-)
-
-
-def _reason(failure: BaseException) -> str:
-    """In a line, for people."""
-    if isinstance(failure, ssl.SSLCertVerificationError):
-        return f"its certificate is not accepted: {failure.verify_message}"
-    if isinstance(failure, APIError) and failure.description:
-        return _described(failure, failure.description)
-    for kind, words in _WORDS:
-        if isinstance(failure, kind):
-            return words
-    text = " ".join(str(failure).split()) or type(failure).__name__
-    return _REFUSED if "authorization violation" in text.lower() else text
-
-
-def _described(failure: APIError, words: str) -> str:
-    if failure.err_code in _FULL:
-        return f"it is full ({words}): give it more room"
-    return f"{words}: do most of its servers run?" if isinstance(failure, ServiceUnavailableError) else words
