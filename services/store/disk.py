@@ -86,7 +86,7 @@ class Disk:
         return reserve(self._configured, found.total) // _NEVER
 
     def failed(self, failure: Exception) -> None:
-        """A commit could not be written, and is tried again."""
+        """A commit could not be written, and is tried again. Why may be another reason by then: a server that ends."""
         if not self._failure:
             # A line, no stack: it is the disk, and the reason says what of it.
             log.error(
@@ -94,7 +94,7 @@ class Disk:
                 reason=repr(failure),
                 do=getattr(failure, "do", _MEND),
             )
-            self._failure = f"cannot write: {str(failure) or type(failure).__name__}"
+        self._failure = f"cannot write: {str(failure) or type(failure).__name__}"
         self._say()
 
     def wrote(self) -> None:
