@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Sequence
+from collections import deque
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterable, Sequence
 from contextlib import aclosing, suppress
 from typing import Any, NamedTuple, TypeVar
 
@@ -37,6 +38,7 @@ _HEADERS = 1 << 10  # what a message has besides its payload
 _EXPECTED = "Nats-Expected-Last-Sequence"
 _WRONG_LAST_SEQUENCE = 10071
 _EDIT = "set it back (nats stream edit), and the store goes on by itself"
+_HEARD = 10  # words of the server that are no answers; there may be one for whatever is sent
 _VIOLATION = "permissions violation"
 _PERMIT = "let the store's user do what deploy/stores.md names; the store goes on by itself"
 
@@ -95,10 +97,10 @@ class Held(NamedTuple):
 class Link:
     """Made by `connect`; of no use any more once something has raised Lost."""
 
-    def __init__(self, client: Client, url: Url, end: asyncio.Future[None], heard: list[Exception]) -> None:
+    def __init__(self, client: Client, url: Url, end: asyncio.Future[None], heard: Iterable[Exception]) -> None:
         """`end` is done when the connection has ended: the client lets who waits for an answer wait for it then.
 
-        `heard` is what the server has said that is no answer, in its order.
+        `heard` is what the server has said of late that is no answer.
         """
         self._client = client
         self._end = end
@@ -112,7 +114,7 @@ class Link:
     async def connect(cls, url: Url) -> Link:
         """To whichever of its servers is there. Raises Lost."""
         arguments = _arguments(url)
-        client, failures = Client(), list[Exception]()
+        client, failures = Client(), deque[Exception](maxlen=_HEARD)
         end: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
         async def note(failure: Exception) -> None:
