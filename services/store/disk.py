@@ -19,6 +19,11 @@ _NEVER = 8  # an eighth of the reserve is for what is no message
 _TWICE = 2  # what is written is in the log, then in the file as well
 _MEND = "make room on the disk of the data folder, or mend it; the store goes on by itself"
 
+_MAKE_ROOM = (
+    "make room on the disk of the data folder, or in the stream (max_bytes), or let consumers empty queues; "
+    "it goes on by itself"
+)
+
 log = structlog.get_logger()
 
 
@@ -61,7 +66,7 @@ class Disk:
                 "low on disk, publishers of persistent messages wait",
                 free=mebibytes(found.free),
                 reserve=mebibytes(kept),
-                do="make room on the disk of the data folder, or let consumers empty queues; it goes on by itself",
+                do=_MAKE_ROOM,
             )
         elif self.low and not low:
             self._shortage = ""
