@@ -18,7 +18,6 @@ _ENOUGH = 1.25  # times the reserve: publishers go on
 _NEVER = 8  # an eighth of the reserve is for what is no message
 _TWICE = 2  # what is written is in the log, then in the file as well
 _MEND = "make room on the disk of the data folder, or mend it; the store goes on by itself"
-
 _MAKE_ROOM = (
     "make room on the disk of the data folder, or in the stream (max_bytes), or let consumers empty queues; "
     "it goes on by itself"
