@@ -68,6 +68,16 @@ async def test_by_a_successor(url: str, quiet: JetStreamProvider, deaf: None, ha
     await again.close()
 
 
+async def test_by_two_successors(url: str, quiet: JetStreamProvider, deaf: None) -> None:
+    """Whoever comes back late is told of who writes now, though the claim of the one before that is gone."""
+    await quiet.commit(group(1))
+    for _ in range(2):
+        following = await reopened(url)
+        await following.close()
+    with pytest.raises(InternalError, match=r"another store process .* has begun to write"):
+        await quiet.commit(group(2))
+
+
 class Late:
     """The messages of a group, of which the first ones are there, and the rest comes when it is let go."""
 
