@@ -9,13 +9,18 @@ from services.common.errors import InternalError
 from services.common.restored import utc
 from services.store.providers.jetstream_link import Lost
 
+_MEND = "start NATS, or mend the way to it; the store goes on by itself"
+
 log = structlog.get_logger()
 
 
 class Away(InternalError):
     """The servers do not do what they were asked to now; it is tried again."""
 
-    do = "start NATS, or mend the way to it; the store goes on by itself"
+    def __init__(self, text: str, do: str = "") -> None:
+        """`do`: what mends it."""
+        super().__init__(text)
+        self.do = do or _MEND
 
 
 class Standing:
@@ -31,9 +36,10 @@ class Standing:
         first, self._since = not self._since, self._since or epoch_ms()
         what = "is away" if failure.gone else "refuses"
         self.trouble = f"{self._shown} {what} since {utc(self._since)}: {failure}"
+        away = Away(self.trouble, failure.do)
         if first:
-            log.error("NATS is away, commits wait", stream=self._shown, reason=str(failure), do=Away.do)
-        return Away(self.trouble)
+            log.error("NATS is away, commits wait", stream=self._shown, reason=str(failure), do=away.do)
+        return away
 
     def back(self) -> None:
         """It works."""

@@ -20,8 +20,9 @@ import os
 import secrets
 import socket
 from collections.abc import AsyncIterator, Callable
-from contextlib import aclosing, asynccontextmanager, suppress
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
+from typing import NoReturn
 
 import structlog
 
@@ -33,13 +34,15 @@ from services.store.provider import Changes
 from services.store.providers import jetstream_encoding as encoding
 from services.store.providers.jetstream_encoding import Part
 from services.store.providers.jetstream_index import Index
-from services.store.providers.jetstream_link import Behind, Link, Lost, Message
-from services.store.providers.jetstream_load import WRITER, Loaded, load
+from services.store.providers.jetstream_link import Behind, Damaged, Link, Lost, Message, NotThere
+from services.store.providers.jetstream_load import WRITER, Loaded, load, part_of
+from services.store.providers.jetstream_space import Left
 from services.store.providers.jetstream_standing import Standing
 from services.store.providers.jetstream_url import Url
 
 _LOOK_SECONDS = 1.0
 _PING_SECONDS = 5.0
+_BUSY_SECONDS = 15.0  # for which commits may put that off
 _PREDECESSOR_SECONDS = 15.0
 _STARTING_SECONDS = 60.0  # for servers that are there, and do not serve yet
 _POLL_SECONDS = 0.25
@@ -75,6 +78,8 @@ class Writer:
         self._doubt = False  # whether there may be more in the stream than is known
         self._sent: _Sent | None = None  # of the store, while nothing is known of its fate
         self._moving: _Sent | None = None  # of this provider's own
+        self.left = Left()
+        self._missing = ""  # what the last attempt has found not to be there
         self._standing = Standing(str(url))
         self._ended: InternalError | None = None
         self._tell_end: Callable[[BaseException], None] = lambda _: None
@@ -103,24 +108,33 @@ class Writer:
 
     async def open(self, *, patient: bool) -> None:
         """Reads all that there is, and becomes the writer. Raises InternalError."""
-        deadline = monotonic() + (_STARTING_SECONDS if patient else 0.0)
-        while True:
-            try:
-                await self._begin()
-            except Lost as failure:
-                if not failure.passing or monotonic() > deadline:
-                    raise InternalError(f"cannot use {self._url}: {failure}") from failure
-            else:
-                break
+        deadline = 0.0
+        while failure := await self._attempt():
+            # From the first failure on: to read much takes long, and is no failure.
+            deadline = deadline or monotonic() + (_STARTING_SECONDS if patient else 0.0)
+            if self._lasting(failure) or monotonic() >= deadline:
+                raise InternalError(f"cannot use {self._url}: {failure}") from failure
             await asyncio.sleep(_POLL_SECONDS)
         self._tasks.start(self._keep(), "NATS")
+
+    async def _attempt(self) -> Lost | None:
+        try:
+            await self._begin()
+        except Lost as failure:
+            return failure
+        return None
+
+    def _lasting(self, failure: Lost) -> bool:
+        """Whether another attempt would find the same."""
+        before, self._missing = self._missing, str(failure) if isinstance(failure, Damaged) else ""
+        return not failure.passing or (bool(before) and before == self._missing)
 
     async def _begin(self) -> None:
         self._owns = False
         link = await Link.connect(self._url)
         try:
             link.check()
-            await link.make_stream(self._url.replicas)
+            copies = await link.make_stream(self._url.replicas)
             await self._wait_for_the_last(link)
             self._loaded = await load(link)
             await self._take_over(link)
@@ -129,6 +143,9 @@ class Writer:
             await link.close()
             raise
         self._link = link
+        if copies == 1 and link.clustered and not self._url.replicas:
+            say = "say ?replicas=3 in HOPLINE_STORE_URL, or 1 if that is meant"
+            log.warning("the stream has one copy: all is lost with that server's disk", stream=str(self._url), do=say)
 
     async def _wait_for_the_last(self, link: Link) -> None:
         began, told = monotonic(), False
@@ -179,12 +196,19 @@ class Writer:
     async def put(self, subject: str, body: bytes) -> int:
         """What is no group; gives the sequence of its last part."""
         async with self.turn() as link:
-            parts = encoding.parts(self._id, self._loaded.group, body, encoding.room(link.largest))
-            try:
-                await self._append(link, subject, parts)
-            except Behind:
-                raise Lost("a message of before came in between", passing=True) from None
-            return self._loaded.last
+            return await self._put(link, subject, body)
+
+    async def fence(self, link: Link, subject: str) -> None:
+        """In a turn: nothing that was sent before comes any more, and nobody else has written since what is known."""
+        await self._put(link, subject, b"")
+
+    async def _put(self, link: Link, subject: str, body: bytes) -> int:
+        parts = encoding.parts(self._id, self._loaded.group, body, encoding.room(link.largest))
+        try:
+            await self._append(link, subject, parts)
+        except Behind:
+            raise Lost("a message of before came in between", passing=True) from None
+        return self._loaded.last
 
     @asynccontextmanager
     async def turn(self) -> AsyncIterator[Link]:
@@ -196,8 +220,11 @@ class Writer:
                 yield await self._settled()
             except Lost as failure:
                 await self._drop()
+                if isinstance(failure, Damaged) and self._lasting(failure):
+                    self._end(f"{self._url}: {failure}")
                 raise self._standing.lost(failure) from failure
             self._standing.back()
+            self._missing = ""
 
     async def _write(self, link: Link, sent: _Sent) -> None:
         for _ in range(_ATTEMPTS):
@@ -224,6 +251,7 @@ class Writer:
         self._doubt = True
         payloads = [part.encode() for part in parts]
         first = await link.append(f"{link.prefix}.{subject}", self._loaded.last, payloads)
+        self.left.wrote(payloads)
         self._doubt = False
         self._loaded.last = first + len(payloads) - 1
         return first
@@ -255,7 +283,7 @@ class Writer:
 
     async def _catch_up(self, link: Link) -> None:
         """Reads what is behind the last message that is known."""
-        there = (await link.held()).last
+        there = await self._there(link)
         if there < self._loaded.last:
             self._end(
                 f"{self._url} has lost what it had confirmed: its last message is {there}, and {self._loaded.last} was "
@@ -264,26 +292,51 @@ class Writer:
         async with aclosing(link.scan(f"{link.prefix}.>", self._loaded.last + 1, there)) as messages:
             async for message in messages:
                 await self._take(link, message)
+        if self._loaded.last < there:
+            raise self._gap()
         self._doubt = False
 
+    async def _there(self, link: Link) -> int:
+        try:
+            held = await link.held()
+        except NotThere:
+            raise Damaged("the stream is not there any more: was it deleted? Restore a backup") from None
+        self.left.told(held.bytes, held.most)
+        return held.last
+
+    def _gap(self) -> Damaged:
+        """What was confirmed is before it."""
+        missing = self._loaded.last + 1
+        return Damaged(f"message {missing} is not there any more: was it deleted? Start the store again without it")
+
     async def _take(self, link: Link, message: Message) -> None:
+        part = await self._part(link, message)
         if message.sequence != self._loaded.last + 1:
-            raise Lost("a replica is behind", passing=True)
-        part = Part.decode(message.payload)
-        if self._owns and part.writer != self._id:
-            self._end(await self._other(link))
+            raise self._gap()
         self._owns = part.writer == self._id
+        try:
+            found = await self._loaded.take(link, message, part)
+        except InternalError as wrong:
+            self._end(wrong.text)
         self._loaded.last = message.sequence
-        found = await self._loaded.take(link, message, part)
         for sent in (self._sent, self._moving):
             if found and sent and sent.body == found.body:
                 sent.there = True
+
+    async def _part(self, link: Link, message: Message) -> Part:
+        try:
+            part = part_of(message)
+        except InternalError as wrong:
+            self._end(wrong.text)
+        if self._owns and part.writer != self._id:
+            self._end(await self._other(link))
+        return part
 
     async def _other(self, link: Link) -> str:
         who = await link.writer(_LOOK_SECONDS) or "one that does not answer"
         return f"another store process ({who}) has begun to write to {self._url}: stop it, or this one"
 
-    def _end(self, why: str) -> None:
+    def _end(self, why: str) -> NoReturn:
         self._ended = InternalError(why)
         self._standing.ended(why)
         self._tell_end(self._ended)
@@ -299,14 +352,20 @@ class Writer:
         pinged = monotonic()
         while not self._ended:
             await asyncio.sleep(_LOOK_SECONDS)
-            quiet = self.link is not None and monotonic() - pinged < _PING_SECONDS
-            if quiet or self._turn.locked():  # who has the turn finds out
+            since = monotonic() - pinged
+            quiet = self.link is not None and since < _PING_SECONDS
+            busy = self._turn.locked() and since < _BUSY_SECONDS
+            if quiet or busy:  # who has the turn finds out, but for how the stream is configured
                 continue
             pinged = monotonic()
-            with suppress(InternalError):
+            try:
                 await self._ping()
+            except InternalError:
+                pass  # it was said
+            except Exception as failure:  # noqa: BLE001 - whatever it is, the connection is to be looked at again
+                log.warning("cannot see whether NATS is there", reason=repr(failure))
 
     async def _ping(self) -> None:
         async with self.turn() as link:
-            if (await link.held()).last != self._loaded.last:
+            if await self._there(link) != self._loaded.last:
                 await self._catch_up(link)
