@@ -37,7 +37,7 @@ from services.mgmt.access.tested import Tester
 from services.mgmt.certificates.expiry import Expiry
 from services.mgmt.front import Application, Front
 from services.mgmt.handler import Handler
-from services.mgmt.http import HttpServer
+from services.mgmt.http.server import HttpServer
 from services.mgmt.ledger.filer import Filer
 from services.mgmt.lookup.jaeger import Jaeger
 from services.mgmt.lookup.lookup import LookUp
@@ -90,7 +90,7 @@ class Service:
         self._audit.start()
         self._authenticator = Authenticator(settings, audit=self._audit)
         table = PartitionTable()
-        self._http = HttpServer(settings.http_host, settings.http_port)
+        self._http = HttpServer(settings)
         self._server = Server(settings.address_of("mgmt"), [NAME, OBJECTS_NAME])
         self._store = StoreClient(settings.address_of("store"))
         users = Users(self._store, settings.sasl_mechanisms, self._authenticator.sealing)

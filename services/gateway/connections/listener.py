@@ -13,11 +13,12 @@ import structlog
 from services.common import plugins
 from services.common.containment import for_each
 from services.common.few_lines import FewLines
+from services.common.files import files
 from services.common.memory import available
 from services.common.ports.port import AMQP, AMQPS, Port
 from services.common.runtime import Tasks
 from services.gateway.connections.connection import Connection
-from services.gateway.connections.doors import Doors, files
+from services.gateway.connections.doors import Doors
 from services.gateway.connections.entrance import Entrance
 from services.gateway.connections.incoming import Incoming
 from services.gateway.connections.turns import Turns
