@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 
 import structlog
@@ -16,6 +16,7 @@ from services.common.clients.store import StoreClient
 from services.common.containment import contained
 from services.common.errors import BrokerError, NotFound
 from services.common.users import RECORD_KIND as USER
+from services.mgmt.access.incarnations import FILED_FOR, Noted, noted
 from services.mgmt.preferences.preference import RECORD_KIND as PREFERENCE
 from services.rpc.store_pb2 import Record, Records
 
@@ -57,8 +58,7 @@ class Grants:
 
     async def put_permission(self, permission: Permission) -> None:
         """Sets what a user may do in a virtual host, or in all of them. Raises NotFound for one that is not there."""
-        await self._has_virtual_host(permission.virtual_host)
-        await self._put(kept.PERMISSION, permission.key, permission.to_json())
+        await self._put_in(permission.virtual_host, kept.PERMISSION, permission.key, permission.to_json())
 
     async def clear_permission(self, user: str, virtual_host: str | None) -> None:
         """Raises NotFound where nothing is set."""
@@ -68,8 +68,7 @@ class Grants:
 
     async def put_topic_permission(self, permission: TopicPermission) -> None:
         """Sets by which keys a user may publish and bind. Raises NotFound for a virtual host that is not there."""
-        await self._has_virtual_host(permission.virtual_host)
-        await self._put(kept.TOPIC_PERMISSION, permission.key, permission.to_json())
+        await self._put_in(permission.virtual_host, kept.TOPIC_PERMISSION, permission.key, permission.to_json())
 
     async def clear_topic_permission(self, user: str, virtual_host: str, exchange: str) -> None:
         """Raises NotFound where nothing is set."""
@@ -87,8 +86,7 @@ class Grants:
     async def put_acl(self, acl: AclText) -> None:
         """Loads rules in place of those that there are. Raises SyntaxFault that names the line."""
         parse(acl.text)
-        await self._has_virtual_host(acl.virtual_host)
-        await self._put(kept.ACL, acl.key, acl.to_json())
+        await self._put_in(acl.virtual_host, kept.ACL, acl.key, acl.to_json())
 
     async def remove_acl(self, virtual_host: str | None) -> None:
         """Raises NotFound where none are loaded."""
@@ -127,7 +125,10 @@ class Grants:
         ]
 
     async def follow_virtual_hosts(self, records: AsyncIterator[Records]) -> None:
-        """What is set for a virtual host goes with it; ends with the watch of records of kind `virtual_host`."""
+        """What is set for a virtual host goes with it; ends with the watch of records of kind `virtual_host`.
+
+        Also of one that was made again while nobody looked.
+        """
         async for batch in records:
             if batch.last or not batch.snapshot:
                 try:
@@ -137,21 +138,32 @@ class Grants:
 
     async def _forget_virtual_hosts(self) -> None:
         async with self._changing:
-            found = await self._store.list_records([kept.VIRTUAL_HOST, *_OF_VIRTUAL_HOSTS])
-            there = {record.key for record in found if record.kind == kept.VIRTUAL_HOST}
-            gone = [
-                Record(kind=record.kind, key=record.key)
-                for record in found
-                if record.kind in _OF_VIRTUAL_HOSTS and there and _virtual_host_of(record) not in {None, *there}
-            ]
-            if gone:
-                await self._store.put_records(deletes=gone)
+            found = await self._store.list_records([kept.VIRTUAL_HOST, FILED_FOR, *_OF_VIRTUAL_HOSTS])
+            await self._forget(noted(found), found)
 
-    async def _has_virtual_host(self, name: str | None) -> None:
-        if name is not None:
-            there = {record.key for record in await self._store.list_records([kept.VIRTUAL_HOST])}
-            if name not in there:
-                raise NotFound(f"vhost '{name}' not found")
+    async def _forget(self, note: Noted, found: Sequence[Record]) -> None:
+        """Of what was `found`, what was filed for virtual hosts that are there no more."""
+        gone = [
+            Record(kind=record.kind, key=record.key)
+            for record in found
+            if record.kind in _OF_VIRTUAL_HOSTS and _is_gone(_virtual_host_of(record), note)
+        ]
+        if gone or note.puts or note.deletes:
+            await self._store.put_records([*note.puts], [*note.deletes, *gone])
+
+    async def _put_in(self, virtual_host: str | None, kind: str, key: str, value: bytes) -> None:
+        """For the one that is there now: what was filed for another one of that name goes before."""
+        async with self._changing:
+            if virtual_host is not None:
+                await self._has(virtual_host)
+            await self._store.put_records([Record(kind=kind, key=key, value=value)])
+
+    async def _has(self, virtual_host: str) -> None:
+        note = noted(await self._store.list_records([kept.VIRTUAL_HOST, FILED_FOR]))
+        if virtual_host not in note.there:
+            raise NotFound(f"vhost '{virtual_host}' not found")
+        if note.puts or note.deletes:
+            await self._forget(note, await self._store.list_records(_OF_VIRTUAL_HOSTS))
 
     async def _put(self, kind: str, key: str, value: bytes) -> None:
         async with self._changing:
@@ -171,6 +183,12 @@ def _everything(user: str) -> Record:
 
 def _without(group: Group, member: str) -> Group:
     return group.model_copy(update={"members": tuple(each for each in group.members if each != member)})
+
+
+def _is_gone(virtual_host: str | None, note: Noted) -> bool:
+    if virtual_host is None or not note.there:
+        return False
+    return virtual_host in note.outdated or virtual_host not in note.there
 
 
 def _virtual_host_of(record: Record) -> str | None:

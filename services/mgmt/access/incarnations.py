@@ -1,0 +1,45 @@
+"""Of which incarnation of each virtual host that is what is filed by its name. Pure.
+
+A record of its own says it for each name, so that what is filed keeps the shape that gateways read. Where nothing says
+it, what is filed is of the one that is there: it was filed before this was noted. A router without ids, which may serve
+beside newer ones for a while, tells nothing either way.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
+from services.common.access.records import VIRTUAL_HOST
+from services.rpc.store_pb2 import Record
+
+FILED_FOR: Final = "filed_for"
+"""One record for each virtual host."""
+
+
+class Noted(NamedTuple):
+    """`there` are all virtual hosts, by name; what is filed by a name in `outdated` is another one's."""
+
+    there: frozenset[str]
+    outdated: frozenset[str]
+    puts: tuple[Record, ...]  # of FILED_FOR, for when that is dropped
+    deletes: tuple[Record, ...]
+
+
+def noted(records: Iterable[Record]) -> Noted:
+    """By records of virtual hosts, and of FILED_FOR. Nothing is outdated while there is no virtual host at all."""
+    ids: dict[str, dict[str, int]] = {VIRTUAL_HOST: {}, FILED_FOR: {}}
+    for record in records:
+        if record.kind in ids:
+            ids[record.kind][record.key] = json.loads(record.value).get("id", 0)
+    hosts, filed = ids[VIRTUAL_HOST], ids[FILED_FOR]
+    others = {name for name, id_ in hosts.items() if name in filed and id_ not in {0, filed[name]}}
+    gone = filed.keys() - hosts.keys() if hosts else set[str]()
+    news = others | (hosts.keys() - filed.keys())
+    return Noted(
+        frozenset(hosts),
+        frozenset(others | gone),
+        tuple(Record(kind=FILED_FOR, key=name, value=json.dumps({"id": hosts[name]}).encode()) for name in news),
+        tuple(Record(kind=FILED_FOR, key=name) for name in gone),
+    )
