@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import gc
 import json
 import time
 from typing import Any
@@ -15,7 +16,7 @@ from services.rpc.store_pb2 import Record
 from tests.support.fake_store import FakeStore
 
 QUEUES = 20_000
-LONGEST = 0.25  # of the time that all of it takes: in which nobody else is answered
+LONGEST = 0.15  # of the time that all of it takes: in which nobody else is answered
 _AUTHORIZED = base64.b64encode(b"guest:guest").decode()
 
 
@@ -46,12 +47,15 @@ async def _asked(port: int, path: str) -> bytes:
 
 async def _longest_wait(while_: asyncio.Task[bytes]) -> float:
     """How long the event loop did nothing else: a part of all of the time."""
-    longest, began = 0.0, time.monotonic()
+    # Of this thread's own time, and without collections of garbage: other processes and tests are not what is asked.
+    gc.disable()
+    longest, began = 0.0, time.thread_time()
     last = began
     while not while_.done():
         await asyncio.sleep(0.001)
-        now = time.monotonic()
+        now = time.thread_time()
         longest, last = max(longest, now - last), now
+    gc.enable()
     return longest / (last - began)
 
 
@@ -63,12 +67,13 @@ def _names(told: Any) -> set[str]:
     return _names(next(below[name] for name in ("queues", "virtualhosts", "virtualhostnodes") if name in below))
 
 
-@pytest.mark.parametrize("path", ["broker?depth=10", "virtualhost?depth=10", "queue"])
+@pytest.mark.parametrize(
+    "path", ["api/latest/broker?depth=10", "api/latest/virtualhost?depth=10", "api/latest/queue", "service/structure"]
+)
 async def test_others_are_answered_meanwhile(mgmt: Service, path: str) -> None:
     """Everything below is told, and the event loop goes on: who asks for health is answered."""
-    for once in ("queue?limit=1", "broker?depth=1"):
-        await _asked(mgmt.http_port, f"/api/latest/{once}")
-    telling = asyncio.create_task(_asked(mgmt.http_port, f"/api/latest/{path}"))
+    await _asked(mgmt.http_port, f"/{path}")  # what is made once
+    telling = asyncio.create_task(_asked(mgmt.http_port, f"/{path}"))
     longest = await _longest_wait(telling)
     assert _names(json.loads(telling.result())) == {f"q{number}" for number in range(QUEUES)}
     assert longest < LONGEST
