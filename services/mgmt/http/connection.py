@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
+from services.mgmt.http.bodies import Bodies
 from services.mgmt.http.doors import Doors
 
 _READ = 64 << 10
@@ -26,6 +27,7 @@ class Bounds(NamedTuple):
     """For connections: seconds for a head, and for reading some of an answer."""
 
     doors: Doors
+    bodies: Bodies
     head: float
     unread: float
 
@@ -55,6 +57,7 @@ class Connection(H11Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.config.bounds.doors.leave(self)
+        self.config.bounds.bodies.forget(self)
         self._end_head()
         self._end_unread()
         super().connection_lost(exc)
@@ -62,11 +65,14 @@ class Connection(H11Protocol):
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
         self._look()
-        if not self._is_asked:
+        if self._is_asked:
+            self.config.bounds.bodies.note(self, len(data), whole=not self.cycle.more_body)
+        else:
             self._expect_head()
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
+        self.config.bounds.bodies.forget(self)
         self._look()
 
     def pause_writing(self) -> None:

@@ -11,14 +11,17 @@ from typing import TYPE_CHECKING
 import uvicorn
 
 from services.common.files import files
+from services.common.memory import available
 from services.common.runtime import CannotStart
 from services.mgmt.front import Application
+from services.mgmt.http.bodies import Bodies
 from services.mgmt.http.connection import Bounds, Config
 from services.mgmt.http.doors import Doors
 
 if TYPE_CHECKING:
     from services.common.config import Settings
 
+_BODIES = 128 << 20  # bytes of bodies that are not answered yet; less on a small machine
 _BACKLOG = 1024  # connections that the kernel has accepted and mgmt has not: more come at once when many try
 
 
@@ -43,7 +46,7 @@ class HttpServer:
         settings = self._settings
         doors = Doors(settings.http_max_connections, settings.http_max_connections_each, files())
         config = Config(
-            Bounds(doors, settings.http_head_timeout, settings.unread_timeout),
+            Bounds(doors, Bodies(_bodies()), settings.http_head_timeout, settings.unread_timeout),
             app,
             log_config=None,
             log_level="error",  # what it warns of is what anybody may send
@@ -88,6 +91,10 @@ class _Embedded(uvicorn.Server):
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield
+
+
+def _bodies() -> int:
+    return min(available() // 16, _BODIES)
 
 
 def _bind(host: str, port: int) -> socket.socket:

@@ -16,6 +16,7 @@ import structlog
 from services.common.clients.healthz import ask
 from services.common.config import Settings
 from services.common.files import files
+from services.mgmt.http import server
 from services.mgmt.http.server import HttpServer
 
 _LARGE = 8 << 20
@@ -35,12 +36,12 @@ async def _application(scope: Any, receive: Any, send: Any) -> None:
 
 @asynccontextmanager
 async def _serving(**settings: Any) -> AsyncIterator[int]:
-    server = HttpServer(Settings(http_host="127.0.0.1", http_port=0, **settings))
-    server.start(_application)
+    serving = HttpServer(Settings(http_host="127.0.0.1", http_port=0, **settings))
+    serving.start(_application)
     try:
-        yield server.port
+        yield serving.port
     finally:
-        await server.stop()
+        await serving.stop()
 
 
 @asynccontextmanager
@@ -106,6 +107,16 @@ async def test_half_open(said: bytes) -> None:
     assert [line["log_level"] for line in logged] == ["warning"]
 
 
+async def test_unfinished_bodies(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Are closed when there is too much of them, though there may be so many connections."""
+    monkeypatch.setattr(server, "_BODIES", 4 << 20)
+    begun = _HEAD.replace(b"100", b"1000000") + b"\r\n" + bytes(500_000)
+    async with _serving() as port, _crowd(port, 40, begun) as crowd:
+        assert (await ask("127.0.0.1", port))[0] == 200
+        await asyncio.sleep(0.1)
+        assert 0 < sum(not _is_closed(each) for each in crowd) <= 9
+
+
 async def test_a_head_that_trickles() -> None:
     """A head has its time, however many parts it comes in, at the beginning and after an answer; who hurries stays."""
     async with _serving(http_head_timeout=0.5) as port, _crowd(port, 3) as (slow, later, silent):
@@ -124,11 +135,11 @@ async def test_what_is_left_of_a_body() -> None:
         await send({"type": "http.response.start", "status": 413, "headers": [(b"content-length", b"0")]})
         await send({"type": "http.response.body"})
 
-    server = HttpServer(Settings(http_host="127.0.0.1", http_port=0, http_head_timeout=0.5))
-    server.start(refuse)
-    async with _crowd(server.port, 1, _HEAD + b"\r\n") as (peer,):
+    serving = HttpServer(Settings(http_host="127.0.0.1", http_port=0, http_head_timeout=0.5))
+    serving.start(refuse)
+    async with _crowd(serving.port, 1, _HEAD + b"\r\n") as (peer,):
         assert await _trickled(peer, b"." * 90) < 80
-    await server.stop()
+    await serving.stop()
 
 
 async def test_who_asks_no_more() -> None:
