@@ -21,6 +21,7 @@ from services.gateway.connections.connection import Connection
 from services.gateway.connections.doors import Doors
 from services.gateway.connections.entrance import Entrance
 from services.gateway.connections.incoming import Incoming
+from services.gateway.connections.limited import LimitedConnections
 from services.gateway.connections.turns import Turns
 from services.gateway.transport.balancers import Balancers
 from services.gateway.transport.outgoing import Outgoing
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from services.common.authentication.authenticator import Authenticator
     from services.common.authentication.principal import Principal
     from services.common.config import Settings
+    from services.common.limits import Limits
     from services.gateway.connections.engines import Engines
     from services.gateway.protocols.engine import Engine
     from services.gateway.sessions.broker import Broker
@@ -51,6 +53,7 @@ class Listener:
         engines: Engines,
         prefix: str,
         permits: Permits,
+        limits: Limits,
     ) -> None:
         """`prefix` begins the name of every connection of this gateway. Raises CannotStart as transports do."""
         self.settings = settings
@@ -62,6 +65,7 @@ class Listener:
         self.outgoing = Outgoing(min(available() // 16, settings.outgoing_memory))
         self.turns = Turns()
         self.doors = Doors(settings.max_connections, files())
+        self.limited = LimitedConnections(limits)
         self.few = FewLines()  # of those that strangers cause
         self.tasks = Tasks()
         self.balancers = Balancers(settings.proxy_sources, self.tasks)
@@ -117,8 +121,9 @@ class Listener:
         self._connections[connection] = entrance
         return connection
 
-    def enter(self, connection: Connection) -> None:
-        """Its client has signed in and wants to begin; raises NotAllowed when there are enough."""
+    def enter(self, connection: Connection, virtual_host: str) -> None:
+        """Its client has signed in and wants to begin there; raises NotAllowed when there are enough."""
+        self.limited.enter(connection, virtual_host)
         self._connections[connection].enter(connection)
         self.doors.enter(connection)
 
@@ -127,6 +132,7 @@ class Listener:
         if entrance := self._connections.pop(connection, None):
             entrance.leave(connection)
         self.incoming.forget(connection)
+        self.limited.leave(connection)
         self.doors.leave(connection)
         if not self._connections:
             self._empty.set()

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import structlog
 
+from services.common import limits
 from services.common.access import records as kept
 from services.common.access.acl.parse import parse
 from services.common.access.records import AclText, Group, Permission, TopicPermission
 from services.common.clients.store import StoreClient
 from services.common.containment import contained
-from services.common.errors import BrokerError, NotFound
+from services.common.errors import BrokerError, NotFound, SyntaxFault
+from services.common.limits import Limited, Subject
 from services.common.users import RECORD_KIND as USER
 from services.mgmt.access.incarnations import FILED_FOR, Noted, noted
 from services.mgmt.preferences.preference import RECORD_KIND as PREFERENCE
@@ -22,7 +24,8 @@ from services.rpc.store_pb2 import Record, Records
 
 log = structlog.get_logger()
 
-_OF_VIRTUAL_HOSTS = (kept.PERMISSION, kept.TOPIC_PERMISSION, kept.ACL)
+_OF_VIRTUAL_HOSTS = (kept.PERMISSION, kept.TOPIC_PERMISSION, kept.ACL, limits.VIRTUAL_HOST)
+_LONGEST = 255
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +96,37 @@ class Grants:
         where = "the broker" if virtual_host is None else f"vhost '{virtual_host}'"
         await self._delete(kept.ACL, kept.acl_key(virtual_host), f"no rules are loaded for {where}")
 
+    async def put_limits(self, subject: Subject, said: Mapping[str, int]) -> None:
+        """Beside those that it has; negative: none. Raises SyntaxFault for what cannot be limited, NotFound as above.
+
+        A user may be one that is not on record: of a directory.
+        """
+        if len(subject.name) > _LONGEST:
+            raise SyntaxFault(f"names have at most {_LONGEST} characters")
+        known = limits.KNOWN[subject.kind]
+        if unknown := [what for what in said if what not in known]:
+            raise SyntaxFault(f"there is no limit '{unknown[0]}'; there are {', '.join(known)}")
+        async with self._changing:
+            if subject.kind == limits.VIRTUAL_HOST:
+                await self._has(subject.name)
+            values = (await self.limits(subject.kind)).get(subject.name, {})
+            await self._store.put_records([limits.record_of(Limited(subject, {**values, **said}))])
+
+    async def clear_limit(self, subject: Subject, what: str) -> None:
+        """Raises NotFound where it is not set."""
+        async with self._changing:
+            values = (await self.limits(subject.kind)).get(subject.name, {})
+            if what not in values:
+                raise NotFound(f"'{subject.name}' has no limit '{what}'")
+            left = {name: number for name, number in values.items() if name != what}
+            record = limits.record_of(Limited(subject, left))
+            await self._store.put_records([record] if left else [], [] if left else [record])
+
+    async def limits(self, kind: str) -> dict[str, dict[str, int]]:
+        """All of users, or of virtual hosts, by name."""
+        found = map(limits.read, await self._store.list_records([kind]))
+        return {each.subject.name: each.values for each in sorted(found, key=lambda each: each.subject)}
+
     async def all(self) -> Granted:
         """Everything that is set."""
         found = await self._store.list_records([kept.PERMISSION, kept.TOPIC_PERMISSION, kept.GROUP, kept.ACL])
@@ -110,6 +144,7 @@ class Grants:
             granted = await self.all()
             gone = [(kept.PERMISSION, each.key) for each in granted.permissions if each.user == name]
             gone += [(kept.TOPIC_PERMISSION, each.key) for each in granted.topic_permissions if each.user == name]
+            gone.append((limits.USER, Subject(limits.USER, name).key))
             gone += [(PREFERENCE, key) for key in await self._preferences_of(name)]
             left = [_without(group, name) for group in granted.groups if name in group.members]
             await self._store.put_records(

@@ -26,13 +26,24 @@ class Unreadable(NamedTuple):
 
 
 class State:
-    """What the use cases work on. `new_id` gives ids, never one twice; `new_name` the end of a queue's name."""
+    """What the use cases work on. `new_id` gives ids, never one twice; `new_name` the end of a queue's name.
 
-    def __init__(self, kinds: Kinds, partitions: int, new_id: Callable[[], int], new_name: Callable[[], str]) -> None:
+    `most_queues` says how many there may be in a virtual host; None: any number.
+    """
+
+    def __init__(
+        self,
+        kinds: Kinds,
+        partitions: int,
+        new_id: Callable[[], int],
+        new_name: Callable[[], str],
+        most_queues: Callable[[str], int | None],
+    ) -> None:
         self.kinds = kinds
         self.partitions = partitions
         self.new_id = new_id
         self.new_name = new_name
+        self.most_queues = most_queues
         self.virtual_hosts: dict[str, VirtualHost] = {}
         self.queues: dict[int, Queue] = {}
         self.exclusive: dict[str, dict[int, None]] = {}  # connection → its exclusive queues
