@@ -32,7 +32,7 @@ def begin_session(connection: Connection, request: v.OpenSession) -> None:
     try:
         connection.listener.limited.begin_session(connection)
     except NotAllowed as error:
-        connection.fail(request, error, logged=True)
+        connection.fail(request, error)
     else:
         open_session(connection, request)
 

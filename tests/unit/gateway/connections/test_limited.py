@@ -19,7 +19,9 @@ from services.common.limits import CHANNELS, CONNECTIONS, USER, VIRTUAL_HOST, Li
 from services.common.watchers import RECORD_KIND as WATCHER
 from services.gateway.connections.elsewhere import USE, Elsewhere
 from services.gateway.connections.limited import LimitedConnections
+from services.gateway.protocols.amqp_1_0.performatives import Begin, Close, End
 from services.rpc.store_pb2 import Record, Records
+from tests.support.amqp_1_0_client import Client as AmqpOneClient
 from tests.support.broker_house import BrokerHouse
 
 ANNA, HOST = Subject(USER, "anna"), Subject(VIRTUAL_HOST, "/")
@@ -142,3 +144,20 @@ async def test_of_all_gateways(tmp_path: Path) -> None:
             await comes_in(gateway, wanted=False)
         await first.close()
         await comes_in(1, wanted=True)
+
+
+async def test_over_amqp_1_0(tmp_path: Path) -> None:
+    """Whoever is too many is told amqp:not-allowed: a connection is closed, a session ends."""
+    async with BrokerHouse(tmp_path, gateways=1) as house:
+        store, client, other = StoreClient(house.address_of("store")), AmqpOneClient(), AmqpOneClient()
+        await store.put_records([record_of(Limited(Subject(USER, "guest"), {CHANNELS: 0}))])
+        await asyncio.sleep(0.2)
+        assert isinstance(await client.open(house.ports[0], "guest", "guest", "/"), Begin)
+        assert (await client.next(End)).error.condition == "amqp:not-allowed"
+        await store.put_records([record_of(Limited(Subject(USER, "guest"), {CONNECTIONS: 1}))])
+        await asyncio.sleep(0.2)
+        refused = await other.open(house.ports[0], "guest", "guest", "/")
+        assert (type(refused), refused.error.condition) == (Close, "amqp:not-allowed")
+        other.abort()
+        await client.close()
+        await store.close()
