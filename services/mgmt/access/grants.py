@@ -12,13 +12,13 @@ import structlog
 from services.common import limits
 from services.common.access import records as kept
 from services.common.access.acl.parse import parse
-from services.common.access.records import AclText, Group, Permission, TopicPermission
+from services.common.access.records import FILED_FOR, AclText, Group, Permission, TopicPermission
 from services.common.clients.store import StoreClient
 from services.common.containment import contained
 from services.common.errors import BrokerError, NotFound, SyntaxFault
 from services.common.limits import Limited, Subject
 from services.common.users import RECORD_KIND as USER
-from services.mgmt.access.incarnations import FILED_FOR, Noted, noted
+from services.mgmt.access.incarnations import Noted, noted
 from services.mgmt.preferences.preference import RECORD_KIND as PREFERENCE
 from services.rpc.store_pb2 import Record, Records
 

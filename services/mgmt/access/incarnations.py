@@ -1,21 +1,16 @@
 """Of which incarnation of each virtual host that is what is filed by its name. Pure.
 
-A record of its own says it for each name, so that what is filed keeps the shape that gateways read. Where nothing says
-it, what is filed is of the one that is there: it was filed before this was noted. A router without ids, which may serve
-beside newer ones for a while, tells nothing either way.
+A record of its own says it for each name, so that what is filed keeps the shape that older gateways read.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
-from services.common.access.records import VIRTUAL_HOST
+from services.common.access.records import FILED_FOR, VIRTUAL_HOST, incarnation_in, is_former
 from services.rpc.store_pb2 import Record
-
-FILED_FOR: Final = "filed_for"
-"""One record for each virtual host."""
 
 
 class Noted(NamedTuple):
@@ -32,9 +27,9 @@ def noted(records: Iterable[Record]) -> Noted:
     ids: dict[str, dict[str, int]] = {VIRTUAL_HOST: {}, FILED_FOR: {}}
     for record in records:
         if record.kind in ids:
-            ids[record.kind][record.key] = json.loads(record.value).get("id", 0)
+            ids[record.kind][record.key] = incarnation_in(record.value)
     hosts, filed = ids[VIRTUAL_HOST], ids[FILED_FOR]
-    others = {name for name, id_ in hosts.items() if name in filed and id_ not in {0, filed[name]}}
+    others = {name for name, id_ in hosts.items() if is_former(filed.get(name), id_)}
     gone = filed.keys() - hosts.keys() if hosts else set[str]()
     news = others | (hosts.keys() - filed.keys())
     return Noted(

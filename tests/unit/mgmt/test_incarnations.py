@@ -9,14 +9,13 @@ from collections.abc import AsyncIterator
 import pytest
 
 from services.common.access import records
-from services.common.access.records import VIRTUAL_HOST, AclText, Permission, TopicPermission
+from services.common.access.records import FILED_FOR, VIRTUAL_HOST, AclText, Permission, TopicPermission
 from services.common.clients.store import StoreClient
 from services.common.config import Settings
 from services.common.errors import NotFound
 from services.common.topology.definitions import Host
 from services.common.topology.records import virtual_host_record
 from services.mgmt.access.grants import Grants
-from services.mgmt.access.incarnations import FILED_FOR
 from services.rpc.store_pb2 import Record
 from tests.support.fake_store import FakeStore
 
