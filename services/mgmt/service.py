@@ -42,7 +42,7 @@ from services.mgmt.ledger.filer import Filer
 from services.mgmt.lookup.jaeger import Jaeger
 from services.mgmt.lookup.lookup import LookUp
 from services.mgmt.metrics.gather import Gathering
-from services.mgmt.metrics.measured import measure_health, measure_mgmt
+from services.mgmt.metrics.measured import measure_doors, measure_health, measure_mgmt
 from services.mgmt.metrics.requests import CountedRequests
 from services.mgmt.objects_handler import ObjectsHandler
 from services.mgmt.providers import Providers
@@ -151,6 +151,7 @@ class Service:
         self._exporting = Exporting(self._meters)
         self._exporting.start()
         measure_mgmt(self._meters, self._audit, self._filer)
+        measure_doors(self._meters, self._http.doors)
 
     def _gathering(self, table: PartitionTable) -> Gathering:
         house, routers, store = self._house, self._routers, self._settings.address_of("store")

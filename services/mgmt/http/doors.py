@@ -8,6 +8,7 @@ next one is refused.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -18,6 +19,8 @@ from services.common.few_lines import FewLines
 
 log = structlog.get_logger()
 
+REFUSED = "refused"
+CLOSED = "closed"
 _OWN_SHARE = 2  # one part in so many of the files is for connections; look-ups and links want others
 _SECONDS = 60.0  # for one line of a kind
 _IN_ALL = "raise HOPLINE_HTTP_MAX_CONNECTIONS, or see who opens them (ss -tn)"
@@ -54,6 +57,8 @@ class Doors:
         self._lots: dict[str, _Lot] = {}  # by address
         self._places: dict[Peer, str] = {}
         self._few = FewLines(1, _SECONDS)
+        self.ended: Counter[str] = Counter()
+        """How many were too many, by what became of them."""
 
     @property
     def limit(self) -> int:
@@ -106,6 +111,7 @@ class Doors:
         if lot.count < lot.limit:
             return True
         longest = next(iter(lot.waiting), None)
+        self.ended[CLOSED if longest else REFUSED] += 1
         if longest is None:
             self._tell("connections over HTTP are refused: as many as may be wait for answers", lot, address)
             return False

@@ -32,6 +32,7 @@ class HttpServer:
         """Binds at once, before anything else is begun; raises CannotStart when the port is taken."""
         self._settings = settings
         self._socket = _bind(settings.http_host, settings.http_port)
+        self.doors = Doors(settings.http_max_connections, settings.http_max_connections_each, files())
         self._server: _Embedded | None = None
         self._serving: asyncio.Task[None] | None = None
 
@@ -44,9 +45,8 @@ class HttpServer:
     def start(self, app: Application) -> None:
         """Serves from now on."""
         settings = self._settings
-        doors = Doors(settings.http_max_connections, settings.http_max_connections_each, files())
         config = Config(
-            Bounds(doors, Bodies(_bodies()), settings.http_head_timeout, settings.unread_timeout),
+            Bounds(self.doors, Bodies(_bodies()), settings.http_head_timeout, settings.unread_timeout),
             app,
             log_config=None,
             log_level="error",  # what it warns of is what anybody may send

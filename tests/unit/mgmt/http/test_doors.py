@@ -39,6 +39,7 @@ async def test_who_waits_for_an_answer_stays() -> None:
     doors.leave(late)
     doors.client_s_turn(crowd[1])
     assert doors.come(late, "10.0.0.2")
+    assert (doors.inside, doors.limit, doors.ended) == (3, 3, {"refused": 1, "closed": 1})
     assert [each.closed for each in crowd] == [False, True, False]
 
 
