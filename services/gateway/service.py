@@ -21,6 +21,7 @@ from services.common.config import Settings
 from services.common.grpc_server import Server
 from services.common.ledger.ledger import Ledger
 from services.common.ledger.recorder import Recorder
+from services.common.limit_rules import RECORD_KIND as LIMIT_RULES
 from services.common.limits import KNOWN as LIMITS
 from services.common.limits import Limits
 from services.common.metrics.exporting import Exporting
@@ -154,6 +155,8 @@ class Service:
     def _follow_limits(self) -> None:
         store, self._elsewhere = self._store, Elsewhere(self._name, self._listener.limited)
         self._tasks.start(self._limits.follow(store.watch_records([*LIMITS])), name="follow limits")
+        rules = self._listener.by_rules.follow(store.watch_records([LIMIT_RULES]))
+        self._tasks.start(rules, name="follow connection limits")
         self._tasks.start(self._elsewhere.follow(store.watch_records(ELSEWHERE)), name="follow what is used of limits")
         self._tasks.start(self._elsewhere.report(store.put_records), name="tell what is used of limits")
 

@@ -17,6 +17,7 @@ from services.common.files import files
 from services.common.memory import available
 from services.common.ports.port import AMQP, AMQPS, Port
 from services.common.runtime import Tasks
+from services.gateway.connections.by_rules import ByRules
 from services.gateway.connections.connection import Connection
 from services.gateway.connections.doors import Doors
 from services.gateway.connections.entrance import Entrance
@@ -66,6 +67,7 @@ class Listener:
         self.turns = Turns()
         self.doors = Doors(settings.max_connections, files())
         self.limited = LimitedConnections(limits)
+        self.by_rules = ByRules()
         self.few = FewLines()  # of those that strangers cause
         self.tasks = Tasks()
         self.balancers = Balancers(settings.proxy_sources, self.tasks)
@@ -123,7 +125,9 @@ class Listener:
 
     def enter(self, connection: Connection, virtual_host: str) -> None:
         """Its client has signed in and wants to begin there; raises NotAllowed when there are enough."""
+        groups = self.permits.access.rules.principal(connection.user).groups | connection.login.principal.groups
         self.limited.enter(connection, virtual_host)
+        self.by_rules.enter(connection, virtual_host, groups)
         self._connections[connection].enter(connection)
         self.doors.enter(connection)
 
@@ -133,6 +137,7 @@ class Listener:
             entrance.leave(connection)
         self.incoming.forget(connection)
         self.limited.leave(connection)
+        self.by_rules.leave(connection)
         self.doors.leave(connection)
         if not self._connections:
             self._empty.set()

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import structlog
 
-from services.common import limits
+from services.common import limit_rules, limits
 from services.common.access import records as kept
 from services.common.access.acl.parse import parse
 from services.common.access.records import FILED_FOR, AclText, Group, Permission, TopicPermission
@@ -24,7 +24,7 @@ from services.rpc.store_pb2 import Record, Records
 
 log = structlog.get_logger()
 
-_OF_VIRTUAL_HOSTS = (kept.PERMISSION, kept.TOPIC_PERMISSION, kept.ACL, limits.VIRTUAL_HOST)
+_OF_VIRTUAL_HOSTS = (kept.PERMISSION, kept.TOPIC_PERMISSION, kept.ACL, limits.VIRTUAL_HOST, limit_rules.RECORD_KIND)
 _LONGEST = 255
 
 
@@ -121,6 +121,16 @@ class Grants:
             left = {name: number for name, number in values.items() if name != what}
             record = limits.record_of(Limited(subject, left))
             await self._store.put_records([record] if left else [], [] if left else [record])
+
+    async def put_limit_rules(self, virtual_host: str | None, text: str) -> None:
+        """In place of those that there are; empty: none. Raises SyntaxFault that names the line, NotFound as above."""
+        limit_rules.parse(text)
+        kind, key = limit_rules.RECORD_KIND, limit_rules.key_of(virtual_host)
+        if text:
+            await self._put_in(virtual_host, kind, key, json.dumps({"text": text}).encode())
+        else:
+            async with self._changing:
+                await self._store.put_records(deletes=[Record(kind=kind, key=key)])
 
     async def limits(self, kind: str) -> dict[str, dict[str, int]]:
         """All of users, or of virtual hosts, by name."""

@@ -18,7 +18,7 @@ OVERLAY: Final = "configured_object"
 """What only management knows of an object: its description, its variables, who made it."""
 KINDS: Final = (
     "virtual_host", "exchange", "queue", "binding", "user", "group", "acl", "authentication_provider", "port",
-    "port_state", "watcher", "key_store", "trust_store", "preference", OVERLAY,
+    "connection_limits", "port_state", "watcher", "key_store", "trust_store", "preference", OVERLAY,
 )  # fmt: skip
 _PATIENCE: Final = 3.0  # seconds until what was written is read here
 

@@ -26,6 +26,7 @@ SEEN_BY = {
     **dict.fromkeys(("brokerlogger", "brokerloginclusionrule", "virtualhost", "virtualhostnode"), OBSERVERS),
     **dict.fromkeys(("authenticationprovider", "user", "groupprovider", "group", "groupmember"), ADMINISTRATORS),
     **dict.fromkeys(("accesscontrolprovider", "virtualhostaccesscontrolprovider"), ADMINISTRATORS),
+    **dict.fromkeys(("brokerconnectionlimitprovider", "virtualhostconnectionlimitprovider"), ADMINISTRATORS),
     **dict.fromkeys(("keystore", "truststore"), ADMINISTRATORS),
 }
 READ_ONLY = {
