@@ -82,8 +82,8 @@ class Settings(BaseSettings):
     amqps_port: Port = Field(5671, description="for TLS alone, as soon as there is a certificate")
     http_host: str = "0.0.0.0"  # noqa: S104 - as for clients
     http_port: Port = 8080
-    http_max_connections: Annotated[int, Field(ge=1)] = Field(
-        1000, description="of HTTP, in all; at most as half of the files allow that may be open"
+    http_max_connections: Annotated[int, Field(ge=0)] = Field(
+        0, description="of HTTP, in all; half of the files that it may have open at most. 0: 1000, or that"
     )
     http_max_connections_each: Annotated[int, Field(ge=0)] = Field(
         250, description="of HTTP, of one address; 0: as many as in all"

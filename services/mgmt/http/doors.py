@@ -21,6 +21,7 @@ log = structlog.get_logger()
 
 REFUSED = "refused"
 CLOSED = "closed"
+_USUALLY = 1000
 _OWN_SHARE = 2  # one part in so many of the files is for connections; look-ups and links want others
 _SECONDS = 60.0  # for one line of a kind
 _IN_ALL = "raise HOPLINE_HTTP_MAX_CONNECTIONS, or see who opens them (ss -tn)"
@@ -48,8 +49,8 @@ class Doors:
     """Of one server."""
 
     def __init__(self, wanted: int, each: int, files: int) -> None:
-        """`wanted` connections in all, half of `files` at most; `each` of one address (0: as many)."""
-        limit = min(wanted, max(files // _OWN_SHARE, 1))
+        """`wanted` connections in all (0: as usual), half of `files` at most; `each` of one address (0: as many)."""
+        limit = min(wanted or _USUALLY, max(files // _OWN_SHARE, 1))
         if limit < wanted:
             log.warning("fewer connections over HTTP than wanted: too few files", limit=limit, do="raise ulimit -n")
         self._all = _Lot(limit, _IN_ALL)

@@ -84,5 +84,7 @@ async def test_who_is_gone_takes_no_place() -> None:
 def test_as_files_allow() -> None:
     """Half of the files that may be open are for others; who wanted more is told at the start."""
     with structlog.testing.capture_logs() as logged:
+        assert [Doors(0, 250, files).limit for files in (1024, 1 << 20)] == [512, 1000]
+        assert not logged
         assert Doors(1000, 250, 1024).limit == 512
     assert logged[0]["do"] == "raise ulimit -n"
