@@ -158,3 +158,11 @@ def test_what_cannot_be_said(where: str) -> None:
     with pytest.raises(IllegalConfiguration) as caught:
         _names(where)
     assert not isinstance(caught.value, NotParsed) or "NOT" in where
+
+
+def test_between_in_between_takes_no_time() -> None:
+    """What is held against two ends is told once: 23 in each other took seven seconds."""
+    where = "(" * 40 + "TRUE" + " BETWEEN FALSE AND TRUE)" * 40
+    began = perf_counter()
+    assert _names(where) == ["a", "b", "c_1"]
+    assert perf_counter() - began < 1
