@@ -34,7 +34,7 @@ def user_routes(doors: Doors, broker: Broker) -> APIRouter:
     @router.get("", summary="Users", dependencies=[administrates])
     async def list_users(wanted: Query_) -> JSONResponse:
         """Those on record."""
-        return listed([_told(each) for each in await house.users.all()], wanted)
+        return await listed([_told(each) for each in await house.users.all()], wanted)
 
     @router.get("/without-permissions", summary="Users without permissions", dependencies=[administrates])
     async def without_permissions() -> _Rows:
