@@ -28,6 +28,7 @@ _LoopbackOnly = Annotated[bool, Field(description="whether the user may sign in 
 
 _OF_TREE = {"kind": "credentialKind", "loopback_only": "loopbackOnly"}
 _WHOLE = ("password", "tags", *_OF_TREE.values())
+_THERE = "hopline.user"  # of a request's scope: whether there is one of that name, as was asked about
 
 
 class NewUser(BaseModel):
@@ -68,7 +69,9 @@ def of_user(users: Users) -> Naming:
     async def asked(request: Request) -> Asked:
         name: str = request.path_params["name"]
         if request.method == "PUT":
-            return await to_put(users, name)
+            asked = await to_put(users, name)
+            request.scope[_THERE] = asked.action is Action.UPDATE
+            return asked
         if request.method == "DELETE":
             return Asked(Action.DELETE, Kind.USER, name)
         return questions.update(Kind.USER, "", name, [_OF_TREE.get(each, each) for each in await _said(request)])
@@ -111,11 +114,11 @@ def user_changes(users: Users, grants: Grants) -> APIRouter:
     """Of one user, below /access/users."""
     router = APIRouter(prefix="/access/users", tags=["access"], route_class=Own)
 
-    @router.put("/{name:names}", status_code=204, responses=documented(503), summary="Have a user")
-    async def put_user(name: _Name, told: NewUser) -> None:
+    @router.put("/{name:names}", status_code=204, responses=documented(404, 409, 503), summary="Have a user")
+    async def put_user(name: _Name, told: NewUser, request: Request) -> None:
         """Adds a user, who may do nothing before it is permitted, or replaces one, whose connections end."""
-        password, kept = told.password.get_secret_value(), Kept(told.kind, told.hashed)
-        await users.put(name, password, told.tags, loopback_only=told.loopback_only, kept=kept)
+        password, kept, there = told.password.get_secret_value(), Kept(told.kind, told.hashed), request.scope[_THERE]
+        await users.put(name, password, told.tags, loopback_only=told.loopback_only, kept=kept, there=there)
 
     @router.patch("/{name:names}", status_code=204, responses=documented(404, 409, 503), summary="Change a user")
     async def change_user(name: _Name, told: UserChanges) -> None:

@@ -42,7 +42,8 @@ class Users(Keeper):
         if parent is None or parent.actual["name"] != INTERNAL:
             raise NotOffered(f"users are made below the provider '{INTERNAL}'")
         tags, only = wanted.get("tags", []), wanted.get("loopbackOnly", False)
-        await self.house.users.put(name, wanted["password"], tags, loopback_only=only, kept=_kept(wanted))
+        users, kept = self.house.users, _kept(wanted)
+        await users.put(name, wanted["password"], tags, loopback_only=only, kept=kept, there=False)
         await self.house.seen("user", name, there=True)
 
     async def update(self, found: ConfiguredObject, wanted: Mapping[str, Any]) -> None:

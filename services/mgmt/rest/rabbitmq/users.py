@@ -74,8 +74,9 @@ def user_changes(doors: Doors, broker: Broker) -> APIRouter:
     async def put_one(name: str, request: Request, caller: Caller = asks) -> Response:
         """With a password, or a hash that RabbitMQ or Hopline made of one; connections of one that there was end."""
         await broker.objects.known()
-        caller.check(await to_put(house.users, name))
-        return put(created=await put_user(house, name, await read(request, UserForm)))
+        caller.check(asked := await to_put(house.users, name))
+        told = await read(request, UserForm)
+        return put(created=await put_user(house, name, told, there=asked.action is Action.UPDATE))
 
     @router.delete("/{name:encoded}", summary="Have it no longer", status_code=204)
     async def delete_one(name: str, caller: Caller = asks) -> None:
