@@ -56,9 +56,11 @@ class Changes:
         if not self.is_whole(path):
             return {}, None
         try:
-            return (to_update(found, said) if found else self._to_create(path, said)), None
+            wanted = to_update(found, said) if found else self._to_create(path, said)
+            _check_length(wanted)
         except BrokerError as error:
             return {}, error
+        return wanted, None
 
     def _to_create(self, path: Sequence[str], said: Mapping[str, Any]) -> dict[str, Any]:
         if not path or not path[-1]:
@@ -98,7 +100,7 @@ class Changes:
         await self._keeper.create(self._parent(path), path[-1], wanted)
         made = self._tree.one(self._category, path)
         kept = {key: wanted[key] for key in KEPT_HERE if key in wanted}
-        await self._tree.house.keep(made, _bounded(kept), caller.name, created=True)
+        await self._tree.house.keep(made, kept, caller.name, created=True)
         return self._tree.one(self._category, path)
 
     async def update(
@@ -113,7 +115,7 @@ class Changes:
             await self._keeper.update(found, theirs)
         if wanted:
             kept = {key: value for key, value in wanted.items() if key in KEPT_HERE}
-            await self._tree.house.keep(found, _bounded(kept), caller.name)
+            await self._tree.house.keep(found, kept, caller.name)
         return self._tree.one(self._category, found.path)
 
     async def delete(self, found: ConfiguredObject) -> None:
@@ -154,7 +156,8 @@ class Changes:
         former = context.pop(told["name"], None)
         if name == "setContextVariable":
             context[told["name"]] = told["value"]
-        await self._tree.house.keep(found, _bounded({"context": context}), caller.name)
+        _check_length({"context": context})
+        await self._tree.house.keep(found, {"context": context}, caller.name)
         return former
 
 
@@ -165,7 +168,7 @@ def action_of(found: ConfiguredObject | None, wanted: Mapping[str, Any]) -> Acti
     return Action.DELETE if wanted.get("desiredState") == _DELETED else Action.UPDATE
 
 
-def _bounded(kept: dict[str, Any]) -> dict[str, Any]:
-    if len(json.dumps(kept)) > MOST:
+def _check_length(wanted: Mapping[str, Any]) -> None:
+    """Of what is kept here, before anything is done. Raises IllegalConfiguration."""
+    if len(json.dumps([wanted[key] for key in KEPT_HERE if key in wanted])) > MOST:
         raise IllegalConfiguration(f"description and context have more than {MOST} characters together")
-    return kept

@@ -60,3 +60,17 @@ async def test_alternate_exchanges(managed: Managed) -> None:
     ):
         status, told = await managed("PUT", f"exchange/{HOST}/own-e", {"type": "topic", **named}, "own:secret")
         assert (status, "amq.topic" in told["errorMessage"]) == (403, True), told
+
+
+async def test_what_is_too_long_to_be_kept(managed: Managed) -> None:
+    """Is refused before anything is done: who is told 422 has made nothing, and changed nothing."""
+    too_long = {"description": "x" * 70_000}
+    status, told = await managed("PUT", "group/internal/g", too_long)
+    assert (status, "65536 characters" in told["errorMessage"]) == (422, True), told
+    assert (await managed("GET", "group/internal/g"))[0] == 404
+    assert (await managed("PUT", "user/internal/bob", {"password": "one"}))[0] == 201
+    change = {"password": "two", "tags": ["administrator"], **too_long}
+    assert (await managed("PUT", "user/internal/bob", change))[0] == 422
+    assert (await managed("GET", "user/internal/bob"))[1]["tags"] == []
+    long = {"name": "v", "value": "x" * 70_000}
+    assert (await managed("POST", "broker/setContextVariable", long))[0] == 422
