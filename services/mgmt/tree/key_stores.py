@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property, partial
 from typing import Any, ClassVar, Final
 
 from services.common.errors import AccessRefused
@@ -12,7 +12,7 @@ from services.common.sealing import Sealing
 from services.mgmt.access.operations import CONFIGURE
 from services.mgmt.certificates import KEY_STORE, TRUST_STORE, of_settings
 from services.mgmt.certificates.details import days_until, details, to_pem
-from services.mgmt.certificates.kind import Named
+from services.mgmt.certificates.kind import UNREADABLE, Named
 from services.mgmt.certificates.of_settings import OfSettings
 from services.mgmt.certificates.stores import Kept, Stores
 from services.mgmt.model.attribute import MASK
@@ -47,9 +47,17 @@ class _Stores(Keeper):
     def described(self, parent: ConfiguredObject | None) -> Iterator[Own]:  # noqa: ARG002 - the broker
         for name, kept in sorted(self.house.mirror.tables[self.record].items()):
             for each in readable(Kept, [kept.value]):
-                yield {"name": name, **_told(each), **self._certified(each.named())}, ""
+                yield {"name": name, **_told(each), **self._readable(each.named)}, ""
         for its in self._of_settings():
-            yield {"name": its.name, **its.attributes, "ofSettings": True, **self._certified(its.certificates)}, ""
+            certified = self._readable(partial(tuple, its.certificates))
+            yield {"name": its.name, **its.attributes, "ofSettings": True, **certified}, ""
+
+    def _readable(self, read: Callable[[], Sequence[Named]]) -> dict[str, Any]:
+        """Nothing of one that nobody can read, which hides none of the others, and can be deleted."""
+        try:
+            return self._certified(read())
+        except UNREADABLE:
+            return self._certified(())
 
     def measure(self, found: ConfiguredObject) -> Mapping[str, int]:
         ends = [each["validUntil"] for each in found.actual["certificateDetails"]]

@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 
 from services.common.config import Settings
+from services.mgmt.certificates.stores import Kept
 from services.mgmt.service import Service
-from tests.support.certificates import Authority, data_url, key_store, trust_store
+from services.rpc.store_pb2 import Record
+from tests.support.certificates import ODD_SIGNATURE, Authority, data_url, key_store, odd, trust_store
 from tests.support.fake_store import FakeStore
 from tests.support.rest import Get, asking
 
@@ -144,3 +146,16 @@ async def test_ports_name_them(with_files: Get, get: Get) -> None:
         assert "keyStore" not in (await _at(get, "GET", port))[1]
         assert (await _at(with_files, "PUT", port, {"keyStore": "web"}))[0] == 422
         assert (await _at(with_files, "DELETE", port))[0] == 200
+
+
+async def test_odd_ones(get: Get, mgmt: Service, store: FakeStore, authority: Authority) -> None:
+    """Are told, changed and deleted as others are; what nobody can read, and is on record, is deleted at least."""
+    said = {"type": "NonJavaTrustStore", "certificatesUrl": odd(authority.path, *ODD_SIGNATURE)}
+    assert (await _at(get, "PUT", "truststore/odd", said))[0] == 201
+    broken = Kept(type="NonJavaTrustStore", certificates=(("", "no certificate"),)).to_json()
+    await mgmt._store.put_records([Record(kind="trust_store", key="broken", value=broken)])
+    await mgmt._house.seen("trust_store", "broken", there=True)
+    told = (await _at(get, "GET", "truststore"))[1]
+    assert {each["name"]: len(each["certificateDetails"]) for each in told} == {"broken": 0, "odd": 1}
+    assert (await _at(get, "GET", "broker?depth=1"))[0] == 200
+    assert [(await _at(get, "DELETE", f"truststore/{name}"))[0] for name in ("odd", "broken")] == [200, 200]
