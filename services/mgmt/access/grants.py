@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 
 import structlog
@@ -84,6 +84,31 @@ class Grants:
         """Raises NotFound when there is none of that name."""
         await self._delete(kept.GROUP, name, f"no group '{name}'")
 
+    async def add_group(self, name: str) -> None:
+        """One that is there keeps its members."""
+        async with self._changing:
+            if not await self._group(name):
+                await self._store.put_records([_record_of(Group(name=name))])
+
+    async def add_member(self, name: str, member: str) -> None:
+        """Of a group, beside those that it has. Raises NotFound of the group."""
+        await self._change_group(name, lambda group: _with(group, member))
+
+    async def remove_member(self, name: str, member: str) -> None:
+        """The others stay. Raises NotFound of the group."""
+        await self._change_group(name, lambda group: _without(group, member))
+
+    async def _change_group(self, name: str, change: Callable[[Group], Group]) -> None:
+        """As it is on record, not as somebody has read it: others change it as well."""
+        async with self._changing:
+            if (group := await self._group(name)) is None:
+                raise NotFound(f"no group '{name}'")
+            await self._store.put_records([_record_of(change(group))])
+
+    async def _group(self, name: str) -> Group | None:
+        found = (record for record in await self._store.list_records([kept.GROUP]) if record.key == name)
+        return next((Group.from_json(record.value) for record in found), None)
+
     async def put_acl(self, acl: AclText) -> None:
         """Loads rules in place of those that there are. Raises SyntaxFault that names the line."""
         parse(acl.text)
@@ -115,7 +140,7 @@ class Grants:
             gone += [(PREFERENCE, key) for key in await self._preferences_of(name)]
             left = [_without(group, name) for group in granted.groups if name in group.members]
             await self._store.put_records(
-                [Record(kind=kept.GROUP, key=group.name, value=group.to_json()) for group in left],
+                [_record_of(group) for group in left],
                 [Record(kind=kind, key=key) for kind, key in gone],
             )
 
@@ -167,6 +192,14 @@ class Grants:
 def _everything(user: str) -> Record:
     permission = Permission(user=user, configure=kept.EVERYTHING, write=kept.EVERYTHING, read=kept.EVERYTHING)
     return Record(kind=kept.PERMISSION, key=permission.key, value=permission.to_json())
+
+
+def _record_of(group: Group) -> Record:
+    return Record(kind=kept.GROUP, key=group.name, value=group.to_json())
+
+
+def _with(group: Group, member: str) -> Group:
+    return Group(name=group.name, members=(*_without(group, member).members, member))
 
 
 def _without(group: Group, member: str) -> Group:
