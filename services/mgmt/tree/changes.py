@@ -170,5 +170,7 @@ def action_of(found: ConfiguredObject | None, wanted: Mapping[str, Any]) -> Acti
 
 def _check_length(wanted: Mapping[str, Any]) -> None:
     """Of what is kept here, before anything is done. Raises IllegalConfiguration."""
+    if any(len(name.encode()) > _LONGEST_NAME for name in wanted.get("context", ())):  # no map of AMQP has longer ones
+        raise IllegalConfiguration(f"names in context have at most {_LONGEST_NAME} bytes")
     if len(json.dumps([wanted[key] for key in KEPT_HERE if key in wanted])) > MOST:
         raise IllegalConfiguration(f"description and context have more than {MOST} characters together")
