@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
 from fastapi import HTTPException, Request
@@ -21,7 +21,8 @@ from services.mgmt.access.operations import ASK_MGMT
 from services.mgmt.rest.bodies import MOST, body
 from services.mgmt.rest.sign_in import SignIn
 
-Naming = Callable[[Request], Asked | Awaitable[Asked]]
+Questions = Sequence[Asked]
+Naming = Callable[[Request], Asked | Awaitable[Questions]]
 """What a request does to what; some say it in their bodies."""
 
 Most = int | Callable[[], int]
@@ -62,7 +63,7 @@ class Basic(HTTPBasic):
         await self.take(request)
         principal = await self._who(request)
         asked = self._asked(request) if callable(self._asked) else self._asked
-        await self._check(request, principal, asked if isinstance(asked, Asked) else await asked)
+        await self._check(request, principal, *([asked] if isinstance(asked, Asked) else await asked))
         return principal
 
     async def take(self, request: Request) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated
 
 from fastapi import APIRouter, HTTPException, Request
@@ -15,7 +16,7 @@ from services.common.access.records import Name
 from services.common.errors import NotFound
 from services.mgmt.access.grants import Grants
 from services.mgmt.leaving import delete_user
-from services.mgmt.rest.basic import Naming
+from services.mgmt.rest.basic import Naming, Questions
 from services.mgmt.rest.failures import documented
 from services.mgmt.rest.own import Own
 from services.mgmt.users import KEPT_USUALLY, Kept, Users
@@ -66,35 +67,42 @@ class ListedUser(BaseModel):
 def of_user(users: Users) -> Naming:
     """What a request does to which user; of a change also what it changes, as the tree calls it."""
 
-    async def asked(request: Request) -> Asked:
+    async def asked(request: Request) -> Questions:
         name: str = request.path_params["name"]
-        if request.method == "PUT":
-            asked = await to_put(users, name)
-            request.scope[_THERE] = asked.action is Action.UPDATE
-            return asked
         if request.method == "DELETE":
-            return Asked(Action.DELETE, Kind.USER, name)
-        return questions.update(Kind.USER, "", name, [_OF_TREE.get(each, each) for each in await _said(request)])
+            return [Asked(Action.DELETE, Kind.USER, name)]
+        said = await _said(request)
+        if request.method != "PUT":
+            return [questions.update(Kind.USER, "", name, [_OF_TREE.get(each, each) for each in said])]
+        request.scope[_THERE] = await is_there(users, name)
+        return to_put(name, said.get("tags"), there=request.scope[_THERE])
 
     return asked
 
 
-async def to_put(users: Users, name: str) -> Asked:
-    """To have a user as it is told: where there is one, that changes all of it."""
+async def is_there(users: Users, name: str) -> bool:
+    """Whether there is one of that name."""
     try:
         await users.check(name)
     except NotFound:
-        return Asked(Action.CREATE, Kind.USER, name)
-    return questions.update(Kind.USER, "", name, _WHOLE)
+        return False
+    return True
 
 
-async def _said(request: Request) -> list[str]:
-    """What a body names; nothing, where it is none: whoever may change something is told what is wrong with it."""
+def to_put(name: str, tags: object, *, there: bool) -> Questions:
+    """To have a user as it is told: where there is one, that changes all of it."""
+    if there:
+        return [questions.update(Kind.USER, "", name, _WHOLE)]
+    return questions.create_user(name, [tags] if tags else [])
+
+
+async def _said(request: Request) -> Mapping[str, object]:
+    """A body; nothing, where it is none: whoever may change something is told what is wrong with it."""
     try:
-        said: dict[str, object] = await request.json()
+        said = await request.json()
     except HTTPException:
-        return []
-    return list(said)
+        return {}
+    return said if isinstance(said, dict) else {}
 
 
 def user_list(users: Users) -> APIRouter:

@@ -36,6 +36,8 @@ class Users(Keeper):
         name = path[-1] if len(path) > 1 else ""
         if action is Action.UPDATE:
             return (questions.update(Kind.USER, "", name, wanted),)
+        if action is Action.CREATE:
+            return questions.create_user(name, wanted.get("tags", ()))
         return (Asked(action, Kind.USER, name),)
 
     async def create(self, parent: ConfiguredObject | None, name: str, wanted: Mapping[str, Any]) -> None:
