@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -49,14 +49,22 @@ class Users:
         self._mechanisms = frozenset(mechanisms)
         self._changing = asyncio.Lock()
 
-    async def seed(self, first: FirstUser = GUEST) -> None:
-        """Makes the first user when there is none at all, and the secret that disguises who is none."""
+    async def disguise(self) -> None:
+        """Makes the secret that disguises who is no user, where there is none."""
         if not await self._store.list_records([scram.DISGUISE_KIND]):
             secret = Record(kind=scram.DISGUISE_KIND, key=_DISGUISE, value=secrets.token_bytes(_DISGUISE_BYTES))
             await self._store.put_records([secret])
-        if not await self.all():
-            await self.put(first.name, first.password, ["administrator"], loopback_only=first.loopback_only)
+
+    async def seed(self, first: FirstUser = GUEST, beside: Sequence[Record] = ()) -> None:
+        """Makes the first user when there is none at all, and at the same moment what is `beside` it."""
+        made = [] if await self.all() else await self._first(first)
+        await self._store.put_records([*made, *beside])
+        if made:
             log.info("first user made", name=first.name, loopback_only=first.loopback_only)
+
+    async def _first(self, first: FirstUser) -> list[Record]:
+        user = User(name=first.name, password_hash="", tags=("administrator",), loopback_only=first.loopback_only)
+        return _records(user, await self._secret(first.name, first.password, KEPT_USUALLY))
 
     async def put(
         self,

@@ -41,19 +41,17 @@ class Grants:
         self._store = store
         self._changing = asyncio.Lock()
 
-    async def begin(self, first: str) -> None:
-        """Once: users that are there from before there were permissions keep what they had, which is everything.
+    async def beginning(self, first: str) -> list[Record]:
+        """To be put once: users that are there from before there were permissions keep what they had: everything.
 
-        The same is given to the `first` user while there is none at all.
+        The same is given to the `first` user where there is none. Nothing where all that has been put.
         """
+        if await self._store.list_records([kept.BEGUN]):
+            return []
         users = [record.key for record in await self._store.list_records([USER])]
-        begun = await self._store.list_records([kept.BEGUN])
-        everything = [_everything(user) for user in ([] if begun else users) or ([] if users else [first])]
-        if begun and not everything:
-            return
-        await self._store.put_records([*everything, Record(kind=kept.BEGUN, key=kept.BEGUN_KEY, value=b"{}")])
-        if users and not begun:
+        if users:
             log.info("permissions begin: users that there are may do everything, as before", users=sorted(users))
+        return [*map(_everything, users or [first]), Record(kind=kept.BEGUN, key=kept.BEGUN_KEY, value=b"{}")]
 
     async def put_permission(self, permission: Permission) -> None:
         """Sets what a user may do in a virtual host, or in all of them. Raises NotFound for one that is not there."""
