@@ -152,13 +152,23 @@ class Changes:
             return {key: value for key, value in self._keeper.measure(found).items() if key in wanted}
         if not self._keeper.changes:
             raise NotOffered(f"no {found.category} is changed here")
-        context = dict(found.value("context"))
-        former = context.pop(told["name"], None)
-        if name == "setContextVariable":
-            context[told["name"]] = told["value"]
-        _check_length({"context": context})
-        await self._tree.house.keep(found, {"context": context}, caller.name)
-        return former
+        return await self._change_variable(caller, found, told["name"], told.get("value"))
+
+    async def _change_variable(
+        self, caller: Caller, found: ConfiguredObject, name: str, value: str | None
+    ) -> str | None:
+        """To `value`, or to none; gives what it was."""
+        former: list[str | None] = []
+
+        def changed(kept: Mapping[str, Any]) -> Mapping[str, Any]:
+            context = dict(kept.get("context", {}))
+            former.append(context.pop(name, None))
+            context |= {} if value is None else {name: value}
+            _check_length({"context": context})
+            return {"context": context}
+
+        await self._tree.house.change_kept(found, changed, caller.name)
+        return former[0]
 
 
 def action_of(found: ConfiguredObject | None, wanted: Mapping[str, Any]) -> Action:

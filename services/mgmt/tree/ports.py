@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
@@ -9,6 +10,7 @@ from pydantic import ValidationError
 
 from services.common import watchers
 from services.common.config import Settings
+from services.common.errors import NotFound
 from services.common.invalid import told
 from services.common.ports import state
 from services.common.ports.port import RECORD_KIND, Terms
@@ -19,6 +21,7 @@ from services.mgmt.model.configured_object import ConfiguredObject
 from services.mgmt.model.faults import IllegalConfiguration
 from services.mgmt.model.port import Port
 from services.mgmt.tree.category import Keeper, Own, readable
+from services.mgmt.tree.house import House
 
 _TRANSPORTS: Final = {"TCP": "plain", "SSL": "tls", "WS": "websocket"}
 _ONE_ENGINE: Final = ("AMQP_0_8", "AMQP_0_9", "AMQP_0_9_1")
@@ -37,6 +40,10 @@ class Ports(Keeper):
     kind = Port
     depends = (RECORD_KIND, state.RECORD_KIND, watchers.RECORD_KIND)
     changes = True
+
+    def __init__(self, house: House) -> None:
+        super().__init__(house)
+        self._changing = asyncio.Lock()
 
     def described(self, parent: ConfiguredObject | None) -> Iterator[Own]:  # noqa: ARG002 - the broker
         settings, mirror = self.house.settings, self.house.mirror
@@ -60,12 +67,16 @@ class Ports(Keeper):
         await self.house.seen(RECORD_KIND, name, there=True)
 
     async def update(self, found: ConfiguredObject, wanted: Mapping[str, Any]) -> None:
+        """Of what it is like at its turn: others change it as well."""
         name, mirror = found.actual["name"], self.house.mirror
-        merged = {key: value for key, value in {**found.actual, **wanted}.items() if key in Port.attributes}
-        port = await self.house.ports.put(name, _terms(merged))
-        await mirror.until(
-            lambda: name in mirror.tables[RECORD_KIND] and mirror.tables[RECORD_KIND][name].raw == port.to_json()
-        )
+        async with self._changing:
+            if (now := self.children(found.parent).get(name)) is None:
+                raise NotFound(f"no Port '{name}'")
+            merged = {key: value for key, value in {**now.actual, **wanted}.items() if key in Port.attributes}
+            port = await self.house.ports.put(name, _terms(merged))
+            await mirror.until(
+                lambda: name in mirror.tables[RECORD_KIND] and mirror.tables[RECORD_KIND][name].raw == port.to_json()
+            )
 
     async def delete(self, found: ConfiguredObject) -> None:
         await self.house.ports.remove(found.actual["name"])
