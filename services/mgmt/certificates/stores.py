@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from cryptography import x509
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -16,9 +16,11 @@ from services.common.errors import NotFound
 from services.common.sealing import Sealing
 from services.mgmt.certificates.details import details, to_pem
 from services.mgmt.certificates.kind import UNREADABLE, Kind, Named
-from services.mgmt.certificates.urls import path_in
+from services.mgmt.certificates.urls import fetch, has_all_in_itself, path_in
 from services.mgmt.model.faults import IllegalConfiguration
 from services.rpc.store_pb2 import Record
+
+_KEY: Final = b"PRIVATE KEY-----"
 
 
 class Kept(BaseModel):
@@ -110,6 +112,7 @@ class Stores:
 
 def _read(kind: Kind, said: Mapping[str, str]) -> Sequence[Named]:
     """What everybody can be told of. Raises IllegalConfiguration; waits for a disk."""
+    _check_clear(kind, said)
     found = kind.read(said)
     try:
         for each in found:
@@ -117,6 +120,14 @@ def _read(kind: Kind, said: Mapping[str, str]) -> Sequence[Named]:
     except UNREADABLE as error:
         raise IllegalConfiguration(f"attribute '{kind.url}': a certificate in it cannot be read: {error}") from None
     return found
+
+
+def _check_clear(kind: Kind, said: Mapping[str, str]) -> None:
+    """What is not sealed is told to whoever may look. Raises IllegalConfiguration."""
+    for name in set(kind.attributes) - kind.secret:
+        url = said.get(name, "")
+        if has_all_in_itself(url) and _KEY in fetch(url, name):
+            raise IllegalConfiguration(f"attribute '{name}': there is a private key in it, which others would be told")
 
 
 def _readable(record: Record) -> Kept:

@@ -94,6 +94,7 @@ WRONG: list[tuple[type[Kind], Said, str]] = [
     ),
     (FileKeyStore, lambda _: {"storeUrl": "web.p12", "password": "s"}, "an absolute path is wanted"),
     (FileKeyStore, lambda _: {"storeUrl": "/nowhere/web.p12", "password": "s"}, "No such file"),
+    (NonJavaTrustStore, lambda _: {"certificatesUrl": "/proc/self/environ"}, "there is nothing in it"),
     (FileKeyStore, lambda _: {"storeUrl": "/dev/zero", "password": "s"}, "it is no file"),
     (FileKeyStore, lambda _: {"storeUrl": "data:;base64", "password": "s"}, "has a comma"),
     (FileKeyStore, lambda _: {"storeUrl": "data:;base64,%", "password": "s"}, "no base64"),

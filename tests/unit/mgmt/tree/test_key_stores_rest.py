@@ -159,3 +159,18 @@ async def test_odd_ones(get: Get, mgmt: Service, store: FakeStore, authority: Au
     assert {each["name"]: len(each["certificateDetails"]) for each in told} == {"broken": 0, "odd": 1}
     assert (await _at(get, "GET", "broker?depth=1"))[0] == 200
     assert [(await _at(get, "DELETE", f"truststore/{name}"))[0] for name in ("odd", "broken")] == [200, 200]
+
+
+async def test_private_keys_where_they_would_be_told(get: Get, store: FakeStore, authority: Authority) -> None:
+    """Are refused: only what is said of the key itself is sealed. A file that has both is read where it lies."""
+    pem = authority.sign("broker")
+    both, plain = data_url(pem.read_bytes()), data_url(pem.read_bytes().partition(b"-----BEGIN PRIVATE")[0])
+    said = {"type": "NonJavaKeyStore", "privateKeyUrl": both}
+    for wrong in ({"certificateUrl": both}, {"certificateUrl": plain, "intermediateCertificateUrl": both}):
+        status, told = await _at(get, "PUT", "keystore/web", {**said, **wrong})
+        assert (status, "there is a private key in it" in told["errorMessage"]) == (422, True), told
+    status, told = await _at(get, "PUT", "truststore/web", {"type": "NonJavaTrustStore", "certificatesUrl": both})
+    assert (status, "there is a private key in it" in told["errorMessage"]) == (422, True), told
+    assert not {kind for kind, _ in store.records} & {"key_store", "trust_store"}
+    for right in (plain, str(pem)):
+        assert (await _at(get, "PUT", "keystore/web", {**said, "certificateUrl": right}))[0] in {200, 201}
