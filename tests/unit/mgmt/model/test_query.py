@@ -162,6 +162,7 @@ def test_what_is_no_expression(asked: Query, why: str) -> None:
         "date_add(1, 'soon') = 1",
         f"date_add(now(), 'P9{'9' * 400}D') = 1",
         "date_add(now(), 'P9999999D') = 1",
+        f"date_add(now(), 'P9{'9' * 400}DT-9{'9' * 400}H') = 1",
         "NOT " * 1500 + "durable = true",
     ],
 )

@@ -74,3 +74,25 @@ async def test_what_is_too_long_to_be_kept(managed: Managed) -> None:
     assert (await managed("GET", "user/internal/bob"))[1]["tags"] == []
     for long in ({"name": "v", "value": "x" * 70_000}, {"name": "ü" * 128, "value": "x"}):
         assert (await managed("POST", "broker/setContextVariable", long))[0] == 422
+
+
+async def test_arguments_that_are_too_deep(managed: Managed) -> None:
+    """By RabbitMQ's API too, and in definitions: 400, and no fault of the server's."""
+    told = {"arguments": {"x": _DEEP}}
+    for method, path, body in (
+        ("PUT", "queues/%2F/q", told),
+        ("PUT", "exchanges/%2F/e", {"type": "topic", **told}),
+        ("POST", "bindings/%2F/e/amq.topic/e/amq.fanout", {"routing_key": "", **told}),
+    ):
+        status, answer, _ = await managed.ask(f"/api/{path}", "guest:guest", method, body)
+        assert (status, answer["error"]) == (400, "bad_request"), answer
+    definitions = {"queues": [{"name": "q", "vhost": "/", **told}, {"name": "plain", "vhost": "/"}]}
+    status, answer, _ = await managed.ask("/api/definitions", "guest:guest", "POST", definitions)
+    assert (status, [each["name"] for each in answer["left_out"]]) == (200, ["q"]), answer
+
+
+async def test_the_name_of_an_attachment(managed: Managed) -> None:
+    """Is one that a header can have."""
+    asked = "broker?contentDispositionAttachmentFilename="
+    assert (await managed("GET", f"{asked}%D0%96"))[0] == 400
+    assert "a b.json" in (await managed.headers("GET", f"{asked}a%20b.json"))["Content-Disposition"]
