@@ -58,6 +58,8 @@ class ConfiguredObject(Declared):
     parent_kind: ClassVar[str] = ""
     """The category of what it is below."""
     types: ClassVar[tuple[str, ...]] = ()
+    passing: ClassVar[bool] = False
+    """Whether whoever makes one says how long it is there; others all last."""
     context_defaults: ClassVar[Mapping[str, str]] = {}
     """Variables that count where nobody up the tree, nor the environment, sets them."""
     amqp_names: ClassVar[Mapping[str, str]] = {}

@@ -17,7 +17,6 @@ from services.mgmt.certificates.of_settings import OfSettings
 from services.mgmt.certificates.stores import Kept, Stores
 from services.mgmt.model.attribute import MASK
 from services.mgmt.model.configured_object import ConfiguredObject
-from services.mgmt.model.faults import IllegalConfiguration
 from services.mgmt.model.key_store import KeyStore, TrustStore
 from services.mgmt.tree.category import Keeper, Own, readable
 from services.mgmt.tree.recorded import record
@@ -64,8 +63,6 @@ class _Stores(Keeper):
         return {"certificateCount": len(ends), **({"daysUntilExpiry": days_until(min(ends))} if ends else {})}
 
     async def create(self, parent: ConfiguredObject | None, name: str, wanted: Mapping[str, Any]) -> None:  # noqa: ARG002 - the broker
-        if not wanted.get("durable", True):
-            raise IllegalConfiguration(f"attribute 'durable' of {self.kind.category}: all of them are")
         type_, its = wanted.get("type", self.kind.types[0]), {key: wanted[key] for key in wanted.keys() - _OF_ALL}
         await self._put(name, await self._stores.create(name, type_, its))
 

@@ -23,6 +23,7 @@ from services.mgmt.model.port import Port
 from services.mgmt.tree.category import Keeper, Own, readable
 from services.mgmt.tree.house import House
 
+_TYPE: Final = "AMQP"
 _TRANSPORTS: Final = {"TCP": "plain", "SSL": "tls", "WS": "websocket"}
 _ONE_ENGINE: Final = ("AMQP_0_8", "AMQP_0_9", "AMQP_0_9_1")
 _PROTOCOLS: Final = {"amqp-0-9": _ONE_ENGINE, "amqp-1-0": ("AMQP_1_0",)}
@@ -63,6 +64,8 @@ class Ports(Keeper):
         return {"connectionLimit": max(found.value("maxOpenConnections"), 0)}
 
     async def create(self, parent: ConfiguredObject | None, name: str, wanted: Mapping[str, Any]) -> None:  # noqa: ARG002 - the broker
+        if (type_ := wanted.get("type", _TYPE)) != _TYPE:
+            raise IllegalConfiguration(f"attribute 'type': ports of {type_} are of the settings; see docs/settings.md")
         await self.house.ports.put(name, _terms(wanted))
         await self.house.seen(RECORD_KIND, name, there=True)
 
@@ -88,7 +91,7 @@ def _described(each: Listed) -> dict[str, Any]:
     spoken = [name for protocol in port.protocols for name in _PROTOCOLS.get(protocol, (protocol,))]
     found: dict[str, Any] = {
         "name": port.name,
-        "type": "AMQP",
+        "type": _TYPE,
         "port": port.port,
         "bindingAddress": port.host or "*",
         "protocols": spoken,
@@ -116,6 +119,8 @@ def _terms(wanted: Mapping[str, Any]) -> Terms:
     terms = {theirs: wanted[name] for name, theirs in _NAMES.items() if name in wanted}
     if "protocols" in wanted:
         terms["protocols"] = _protocols(wanted["protocols"])
+    if not wanted.get("transports", _TRANSPORTS):
+        raise IllegalConfiguration("attribute 'transports': a port that nobody may begin with is none; delete it")
     if set(wanted.get("transports", _TRANSPORTS)) != set(_TRANSPORTS):
         terms["transports"] = tuple(_TRANSPORTS[each] for each in wanted["transports"])
     host = wanted.get("bindingAddress", "*")

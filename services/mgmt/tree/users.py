@@ -14,7 +14,7 @@ from services.mgmt.leaving import delete_user
 from services.mgmt.model.attribute import MASK
 from services.mgmt.model.authentication import User
 from services.mgmt.model.configured_object import ConfiguredObject
-from services.mgmt.model.faults import NotOffered
+from services.mgmt.model.faults import IllegalConfiguration, NotOffered
 from services.mgmt.tree.category import Keeper, Own
 from services.mgmt.users import Kept
 
@@ -51,6 +51,8 @@ class Users(Keeper):
     async def update(self, found: ConfiguredObject, wanted: Mapping[str, Any]) -> None:
         name = found.actual["name"]
         former, password = self.house.mirror.tables["user"].get(name), wanted.get("password")
+        if password in {None, MASK} and (said := wanted.keys() & {"credentialKind", "hashed"}):
+            raise IllegalConfiguration(f"attribute '{min(said)}' says how a password is kept, and none is given")
         told = {
             "password": None if password == MASK else password,
             "tags": wanted.get("tags"),

@@ -26,6 +26,24 @@ async def test_what_no_object_can_be_like(managed: Managed) -> None:
         assert (status, reason in told["errorMessage"]) == (422, True), told
 
 
+async def test_what_nobody_would_heed(managed: Managed) -> None:
+    """Is refused, rather than taken for something else, or for nothing."""
+    assert (await managed("PUT", "user/internal/u", {"password": "p"}))[0] == 201
+    odd = {"destination": "amq.topic", "nonsense": 1}
+    for method, path, body, reason in (
+        ("PUT", "port/p", {"port": 45671, "type": "HTTP"}, "ports of HTTP are of the settings"),
+        ("PUT", "port/p", {"port": 45671, "transports": []}, "attribute 'transports'"),
+        ("POST", "user/internal/u", {"hashed": True}, "attribute 'hashed' says how a password is kept"),
+        ("POST", "user/internal/u", {"credentialKind": "bcrypt", "password": "********"}, "'credentialKind' says"),
+        ("PUT", f"queue/{HOST}/q", {"alternateBinding": odd}, "there is no 'nonsense' in one here"),
+        ("PUT", f"exchange/{HOST}/e", {"type": "topic", "alternateBinding": odd}, "there is no 'nonsense' in one"),
+        ("PUT", f"queue/{HOST}/q", {"alternateBinding": {**odd, "attributes": 1}}, "attributes are a map"),
+    ):
+        status, told = await managed(method, path, body)
+        assert (status, reason in told["errorMessage"]) == (422, True), told
+    assert (await managed("PUT", "broker/userpreferences/X-%25FF/p", {}))[0] == 400
+
+
 async def test_exchanges_without_a_name(managed: Managed) -> None:
     """Where a name is wanted, what is none is refused by the router, as it is over AMQP."""
     for path, body in (
