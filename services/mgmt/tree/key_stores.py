@@ -19,6 +19,8 @@ from services.mgmt.model.attribute import MASK
 from services.mgmt.model.configured_object import ConfiguredObject
 from services.mgmt.model.key_store import KeyStore, TrustStore
 from services.mgmt.tree.category import Keeper, Own, readable
+from services.mgmt.tree.house import House
+from services.mgmt.tree.mirror import Kept as Record
 from services.mgmt.tree.recorded import record
 
 _OF_ALL: Final = frozenset(ConfiguredObject.attributes)
@@ -30,6 +32,10 @@ class _Stores(Keeper):
     sees = CONFIGURE
     changes = True
     record: ClassVar[str]
+
+    def __init__(self, house: House) -> None:
+        super().__init__(house)
+        self._recorded: dict[str, tuple[Record, list[dict[str, Any]]]] = {}  # read once, not at each look
 
     @cached_property
     def _stores(self) -> Stores:
@@ -44,12 +50,19 @@ class _Stores(Keeper):
         return {"certificateDetails": [details(each) for each in found]}
 
     def described(self, parent: ConfiguredObject | None) -> Iterator[Own]:  # noqa: ARG002 - the broker
+        former, self._recorded = self._recorded, {}
         for name, kept in sorted(self.house.mirror.tables[self.record].items()):
-            for each in readable(Kept, [kept.value]):
-                yield {"name": name, **_told(each), **self._readable(each.named)}, ""
+            before = former.get(name)
+            told = before[1] if before and before[0] is kept else self._told(kept)
+            self._recorded[name] = kept, told
+            yield from (({"name": name, **each}, "") for each in told)
         for its in self._of_settings():
             certified = self._readable(partial(tuple, its.certificates))
             yield {"name": its.name, **its.attributes, "ofSettings": True, **certified}, ""
+
+    def _told(self, kept: Record) -> list[dict[str, Any]]:
+        """One, or none where it is no such record."""
+        return [{**_told(each), **self._readable(each.named)} for each in readable(Kept, [kept.value])]
 
     def _readable(self, read: Callable[[], Sequence[Named]]) -> dict[str, Any]:
         """Nothing of one that nobody can read, which hides none of the others, and can be deleted."""

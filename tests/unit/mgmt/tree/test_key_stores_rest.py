@@ -174,3 +174,14 @@ async def test_private_keys_where_they_would_be_told(get: Get, store: FakeStore,
     assert not {kind for kind, _ in store.records} & {"key_store", "trust_store"}
     for right in (plain, str(pem)):
         assert (await _at(get, "PUT", "keystore/web", {**said, "certificateUrl": right}))[0] in {200, 201}
+
+
+async def test_certificates_on_record_are_read_once(
+    get: Get, authority: Authority, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not whenever somebody looks: a trust store may have hundreds."""
+    said = {"type": "NonJavaTrustStore", "certificatesUrl": data_url(authority.path.read_bytes())}
+    assert (await _at(get, "PUT", "truststore/one", said))[0] == 201
+    monkeypatch.setattr(Kept, "named", lambda _: pytest.fail("it is read again"))
+    told = (await _at(get, "GET", "truststore/one"))[1]
+    assert told["certificateDetails"][0]["subjectName"] == "CN=Test authority"
