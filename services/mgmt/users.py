@@ -58,7 +58,8 @@ class Users:
     async def seed(self, first: FirstUser = GUEST, beside: Sequence[Record] = ()) -> None:
         """Makes the first user when there is none at all, and at the same moment what is `beside` it."""
         made = [] if await self.all() else await self._first(first)
-        await self._store.put_records([*made, *beside])
+        if made or beside:
+            await self._store.put_records([*made, *beside])
         if made:
             log.info("first user made", name=first.name, loopback_only=first.loopback_only)
 

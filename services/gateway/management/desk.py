@@ -42,6 +42,8 @@ log = structlog.get_logger()
 _AT_ONCE: Final = 8  # requests of all clients that mgmt has
 _LAST_ONES: Final = 2.0  # seconds for those that were taken, when the gateway stops
 
+_LONGEST: Final = 1000  # characters of a description: a header has to fit into a frame
+
 STATUS: Final = "statusCode"
 DESCRIPTION: Final = "statusDescription"
 
@@ -188,7 +190,7 @@ def _written(waiting: Waiting, reply: Reply) -> tuple[bytes, bytes]:
 
 
 def _form(waiting: Waiting, reply: Reply) -> tuple[bytes, bytes]:
-    headers = {STATUS: int(reply.status), DESCRIPTION: reply.description}
+    headers = {STATUS: int(reply.status), DESCRIPTION: reply.description[:_LONGEST]}
     return waiting.form.reply(waiting.requester, headers, reply.body)
 
 

@@ -318,6 +318,21 @@ async def test_what_no_reply_can_hold(told: Any, why: str) -> None:
     await desked.desk.stop()
 
 
+async def test_a_long_refusal() -> None:
+    """Fits into a frame, whatever of the request is repeated in it."""
+    desked = Desked()
+
+    async def manage(_request: pb.ManageRequest) -> pb.ManageReply:
+        return pb.ManageReply(status=400, description=f"not {'x' * 100_000}")
+
+    desked.mgmt.manage = manage  # type: ignore[method-assign]
+    await desked.asks(1)
+    await desked.done()
+    headers = FORMAT.headers(desked.client.handed.messages[0].properties[0])
+    assert (headers["statusCode"], len(headers["statusDescription"])) == (400, 1000)
+    await desked.desk.stop()
+
+
 async def test_others_are_returned_as_ever() -> None:
     """What reaches no queue and is for another address is, also among requests, in their order."""
     desked = Desked()
