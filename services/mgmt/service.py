@@ -34,6 +34,7 @@ from services.common.watchers import RECORD_KIND as WATCHER_KIND
 from services.mgmt.access.grants import Grants
 from services.mgmt.access.guard import Guard
 from services.mgmt.access.tested import Tester
+from services.mgmt.beginning import begin
 from services.mgmt.certificates.expiry import Expiry
 from services.mgmt.front import Application, Front
 from services.mgmt.handler import Handler
@@ -228,8 +229,7 @@ async def _seed(users: Users, grants: Grants, first: FirstUser, address: str) ->
     while True:
         try:
             act_for("mgmt, at the first start")
-            await grants.begin(first.name)
-            return await users.seed(first)
+            return await begin(users, grants, first)
         except Unavailable as error:
             log.warning(
                 "the first user is not made yet",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from typing import NamedTuple
 
 import structlog
 
@@ -49,25 +49,47 @@ class Users:
         self._mechanisms = frozenset(mechanisms)
         self._changing = asyncio.Lock()
 
-    async def seed(self, first: FirstUser = GUEST) -> None:
-        """Makes the first user when there is none at all, and the secret that disguises who is none."""
+    async def disguise(self) -> None:
+        """Makes the secret that disguises who is no user, where there is none."""
         if not await self._store.list_records([scram.DISGUISE_KIND]):
             secret = Record(kind=scram.DISGUISE_KIND, key=_DISGUISE, value=secrets.token_bytes(_DISGUISE_BYTES))
             await self._store.put_records([secret])
-        if not await self.all():
-            user = User(name=first.name, password_hash="", tags=("administrator",), loopback_only=first.loopback_only)
-            await self._put(user, first.password)
+
+    async def seed(self, first: FirstUser = GUEST, beside: Sequence[Record] = ()) -> None:
+        """Makes the first user when there is none at all, and at the same moment what is `beside` it."""
+        made = [] if await self.all() else await self._first(first)
+        if made or beside:
+            await self._store.put_records([*made, *beside])
+        if made:
             log.info("first user made", name=first.name, loopback_only=first.loopback_only)
 
+    async def _first(self, first: FirstUser) -> list[Record]:
+        user = User(name=first.name, password_hash="", tags=("administrator",), loopback_only=first.loopback_only)
+        return _records(user, await self._secret(first.name, first.password, KEPT_USUALLY))
+
     async def put(
-        self, name: str, password: str, tags: Iterable[str], *, loopback_only: bool, kept: Kept = KEPT_USUALLY
+        self,
+        name: str,
+        password: str,
+        tags: Iterable[str],
+        *,
+        loopback_only: bool,
+        kept: Kept = KEPT_USUALLY,
+        there: bool | None = None,
     ) -> None:
-        """Creates or replaces a user; raises SyntaxFault for a name or password that no client could send."""
+        """Creates or replaces a user; raises SyntaxFault for a name or password that no client could send.
+
+        `there`: whether there is one, as whoever asks was asked about. Raises NotFound, PreconditionFailed where it is
+        otherwise by now: who may create a user may not replace one, nor the other way round.
+        """
         if not 0 < len(name.encode()) <= _LONGEST_NAME:
             raise SyntaxFault(f"a user's name has 1 to {_LONGEST_NAME} bytes")
-        await asyncio.to_thread(_check_password, password, kept)
+        secret = await self._secret(name, password, kept)
         user = User(name=name, password_hash="", tags=tuple(tags), loopback_only=loopback_only)
-        await self._put(user, password, kept)
+        async with self._changing:
+            if there is not None:
+                await self._is_there(name, there=there)
+            await self._store.put_records(_records(user, secret))
 
     async def change(
         self,
@@ -78,18 +100,31 @@ class Users:
         tags: Iterable[str] | None = None,
         loopback_only: bool | None = None,
     ) -> None:
-        """What is not None; the rest stays. Raises NotFound, SyntaxFault as `put`."""
-        user = await self._one(name)
-        changes = {"tags": None if tags is None else tuple(tags), "loopback_only": loopback_only}
-        user = user.model_copy(update={field: value for field, value in changes.items() if value is not None})
-        if password is not None:
-            await asyncio.to_thread(_check_password, password, kept)
-            await self._put(user, password, kept)
-            return
+        """What is not None; the rest stays. Raises NotFound, SyntaxFault as `put`.
+
+        Raises PreconditionFailed where the password was changed while this one was hashed: it may be somebody else's.
+        """
+        former = await self._one(name)
+        secret = None if password is None else await self._secret(name, password, kept)
+        told = {"tags": None if tags is None else tuple(tags), "loopback_only": loopback_only}
+        changes = {field: value for field, value in told.items() if value is not None}
         async with self._changing:
-            if (await self._one(name)).password_hash != user.password_hash:
+            user = await self._one(name)
+            if user.revision != former.revision:
                 raise PreconditionFailed(f"user '{name}' was changed at the same time; try again")
-            await self._store.put_records([_record_of(user)])
+            user = user.model_copy(update=changes)
+            await self._store.put_records(_records(user, secret) if secret else [_record_of(user)])
+
+    async def _secret(self, name: str, password: str, kept: Kept) -> _Secret:
+        """Made before anything is looked at that others may change: it takes its time."""
+        await asyncio.to_thread(_check_password, password, kept)
+        return await asyncio.to_thread(_secret_of, password, kept, Whose(name, self._sealing), self._mechanisms)
+
+    async def _is_there(self, name: str, *, there: bool) -> None:
+        if there:
+            await self.check(name)
+        elif any(user.name == name for user in await self.all()):
+            raise PreconditionFailed(f"there is a user '{name}' by now")
 
     async def set_tags(self, name: str, tags: Iterable[str]) -> None:
         """In place of those that the user has. Raises NotFound when there is none of that name."""
@@ -147,12 +182,6 @@ class Users:
         found = next((record for record in records if record.key == user.name), None)
         return scram.KeysOfUser.from_json(found.value).of(user) if found else {}
 
-    async def _put(self, user: User, password: str, kept: Kept = KEPT_USUALLY) -> None:
-        make = partial(_records, user, password, kept, self._mechanisms, self._sealing)
-        puts = await asyncio.to_thread(make)
-        async with self._changing:
-            await self._store.put_records(puts)
-
 
 def _check_password(password: str, kept: Kept) -> None:
     """Of some hashes as slow as to verify them: call it in a thread."""
@@ -165,12 +194,24 @@ def _check_password(password: str, kept: Kept) -> None:
         kind.check(password)
 
 
-def _records(user: User, password: str, kept: Kept, mechanisms: Iterable[str], sealing: Sealing | None) -> list[Record]:
-    """The user with that password, and the keys that go with it. Slow on purpose."""
-    what = password if kept.hashed else _made(password, kept.kind, Whose(user.name, sealing))
-    user = user.model_copy(update={"password_hash": what, "revision": secrets.token_hex(8), "replaced": ""})
-    made = {} if kept.hashed else scram.make_keys(password, mechanisms)
-    keys = scram.KeysOfUser(password_hash=user.password_hash, keys=made)
+class _Secret(NamedTuple):
+    """What is kept of a password, and the keys that go with it."""
+
+    kept: str
+    keys: Mapping[str, scram.Keys]
+
+
+def _secret_of(password: str, kept: Kept, whose: Whose, mechanisms: Iterable[str]) -> _Secret:
+    """Slow on purpose."""
+    if kept.hashed:
+        return _Secret(password, {})
+    return _Secret(_made(password, kept.kind, whose), scram.make_keys(password, mechanisms))
+
+
+def _records(user: User, secret: _Secret) -> list[Record]:
+    """The user with that password, and its keys."""
+    user = user.model_copy(update={"password_hash": secret.kept, "revision": secrets.token_hex(8), "replaced": ""})
+    keys = scram.KeysOfUser(password_hash=user.password_hash, keys=secret.keys)
     return [_record_of(user), Record(kind=scram.RECORD_KIND, key=user.name, value=keys.to_json())]
 
 

@@ -10,9 +10,11 @@ from unittest.mock import patch
 
 from services.common.clients.leases import Leases
 from services.common.clients.store import StoreClient
+from services.common.first_user import GUEST
 from services.common.grpc_server import Server
 from services.gateway.service import Service as GatewayService
 from services.mgmt.access.grants import Grants
+from services.mgmt.beginning import begin
 from services.mgmt.users import Users
 from services.queue.service import Service as QueueService
 from services.router.service import Service as RouterService
@@ -86,8 +88,7 @@ class BrokerHouse:
         for name in self._queue_names:
             await self._inner.start_queue(name)
         store = StoreClient(self._inner.settings.address_of("store"))
-        await Grants(store).begin("guest")
-        await Users(store).seed()
+        await begin(Users(store), Grants(store), GUEST)
         await store.close()
         for number, port in enumerate(self.ports, 1):
             await self._start_gateway(number, port)

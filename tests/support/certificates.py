@@ -7,6 +7,7 @@ import ssl
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Final
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
@@ -62,6 +63,18 @@ def trust_store(trusted: Path, password: str) -> bytes:
     """PKCS #12 of one certificate, as Java writes it."""
     certificate = pkcs12.PKCS12Certificate(x509.load_pem_x509_certificate(trusted.read_bytes()), b"ca")
     return pkcs12.serialize_java_truststore([certificate], serialization.BestAvailableEncryption(password.encode()))
+
+
+def odd(pem: Path, what: str, instead: str) -> str:
+    """A data: URL of a certificate in which some bytes, in hexadecimal, are others."""
+    der = x509.load_pem_x509_certificate(pem.read_bytes()).public_bytes(serialization.Encoding.DER)
+    assert bytes.fromhex(what) in der
+    return data_url(der.replace(bytes.fromhex(what), bytes.fromhex(instead)))
+
+
+ODD_SIGNATURE: Final = ("06082a8648ce3d040302", "06082a8648ce3d04037f")
+ODD_KEY: Final = ("06072a8648ce3d0201", "06072a8648ce3d027f")
+ODD_VERSION: Final = ("a003020102", "a003020109")
 
 
 def private_key(pem: Path) -> ec.EllipticCurvePrivateKey:

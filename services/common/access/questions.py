@@ -74,6 +74,12 @@ def of_queue(action: Action, virtual_host: str, name: str, properties: Propertie
     return Asked(action, Kind.QUEUE, name, virtual_host, None, properties)
 
 
+def create_user(name: str, tags: Iterable[object]) -> tuple[Asked, ...]:
+    """Who gives one tags, changes its tags too: they are what it may do, which to make a user is not about."""
+    made = Asked(Action.CREATE, Kind.USER, name)
+    return (made, update(Kind.USER, "", name, ["tags"])) if tags else (made,)
+
+
 def update(kind: Kind, virtual_host: str, name: str, attributes: Iterable[str]) -> Asked:
     """Change these attributes of it."""
     return Asked(Action.UPDATE, kind, name, virtual_host, None, ((Property.ATTRIBUTES, ",".join(sorted(attributes))),))

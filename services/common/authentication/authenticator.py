@@ -121,7 +121,7 @@ class Authenticator:
         for name, provider in self._providers.take(self.known.providers).items():
             self._tasks.start(provider.close(), name=f"close provider {name}")
             self._end_provider(name, "was changed" if name in self.known.providers else "is removed")
-        if self.known.users:
+        if self.known.users or self.known.providers:
             self._some.set()
 
     def end_user(self, provider: str, name: str, what: str) -> None:
@@ -150,7 +150,7 @@ class Authenticator:
                 patience = _AGAIN
                 log.warning(
                     "there is no user yet, so AMQP is not listened for",
-                    do="see that mgmt runs and reaches the store: it makes the first user",
+                    do="see that mgmt runs and reaches the store: it makes the first user; or `hopline users add NAME`",
                 )
 
     async def stop(self) -> None:

@@ -12,7 +12,9 @@ from uuid import UUID
 from services.common.errors import SyntaxFault
 
 DEEPEST: Final = 50
-"""Maps and lists within each other."""
+"""Maps and lists within each other, of what is read."""
+_DEEPEST_TOLD: Final = 140
+"""Of what is written: arguments are 64 deep, each with a mark of its own, in an object, in a list."""
 
 _SIZE: Final = struct.Struct(">I")
 _LIST: Final = 0xA9
@@ -33,7 +35,7 @@ def load_list(body: bytes) -> list[Any]:
 
 def dump(value: Mapping[str, Any] | list[Any]) -> bytes:
     """A body; raises SyntaxFault for values that it cannot hold."""
-    return _encoded(value, DEEPEST)[1:]
+    return _encoded(value, _DEEPEST_TOLD)[1:]
 
 
 # ------------------------------------------------------------------ decoding
@@ -163,7 +165,7 @@ _READERS: Final[Mapping[int, _Read]] = {
 def _encoded(value: object, depth: int) -> bytes:
     """With its code first."""
     if not depth:
-        raise SyntaxFault(f"more than {DEEPEST} maps and lists within each other")
+        raise SyntaxFault(f"more than {_DEEPEST_TOLD} maps and lists within each other")
     for kind, write in _WRITERS:
         if isinstance(value, kind):
             return write(value, depth - 1)
@@ -182,6 +184,8 @@ def _integer(value: int, _depth: int) -> bytes:
         return struct.pack(">Bi", 0x21, value)
     if -(1 << 63) <= value < 1 << 63:
         return struct.pack(">Bq", 0x31, value)
+    if 0 <= value < 1 << 64:  # a timestamp that no calendar has
+        return struct.pack(">BQ", 0x32, value)
     raise SyntaxFault(f"{value} does not fit in 64 bits")
 
 

@@ -19,6 +19,7 @@ from decimal import Decimal
 from typing import Any
 
 from services.common.errors import SyntaxFault
+from services.common.message import field_table
 
 _EMPTY = b""
 _OURS = "!"
@@ -42,6 +43,13 @@ def load(data: bytes) -> dict[str, Any]:
         return _read_table(loaded)
     except (ValueError, RecursionError) as error:
         raise SyntaxFault(f"arguments that cannot be read: {error}") from None
+
+
+def declared(data: bytes) -> dict[str, Any]:
+    """As `load`, of a thing to be. Raises SyntaxFault also for what no field table holds: no client could be told."""
+    table = load(data)
+    field_table.encode(table)
+    return table
 
 
 def _wrap(value: object) -> Any:  # noqa: ANN401 - whatever JSON has

@@ -46,6 +46,8 @@ _LAST_ONES: Final = 2.0  # seconds for those that were taken, when the gateway s
 _SECONDS: Final = 60.0  # for one line of the log
 _DO: Final = "see why mgmt does not answer (hopline health); who asks for something and is gone is dropped by itself"
 
+_LONGEST: Final = 1000  # characters of a description: a header has to fit into a frame
+
 STATUS: Final = "statusCode"
 DESCRIPTION: Final = "statusDescription"
 
@@ -187,8 +189,7 @@ class Desk:
 
     async def _publish(self, client: Client, waiting: Waiting, reply: Reply) -> None:
         exchange, key = self._address(client, waiting.requester)
-        headers = {STATUS: int(reply.status), DESCRIPTION: reply.description}
-        properties, body = waiting.form.reply(waiting.requester, headers, reply.body)
+        properties, body = _written(waiting, reply)
         attributes = format_named(waiting.format).attributes(properties)
         kind = Kind(facts_of(client.virtual_host, exchange, key, waiting.format, attributes), attributes)
         session = Session(0, client)  # of its own: what the client's have of confirms and transactions is theirs
@@ -207,6 +208,20 @@ class Desk:
         if not slash or (client.virtual_host, to.reply_to) in client.broker.topology.by_name:
             return "", to.reply_to
         return exchange, key
+
+
+def _written(waiting: Waiting, reply: Reply) -> tuple[bytes, bytes]:
+    """Of one that its format cannot hold, why: who asks would wait for ever."""
+    try:
+        return _form(waiting, reply)
+    except (SyntaxFault, RecursionError) as fault:
+        why = f"there is an answer, but it cannot be written in {waiting.format}: {fault}"
+        return _form(waiting, Reply(HTTPStatus.INTERNAL_SERVER_ERROR, why))
+
+
+def _form(waiting: Waiting, reply: Reply) -> tuple[bytes, bytes]:
+    headers = {STATUS: int(reply.status), DESCRIPTION: reply.description[:_LONGEST]}
+    return waiting.form.reply(waiting.requester, headers, reply.body)
 
 
 def desk(address: str) -> Desk:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import structlog
@@ -45,19 +45,17 @@ class Grants:
         self._store = store
         self._changing = asyncio.Lock()
 
-    async def begin(self, first: str) -> None:
-        """Once: users that are there from before there were permissions keep what they had, which is everything.
+    async def beginning(self, first: str) -> list[Record]:
+        """To be put once: users that are there from before there were permissions keep what they had: everything.
 
-        The same is given to the `first` user while there is none at all.
+        The same is given to the `first` user where there is none. Nothing where all that has been put.
         """
+        if await self._store.list_records([kept.BEGUN]):
+            return []
         users = [record.key for record in await self._store.list_records([USER])]
-        begun = await self._store.list_records([kept.BEGUN])
-        everything = [_everything(user) for user in ([] if begun else users) or ([] if users else [first])]
-        if begun and not everything:
-            return
-        await self._store.put_records([*everything, Record(kind=kept.BEGUN, key=kept.BEGUN_KEY, value=b"{}")])
-        if users and not begun:
+        if users:
             log.info("permissions begin: users that there are may do everything, as before", users=sorted(users))
+        return [*map(_everything, users or [first]), Record(kind=kept.BEGUN, key=kept.BEGUN_KEY, value=b"{}")]
 
     async def put_permission(self, permission: Permission) -> None:
         """Sets what a user may do in a virtual host, or in all of them. Raises NotFound for one that is not there."""
@@ -85,6 +83,31 @@ class Grants:
     async def delete_group(self, name: str) -> None:
         """Raises NotFound when there is none of that name."""
         await self._delete(kept.GROUP, name, f"no group '{name}'")
+
+    async def add_group(self, name: str) -> None:
+        """One that is there keeps its members."""
+        async with self._changing:
+            if not await self._group(name):
+                await self._store.put_records([_record_of(Group(name=name))])
+
+    async def add_member(self, name: str, member: str) -> None:
+        """Of a group, beside those that it has. Raises NotFound of the group."""
+        await self._change_group(name, lambda group: _with(group, member))
+
+    async def remove_member(self, name: str, member: str) -> None:
+        """The others stay. Raises NotFound of the group."""
+        await self._change_group(name, lambda group: _without(group, member))
+
+    async def _change_group(self, name: str, change: Callable[[Group], Group]) -> None:
+        """As it is on record, not as somebody has read it: others change it as well."""
+        async with self._changing:
+            if (group := await self._group(name)) is None:
+                raise NotFound(f"no group '{name}'")
+            await self._store.put_records([_record_of(change(group))])
+
+    async def _group(self, name: str) -> Group | None:
+        found = (record for record in await self._store.list_records([kept.GROUP]) if record.key == name)
+        return next((Group.from_json(record.value) for record in found), None)
 
     async def put_acl(self, acl: AclText) -> None:
         """Loads rules in place of those that there are. Raises SyntaxFault that names the line."""
@@ -158,7 +181,7 @@ class Grants:
             gone += [(PREFERENCE, key) for key in await self._preferences_of(name)]
             left = [_without(group, name) for group in granted.groups if name in group.members]
             await self._store.put_records(
-                [Record(kind=kept.GROUP, key=group.name, value=group.to_json()) for group in left],
+                [_record_of(group) for group in left],
                 [Record(kind=kind, key=key) for kind, key in gone],
             )
 
@@ -224,6 +247,14 @@ class Grants:
 def _everything(user: str) -> Record:
     permission = Permission(user=user, configure=kept.EVERYTHING, write=kept.EVERYTHING, read=kept.EVERYTHING)
     return Record(kind=kept.PERMISSION, key=permission.key, value=permission.to_json())
+
+
+def _record_of(group: Group) -> Record:
+    return Record(kind=kept.GROUP, key=group.name, value=group.to_json())
+
+
+def _with(group: Group, member: str) -> Group:
+    return Group(name=group.name, members=(*_without(group, member).members, member))
 
 
 def _without(group: Group, member: str) -> Group:

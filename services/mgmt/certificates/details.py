@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 from datetime import datetime
 from typing import Any, Final
 
 from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, padding
 
 from services.common.clock import epoch_ms
-from services.mgmt.certificates.kind import Named
+from services.mgmt.certificates.kind import UNREADABLE, Named
 
 _DAY: Final = 86_400_000  # milliseconds
 
 
 def details(found: Named) -> dict[str, Any]:
-    """Times are milliseconds since the Unix epoch."""
+    """Times are milliseconds since the Unix epoch. Raises one of UNREADABLE."""
     certificate = found.certificate
     return {
         "alias": found.alias,
@@ -42,8 +44,10 @@ def to_pem(found: Named) -> str:
 
 
 def _signed_by(certificate: x509.Certificate) -> str:
-    """SHA256withRSA, as Java calls it; of an algorithm that is made otherwise, its number."""
-    by, digest = certificate.signature_algorithm_parameters, certificate.signature_hash_algorithm
+    """SHA256withRSA, as Java calls it; of an algorithm that is made otherwise, or unknown, its number."""
+    by, digest = None, None
+    with contextlib.suppress(UnsupportedAlgorithm):
+        by, digest = certificate.signature_algorithm_parameters, certificate.signature_hash_algorithm
     if digest is None or not isinstance(by, ec.ECDSA | padding.PKCS1v15):
         return certificate.signature_algorithm_oid.dotted_string
     return f"{digest.name.upper()}with{'ECDSA' if isinstance(by, ec.ECDSA) else 'RSA'}"
@@ -52,11 +56,7 @@ def _signed_by(certificate: x509.Certificate) -> str:
 def _other_names(certificate: x509.Certificate) -> list[str]:
     try:
         found = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-    except (
-        x509.ExtensionNotFound,
-        x509.DuplicateExtension,
-        ValueError,
-    ):  # of the latter no client makes anything either
+    except (x509.ExtensionNotFound, *UNREADABLE):  # of the latter no client makes anything either
         return []
     return [str(each.value) for each in found]
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from cryptography.hazmat.primitives.serialization import pkcs12
 
 from services.mgmt.certificates.kind import Named
-from services.mgmt.certificates.pem import public_bytes
+from services.mgmt.certificates.pem import public_key_of
 from services.mgmt.certificates.pkcs12 import named, open_store
 from services.mgmt.certificates.urls import fetch
 from services.mgmt.model.faults import IllegalConfiguration
@@ -37,5 +37,5 @@ def _check(store: pkcs12.PKCS12KeyAndCertificates, alias: str) -> None:
     if alias and named(store.cert).alias.lower() != alias.lower():  # Java writes them in lower case
         there = named(store.cert).alias
         raise IllegalConfiguration(f"attribute 'certificateAlias': no private key is called so, but one is '{there}'")
-    if public_bytes(store.key.public_key()) != public_bytes(store.cert.certificate.public_key()):
+    if public_key_of(store.key, _URL) != public_key_of(store.cert.certificate, _URL):
         raise IllegalConfiguration(f"attribute '{_URL}': the certificate in it is another key's")

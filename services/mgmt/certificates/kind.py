@@ -3,9 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
+
+UNREADABLE: Final = (
+    ValueError,
+    UnsupportedAlgorithm,
+    x509.DuplicateExtension,
+    x509.InvalidVersion,
+    x509.UnsupportedGeneralNameType,
+)
+"""What is raised of a certificate or a key that is none, or an odd one; of some parts not before they are looked at."""
 
 
 class Named(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from services.mgmt.certificates.kind import Named
-from services.mgmt.certificates.pem import certificates_in, public_bytes, public_key_in
+from services.mgmt.certificates.pem import certificates_in, public_key_in, public_key_of
 from services.mgmt.certificates.urls import fetch
 from services.mgmt.model.faults import IllegalConfiguration
 
@@ -23,6 +23,6 @@ class NonJavaKeyStore:
         """The certificate, and what is above it."""
         key = public_key_in(fetch(said[_KEY], _KEY), _KEY)
         found = certificates_in(fetch(said[_CERTIFICATE], _CERTIFICATE), _CERTIFICATE)
-        if public_bytes(found[0].certificate.public_key()) != key:
+        if public_key_of(found[0].certificate, _CERTIFICATE) != key:
             raise IllegalConfiguration(f"attribute '{_CERTIFICATE}': the certificate is another key's")
         return [*found, *(certificates_in(fetch(said[_ABOVE], _ABOVE), _ABOVE) if said.get(_ABOVE) else ())]

@@ -6,14 +6,13 @@ import re
 from typing import Any, Final
 
 from cryptography import x509
-from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
 
-from services.mgmt.certificates.kind import Named
+from services.mgmt.certificates.kind import UNREADABLE, Named
 from services.mgmt.model.faults import IllegalConfiguration
 
 _BEGIN: Final = b"-----BEGIN "
-_KEY: Final = re.compile(rb"-----BEGIN ([A-Z ]*PRIVATE KEY)-----.*?-----END \1-----", re.DOTALL)
+_KEY: Final = re.compile(rb"-----BEGIN ([A-Z ]*PRIVATE KEY)-----")
 
 
 def certificates_in(data: bytes, attribute: str) -> list[Named]:
@@ -22,28 +21,36 @@ def certificates_in(data: bytes, attribute: str) -> list[Named]:
         if _BEGIN in data:
             return [Named(each) for each in x509.load_pem_x509_certificates(data)]
         return [Named(x509.load_der_x509_certificate(data))]
-    except ValueError:
+    except UNREADABLE:
         raise IllegalConfiguration(f"attribute '{attribute}': there is no certificate in it, in PEM or DER") from None
+
+
+def public_key_of(holder: Any, attribute: str) -> bytes:  # noqa: ANN401 - a certificate, or a private key
+    """To compare with another's. Raises IllegalConfiguration for one of an unknown kind."""
+    try:
+        return _public_bytes(holder.public_key())
+    except UNREADABLE as error:
+        raise IllegalConfiguration(f"attribute '{attribute}': the key in it cannot be read: {error}") from None
 
 
 def public_key_in(data: bytes, attribute: str) -> bytes:
     """What certificates of a private key say of it. Raises IllegalConfiguration where there is no such key."""
     try:
-        return public_bytes(_load(data).public_key())
+        return _public_bytes(_load(data).public_key())
     except TypeError:
         raise IllegalConfiguration(f"attribute '{attribute}': the key has a password; take it away") from None
-    except (ValueError, UnsupportedAlgorithm):
+    except UNREADABLE:
         raise IllegalConfiguration(f"attribute '{attribute}': there is no private key in it, in PEM or DER") from None
 
 
 def _load(data: bytes) -> Any:  # noqa: ANN401 - of any algorithm
-    if found := _KEY.search(data):  # there may be a certificate in front of it
-        return serialization.load_pem_private_key(found[0], None)
+    if found := _KEY.search(data):  # there may be a certificate in front of it, and behind
+        end = b"-----END %b-----" % found[1]
+        return serialization.load_pem_private_key(data[found.start() :].partition(end)[0] + end, None)
     return serialization.load_der_private_key(data, None)
 
 
-def public_bytes(key: Any) -> bytes:  # noqa: ANN401 - of any algorithm
-    """To compare a key with."""
+def _public_bytes(key: Any) -> bytes:  # noqa: ANN401 - of any algorithm
     form = serialization.PublicFormat.SubjectPublicKeyInfo
     found: bytes = key.public_bytes(serialization.Encoding.DER, form)
     return found

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import chain
-from typing import Final
+from typing import Any, Final
 
 from services.common.config import Settings
 from services.mgmt.certificates.details import days_until, details
-from services.mgmt.certificates.kind import Named
+from services.mgmt.certificates.kind import UNREADABLE, Named
 from services.mgmt.certificates.of_settings import key_stores, trust_stores
 from services.mgmt.certificates.stores import Kept
 from services.rpc.store_pb2 import Record
@@ -20,17 +21,29 @@ def soon_over(settings: Settings, records: Iterable[Record]) -> list[str]:
     """A sentence for each, of the settings' files and of stores on record; waits for a disk."""
     return [
         f"{store}: {each['subjectName']} {_left(days)}"
-        for store, found in _all(settings, records)
-        for each in map(details, found)
+        for store, read in _all(settings, records)
+        for each in _details(read)
         if (days := days_until(each["validUntil"])) < _SOON
     ]
 
 
-def _all(settings: Settings, records: Iterable[Record]) -> Iterator[tuple[str, Sequence[Named]]]:
+def _all(settings: Settings, records: Iterable[Record]) -> Iterator[tuple[str, Callable[[], Sequence[Named]]]]:
     for its in chain(key_stores(settings), trust_stores(settings)):
-        yield its.attributes["file"], its.certificates
+        yield its.attributes["file"], partial(tuple, its.certificates)
     for record in records:
-        yield f"{record.kind.replace('_', ' ')} '{record.key}'", Kept.from_json(record.value).named()
+        yield f"{record.kind.replace('_', ' ')} '{record.key}'", partial(_named, record)
+
+
+def _named(record: Record) -> Sequence[Named]:
+    return Kept.from_json(record.value).named()
+
+
+def _details(read: Callable[[], Sequence[Named]]) -> list[dict[str, Any]]:
+    """One store that nobody can read hides none of the others."""
+    try:
+        return [details(each) for each in read()]
+    except UNREADABLE:
+        return []
 
 
 def _left(days: int) -> str:

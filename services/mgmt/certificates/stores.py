@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from cryptography import x509
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -14,11 +14,13 @@ from services.common import plugins
 from services.common.clients.store import StoreClient
 from services.common.errors import NotFound
 from services.common.sealing import Sealing
-from services.mgmt.certificates.details import to_pem
-from services.mgmt.certificates.kind import Kind, Named
-from services.mgmt.certificates.urls import path_in
+from services.mgmt.certificates.details import details, to_pem
+from services.mgmt.certificates.kind import UNREADABLE, Kind, Named
+from services.mgmt.certificates.urls import fetch, has_all_in_itself, path_in
 from services.mgmt.model.faults import IllegalConfiguration
 from services.rpc.store_pb2 import Record
+
+_KEY: Final = b"PRIVATE KEY-----"
 
 
 class Kept(BaseModel):
@@ -43,7 +45,7 @@ class Kept(BaseModel):
         return cls.model_validate_json(value)
 
     def named(self) -> list[Named]:
-        """Its certificates."""
+        """Its certificates. Raises one of UNREADABLE."""
         return [Named(x509.load_pem_x509_certificate(pem.encode()), alias) for alias, pem in self.certificates]
 
 
@@ -86,7 +88,7 @@ class Stores:
         kind: Kind = plugins.load(self._group, type_)()
         if others := said.keys() - set(kind.attributes):
             raise IllegalConfiguration(f"attribute '{min(others)}': a {type_} has none of that name")
-        found = await asyncio.to_thread(kind.read, said)
+        found = await asyncio.to_thread(_read, kind, said)
         value = self._closed(name, type_, kind, said, found).to_json()
         await self._store.put_records([Record(kind=self._kind, key=name, value=value)])
         return value
@@ -106,6 +108,26 @@ class Stores:
 
     def _place(self, name: str, attribute: str) -> str:
         return f"{self._kind} {name!r}, {attribute}"
+
+
+def _read(kind: Kind, said: Mapping[str, str]) -> Sequence[Named]:
+    """What everybody can be told of. Raises IllegalConfiguration; waits for a disk."""
+    _check_clear(kind, said)
+    found = kind.read(said)
+    try:
+        for each in found:
+            details(each)
+    except UNREADABLE as error:
+        raise IllegalConfiguration(f"attribute '{kind.url}': a certificate in it cannot be read: {error}") from None
+    return found
+
+
+def _check_clear(kind: Kind, said: Mapping[str, str]) -> None:
+    """What is not sealed is told to whoever may look. Raises IllegalConfiguration."""
+    for name in set(kind.attributes) - kind.secret:
+        url = said.get(name, "")
+        if has_all_in_itself(url) and _KEY in fetch(url, name):
+            raise IllegalConfiguration(f"attribute '{name}': there is a private key in it, which others would be told")
 
 
 def _readable(record: Record) -> Kept:

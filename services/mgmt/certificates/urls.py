@@ -19,15 +19,20 @@ _MOST: Final = 1 << 20  # bytes
 def fetch(url: str, attribute: str) -> bytes:
     """Reads it; waits for a disk. Raises IllegalConfiguration that names the attribute, and never what is there."""
     try:
-        return _in_itself(url) if url.startswith(_DATA) else _of_file(Path(path_in(url)))
+        return _in_itself(url) if has_all_in_itself(url) else _of_file(Path(path_in(url)))
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or str(error)
         raise IllegalConfiguration(f"attribute '{attribute}': {why}") from None
 
 
+def has_all_in_itself(url: str) -> bool:
+    """Whether it is no path."""
+    return url.startswith(_DATA)
+
+
 def path_in(url: str) -> str:
     """The path that a URL names; "" of one that has all in itself."""
-    if url.startswith(_DATA):
+    if has_all_in_itself(url):
         return ""
     return unquote(url.removeprefix(_FILE).removeprefix("//")) if url.startswith(_FILE) else url
 
@@ -35,8 +40,11 @@ def path_in(url: str) -> str:
 def _of_file(path: Path) -> bytes:
     if not path.is_absolute():
         raise ValueError("an absolute path is wanted, or a data: URL")
-    if not stat.S_ISREG(path.stat().st_mode):
+    its = path.stat()
+    if not stat.S_ISREG(its.st_mode):
         raise ValueError("it is no file")
+    if not its.st_size:  # as what the kernel tells, which may have whoever reads it wait
+        raise ValueError("there is nothing in it")
     with path.open("rb") as file:
         data = file.read(_MOST + 1)
     if len(data) > _MOST:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, ClassVar, Final, TypeVar, get_type_hints
+from typing import Any, ClassVar, Final, NamedTuple, TypeVar, get_type_hints
 
 from services.mgmt.model import context
 from services.mgmt.model.attribute import Attribute, Operation, Parameter, Statistic, attribute, camel, derived
@@ -45,12 +45,21 @@ def _of(declared: Iterable[Any], kind: type[_D]) -> dict[str, _D]:
     return {its.name: its for its in declared if isinstance(its, kind)}
 
 
+class Made(NamedTuple):
+    """Objects of one category, by name; `stamp` tells what they were made of."""
+
+    stamp: object
+    objects: Mapping[str, ConfiguredObject]
+
+
 class ConfiguredObject(Declared):
     """`actual` is what was set of it, by the names of the model; `incarnation` tells one from the next of its name."""
 
     parent_kind: ClassVar[str] = ""
     """The category of what it is below."""
     types: ClassVar[tuple[str, ...]] = ()
+    passing: ClassVar[bool] = False
+    """Whether whoever makes one says how long it is there; others all last."""
     context_defaults: ClassVar[Mapping[str, str]] = {}
     """Variables that count where nobody up the tree, nor the environment, sets them."""
     amqp_names: ClassVar[Mapping[str, str]] = {}
@@ -58,7 +67,7 @@ class ConfiguredObject(Declared):
     environment: Mapping[str, str] = {}
     """Of the root: what the process was given."""
 
-    __slots__ = ("actual", "incarnation", "parent")
+    __slots__ = ("_below", "actual", "incarnation", "parent")
 
     id: str = derived("UUID, of this incarnation")
     name: str = attribute("what it is called, unique among its siblings", mandatory=True, immutable=True)
@@ -90,6 +99,14 @@ class ConfiguredObject(Declared):
         self.parent = parent
         self.actual = actual
         self.incarnation = incarnation
+        self._below: dict[str, Made] | None = None  # most have nothing below them
+
+    @property
+    def below(self) -> dict[str, Made]:
+        """What was made below it, by category: it goes with the object."""
+        if self._below is None:
+            self._below = {}
+        return self._below
 
     @property
     def path(self) -> tuple[str, ...]:

@@ -20,6 +20,7 @@ class Exchange(ConfiguredObject):
 
     parent_kind = "VirtualHost"
     types = ("direct", "topic", "fanout", "headers")
+    passing = True
     amqp_names: ClassVar[Mapping[str, str]] = {name: f"org.apache.qpid.{name.capitalize()}Exchange" for name in types}
 
     type: str = attribute("of those that are installed", mandatory=True, immutable=True)

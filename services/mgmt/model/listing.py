@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from services.mgmt.model.configured_object import ConfiguredObject
 from services.mgmt.model.faults import IllegalConfiguration
@@ -11,6 +11,8 @@ from services.mgmt.model.faults import IllegalConfiguration
 Look = Callable[[ConfiguredObject, str], Any]
 Read = Callable[[list[ConfiguredObject], str], list[Any]]
 """An attribute or a statistic of many."""
+MOST_ORDERS: Final = 10
+"""What objects are sorted by: of thousands each takes its time."""
 
 
 def check_name(kind: type[ConfiguredObject], name: str) -> None:
@@ -35,7 +37,10 @@ def ordered(
     found: list[ConfiguredObject], order: str, kind: type[ConfiguredObject], read: Read
 ) -> list[ConfiguredObject]:
     """By `name, queueDepthMessages desc`; the last named counts least. What has no value comes first."""
-    for each in reversed([part.split() for part in order.split(",") if part.strip()]):
+    orders = [part.split() for part in order.split(",") if part.strip()]
+    if len(orders) > MOST_ORDERS:
+        raise IllegalConfiguration(f"orderBy: no more than {MOST_ORDERS} of them")
+    for each in reversed(orders):
         name, direction = each[0], (each[1:] or ["asc"])[0].lower()
         if len(each) > 2 or direction not in {"asc", "desc"}:
             raise IllegalConfiguration(f"orderBy: a name, and asc or desc, is wanted, not {' '.join(each)!r}")

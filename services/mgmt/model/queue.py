@@ -17,6 +17,7 @@ class Queue(ConfiguredObject):
 
     parent_kind = "VirtualHost"
     types = ("standard", "priority", "sorted", "lvq")
+    passing = True
     context_defaults: ClassVar[Mapping[str, str]] = {"queue.priorities": "10"}
     amqp_names: ClassVar[Mapping[str, str]] = {
         "standard": "org.apache.qpid.StandardQueue",

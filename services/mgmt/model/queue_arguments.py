@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from services.common.arguments import queue
@@ -83,10 +83,20 @@ def arguments_of(wanted: Mapping[str, Any], is_exchange: Callable[[str], bool]) 
 def _dead_letters(alternate: Mapping[str, Any] | None, is_exchange: Callable[[str], bool]) -> Iterator[tuple[str, Any]]:
     if not alternate:
         return
-    destination, key = alternate.get("destination"), (alternate.get("attributes") or {}).get("routingKey")
+    attributes = alternate.get("attributes") or {}
+    if not isinstance(attributes, Mapping):
+        raise IllegalConfiguration("attribute 'alternateBinding': attributes are a map")
+    check_alternate(alternate, attributes.keys() - {"routingKey"})
+    destination, key = alternate.get("destination"), attributes.get("routingKey")
     if not isinstance(destination, str) or not destination:
         raise IllegalConfiguration("attribute 'alternateBinding': a map with a destination is wanted")
     exchange, key = (destination, key) if is_exchange(destination) else ("", destination)
     yield queue.DEAD_LETTER_EXCHANGE.name, exchange
     if key is not None:
         yield queue.DEAD_LETTER_KEY.name, key
+
+
+def check_alternate(alternate: Mapping[str, Any], others: Iterable[str]) -> None:
+    """`others` are attributes that it cannot have. Raises IllegalConfiguration for what nobody would heed."""
+    if unknown := {*(alternate.keys() - {"destination", "attributes"}), *others}:
+        raise IllegalConfiguration(f"attribute 'alternateBinding': there is no '{min(unknown)}' in one here")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterable
 from typing import Any
 
 
@@ -15,6 +16,19 @@ def strict(data: str | bytes) -> Any:  # noqa: ANN401 - whatever JSON has
     if "\\u" in text:
         json.dumps(said, ensure_ascii=False).encode()  # half a surrogate pair is no text
     return said
+
+
+def depth_of(said: Any) -> int:  # noqa: ANN401 - whatever JSON has
+    """How many maps and lists are within each other."""
+    depth, parts = 0, _within([said])
+    while parts:
+        depth += 1
+        parts = [each for part in parts for each in _within(part.values() if isinstance(part, dict) else part)]
+    return depth
+
+
+def _within(parts: Iterable[Any]) -> list[Any]:
+    return [each for each in parts if isinstance(each, dict | list)]
 
 
 def _finite(text: str) -> float:

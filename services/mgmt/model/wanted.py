@@ -24,7 +24,22 @@ def to_create(kind: type[ConfiguredObject], said: Mapping[str, Any], parent: Con
     for name in wanted:
         if kind.attributes[name].derived:
             raise IllegalConfiguration(f"attribute '{name}' of {kind.category}: it is derived, nobody sets it")
+    _check_sort(kind, wanted)
     return wanted
+
+
+def _check_sort(kind: type[ConfiguredObject], wanted: Wanted) -> None:
+    """What is asked for, and would be something else, is not made. Raises IllegalConfiguration."""
+    of_all, types = kind.attributes["type"] is ConfiguredObject.attributes["type"], kind.types
+    if of_all and types and (type_ := wanted.get("type", types[0])) not in types:
+        raise IllegalConfiguration(
+            f"attribute 'type' of {kind.category}: one of {', '.join(types)} is wanted, not {type_!r}"
+        )
+    for name in () if kind.passing else ("durable", "lifetimePolicy"):
+        default = kind.attributes[name].default
+        if wanted.get(name, default) != default:
+            said = str(default).lower() if default is True else default
+            raise IllegalConfiguration(f"attribute '{name}' of {kind.category}: it is {said} of all of them")
 
 
 def to_update(found: ConfiguredObject, said: Mapping[str, Any]) -> Wanted:

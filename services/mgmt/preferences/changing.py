@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
@@ -11,6 +12,8 @@ from services.mgmt.preferences.preference import Preference, Said, Who
 
 MOST: Final = 1000
 """Preferences of one owner, at all objects together."""
+MOST_BYTES: Final = 1 << 20
+"""The same, on record: they are in memory as well, as long as there are any."""
 
 
 class Change(NamedTuple):
@@ -56,7 +59,7 @@ class Changing(NamedTuple):
             groups=self._groups(said.visibilityList or ()),
             created=former.created if former and keep else self.now,
             updated=self.now,
-            value=said.value,
+            value=json.dumps(said.value, ensure_ascii=False),
         )
 
     def _groups(self, names: Iterable[str]) -> tuple[str, ...]:
@@ -72,11 +75,18 @@ class Changing(NamedTuple):
         left = {each.id: each for each in self.own if each.id not in change.deletes}
         after = [*{**left, **{each.id: each for each in change.puts}}.values()]
         _check_once(change.puts, after)
-        others = sum(each.owner == self.who.name and each.object != self.at for each in self.all_.values())
-        if change.puts and others + len(after) > MOST:
-            raise IllegalConfiguration(f"'{self.who.name}' has {MOST} preferences, which are as many as one may have")
+        if change.puts:
+            self._check_room(after)
         puts = {each.id for each in change.puts}
         return Change(change.puts, [id_ for id_ in change.deletes if id_ not in puts])
+
+    def _check_room(self, after: Sequence[Preference]) -> None:
+        """For those that there are to be at the object, and those at others."""
+        others = [each for each in self.all_.values() if each.owner == self.who.name and each.object != self.at]
+        if len(others) + len(after) > MOST:
+            raise IllegalConfiguration(f"'{self.who.name}' has {MOST} preferences, which are as many as one may have")
+        if sum(each.size for each in (*others, *after)) > MOST_BYTES:
+            raise IllegalConfiguration(f"'{self.who.name}' has {MOST_BYTES} bytes of preferences, which are the most")
 
     def _check_id(self, made: Preference) -> None:
         former = self.all_.get(made.id)

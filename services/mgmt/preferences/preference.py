@@ -7,10 +7,11 @@ import uuid
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Final, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from services.common.invalid import told
 from services.mgmt.model.faults import IllegalConfiguration
+from services.mgmt.model.strict_json import depth_of
 
 RECORD_KIND: Final = "preference"
 QUERY: Final = "query"
@@ -18,6 +19,8 @@ QUERY: Final = "query"
 _OWN: Final = "X-"
 _LONGEST_VALUE: Final = 1 << 16
 """Characters of JSON."""
+_DEEPEST: Final = 100
+"""Maps and lists within each other: what could be read may be too deep to be told, which is done further below."""
 
 _Name = Annotated[str, Field(min_length=1, max_length=255)]
 
@@ -42,6 +45,14 @@ class Said(BaseModel):
     value: dict[str, Any] = {}
 
 
+def _as_text(value: object) -> object:
+    """Records had what it says itself."""
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, dict) else value
+
+
+_Text = Annotated[str, BeforeValidator(_as_text)]
+
+
 class Preference(BaseModel):
     """The record's key is the id, its value `to_json()`."""
 
@@ -57,7 +68,13 @@ class Preference(BaseModel):
     groups: tuple[str, ...] = ()  # of these, the groups that its owner was in: a user's name may be a group's too
     created: int
     updated: int
-    value: dict[str, Any] = {}
+    value: _Text = "{}"
+    """JSON: as text, since there are many, and what it says takes many times the memory."""
+
+    @property
+    def size(self) -> int:
+        """Bytes on record."""
+        return len(self.to_json())
 
     def to_json(self) -> bytes:
         """The record's value."""
@@ -79,7 +96,7 @@ class Preference(BaseModel):
             "visibilityList": list(self.visible_to),
             "lastUpdatedDate": self.updated,
             "createdDate": self.created,
-            "value": self.value,
+            "value": json.loads(self.value),
         }
 
 
@@ -103,6 +120,8 @@ def _check(said: Said) -> None:
         raise IllegalConfiguration(
             f"type: there is no {said.type!r}; there is {QUERY}, and whatever begins with {_OWN}"
         )
+    if depth_of(said.value) > _DEEPEST:
+        raise IllegalConfiguration(f"value: it has more than {_DEEPEST} maps and lists within each other")
     if len(json.dumps(said.value)) > _LONGEST_VALUE:
         raise IllegalConfiguration(f"value: it has more than {_LONGEST_VALUE} characters")
 

@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from services.common.errors import AccessRefused, BrokerError, InternalError, NotFound, PreconditionFailed, SyntaxFault
-from services.common.message import arguments as tables
 from services.mgmt.rabbitmq.forms import BindingForm, ExchangeForm, QueueForm
 from services.mgmt.rabbitmq.objects import DEFAULT, properties_key
 from services.mgmt.tree.house import House
+from services.mgmt.tree.kept_arguments import dumped
 from services.mgmt.tree.recorded import record
 from services.mgmt.tree.virtual_hosts import PREDECLARED
 from services.rpc import queue_pb2 as pb
@@ -61,7 +61,7 @@ class Changes:
             durable=told.durable,
             auto_delete=told.auto_delete,
             internal=told.internal,
-            arguments=_table(told.arguments),
+            arguments=dumped(told.arguments),
         )
         await self._house.topology.change(virtual_host, declare_exchange=declare)
         if not there:
@@ -82,7 +82,7 @@ class Changes:
         if not name:
             raise SyntaxFault("a queue needs a name")
         declare = DeclareQueue(
-            name=name, durable=told.durable, auto_delete=told.auto_delete, arguments=_table(told.arguments)
+            name=name, durable=told.durable, auto_delete=told.auto_delete, arguments=dumped(told.arguments)
         )
         reply = await self._house.topology.change(virtual_host, declare_queue=declare)
         await self._until(lambda: self._has_queue(reply.queue.id))
@@ -112,7 +112,7 @@ class Changes:
 
     async def bind(self, virtual_host: str, place: Place, told: BindingForm) -> str:
         """The key of the binding, whether it was there or not."""
-        arguments = _table(told.arguments)
+        arguments = dumped(told.arguments)
         await self._house.topology.change(virtual_host, bind=place.bind(told.routing_key, arguments))
         text = arguments.decode()
         await self._until(lambda: self._is_bound(virtual_host, place, told.routing_key, text))
@@ -120,7 +120,7 @@ class Changes:
 
     async def unbind_told(self, virtual_host: str, place: Place, told: BindingForm) -> None:
         """By what it was bound with. Raises NotFound where there is none like that."""
-        await self.unbind(virtual_host, place, properties_key(told.routing_key, _table(told.arguments).decode()))
+        await self.unbind(virtual_host, place, properties_key(told.routing_key, dumped(told.arguments).decode()))
 
     async def unbind(self, virtual_host: str, place: Place, key: str) -> None:
         """Raises NotFound where there is none of that key."""
@@ -176,8 +176,3 @@ class Place:
 def _key(*parts: int | str | None) -> str:
     """Of the router's records."""
     return json.dumps(parts, ensure_ascii=False)
-
-
-def _table(told: Mapping[str, Any]) -> bytes:
-    """As the router keeps arguments. Raises SyntaxFault for what is none."""
-    return tables.dump(tables.load(json.dumps(dict(told)).encode()))

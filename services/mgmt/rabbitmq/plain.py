@@ -20,17 +20,15 @@ def plain(kept: str | bytes) -> dict[str, Any]:
 
 
 def told(value: Any) -> Any:  # noqa: ANN401 - whatever a field table has
-    """One value; bytes that are no text are base64, and so are names; what is no number is a text."""
+    """One value; bytes that are no text are base64, and so are names; what JSON has no number for is a text."""
     if isinstance(value, Mapping):
         return {told(name): told(each) for name, each in value.items()}
     if isinstance(value, list | tuple):
         return [told(each) for each in value]
     if isinstance(value, datetime):
         return int(value.timestamp())
-    if isinstance(value, Decimal):
-        return float(value)
-    if isinstance(value, float) and not math.isfinite(value):
-        return str(value)
+    if isinstance(value, Decimal | float):
+        return float(value) if math.isfinite(float(value)) else str(value)
     return text(value) if isinstance(value, bytes) else value
 
 

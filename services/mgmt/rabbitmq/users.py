@@ -26,17 +26,17 @@ _LOOPBACK_ONLY: Final = frozenset({"guest"})
 """RabbitMQ's `loopback_users`, which is of its configuration and in no definitions."""
 
 
-async def put_user(house: House, name: str, told: UserForm) -> bool:
+async def put_user(house: House, name: str, told: UserForm, *, there: bool | None = None) -> bool:
     """Whether there was none of that name. One that is there stays as it is where nothing of it is another.
 
-    Raises SyntaxFault where there is neither a password nor a hash that is understood here.
+    `there` is as Users says. Raises SyntaxFault where there is neither a password nor a hash that is understood here.
     """
     former = _former(house, name)
     said, kept = _password(told)
     if former and kept.hashed and former.tags == told.tags and _is_same(former, said):
         return False
     only = former.loopback_only if former else name in _LOOPBACK_ONLY
-    await house.users.put(name, said, told.tags, loopback_only=only, kept=kept)
+    await house.users.put(name, said, told.tags, loopback_only=only, kept=kept, there=there)
     await house.mirror.until(lambda: _former(house, name) != former)
     return former is None
 

@@ -25,6 +25,7 @@ from services.mgmt.rest.described import describe
 from services.mgmt.rest.failures import answer_failures, documented
 from services.mgmt.rest.metrics import metric_routes
 from services.mgmt.rest.model.routes import model_routes, service_routes
+from services.mgmt.rest.own import own_doors
 from services.mgmt.rest.ports import port_changes, port_routes
 from services.mgmt.rest.providers import provider_routes
 from services.mgmt.rest.rabbitmq.paths import RawPaths
@@ -67,9 +68,11 @@ def application(
         (of_group, (group_changes(grants),)),
     )
     for asked, theirs in routers:
-        who = Depends(doors.to(asked))
+        door = doors.to(asked)
         for router in theirs:
-            app.include_router(router, prefix="/api", dependencies=[who], responses=documented(400, 401, 403, 422))
+            own_doors(app, router, door)
+            who = [Depends(door)]
+            app.include_router(router, prefix="/api", dependencies=who, responses=documented(400, 401, 403, 422))
     for each in model_routes(doors, tree):
         app.include_router(each, prefix="/api")
     app.include_router(service_routes(doors, tree))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
 from fastapi import HTTPException, Request
@@ -21,7 +21,8 @@ from services.mgmt.access.operations import ASK_MGMT
 from services.mgmt.rest.bodies import MOST, body
 from services.mgmt.rest.sign_in import SignIn
 
-Naming = Callable[[Request], Asked | Awaitable[Asked]]
+Questions = Sequence[Asked]
+Naming = Callable[[Request], Asked | Awaitable[Questions]]
 """What a request does to what; some say it in their bodies."""
 
 Most = int | Callable[[], int]
@@ -42,7 +43,7 @@ class Doors:
 
     def to(self, asked: Asked | Naming, most: Most = MOST) -> Basic:
         """A dependency of routes that do that, to what the request names, in a body of so many bytes."""
-        return Basic(self, asked if callable(asked) else lambda _: asked, most)
+        return Basic(self, asked, most)
 
 
 class Basic(HTTPBasic):
@@ -51,7 +52,7 @@ class Basic(HTTPBasic):
     Answers 401 where nobody known asks, 403 where it is somebody who may not.
     """
 
-    def __init__(self, doors: Doors, asked: Naming, most: Most = MOST) -> None:
+    def __init__(self, doors: Doors, asked: Asked | Naming, most: Most = MOST) -> None:
         super().__init__(scheme_name="user", realm="Hopline")
         self._sign_in = doors.sign_in
         self._guard = doors.guard
@@ -59,20 +60,32 @@ class Basic(HTTPBasic):
         self._most = most
 
     async def __call__(self, request: Request) -> Principal:  # type: ignore[override]  # who it is, not what was typed
-        claim, peer = self.read(request), request.client.host if request.client else _GONE
+        await self.take(request)
+        principal = await self._who(request)
+        asked = self._asked(request) if callable(self._asked) else self._asked
+        await self._check(request, principal, *([asked] if isinstance(asked, Asked) else await asked))
+        return principal
 
-        async def sign_in() -> Principal:
-            try:
-                return await self._sign_in(claim, peer, _visit(request, claim, peer))
-            except AccessRefused as error:
-                raise HTTPException(401, error.text, self.make_authenticate_headers()) from None
+    async def take(self, request: Request) -> None:
+        """Reads the body, of somebody unknown no more than a little: what can be asked without it, is asked before."""
+        self.read(request)
+
+        async def known() -> None:
+            asked = [] if callable(self._asked) else [self._asked]
+            await self._check(request, await self._who(request), *asked)
 
         if request.method in _WITH_BODIES:
-            await body(request, self._most() if callable(self._most) else self._most, sign_in)
-        principal, asked = await sign_in(), self._asked(request)
-        asked = asked if isinstance(asked, Asked) else await asked
-        self._guard.check(await self._guard.user(principal, peer), ASK_MGMT, asked)
-        return principal
+            await body(request, self._most() if callable(self._most) else self._most, known)
+
+    async def _who(self, request: Request) -> Principal:
+        claim, peer = self.read(request), _peer(request)
+        try:
+            return await self._sign_in(claim, peer, _visit(request, claim, peer))
+        except AccessRefused as error:
+            raise HTTPException(401, error.text, self.make_authenticate_headers()) from None
+
+    async def _check(self, request: Request, principal: Principal, *asked: Asked) -> None:
+        self._guard.check(await self._guard.user(principal, _peer(request)), ASK_MGMT, *asked)
 
     def read(self, request: Request) -> Credentials | Token:
         """What is claimed. Raises HTTPException where nothing is."""
@@ -87,6 +100,10 @@ class Basic(HTTPBasic):
         if scheme.lower() != "basic" or not colon:
             raise HTTPException(401, "who asks? user name and password are wanted", self.make_authenticate_headers())
         return Credentials(name, password)
+
+
+def _peer(request: Request) -> str:
+    return request.client.host if request.client else _GONE
 
 
 def _visit(request: Request, claim: Credentials | Token, peer: str) -> Visit:

@@ -1,13 +1,15 @@
 """Bodies of requests, as long as they may be: who may ask anything must not fill this process's memory.
 
 A body is read before it is asked who sends it, and whether they may: who sends it slowly would be somebody else when it
-has come, or nobody any more. What comes beyond the usual is read of those alone who have signed in.
+has come, or nobody any more. Little is kept before, though, of one and of all together: what comes beyond it is read
+of those alone who have signed in, and may.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Final
 
 from fastapi import HTTPException, Request
@@ -16,8 +18,38 @@ from services.mgmt.model.strict_json import strict
 
 MOST: Final = 1 << 20
 """Bytes of what describes a thing."""
+_OF_ONE: Final = 1 << 16
+_OF_ALL: Final = 1 << 24
+"""Bytes of bodies of which nobody has asked yet who sends them."""
 _PATIENCE: Final = 30.0  # seconds, and one for each mebibyte that there may be
 _KEY: Final = "hopline.body"  # of a request's scope
+
+
+class _Strangers:
+    """Bytes that are kept of those of whom nobody has asked yet who they are."""
+
+    def __init__(self) -> None:
+        self._all = 0
+
+    @contextmanager
+    def one(self) -> Iterator[Callable[[int], bool]]:
+        """Whether there is room for so many more of one of them."""
+        its = 0
+
+        def keep(more: int) -> bool:
+            nonlocal its
+            if its + more > _OF_ONE or self._all + more > _OF_ALL:
+                return False
+            its, self._all = its + more, self._all + more
+            return True
+
+        try:
+            yield keep
+        finally:
+            self._all -= its
+
+
+_STRANGERS: Final = _Strangers()  # there is one memory in a process
 
 
 async def _nobody() -> None:
@@ -27,7 +59,7 @@ async def _nobody() -> None:
 async def body(request: Request, most: int = MOST, known: Callable[[], Awaitable[object]] = _nobody) -> bytes:
     """Of a request, read once. Raises HTTPException: 413 as soon as it is longer, 408 when it takes too long.
 
-    `known` raises where nobody known sends it, and is asked before more than MOST is kept.
+    `known` raises where nobody sends it who may, and is asked before much is kept.
     """
     if _KEY not in request.scope:
         try:
@@ -40,14 +72,16 @@ async def body(request: Request, most: int = MOST, known: Callable[[], Awaitable
 
 
 async def _read(request: Request, most: int, known: Callable[[], Awaitable[object]]) -> bytes:
-    parts, size = list[bytes](), 0
-    async for part in request.stream():
-        if size <= MOST < size + len(part) <= most:
-            await known()
-        size += len(part)
-        if size > most:
-            raise HTTPException(413, f"a body has at most {most} bytes here")
-        parts.append(part)
+    parts, size, is_known = list[bytes](), 0, False
+    with _STRANGERS.one() as keep:
+        async for part in request.stream():
+            size += len(part)
+            if size > most:
+                raise HTTPException(413, f"a body has at most {most} bytes here")
+            if not is_known and not keep(len(part)):
+                await known()
+                is_known = True
+            parts.append(part)
     return b"".join(parts)
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from fastapi import HTTPException, Request, Response
+from fastapi import APIRouter, FastAPI, HTTPException, Request, Response
 from fastapi.routing import APIRoute
+from starlette.routing import BaseRoute
 
 from services.common.errors import SyntaxFault
 from services.mgmt.rabbitmq.said import read_json
+from services.mgmt.rest.basic import Basic
 from services.mgmt.rest.bodies import body
 
 
@@ -21,9 +23,26 @@ class Own(APIRoute):
         inner = super().get_route_handler()
 
         async def handle(request: Request) -> Response:
-            return await inner(_Own(request.scope, request.receive))
+            own = _Own(request.scope, request.receive)
+            await _door_of(own).take(own)  # FastAPI reads the body before it asks who comes in
+            return await inner(own)
 
         return handle
+
+
+def own_doors(app: FastAPI, router: APIRouter, door: Basic) -> None:
+    """By which door one comes to the routes of a router, all of them Own."""
+    app.state.doors = {**getattr(app.state, "doors", {}), **dict.fromkeys(map(_endpoint, router.routes), door)}
+
+
+def _endpoint(route: BaseRoute) -> Callable[..., Any]:
+    assert isinstance(route, Own)
+    return route.endpoint
+
+
+def _door_of(request: Request) -> Basic:
+    door: Basic = request.app.state.doors[request.scope["endpoint"]]
+    return door
 
 
 class _Own(Request):

@@ -30,7 +30,7 @@ class Scraper(Basic):
 
     def __init__(self, doors: Doors, asked: Asked) -> None:
         """Who says another token, or comes as a user, is judged as at any other route."""
-        super().__init__(doors, lambda _: asked)
+        super().__init__(doors, asked)
         self._file = doors.metrics_token
         self._few = FewLines()
 

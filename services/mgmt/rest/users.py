@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated
 
 from fastapi import APIRouter, HTTPException, Request
@@ -15,7 +16,7 @@ from services.common.access.records import Name
 from services.common.errors import NotFound
 from services.mgmt.access.grants import Grants
 from services.mgmt.leaving import delete_user
-from services.mgmt.rest.basic import Naming
+from services.mgmt.rest.basic import Naming, Questions
 from services.mgmt.rest.failures import documented
 from services.mgmt.rest.own import Own
 from services.mgmt.users import KEPT_USUALLY, Kept, Users
@@ -28,6 +29,7 @@ _LoopbackOnly = Annotated[bool, Field(description="whether the user may sign in 
 
 _OF_TREE = {"kind": "credentialKind", "loopback_only": "loopbackOnly"}
 _WHOLE = ("password", "tags", *_OF_TREE.values())
+_THERE = "hopline.user"  # of a request's scope: whether there is one of that name, as was asked about
 
 
 class NewUser(BaseModel):
@@ -65,33 +67,42 @@ class ListedUser(BaseModel):
 def of_user(users: Users) -> Naming:
     """What a request does to which user; of a change also what it changes, as the tree calls it."""
 
-    async def asked(request: Request) -> Asked:
+    async def asked(request: Request) -> Questions:
         name: str = request.path_params["name"]
-        if request.method == "PUT":
-            return await to_put(users, name)
         if request.method == "DELETE":
-            return Asked(Action.DELETE, Kind.USER, name)
-        return questions.update(Kind.USER, "", name, [_OF_TREE.get(each, each) for each in await _said(request)])
+            return [Asked(Action.DELETE, Kind.USER, name)]
+        said = await _said(request)
+        if request.method != "PUT":
+            return [questions.update(Kind.USER, "", name, [_OF_TREE.get(each, each) for each in said])]
+        request.scope[_THERE] = await is_there(users, name)
+        return to_put(name, said.get("tags"), there=request.scope[_THERE])
 
     return asked
 
 
-async def to_put(users: Users, name: str) -> Asked:
-    """To have a user as it is told: where there is one, that changes all of it."""
+async def is_there(users: Users, name: str) -> bool:
+    """Whether there is one of that name."""
     try:
         await users.check(name)
     except NotFound:
-        return Asked(Action.CREATE, Kind.USER, name)
-    return questions.update(Kind.USER, "", name, _WHOLE)
+        return False
+    return True
 
 
-async def _said(request: Request) -> list[str]:
-    """What a body names; nothing, where it is none: whoever may change something is told what is wrong with it."""
+def to_put(name: str, tags: object, *, there: bool) -> Questions:
+    """To have a user as it is told: where there is one, that changes all of it."""
+    if there:
+        return [questions.update(Kind.USER, "", name, _WHOLE)]
+    return questions.create_user(name, [tags] if tags else [])
+
+
+async def _said(request: Request) -> Mapping[str, object]:
+    """A body; nothing, where it is none: whoever may change something is told what is wrong with it."""
     try:
-        said: dict[str, object] = await request.json()
+        said = await request.json()
     except HTTPException:
-        return []
-    return list(said)
+        return {}
+    return said if isinstance(said, dict) else {}
 
 
 def user_list(users: Users) -> APIRouter:
@@ -111,11 +122,11 @@ def user_changes(users: Users, grants: Grants) -> APIRouter:
     """Of one user, below /access/users."""
     router = APIRouter(prefix="/access/users", tags=["access"], route_class=Own)
 
-    @router.put("/{name:names}", status_code=204, responses=documented(503), summary="Have a user")
-    async def put_user(name: _Name, told: NewUser) -> None:
+    @router.put("/{name:names}", status_code=204, responses=documented(404, 409, 503), summary="Have a user")
+    async def put_user(name: _Name, told: NewUser, request: Request) -> None:
         """Adds a user, who may do nothing before it is permitted, or replaces one, whose connections end."""
-        password, kept = told.password.get_secret_value(), Kept(told.kind, told.hashed)
-        await users.put(name, password, told.tags, loopback_only=told.loopback_only, kept=kept)
+        password, kept, there = told.password.get_secret_value(), Kept(told.kind, told.hashed), request.scope[_THERE]
+        await users.put(name, password, told.tags, loopback_only=told.loopback_only, kept=kept, there=there)
 
     @router.patch("/{name:names}", status_code=204, responses=documented(404, 409, 503), summary="Change a user")
     async def change_user(name: _Name, told: UserChanges) -> None:

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ValidationError
 from services.common.access.action import Action
 from services.common.access.asked import Asked
 from services.mgmt.access.operations import CONFIGURE, OBSERVE
-from services.mgmt.model.configured_object import ConfiguredObject
+from services.mgmt.model.configured_object import ConfiguredObject, Made
 from services.mgmt.model.faults import NotOffered
 from services.mgmt.tree.mirror import OVERLAY
 
@@ -103,22 +103,22 @@ class Keeper(ABC):
 
     def __init__(self, house: House) -> None:
         self.house = house
-        self._made: dict[tuple[str, ...], tuple[Any, Mapping[str, ConfiguredObject]]] = {}
+        self._roots: dict[str, Made] = {}
 
     @abstractmethod
     def described(self, parent: ConfiguredObject | None) -> Iterator[Own]:
         """What each object below `parent` is like."""
 
     def children(self, parent: ConfiguredObject | None) -> Mapping[str, ConfiguredObject]:
-        path = parent.path if parent else ()
-        stamp = (self.house.mirror.stamp((*self.depends, OVERLAY)), parent)
-        made = self._made.get(path)
-        if made is None or made[0] != stamp:
+        # With the parent: whoever asks for what there is not keeps nothing here.
+        known = parent.below if parent else self._roots
+        stamp, made = self.house.mirror.stamp((*self.depends, OVERLAY)), known.get(self.kind.category)
+        if made is None or made.stamp != stamp:
             own = (self._make(parent, *each) for each in self.described(parent))
-            made = stamp, {each.actual["name"]: each for each in own}
+            made = Made(stamp, {each.actual["name"]: each for each in own})
             if self.depends:
-                self._made[path] = made
-        return made[1]
+                known[self.kind.category] = made
+        return made.objects
 
     def _make(self, parent: ConfiguredObject | None, own: dict[str, Any], incarnation: str) -> ConfiguredObject:
         found = self.kind(parent, own, incarnation)

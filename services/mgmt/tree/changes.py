@@ -56,9 +56,11 @@ class Changes:
         if not self.is_whole(path):
             return {}, None
         try:
-            return (to_update(found, said) if found else self._to_create(path, said)), None
+            wanted = to_update(found, said) if found else self._to_create(path, said)
+            _check_length(wanted)
         except BrokerError as error:
             return {}, error
+        return wanted, None
 
     def _to_create(self, path: Sequence[str], said: Mapping[str, Any]) -> dict[str, Any]:
         if not path or not path[-1]:
@@ -98,7 +100,7 @@ class Changes:
         await self._keeper.create(self._parent(path), path[-1], wanted)
         made = self._tree.one(self._category, path)
         kept = {key: wanted[key] for key in KEPT_HERE if key in wanted}
-        await self._tree.house.keep(made, _bounded(kept), caller.name, created=True)
+        await self._tree.house.keep(made, kept, caller.name, created=True)
         return self._tree.one(self._category, path)
 
     async def update(
@@ -113,7 +115,7 @@ class Changes:
             await self._keeper.update(found, theirs)
         if wanted:
             kept = {key: value for key, value in wanted.items() if key in KEPT_HERE}
-            await self._tree.house.keep(found, _bounded(kept), caller.name)
+            await self._tree.house.keep(found, kept, caller.name)
         return self._tree.one(self._category, found.path)
 
     async def delete(self, found: ConfiguredObject) -> None:
@@ -150,12 +152,23 @@ class Changes:
             return {key: value for key, value in self._keeper.measure(found).items() if key in wanted}
         if not self._keeper.changes:
             raise NotOffered(f"no {found.category} is changed here")
-        context = dict(found.value("context"))
-        former = context.pop(told["name"], None)
-        if name == "setContextVariable":
-            context[told["name"]] = told["value"]
-        await self._tree.house.keep(found, _bounded({"context": context}), caller.name)
-        return former
+        return await self._change_variable(caller, found, told["name"], told.get("value"))
+
+    async def _change_variable(
+        self, caller: Caller, found: ConfiguredObject, name: str, value: str | None
+    ) -> str | None:
+        """To `value`, or to none; gives what it was."""
+        former: list[str | None] = []
+
+        def changed(kept: Mapping[str, Any]) -> Mapping[str, Any]:
+            context = dict(kept.get("context", {}))
+            former.append(context.pop(name, None))
+            context |= {} if value is None else {name: value}
+            _check_length({"context": context})
+            return {"context": context}
+
+        await self._tree.house.change_kept(found, changed, caller.name)
+        return former[0]
 
 
 def action_of(found: ConfiguredObject | None, wanted: Mapping[str, Any]) -> Action:
@@ -165,7 +178,9 @@ def action_of(found: ConfiguredObject | None, wanted: Mapping[str, Any]) -> Acti
     return Action.DELETE if wanted.get("desiredState") == _DELETED else Action.UPDATE
 
 
-def _bounded(kept: dict[str, Any]) -> dict[str, Any]:
-    if len(json.dumps(kept)) > MOST:
+def _check_length(wanted: Mapping[str, Any]) -> None:
+    """Of what is kept here, before anything is done. Raises IllegalConfiguration."""
+    if any(len(name.encode()) > _LONGEST_NAME for name in wanted.get("context", ())):  # no map of AMQP has longer ones
+        raise IllegalConfiguration(f"names in context have at most {_LONGEST_NAME} bytes")
+    if len(json.dumps([wanted[key] for key in KEPT_HERE if key in wanted])) > MOST:
         raise IllegalConfiguration(f"description and context have more than {MOST} characters together")
-    return kept

@@ -7,7 +7,6 @@ from typing import Any, Final
 
 from services.common.access.action import Action
 from services.common.access.asked import Asked
-from services.common.access.records import Group as Members
 from services.mgmt.access.operations import CONFIGURE, group
 from services.mgmt.model.configured_object import ConfiguredObject
 from services.mgmt.model.groups import Group, GroupMember, GroupProvider
@@ -47,7 +46,7 @@ class Groups(Keeper):
         return (group(action if action is Action.DELETE else Action.UPDATE, path[1] if len(path) > 1 else ""),)
 
     async def create(self, parent: ConfiguredObject | None, name: str, wanted: Mapping[str, Any]) -> None:  # noqa: ARG002 - as said
-        await self.house.grants.put_group(Members(name=name))
+        await self.house.grants.add_group(name)
         await self.house.seen("group", name, there=True)
 
     async def update(self, found: ConfiguredObject, wanted: Mapping[str, Any]) -> None:
@@ -75,18 +74,16 @@ class GroupMembers(Keeper):
 
     async def create(self, parent: ConfiguredObject | None, name: str, wanted: Mapping[str, Any]) -> None:  # noqa: ARG002 - as said
         group_name = parent.actual["name"] if parent else ""
-        await self._put(group_name, [*_members(self.house, group_name), name])
+        await self.house.grants.add_member(group_name, name)
+        await self.house.mirror.until(lambda: name in _members(self.house, group_name))
 
     async def update(self, found: ConfiguredObject, wanted: Mapping[str, Any]) -> None:
         """It is a name, and no more."""
 
     async def delete(self, found: ConfiguredObject) -> None:
-        group_name = found.path[1]
-        await self._put(group_name, [each for each in _members(self.house, group_name) if each != found.actual["name"]])
-
-    async def _put(self, name: str, members: list[str]) -> None:
-        await self.house.grants.put_group(Members(name=name, members=tuple(members)))
-        await self.house.mirror.until(lambda: _members(self.house, name) == members)
+        group_name, name = found.path[1], found.actual["name"]
+        await self.house.grants.remove_member(group_name, name)
+        await self.house.mirror.until(lambda: name not in _members(self.house, group_name))
 
 
 def _members(house: House, name: str) -> list[str]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakValueDictionary
 
 from services.common.audit.audit import Audit
 from services.common.clients.ports import Ports
@@ -32,6 +34,10 @@ MOST = 1 << 16
 """Bytes of what is kept of one object."""
 
 
+Change = Callable[[Mapping[str, Any]], Mapping[str, Any]]
+"""What is to be kept of an object, by what is kept of it."""
+
+
 @dataclass
 class House:
     """Services that own things, and what is known of them."""
@@ -51,6 +57,7 @@ class House:
         self.mirror = Mirror()
         self.gateways = Gateways(self.mirror, self.audit)
         self.connected = Connected(self.gateways)
+        self._keeping: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()  # by keys of objects
         self._tasks = Tasks()
         self._begun = False
 
@@ -83,13 +90,18 @@ class House:
         self, found: ConfiguredObject, changes: Mapping[str, Any], who: str, *, created: bool = False
     ) -> None:
         """Notes who changed an object, and what is kept here of it."""
-        now = epoch_ms()
-        by = {"createdBy": who, "createdTime": now} if created else {}
-        value = {**self.overlay(found), **by, "lastUpdatedBy": who, "lastUpdatedTime": now, **changes}
-        record = Record(kind=OVERLAY, key=key_of(found), value=json.dumps(value, ensure_ascii=False).encode())
-        record.transient = not found.value("durable")
-        await self.store.put_records([record])
-        await self.mirror.until(lambda: self._has(record))
+        await self.change_kept(found, lambda _: changes, who, created=created)
+
+    async def change_kept(self, found: ConfiguredObject, change: Change, who: str, *, created: bool = False) -> None:
+        """The same of what depends on what is kept: one change after the other, of what the one before has left."""
+        async with self._keeping.setdefault(key_of(found), asyncio.Lock()):
+            now, kept = epoch_ms(), self.overlay(found)
+            by = {"createdBy": who, "createdTime": now} if created else {}
+            value = {**kept, **by, "lastUpdatedBy": who, "lastUpdatedTime": now, **change(kept)}
+            record = Record(kind=OVERLAY, key=key_of(found), value=json.dumps(value, ensure_ascii=False).encode())
+            record.transient = not found.value("durable")
+            await self.store.put_records([record])
+            await self.mirror.until(lambda: self._has(record))
 
     async def forget(self, found: ConfiguredObject) -> None:
         """It is gone."""

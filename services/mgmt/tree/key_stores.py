@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property, partial
 from typing import Any, ClassVar, Final
 
 from services.common.errors import AccessRefused
@@ -12,14 +12,15 @@ from services.common.sealing import Sealing
 from services.mgmt.access.operations import CONFIGURE
 from services.mgmt.certificates import KEY_STORE, TRUST_STORE, of_settings
 from services.mgmt.certificates.details import days_until, details, to_pem
-from services.mgmt.certificates.kind import Named
+from services.mgmt.certificates.kind import UNREADABLE, Named
 from services.mgmt.certificates.of_settings import OfSettings
 from services.mgmt.certificates.stores import Kept, Stores
 from services.mgmt.model.attribute import MASK
 from services.mgmt.model.configured_object import ConfiguredObject
-from services.mgmt.model.faults import IllegalConfiguration
 from services.mgmt.model.key_store import KeyStore, TrustStore
 from services.mgmt.tree.category import Keeper, Own, readable
+from services.mgmt.tree.house import House
+from services.mgmt.tree.mirror import Kept as Record
 from services.mgmt.tree.recorded import record
 
 _OF_ALL: Final = frozenset(ConfiguredObject.attributes)
@@ -31,6 +32,10 @@ class _Stores(Keeper):
     sees = CONFIGURE
     changes = True
     record: ClassVar[str]
+
+    def __init__(self, house: House) -> None:
+        super().__init__(house)
+        self._recorded: dict[str, tuple[Record, list[dict[str, Any]]]] = {}  # read once, not at each look
 
     @cached_property
     def _stores(self) -> Stores:
@@ -45,19 +50,32 @@ class _Stores(Keeper):
         return {"certificateDetails": [details(each) for each in found]}
 
     def described(self, parent: ConfiguredObject | None) -> Iterator[Own]:  # noqa: ARG002 - the broker
+        former, self._recorded = self._recorded, {}
         for name, kept in sorted(self.house.mirror.tables[self.record].items()):
-            for each in readable(Kept, [kept.value]):
-                yield {"name": name, **_told(each), **self._certified(each.named())}, ""
+            before = former.get(name)
+            told = before[1] if before and before[0] is kept else self._told(kept)
+            self._recorded[name] = kept, told
+            yield from (({"name": name, **each}, "") for each in told)
         for its in self._of_settings():
-            yield {"name": its.name, **its.attributes, "ofSettings": True, **self._certified(its.certificates)}, ""
+            certified = self._readable(partial(tuple, its.certificates))
+            yield {"name": its.name, **its.attributes, "ofSettings": True, **certified}, ""
+
+    def _told(self, kept: Record) -> list[dict[str, Any]]:
+        """One, or none where it is no such record."""
+        return [{**_told(each), **self._readable(each.named)} for each in readable(Kept, [kept.value])]
+
+    def _readable(self, read: Callable[[], Sequence[Named]]) -> dict[str, Any]:
+        """Nothing of one that nobody can read, which hides none of the others, and can be deleted."""
+        try:
+            return self._certified(read())
+        except UNREADABLE:
+            return self._certified(())
 
     def measure(self, found: ConfiguredObject) -> Mapping[str, int]:
         ends = [each["validUntil"] for each in found.actual["certificateDetails"]]
         return {"certificateCount": len(ends), **({"daysUntilExpiry": days_until(min(ends))} if ends else {})}
 
     async def create(self, parent: ConfiguredObject | None, name: str, wanted: Mapping[str, Any]) -> None:  # noqa: ARG002 - the broker
-        if not wanted.get("durable", True):
-            raise IllegalConfiguration(f"attribute 'durable' of {self.kind.category}: all of them are")
         type_, its = wanted.get("type", self.kind.types[0]), {key: wanted[key] for key in wanted.keys() - _OF_ALL}
         await self._put(name, await self._stores.create(name, type_, its))
 

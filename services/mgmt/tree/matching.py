@@ -1,7 +1,8 @@
 """Names that somebody's regular expression fits: it may be one that takes for ever, of each name or of the first.
 
 It is looked for beside the event loop, for one after the other. An expression is made by copying what it repeats, which
-nothing stops once it has begun: how much that can be is asked before.
+nothing stops once it has begun: how much that can be is asked before. What no clock stops while it looks for it is
+refused as well: what calls itself, and what is nearly there, take a gigabyte before their time is over.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 import regex
@@ -19,43 +21,53 @@ from services.mgmt.model.faults import IllegalConfiguration
 PATIENCE: Final = 1.0
 """Seconds for all names together."""
 _LONGEST: Final = 1000  # characters
-_MOST: Final = 1000  # copies
+_MOST: Final = 100_000  # characters, if what repeats were written as often
+_ESCAPED: Final = regex.compile(r"\\.", regex.DOTALL)
 _TIMES: Final = regex.compile(r"\{(\d*)(?:,(\d*))?\}")
+_REFUSED: Final = {
+    "(?x), in which repetitions may hold spaces,": regex.compile(r"\(\?[A-Za-z0-9]*x"),
+    "what calls itself": regex.compile(r"\(\?(?:R|&|P[>&]|[+-]?\d)"),
+    "what is nearly there, as {e<=1},": regex.compile(r"\{(?:\d+<=?)?\d*[deis][<,:}+]"),
+}
+_BESIDE: Final = ThreadPoolExecutor(1, "expressions")  # of its own: nobody's sign-in waits for it
 
 
-class Matching:
-    """Of one virtual host's queues, or more."""
+async def fitting(pattern: str, names: Sequence[str], what: str, *, anywhere: bool = False) -> list[str]:
+    """Those that it fits as a whole, or `anywhere` in them, in letters of any case.
 
-    def __init__(self) -> None:
-        self._one_at_a_time = asyncio.Lock()
-
-    async def fitting(self, pattern: str, names: Sequence[str], what: str) -> list[str]:
-        """Those that it fits as a whole. Raises IllegalConfiguration: no expression, or one that takes too long."""
-        check_size(pattern, what)
-        async with self._one_at_a_time:
-            try:
-                return await asyncio.to_thread(_fitting, pattern, names)
-            except (regex.error, RecursionError, TimeoutError) as error:
-                raise IllegalConfiguration(f"{what}: {error}") from None
+    Raises IllegalConfiguration: no expression, or one that takes too long.
+    """
+    _check(pattern, what)
+    try:
+        return await asyncio.get_running_loop().run_in_executor(_BESIDE, _fitting, pattern, names, anywhere)
+    except (regex.error, RecursionError, TimeoutError) as error:
+        raise IllegalConfiguration(f"{what}: {error}") from None
+    except MemoryError:
+        raise IllegalConfiguration(f"{what}: it takes too much memory") from None
 
 
-def check_size(pattern: str, what: str) -> None:
-    """Raises IllegalConfiguration where to make it would take too long; `what` it is."""
+def _check(pattern: str, what: str) -> None:
+    """Raises IllegalConfiguration where it would take too long to make it, or too much to look for it."""
     if len(pattern) > _LONGEST:
         raise IllegalConfiguration(f"{what}: longer than {_LONGEST} characters")
-    times = [max(_number(least), _number(most), 1) for least, most in _TIMES.findall(pattern)]
-    if math.prod(times) > _MOST:
-        raise IllegalConfiguration(f"{what}: what repeats {_MOST} times, one repetition in another, is too much")
+    plain = _ESCAPED.sub("", pattern)
+    times = [max(_number(least), _number(most), 1) for least, most in _TIMES.findall(plain)]
+    if len(plain) * math.prod(times) > _MOST:
+        raise IllegalConfiguration(f"{what}: more than {_MOST} characters, if what repeats were written as often")
+    for name, refused in _REFUSED.items():
+        if refused.search(plain):
+            raise IllegalConfiguration(f"{what}: {name} is not for regular expressions here")
 
 
 def _number(digits: str) -> int:
     return int(digits[: len(str(_MOST)) + 1] or 0)  # so many digits are too much, whatever comes behind
 
 
-def _fitting(pattern: str, names: Sequence[str]) -> list[str]:
+def _fitting(pattern: str, names: Sequence[str], anywhere: bool) -> list[str]:
     until = monotonic() + PATIENCE
-    expression = regex.compile(pattern)
-    return [name for name in names if expression.fullmatch(name, timeout=_left(until), concurrent=True)]
+    expression = regex.compile(pattern, regex.IGNORECASE if anywhere else 0, cache_pattern=False)
+    fits = expression.search if anywhere else expression.fullmatch
+    return [name for name in names if fits(name, timeout=_left(until), concurrent=True)]
 
 
 def _left(until: float) -> float:

@@ -23,8 +23,8 @@ KINDS: Final = (
 _PATIENCE: Final = 3.0  # seconds until what was written is read here
 
 
-_OTHERS: Final = frozenset({"virtual_host", "exchange", "queue"})
-"""Kinds of what has other owners than management: its end is theirs to say."""
+_OTHERS: Final = frozenset({"virtual_host", "exchange", "queue", "user", "group"})
+"""Kinds of what is not deleted by way of the tree alone."""
 
 
 class Ended(NamedTuple):
@@ -52,8 +52,8 @@ class Mirror:
         self.tables: dict[str, Table] = {kind: {} for kind in KINDS}
         self._versions: Counter[str] = Counter()
         self._grouped: defaultdict[str, dict[str, Grouped]] = defaultdict(dict)  # by kind, then by field
-        self.ended: asyncio.Queue[Ended | None] = asyncio.Queue()
-        """In order, what others deleted; None: something may have been deleted of which nothing was heard."""
+        self.ended: Callable[[Ended | None], object] = lambda _: None
+        """Is told what is deleted when it is; None: something may have been, of which nothing was heard."""
         self._known = asyncio.Event()
         self._changed = asyncio.Event()
 
@@ -69,7 +69,7 @@ class Mirror:
                 self.tables, fresh = fresh, {kind: {} for kind in KINDS}
                 self._grouped.clear()
                 self._versions.update(KINDS)
-                self.ended.put_nowait(None)
+                self.ended(None)
             self._known.set()
             self._changed.set()
             self._changed = asyncio.Event()
@@ -85,7 +85,7 @@ class Mirror:
         else:
             into[record.kind][record.key] = kept
         if into is self.tables and former and record.kind in _OTHERS and _is_over(former, kept):
-            self.ended.put_nowait(Ended(record.kind, former.value))
+            self.ended(Ended(record.kind, former.value))
         if into is self.tables and kept is not former:
             change_all(self._grouped[record.kind].values(), record.key, former, kept)
 

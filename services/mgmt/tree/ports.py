@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
@@ -9,6 +10,7 @@ from pydantic import ValidationError
 
 from services.common import watchers
 from services.common.config import Settings
+from services.common.errors import NotFound
 from services.common.invalid import told
 from services.common.ports import state
 from services.common.ports.port import RECORD_KIND, Terms
@@ -19,7 +21,9 @@ from services.mgmt.model.configured_object import ConfiguredObject
 from services.mgmt.model.faults import IllegalConfiguration
 from services.mgmt.model.port import Port
 from services.mgmt.tree.category import Keeper, Own, readable
+from services.mgmt.tree.house import House
 
+_TYPE: Final = "AMQP"
 _TRANSPORTS: Final = {"TCP": "plain", "SSL": "tls", "WS": "websocket"}
 _ONE_ENGINE: Final = ("AMQP_0_8", "AMQP_0_9", "AMQP_0_9_1")
 _PROTOCOLS: Final = {"amqp-0-9": _ONE_ENGINE, "amqp-1-0": ("AMQP_1_0",)}
@@ -37,6 +41,10 @@ class Ports(Keeper):
     kind = Port
     depends = (RECORD_KIND, state.RECORD_KIND, watchers.RECORD_KIND)
     changes = True
+
+    def __init__(self, house: House) -> None:
+        super().__init__(house)
+        self._changing = asyncio.Lock()
 
     def described(self, parent: ConfiguredObject | None) -> Iterator[Own]:  # noqa: ARG002 - the broker
         settings, mirror = self.house.settings, self.house.mirror
@@ -56,16 +64,22 @@ class Ports(Keeper):
         return {"connectionLimit": max(found.value("maxOpenConnections"), 0)}
 
     async def create(self, parent: ConfiguredObject | None, name: str, wanted: Mapping[str, Any]) -> None:  # noqa: ARG002 - the broker
+        if (type_ := wanted.get("type", _TYPE)) != _TYPE:
+            raise IllegalConfiguration(f"attribute 'type': ports of {type_} are of the settings; see docs/settings.md")
         await self.house.ports.put(name, _terms(wanted))
         await self.house.seen(RECORD_KIND, name, there=True)
 
     async def update(self, found: ConfiguredObject, wanted: Mapping[str, Any]) -> None:
+        """Of what it is like at its turn: others change it as well."""
         name, mirror = found.actual["name"], self.house.mirror
-        merged = {key: value for key, value in {**found.actual, **wanted}.items() if key in Port.attributes}
-        port = await self.house.ports.put(name, _terms(merged))
-        await mirror.until(
-            lambda: name in mirror.tables[RECORD_KIND] and mirror.tables[RECORD_KIND][name].raw == port.to_json()
-        )
+        async with self._changing:
+            if (now := self.children(found.parent).get(name)) is None:
+                raise NotFound(f"no Port '{name}'")
+            merged = {key: value for key, value in {**now.actual, **wanted}.items() if key in Port.attributes}
+            port = await self.house.ports.put(name, _terms(merged))
+            await mirror.until(
+                lambda: name in mirror.tables[RECORD_KIND] and mirror.tables[RECORD_KIND][name].raw == port.to_json()
+            )
 
     async def delete(self, found: ConfiguredObject) -> None:
         await self.house.ports.remove(found.actual["name"])
@@ -77,7 +91,7 @@ def _described(each: Listed) -> dict[str, Any]:
     spoken = [name for protocol in port.protocols for name in _PROTOCOLS.get(protocol, (protocol,))]
     found: dict[str, Any] = {
         "name": port.name,
-        "type": "AMQP",
+        "type": _TYPE,
         "port": port.port,
         "bindingAddress": port.host or "*",
         "protocols": spoken,
@@ -105,6 +119,8 @@ def _terms(wanted: Mapping[str, Any]) -> Terms:
     terms = {theirs: wanted[name] for name, theirs in _NAMES.items() if name in wanted}
     if "protocols" in wanted:
         terms["protocols"] = _protocols(wanted["protocols"])
+    if not wanted.get("transports", _TRANSPORTS):
+        raise IllegalConfiguration("attribute 'transports': a port that nobody may begin with is none; delete it")
     if set(wanted.get("transports", _TRANSPORTS)) != set(_TRANSPORTS):
         terms["transports"] = tuple(_TRANSPORTS[each] for each in wanted["transports"])
     host = wanted.get("bindingAddress", "*")

@@ -66,6 +66,9 @@ class Queues(Keeper):
             number, before = kept.value["id"], former.get(kept.value["id"])
             told[number] = before if before and before[0] is kept else (kept, _described(kept.value))
             yield told[number][1], str(number)
+        if name not in self._told:
+            hosts = self.house.mirror.tables["virtual_host"]
+            self._told = {each: its for each, its in self._told.items() if each in hosts}
         self._told[name] = told
 
     def measure(self, found: ConfiguredObject) -> Mapping[str, int]:

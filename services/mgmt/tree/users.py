@@ -14,7 +14,7 @@ from services.mgmt.leaving import delete_user
 from services.mgmt.model.attribute import MASK
 from services.mgmt.model.authentication import User
 from services.mgmt.model.configured_object import ConfiguredObject
-from services.mgmt.model.faults import NotOffered
+from services.mgmt.model.faults import IllegalConfiguration, NotOffered
 from services.mgmt.tree.category import Keeper, Own
 from services.mgmt.users import Kept
 
@@ -36,18 +36,23 @@ class Users(Keeper):
         name = path[-1] if len(path) > 1 else ""
         if action is Action.UPDATE:
             return (questions.update(Kind.USER, "", name, wanted),)
+        if action is Action.CREATE:
+            return questions.create_user(name, wanted.get("tags", ()))
         return (Asked(action, Kind.USER, name),)
 
     async def create(self, parent: ConfiguredObject | None, name: str, wanted: Mapping[str, Any]) -> None:
         if parent is None or parent.actual["name"] != INTERNAL:
             raise NotOffered(f"users are made below the provider '{INTERNAL}'")
         tags, only = wanted.get("tags", []), wanted.get("loopbackOnly", False)
-        await self.house.users.put(name, wanted["password"], tags, loopback_only=only, kept=_kept(wanted))
+        users, kept = self.house.users, _kept(wanted)
+        await users.put(name, wanted["password"], tags, loopback_only=only, kept=kept, there=False)
         await self.house.seen("user", name, there=True)
 
     async def update(self, found: ConfiguredObject, wanted: Mapping[str, Any]) -> None:
         name = found.actual["name"]
         former, password = self.house.mirror.tables["user"].get(name), wanted.get("password")
+        if password in {None, MASK} and (said := wanted.keys() & {"credentialKind", "hashed"}):
+            raise IllegalConfiguration(f"attribute '{min(said)}' says how a password is kept, and none is given")
         told = {
             "password": None if password == MASK else password,
             "tags": wanted.get("tags"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from services.common.access import questions
 from services.common.access.action import Action, Kind
@@ -15,12 +15,9 @@ from services.mgmt.model.faults import IllegalConfiguration
 from services.mgmt.model.virtual_host import VirtualHost, VirtualHostNode
 from services.mgmt.tree.asked_about import properties
 from services.mgmt.tree.category import Keeper, Own, Source
-from services.mgmt.tree.matching import Matching
+from services.mgmt.tree.matching import fitting
 from services.mgmt.tree.mirror import host_incarnation
 from services.rpc.router_pb2 import CreateVirtualHost, DeleteVirtualHost
-
-if TYPE_CHECKING:
-    from services.mgmt.tree.house import House
 
 PREDECLARED: Final[Mapping[str, str]] = {
     "amq.direct": "direct",
@@ -52,10 +49,6 @@ class VirtualHosts(Keeper):
     depends = ("virtual_host",)
     fresh = frozenset({Source.COUNTS})
     changes = True
-
-    def __init__(self, house: House) -> None:
-        super().__init__(house)
-        self._matching = Matching()
 
     def described(self, parent: ConfiguredObject | None) -> Iterator[Own]:
         if parent and parent.actual["name"] in self.house.mirror.tables["virtual_host"]:
@@ -127,9 +120,7 @@ class VirtualHosts(Keeper):
             if not all(isinstance(name, str) for name in names):
                 raise IllegalConfiguration("parameter 'queues' of clearQueues: a list of names is wanted")
             return list(dict.fromkeys(names))
-        return await self._matching.fitting(
-            arguments["queueNamePattern"], list(self._queues(virtual_host)), "queueNamePattern"
-        )
+        return await fitting(arguments["queueNamePattern"], list(self._queues(virtual_host)), "queueNamePattern")
 
     def _queues(self, virtual_host: str) -> Mapping[str, Any]:
         queues = self.house.mirror.grouped("queue", "virtual_host").get(virtual_host, [])

@@ -16,6 +16,7 @@ from services.rpc.router_pb2 import Bind, ChangeRequest
 def bind(state: State, request: ChangeRequest, effects: Effects) -> Outcome:
     """Raises NotFound, AccessRefused (default exchange), ResourceLocked, PreconditionFailed (unusable arguments)."""
     host = state.host(request.virtual_host)
+    arguments.declared(request.bind.arguments)
     binding = _read(host, request.bind, request.connection)
     if binding in host.sources[request.bind.source].bindings:
         return Outcome()

@@ -33,7 +33,7 @@ def declare_exchange(state: State, request: ChangeRequest, effects: Effects) -> 
 
 def _create(virtual_host: str, declare: DeclareExchange) -> Exchange:
     names.check_new("exchange", declare.name)
-    alternate = arguments.load(declare.arguments).get(_ALTERNATE)
+    alternate = arguments.declared(declare.arguments).get(_ALTERNATE)
     if alternate is not None and (wrong := checks.name(alternate)):
         thing = names.called("exchange", declare.name, virtual_host)
         raise PreconditionFailed(f"invalid arg '{_ALTERNATE}' for {thing}: {wrong}")

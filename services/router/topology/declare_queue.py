@@ -43,7 +43,7 @@ def _create(state: State, host: VirtualHost, declare: DeclareQueue, connection: 
     if declare.exclusive and not connection:
         raise PreconditionFailed("an exclusive queue needs a connection to belong to")
     name = declare.name or f"amq.gen-{state.new_name()}"
-    said = queue_arguments.check(arguments.load(declare.arguments), name, host.name, state.kinds)
+    said = queue_arguments.check(arguments.declared(declare.arguments), name, host.name, state.kinds)
     kind = queue_arguments.queue_type(said, name, host.name, durable=declare.durable, exclusive=declare.exclusive)
     return Queue(
         id=state.new_id(),

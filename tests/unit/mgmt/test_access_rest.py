@@ -212,17 +212,23 @@ async def test_every_route_as_every_role(
 
 
 async def test_who_may_make_users_takes_nobodys_place(get: Get, client: MgmtClient) -> None:
-    """To put a user that is there is to change it, over each API, which a rule about creating users does not allow."""
+    """To put a user that is there is to change it, over each API, which a rule about creating users does not allow.
+
+    Nor does it allow to give one tags: who may make users would make an administrator.
+    """
     await client.put_user("anna", "secret")
     rules = "ACL ALLOW anna ACCESS MANAGEMENT\nACL ALLOW anna CREATE USER"
     await client.change_access(put_acl=pb.Acl(text=f"CONFIG DEFAULTDEFER=TRUE\n{rules}"))
-    for number, path in enumerate(("/api/access/users/", "/api/users/")):
-        wanted = {"password": "mine", "tags": "administrator" if number else ["administrator"]}
+    for number, path in enumerate(("/api/access/users/", "/api/latest/user/internal/", "/api/users/")):
+        plain = {"password": "mine", "tags": "" if number == 2 else []}
+        wanted = {**plain, "tags": "administrator" if number == 2 else ["administrator"]}
         for _ in range(100):
-            if (made := await get(f"{path}new{number}", "anna:secret", "PUT", wanted))[0] in {201, 204}:
+            if (made := await get(f"{path}new{number}", "anna:secret", "PUT", plain))[0] in {201, 204}:
                 break
         assert made[0] in {201, 204}, made
         assert (await get(f"{path}guest", "anna:secret", "PUT", wanted))[0] in {401, 403}
+        assert (await get(f"{path}boss{number}", "anna:secret", "PUT", wanted))[0] in {401, 403}
+    assert not [each for each in (await get("/api/access/users"))[1] if each["name"].startswith("boss")]
     assert (await get("/api/access/users", "guest:guest"))[0] == 200
 
 

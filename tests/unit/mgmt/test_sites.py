@@ -34,6 +34,13 @@ async def test_pages_of_others(mgmt: Service, path: str, header: str) -> None:
         assert (status, NOT_FROM_PAGES in body) == (403, True)
 
 
+@pytest.mark.parametrize("header", [_EVIL, "Sec-Fetch-Site: cross-site"])
+async def test_what_changes_something_by_get(mgmt: Service, header: str) -> None:
+    """Is refused as well: RabbitMQ's test that a broker is alive declares a queue."""
+    status, body = await _asked(mgmt, "GET", "/api/aliveness-test/%2F", header)
+    assert (status, NOT_FROM_PAGES in body) == (403, True), body
+
+
 async def test_looking(mgmt: Service) -> None:
     """Is no change: a browser shows no page what another site answered."""
     assert (await _asked(mgmt, "GET", "/api/access", _EVIL))[0] == 200

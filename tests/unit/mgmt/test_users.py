@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import secrets
 import threading
 
@@ -14,6 +15,7 @@ from services.common.credentials.rabbitmq import SHA256 as RABBITMQ
 from services.common.errors import NotFound, PreconditionFailed, SyntaxFault
 from services.common.sealing import Sealing
 from services.common.users import User, hash_password, verify_password
+from services.mgmt.service import Service
 from services.mgmt.users import Users
 from tests.support.fake_store import FakeStore
 
@@ -40,6 +42,18 @@ async def test_first_start_makes_guest(client: MgmtClient, store: FakeStore) -> 
 
 
 async def test_guest_does_not_come_back(settings: Settings, store: FakeStore) -> None:
+    """Where all users were deleted, the next start makes none, whose password everybody knows, and permits nothing."""
+    for _ in range(2):
+        service = Service(settings)
+        await service.start()
+        async with MgmtClient(settings.address_of("mgmt")) as connected:
+            with contextlib.suppress(NotFound):
+                await connected.delete_user("guest")
+        await service.stop()
+        assert not [kind for kind, _ in store.records if kind in {"user", "permission"}]
+
+
+async def test_no_guest_beside_others(settings: Settings, store: FakeStore) -> None:
     """Where there is any user, no guest is made."""
     connected = StoreClient(settings.address_of("store"))
     users = Users(connected)
@@ -117,7 +131,7 @@ async def test_the_disguise_is_made_once(client: MgmtClient, settings: Settings,
     [secret] = [record.value for (kind, _), record in store.records.items() if kind == scram.DISGUISE_KIND]
     assert len(secret) == 32
     connected = StoreClient(settings.address_of("store"))
-    await Users(connected).seed()
+    await Users(connected).disguise()
     assert [record.value for (kind, _), record in store.records.items() if kind == scram.DISGUISE_KIND] == [secret]
     await connected.close()
 

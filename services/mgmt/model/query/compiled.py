@@ -137,9 +137,7 @@ class _Functions(Transformer[Token, Any]):
 
     def between(self, parts: list[Value]) -> Value:
         value, least, most = parts
-        return lambda found: _both(
-            _compared(value(found), ">=", least(found)), lambda: _compared(value(found), "<=", most(found))
-        )
+        return lambda found: _between(value(found), least(found), lambda: most(found))
 
     def not_between(self, parts: list[Value]) -> Value:
         within = self.between(parts)
@@ -279,6 +277,11 @@ def _compared(left: Any, sign: str, right: Any) -> bool | None:  # noqa: ANN401 
         return _COMPARE[sign](left, right)
     except TypeError:
         return None
+
+
+def _between(value: Any, least: Any, most: Callable[[], Any]) -> bool | None:  # noqa: ANN401 - whatever it is
+    """`value` once: asked for twice, each between in another doubles what has to be done."""
+    return _both(_compared(value, ">=", least), lambda: _compared(value, "<=", most()))
 
 
 def _kind(value: object) -> type:

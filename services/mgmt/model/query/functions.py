@@ -55,7 +55,7 @@ def date_add(moment: object, duration: object) -> int:
     if match is None or not isinstance(moment, int) or isinstance(moment, bool):
         raise IllegalConfiguration(f"date_add: a time and a duration such as -PT10M are wanted, not {duration!r}")
     ms = sum(float(match[unit]) * factor for unit, factor in _MS.items() if match[unit])
-    if abs(ms) > _LONGEST_DURATION:
+    if not abs(ms) <= _LONGEST_DURATION:  # which is not so of what is no number, as infinite days less infinite hours
         raise IllegalConfiguration("date_add: a duration of no more than ten thousand years is wanted")
     return moment + round(-ms if match["sign"] == "-" else ms)
 

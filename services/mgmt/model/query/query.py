@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from services.mgmt.model.configured_object import ConfiguredObject
 from services.mgmt.model.faults import IllegalConfiguration
-from services.mgmt.model.listing import keys_of
+from services.mgmt.model.listing import MOST_ORDERS, keys_of
 from services.mgmt.model.query.compiled import Column, Compiler, NotParsed, Order, Value
 
 USUALLY = "id, name"
 _MOST_COLUMNS: Final = 100
 LARGEST: Final = 16 << 20
 """Bytes of all rows together."""
+
+
+_T = TypeVar("_T")
+Steps = Generator[None, None, _T]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,40 +42,72 @@ class Result:
     total: int
 
 
-def answered(query: Query, found: Iterable[ConfiguredObject], compiler: Compiler) -> Result:
-    """Raises NotParsed for what is no expression, IllegalConfiguration for what cannot be said of an object."""
-    columns = compiler.columns(query.select or USUALLY)
-    if len(columns) > _MOST_COLUMNS:
-        raise NotParsed(f"select: no more than {_MOST_COLUMNS} columns")
-    orders = compiler.orders(query.order_by) if query.order_by else []
-    for order in orders:
-        if order.column is not None and not 1 <= order.column <= len(columns):
-            raise NotParsed(f"orderBy: there is no column {order.column}")
+def answered(query: Query, found: Iterable[ConfiguredObject], compiler: Compiler) -> Steps[Result]:
+    """In steps, each of one object: whoever takes them may do something else in between, or take no more.
+
+    Raises NotParsed for what is no expression, IllegalConfiguration for what cannot be said of an object.
+    """
+    columns = _columns(query, compiler)
+    orders = _orders(query, compiler, len(columns))
+    applies = compiler.condition(query.where) if query.where else None
     try:
-        wanted = list(found)
-        if query.where:
-            applies = compiler.condition(query.where)
-            wanted = [each for each in wanted if applies(each) is True]
+        wanted = (yield from _fitting(found, applies)) if applies else list(found)
         for order in reversed(orders):
-            keys = keys_of([_value(order, columns)(each) for each in wanted])
-            places = sorted(range(len(wanted)), key=keys.__getitem__, reverse=order.descending)
-            wanted = [wanted[place] for place in places]
+            wanted = yield from _sorted(wanted, order, _value(order, columns))
         page = wanted[query.offset :] if query.limit is None else wanted[query.offset : query.offset + query.limit]
-        results = list(_rows(page, columns))
+        results = yield from _rows(page, columns)
     except RecursionError:
         raise IllegalConfiguration("where: nested too deeply") from None
     return Result([column.header for column in columns], results, len(wanted))
 
 
-def _rows(page: list[ConfiguredObject], columns: list[Column]) -> Iterator[list[Any]]:
+def _columns(query: Query, compiler: Compiler) -> list[Column]:
+    columns = compiler.columns(query.select or USUALLY)
+    if len(columns) > _MOST_COLUMNS:
+        raise NotParsed(f"select: no more than {_MOST_COLUMNS} columns")
+    return columns
+
+
+def _orders(query: Query, compiler: Compiler, columns: int) -> list[Order]:
+    orders = compiler.orders(query.order_by) if query.order_by else []
+    if len(orders) > MOST_ORDERS:
+        raise NotParsed(f"orderBy: no more than {MOST_ORDERS} of them")
+    for order in orders:
+        if order.column is not None and not 1 <= order.column <= columns:
+            raise NotParsed(f"orderBy: there is no column {order.column}")
+    return orders
+
+
+def _fitting(found: Iterable[ConfiguredObject], applies: Value) -> Steps[list[ConfiguredObject]]:
+    fitting = []
+    for each in found:
+        if applies(each) is True:
+            fitting.append(each)
+        yield
+    return fitting
+
+
+def _sorted(found: list[ConfiguredObject], order: Order, value: Value) -> Steps[list[ConfiguredObject]]:
+    values = []
+    for each in found:
+        values.append(value(each))
+        yield
+    keys = keys_of(values)
+    places = sorted(range(len(found)), key=keys.__getitem__, reverse=order.descending)
+    return [found[place] for place in places]
+
+
+def _rows(page: list[ConfiguredObject], columns: list[Column]) -> Steps[list[list[Any]]]:
     """No more than an answer should hold: an expression makes long texts of short ones."""
-    length = 0
+    rows, length = [], 0
     for each in page:
         row = [column.value(each) for column in columns]
         length += len(json.dumps(row, ensure_ascii=False))
         if length > LARGEST:
             raise IllegalConfiguration(f"an answer of more than {LARGEST} bytes: limit, offset and select ask for less")
-        yield row
+        rows.append(row)
+        yield
+    return rows
 
 
 def _value(order: Order, columns: list[Column]) -> Value:

@@ -39,8 +39,13 @@ def object_convertor(depths: Mapping[str, int]) -> Convertor[str]:
 
 def names_in(path: str) -> tuple[str, ...]:
     """What is left of one decoding is decoded once more, after it was taken apart. Raises HTTPException (400)."""
+    return tuple(name_in(part) for part in path.split("/") if part)
+
+
+def name_in(part: str) -> str:
+    """The same of one."""
     try:
-        return tuple(unquote(part, errors="strict") for part in path.split("/") if part)
+        return unquote(part, errors="strict")
     except UnicodeDecodeError:
         raise HTTPException(HTTPStatus.BAD_REQUEST, NO_TEXT) from None
 

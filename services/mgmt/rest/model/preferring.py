@@ -8,7 +8,6 @@ from __future__ import annotations
 import uuid
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
-from urllib.parse import unquote
 
 from fastapi import APIRouter, Depends, Request, Response
 from fastapi.responses import JSONResponse
@@ -25,7 +24,7 @@ from services.mgmt.rest.basic import Doors
 from services.mgmt.rest.bodies import body, json_in
 from services.mgmt.rest.model.answers import Route, documented
 from services.mgmt.rest.model.asking import Asking
-from services.mgmt.rest.model.paths import names_in, object_convertor
+from services.mgmt.rest.model.paths import name_in, names_in, object_convertor
 from services.mgmt.rest.model.schemas import parameter, placed
 
 _PREFIX: Final = "/{version:model_version}/{path:model_object}"
@@ -97,7 +96,7 @@ class Preferring:
 
 def _parts(request: Request) -> dict[str, str]:
     """Type and name, as far as the path has them."""
-    return {part: unquote(request.path_params[part]) for part in ("type", "name") if part in request.path_params}
+    return {part: name_in(request.path_params[part]) for part in ("type", "name") if part in request.path_params}
 
 
 def _which(request: Request) -> Callable[[Preference], bool]:

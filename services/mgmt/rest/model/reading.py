@@ -142,7 +142,7 @@ class Shape:
             bool, Query(alias="singletonModelObjectResponseAsList", description=_DESCRIBED["list"])
         ] = False,
         attachment: Annotated[
-            str, Query(alias="contentDispositionAttachmentFilename", max_length=255, pattern=r"^[\w. -]*$",
+            str, Query(alias="contentDispositionAttachmentFilename", max_length=255, pattern=r"^[A-Za-z0-9_. -]*$",
                        description=_DESCRIBED["attachment"])
         ] = "",
     ) -> None:  # fmt: skip

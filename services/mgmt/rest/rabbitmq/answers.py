@@ -33,6 +33,7 @@ _BAD: Final = (400, "bad_request")
 """Everything else: RabbitMQ tells what a declaration cannot be in the same way."""
 _HTTP: Final[Mapping[int, str]] = {
     401: "not_authorised",
+    403: "forbidden",
     404: "not_found",
     405: "method_not_allowed",
     408: "request_timeout",

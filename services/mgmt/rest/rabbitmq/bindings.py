@@ -35,7 +35,7 @@ def binding_routes(doors: Doors, broker: Broker) -> Iterator[APIRouter]:
 
     async def rows(caller: Caller, vhost: str | None, wanted: Query_) -> JSONResponse:
         await objects.known()
-        return listed([row for host in caller.seen(objects, vhost) for row in objects.bindings(host)], wanted)
+        return await listed([row for host in caller.seen(objects, vhost) for row in objects.bindings(host)], wanted)
 
     @router.get("", summary="Bindings")
     async def list_bindings(wanted: Query_, caller: Caller = asks) -> JSONResponse:

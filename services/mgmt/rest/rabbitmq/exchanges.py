@@ -27,7 +27,9 @@ def exchange_routes(doors: Doors, broker: Broker) -> APIRouter:
 
     async def rows(caller: Caller, vhost: str | None, wanted: Query_) -> JSONResponse:
         await objects.known()
-        return listed([row for host in caller.seen(objects, vhost) for row in objects.exchanges(host)], wanted, _told)
+        return await listed(
+            [row for host in caller.seen(objects, vhost) for row in objects.exchanges(host)], wanted, _told
+        )
 
     @router.get("", summary="Exchanges")
     async def list_exchanges(wanted: Query_, caller: Caller = asks) -> JSONResponse:
@@ -100,7 +102,7 @@ async def _bound(broker: Broker, caller: Caller, vhost: str, name: str, end: str
     caller.seen(objects, vhost)
     exchange = objects.exchange(vhost, name)["name"]
     ends = {"source": objects.bindings_from, "destination": objects.bindings_to_exchange}
-    return listed(list(ends[end](vhost, exchange)), wanted)
+    return await listed(list(ends[end](vhost, exchange)), wanted)
 
 
 def _told(row: Row) -> Row:

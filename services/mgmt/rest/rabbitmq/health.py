@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, HTTPException, Request
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 
@@ -20,6 +20,7 @@ from services.mgmt.rabbitmq.sections import Broker
 from services.mgmt.rest.basic import Doors
 from services.mgmt.rest.rabbitmq.answers import Route, documented
 from services.mgmt.rest.rabbitmq.caller import Caller, who_asks
+from services.mgmt.rest.sites import NOT_FROM_PAGES, is_foreign
 from services.mgmt.roll import OK
 from services.mgmt.stack_health import Report, StackHealth
 
@@ -70,13 +71,15 @@ def health_routes(doors: Doors, broker: Broker, health: StackHealth) -> APIRoute
 
 def aliveness_routes(doors: Doors, broker: Broker) -> APIRouter:
     """A message goes through a queue, as whoever asks."""
-    router = APIRouter(tags=["RabbitMQ: health"], route_class=Route, responses=documented(404))
+    router = APIRouter(tags=["RabbitMQ: health"], route_class=Route, responses=documented(403, 404))
     asks: Caller = who_asks(doors)
     door = doors.to(ASK_MGMT)
 
     @router.get("/aliveness-test/{vhost:encoded}", summary="Does a message get through")
     async def aliveness(vhost: str, request: Request, caller: Caller = asks) -> dict[str, str]:
-        """By the queue aliveness-test, which is declared, and stays."""
+        """By the queue aliveness-test, which is declared, and stays: no page of another site has that done."""
+        if is_foreign(dict(request.headers.raw)):
+            raise HTTPException(403, NOT_FROM_PAGES)
         await broker.objects.known()
         caller.seen(broker.objects, vhost)
         its = questions.queue(durable=False, exclusive=False, auto_delete=False)

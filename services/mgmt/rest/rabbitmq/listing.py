@@ -8,21 +8,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, Final, TypeVar
 
-import regex
 from fastapi import Query
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 
-from services.common.clock import monotonic
 from services.common.errors import SyntaxFault
 from services.mgmt.model.faults import IllegalConfiguration
 from services.mgmt.rabbitmq.columns import order, shown
-from services.mgmt.tree.matching import check_size
+from services.mgmt.tree.matching import fitting
 
 _R = TypeVar("_R", bound=Mapping[str, Any])
 
 _MOST: Final = 500
-_LONGEST_MATCH: Final = 0.3  # seconds, of all names together: nothing else is done meanwhile
 
 
 class Wanted(BaseModel):
@@ -42,14 +39,14 @@ Query_ = Annotated[Wanted, Query()]
 _Row = dict[str, Any]
 
 
-def listed(
+async def listed(
     rows: Sequence[_R],
     wanted: Wanted,
     tell: Callable[[_R], _Row] = dict,
     quick: Mapping[str, Callable[[_R], Any]] | None = None,
 ) -> JSONResponse:
     """An answer. `tell` makes of a row what is told of it; `quick` are columns that can be had without."""
-    found = _named(rows, wanted) if wanted.page else rows
+    found = await _named(rows, wanted) if wanted.page else rows
     if wanted.sort:
         found = sorted(found, key=order(wanted.sort, tell, quick or {}), reverse=wanted.sort_reverse)
     if wanted.page is None:
@@ -74,16 +71,19 @@ def _page(total: int, found: Sequence[_R], wanted: Wanted, tell: Callable[[_R], 
     }
 
 
-def _named(rows: Sequence[_R], wanted: Wanted) -> Sequence[_R]:
-    """Rows of some lists have no name, and are called nothing."""
+async def _named(rows: Sequence[_R], wanted: Wanted) -> Sequence[_R]:
     if not wanted.name:
         return rows
     if not wanted.use_regex:
         lower = wanted.name.lower()
-        return [row for row in rows if lower in str(row.get("name", "")).lower()]
+        return [row for row in rows if lower in _name(row).lower()]
     try:
-        check_size(wanted.name, "it")
-        pattern, until = regex.compile(wanted.name, regex.IGNORECASE), monotonic() + _LONGEST_MATCH
-        return [row for row in rows if pattern.search(str(row.get("name", "")), timeout=max(0.0, until - monotonic()))]
-    except (regex.error, RecursionError, TimeoutError, IllegalConfiguration) as error:
-        raise SyntaxFault(f"name: {error}") from None
+        names = set(await fitting(wanted.name, list(dict.fromkeys(map(_name, rows))), "name", anywhere=True))
+    except IllegalConfiguration as error:
+        raise SyntaxFault(error.text) from None
+    return [row for row in rows if _name(row) in names]
+
+
+def _name(row: Mapping[str, Any]) -> str:
+    """Rows of some lists have no name, and are called nothing."""
+    return str(row.get("name", ""))

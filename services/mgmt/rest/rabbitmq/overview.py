@@ -82,7 +82,7 @@ def node_routes(doors: Doors, health: StackHealth) -> APIRouter:
     @router.get("", summary="Members of the stack")
     async def list_nodes(wanted: Query_) -> JSONResponse:
         """Routers, queue processes and gateways, also those that have gone a while ago."""
-        return listed(await rows(), wanted)
+        return await listed(await rows(), wanted)
 
     @router.get("/{name:encoded}", summary="A member of the stack")
     async def get_node(name: str, columns: str = "") -> JSONResponse:

@@ -34,7 +34,7 @@ def permission_routes(doors: Doors, broker: Broker) -> APIRouter:
     @router.get("", summary="What users may do")
     async def list_permissions(wanted: Query_) -> JSONResponse:
         """In each virtual host: one that counts in all of them is told in each."""
-        return listed(await rows(), wanted)
+        return await listed(await rows(), wanted)
 
     @router.get(_ONE, summary="What a user may do in a virtual host")
     async def get_permission(vhost: str, user: str) -> dict[str, Any]:
@@ -76,7 +76,7 @@ def topic_permission_routes(doors: Doors, broker: Broker) -> APIRouter:
     @router.get("", summary="By which keys users may publish and bind")
     async def list_topic_permissions(wanted: Query_) -> JSONResponse:
         """In each virtual host."""
-        return listed(topic_permissions(await house.grants.all()), wanted)
+        return await listed(topic_permissions(await house.grants.all()), wanted)
 
     @router.get(_ONE, summary="By which keys a user may")
     async def get_topic_permissions(vhost: str, user: str) -> list[dict[str, Any]]:

@@ -32,7 +32,7 @@ def queue_routes(doors: Doors, broker: Broker) -> APIRouter:
         await objects.known(counted=True)
         counted = Counted(broker)
         found = [row for host in caller.seen(objects, vhost) for row in objects.queues(host)]
-        return listed(found, wanted, counted.queue, counted.quick)
+        return await listed(found, wanted, counted.queue, counted.quick)
 
     @router.get("", summary="Queues")
     async def list_queues(wanted: Query_, caller: Caller = asks) -> JSONResponse:
@@ -57,7 +57,7 @@ def queue_routes(doors: Doors, broker: Broker) -> APIRouter:
         """With that of the default exchange."""
         await objects.known()
         caller.seen(objects, vhost)
-        return listed(list(objects.bindings_to_queue(vhost, name)), wanted)
+        return await listed(list(objects.bindings_to_queue(vhost, name)), wanted)
 
     return router
 
@@ -110,7 +110,7 @@ def consumer_routes(doors: Doors, broker: Broker) -> APIRouter:
         counted, is_seen = Counted(broker), await connected.sees(caller)
         queues = (row for host in caller.seen(broker.objects, vhost) for row in broker.objects.queues(host))
         its = ((row, each) for row in queues for each in counted.consumers_of(row) if is_seen(each.connection))
-        return listed([counted.consumer(*each) for each in its], wanted)
+        return await listed([counted.consumer(*each) for each in its], wanted)
 
     @router.get("", summary="Consumers")
     async def list_consumers(wanted: Query_, caller: Caller = asks) -> JSONResponse:

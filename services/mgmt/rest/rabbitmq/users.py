@@ -21,7 +21,7 @@ from services.mgmt.rest.basic import Doors
 from services.mgmt.rest.rabbitmq.answers import PUT, Route, body_of, documented, put, read
 from services.mgmt.rest.rabbitmq.caller import Caller, who_asks
 from services.mgmt.rest.rabbitmq.listing import Query_, listed
-from services.mgmt.rest.users import to_put
+from services.mgmt.rest.users import is_there, to_put
 
 _Rows = list[dict[str, Any]]
 
@@ -34,7 +34,7 @@ def user_routes(doors: Doors, broker: Broker) -> APIRouter:
     @router.get("", summary="Users", dependencies=[administrates])
     async def list_users(wanted: Query_) -> JSONResponse:
         """Those on record."""
-        return listed([_told(each) for each in await house.users.all()], wanted)
+        return await listed([_told(each) for each in await house.users.all()], wanted)
 
     @router.get("/without-permissions", summary="Users without permissions", dependencies=[administrates])
     async def without_permissions() -> _Rows:
@@ -74,8 +74,11 @@ def user_changes(doors: Doors, broker: Broker) -> APIRouter:
     async def put_one(name: str, request: Request, caller: Caller = asks) -> Response:
         """With a password, or a hash that RabbitMQ or Hopline made of one; connections of one that there was end."""
         await broker.objects.known()
-        caller.check(await to_put(house.users, name))
-        return put(created=await put_user(house, name, await read(request, UserForm)))
+        there = await is_there(house.users, name)
+        caller.check(*to_put(name, (), there=there))
+        told = await read(request, UserForm)
+        caller.check(*to_put(name, told.tags, there=there))
+        return put(created=await put_user(house, name, told, there=there))
 
     @router.delete("/{name:encoded}", summary="Have it no longer", status_code=204)
     async def delete_one(name: str, caller: Caller = asks) -> None:

@@ -33,7 +33,9 @@ def virtual_host_routes(doors: Doors, broker: Broker) -> APIRouter:
         """Those that the user sees, with what waits in them."""
         await objects.known(counted=True)
         counted = Counted(broker)
-        return listed([{"name": name} for name in caller.seen(objects)], wanted, lambda row: counted.host(row["name"]))
+        return await listed(
+            [{"name": name} for name in caller.seen(objects)], wanted, lambda row: counted.host(row["name"])
+        )
 
     @router.get("/{name:encoded}", summary="A virtual host")
     async def get_virtual_host(name: str, columns: str = "", caller: Caller = asks) -> JSONResponse:

@@ -323,3 +323,9 @@ async def test_nobody_takes_as_long_as_others_of_the_file(tmp_path: Path, monkey
             with pytest.raises(AccessRefused):
                 await authenticator.sign_in("staff", Credentials(name, "wrong"), HERE)
     assert looked == ["$2y$05$of-anna"] * 2
+
+
+async def test_where_there_is_no_other_user(tmp_path: Path) -> None:
+    """A gateway listens: whoever a provider knows may come, though nobody is on record."""
+    async with providing(here={"type": "file", "path": str(tmp_path / "users"), "format": "plain"}) as authenticator:
+        await asyncio.wait_for(authenticator.until_some_user(), 1)

@@ -24,6 +24,7 @@ VALUES = st.recursive(
     [
         ({}, "00000004 00000000"),
         ({"a": 1}, "0000000b 00000001 01 61 21 00000001"),
+        ({"a": 2**64 - 1}, "0000000f 00000001 01 61 32 ffffffffffffffff"),
         ({"a": "b", "c": True}, "0000000e 00000002 01 61 95 0001 62 01 63 08 01"),
         ({"n": None, "l": [{}]}, "0000001b 00000002 01 6e f0 01 6c a9 0000000d 00000001 a8 00000004 00000000"),
     ],
@@ -74,7 +75,7 @@ def test_bytes_that_are_none(raw: bytes) -> None:
             load(raw)
 
 
-@pytest.mark.parametrize("value", [{"a" * 256: 1}, [2**63], [object()]])
+@pytest.mark.parametrize("value", [{"a" * 256: 1}, [2**64], [-(2**63) - 1], [object()]])
 def test_what_does_not_fit(value: Any) -> None:
     """Is a typed error."""
     with pytest.raises(SyntaxFault):
@@ -84,7 +85,10 @@ def test_what_does_not_fit(value: Any) -> None:
 def test_too_deep() -> None:
     """Lists within each other have a bound either way, so that no stack overflows."""
     value: list[Any] = []
-    for _ in range(DEEPEST):
+    for _ in range(135):  # as arguments of a queue may be, and what they are told in
+        value = [value]
+    assert dump(value)
+    for _ in range(10):
         value = [value]
     with pytest.raises(SyntaxFault):
         dump(value)

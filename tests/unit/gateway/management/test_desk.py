@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -214,6 +215,46 @@ async def test_replies_are_no_part_of_the_session() -> None:
     ticket.settled(range(1), [])
     assert desked.client.confirmed == [(1, 1), (1, 2)]
     assert desked.client.broker.sessions == {desked.client.session: None}
+
+
+DEEP: Any = 1
+for _ in range(400):
+    DEEP = {"x": DEEP}
+
+
+@pytest.mark.parametrize(
+    ("told", "why"), [({"x": 10**30}, "64 bits"), ({"k" * 300: 1}, "255 bytes"), (DEEP, "within each other")]
+)
+async def test_what_no_reply_can_hold(told: Any, why: str) -> None:
+    """Is said with a status of its own: who asks does not wait for ever, and is answered the next time."""
+    desked = Desked()
+
+    async def manage(request: pb.ManageRequest) -> pb.ManageReply:
+        body = told if b'"n": 1' in request.request else {}
+        return pb.ManageReply(status=200, description="OK", body=json.dumps({"results": [[body]]}).encode())
+
+    desked.mgmt.manage = manage  # type: ignore[method-assign]
+    await desked.asks(1, 2)
+    await desked.done()
+    assert [each[:3] for each in desked.replies] == [("/replies", "c1", 500), ("/replies", "c2", 200)]
+    properties = desked.client.handed.messages[0].properties[0]
+    assert why in FORMAT.headers(properties)["statusDescription"]
+    await desked.desk.stop()
+
+
+async def test_a_long_refusal() -> None:
+    """Fits into a frame, whatever of the request is repeated in it."""
+    desked = Desked()
+
+    async def manage(_request: pb.ManageRequest) -> pb.ManageReply:
+        return pb.ManageReply(status=400, description=f"not {'x' * 100_000}")
+
+    desked.mgmt.manage = manage  # type: ignore[method-assign]
+    await desked.asks(1)
+    await desked.done()
+    headers = FORMAT.headers(desked.client.handed.messages[0].properties[0])
+    assert (headers["statusCode"], len(headers["statusDescription"])) == (400, 1000)
+    await desked.desk.stop()
 
 
 async def test_others_are_returned_as_ever() -> None:

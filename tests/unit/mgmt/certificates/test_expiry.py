@@ -55,6 +55,14 @@ def test_what_is_over(authority: Authority, tmp_path: Path) -> None:
     assert soon_over(settings, ()) == [f"{tmp_path}/late.pem: CN=late is over"]
 
 
+def test_what_nobody_can_read(authority: Authority, tmp_path: Path) -> None:
+    """Says nothing, and hides none of the others."""
+    broken = Kept(type="NonJavaTrustStore", certificates=(("", "no certificate"),)).to_json()
+    records = [Record(kind=KEY_STORE, key="a", value=broken), Record(kind=KEY_STORE, key="b", value=b"{}")]
+    records.append(_record("c", authority.sign("short", days=20)))
+    assert soon_over(Settings(data=tmp_path), records) == ["key store 'c': CN=short ends in 19 days"]
+
+
 async def test_nothing_to_look_at(tmp_path: Path) -> None:
     """Without certificates there is nothing to say."""
     looking = Expiry(Settings(data=tmp_path), Recorded())

@@ -18,7 +18,17 @@ from services.mgmt.certificates.kind import Kind
 from services.mgmt.certificates.non_java_key_store import NonJavaKeyStore
 from services.mgmt.certificates.non_java_trust_store import NonJavaTrustStore
 from services.mgmt.model.faults import IllegalConfiguration
-from tests.support.certificates import Authority, data_url, key_store, private_key, trust_store
+from tests.support.certificates import (
+    ODD_KEY,
+    ODD_SIGNATURE,
+    ODD_VERSION,
+    Authority,
+    data_url,
+    key_store,
+    odd,
+    private_key,
+    trust_store,
+)
 
 
 def test_a_file_key_store(authority: Authority, tmp_path: Path) -> None:
@@ -55,6 +65,12 @@ def test_trust_stores(authority: Authority, tmp_path: Path) -> None:
     assert len(NonJavaTrustStore().read({"certificatesUrl": str(tmp_path / "both.pem")})) == 2
 
 
+def test_an_odd_signature(authority: Authority) -> None:
+    """Of an algorithm that nobody knows, its number is told."""
+    [found] = NonJavaTrustStore().read({"certificatesUrl": odd(authority.path, *ODD_SIGNATURE)})
+    assert details(found)["signatureAlgorithm"] == "1.2.840.10045.4.3.127"
+
+
 def _encrypted(authority: Authority) -> str:
     key = private_key(authority.sign("broker"))
     how = serialization.BestAvailableEncryption(b"s")
@@ -78,6 +94,7 @@ WRONG: list[tuple[type[Kind], Said, str]] = [
     ),
     (FileKeyStore, lambda _: {"storeUrl": "web.p12", "password": "s"}, "an absolute path is wanted"),
     (FileKeyStore, lambda _: {"storeUrl": "/nowhere/web.p12", "password": "s"}, "No such file"),
+    (NonJavaTrustStore, lambda _: {"certificatesUrl": "/proc/self/environ"}, "there is nothing in it"),
     (FileKeyStore, lambda _: {"storeUrl": "/dev/zero", "password": "s"}, "it is no file"),
     (FileKeyStore, lambda _: {"storeUrl": "data:;base64", "password": "s"}, "has a comma"),
     (FileKeyStore, lambda _: {"storeUrl": "data:;base64,%", "password": "s"}, "no base64"),
@@ -92,6 +109,13 @@ WRONG: list[tuple[type[Kind], Said, str]] = [
         "there is no private key",
     ),
     (NonJavaKeyStore, lambda a: {"privateKeyUrl": _encrypted(a), "certificateUrl": str(a.path)}, "key has a password"),
+    (
+        NonJavaKeyStore,
+        lambda a: {"privateKeyUrl": str(a.sign("x")), "certificateUrl": odd(a.sign("x"), *ODD_KEY)},
+        "the key in it cannot be read",
+    ),
+    (NonJavaKeyStore, lambda _: {"privateKeyUrl": data_url(b"-----BEGIN PRIVATE KEY-----" * 40_000)}, "no private key"),
+    (NonJavaTrustStore, lambda a: {"certificatesUrl": odd(a.path, *ODD_VERSION)}, "there is no certificate in it"),
     (NonJavaTrustStore, lambda _: {"certificatesUrl": "data:,nothing"}, "there is no certificate in it"),
     (
         FileTrustStore,

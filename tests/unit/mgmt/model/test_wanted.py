@@ -11,9 +11,11 @@ from services.mgmt.model.broker import Broker
 from services.mgmt.model.configured_object import ConfiguredObject
 from services.mgmt.model.exchange import Exchange
 from services.mgmt.model.faults import IllegalConfiguration
+from services.mgmt.model.groups import Group
 from services.mgmt.model.port import Port
 from services.mgmt.model.queue import Queue
 from services.mgmt.model.rendering import Options, rendered
+from services.mgmt.model.virtual_host import VirtualHost
 from services.mgmt.model.wanted import arguments_for, to_create, to_update
 
 BROKER = Broker(None, {"name": "Broker", "context": {"depth": "7"}})
@@ -52,6 +54,13 @@ def test_read(kind: type[ConfiguredObject], said: dict[str, Any], wanted: dict[s
         (Queue, {"name": "q", "context": {"a": 1}}, "attribute 'context' of Queue: texts are wanted"),
         (Exchange, {"name": "e"}, "attribute 'type' of Exchange: it is mandatory"),
         (Port, {"name": "p", "port": 1, "transports": ["WSS"]}, "one of TCP, SSL, WS is wanted, not 'WSS'"),
+        (VirtualHost, {"name": "v", "type": "BDB"}, "attribute 'type' of VirtualHost: one of ProvidedStore is wanted"),
+        (Group, {"name": "g", "durable": False}, "attribute 'durable' of Group: it is true of all of them"),
+        (
+            Port,
+            {"name": "p", "port": 1, "lifetimePolicy": "DELETE_ON_NO_LINKS"},
+            "attribute 'lifetimePolicy' of Port: it is PERMANENT of all of them",
+        ),
         (User, {"name": "u"}, "attribute 'password' of User: it is mandatory"),
         (User, {"name": "u", "password": ["hunter2"]}, "attribute 'password' of User: a text is wanted$"),
     ],

@@ -10,6 +10,7 @@ import pytest
 
 from services.common.clients.mgmt import MgmtClient
 from services.mgmt.preferences import changing
+from services.mgmt.preferences.preference import Preference
 from services.rpc import mgmt_pb2 as pb
 from tests.support.fake_store import FakeStore
 from tests.support.rest import Get
@@ -17,6 +18,10 @@ from tests.support.rest import Get
 OWN, SEEN = "broker/userpreferences", "broker/visiblepreferences"
 NARROW = {"name": "narrow", "value": {"where": "queueDepthMessages > 0"}}
 ID = "5a1a1b6e-40f1-4a3c-9d0a-0f6d6a3c2b11"
+
+DEEP: list[Any] = []
+for _ in range(400):
+    DEEP = [DEEP]
 
 
 async def _at(get: Get, method: str, path: str, body: object = None, user: str = "guest") -> tuple[int, Any]:
@@ -113,6 +118,7 @@ WRONG: list[tuple[str, str, object, int, str]] = [
     ("PUT", "/nonsense/a", {}, 422, "type: there is no 'nonsense'"),
     ("PUT", "/X-a/a", {"value": "text"}, 422, "value"),
     ("PUT", "/X-a/a", {"value": {"a": "x" * (1 << 16)}}, 422, "value: it has more than"),
+    ("PUT", "/X-a/a", {"value": {"a": DEEP}}, 422, "value: it has more than 100 maps and lists within"),
     ("PUT", "/X-a/a", {"visibilityList": ["others"]}, 422, "'guest' is in no group 'others'"),
     ("PUT", "/X-a", {}, 422, "a list of preferences is wanted"),
     ("PUT", "/X-a", [{"name": "a"}, {"name": "a"}], 422, "there is a preference 'a' of type 'X-a' already"),
@@ -143,6 +149,26 @@ async def test_the_most(get: Get, monkeypatch: pytest.MonkeyPatch) -> None:
     assert (await _at(get, "PUT", f"{OWN}/X-a/b", {"description": "again"}))[0] == 200
     assert (await _at(get, "DELETE", f"{OWN}/X-a/a"))[0] == 200
     assert (await _at(get, "PUT", "port/http/userpreferences/X-a/c", {}))[0] == 200
+
+
+async def test_the_most_bytes(get: Get) -> None:
+    """They are in memory as well: all of one owner have so many, and what they say is kept as text there."""
+    value = {"a": [{} for _ in range(15_000)]}
+    answers = [(await _at(get, "PUT", f"{OWN}/X-a/n{number}", {"value": value}))[0] for number in range(20)]
+    assert (answers[0], answers[-1]) == (200, 422)
+    assert (await _at(get, "PUT", "port/http/userpreferences/X-a/c", {"value": value}))[0] == 422
+    assert (await _at(get, "GET", f"{OWN}/X-a/n0"))[1]["value"] == value
+    assert (await _at(get, "DELETE", f"{OWN}/X-a/n0"))[0] == 200
+    assert (await _at(get, "PUT", "port/http/userpreferences/X-a/c", {"value": value}))[0] == 200
+
+
+def test_records_from_before() -> None:
+    """Have what a preference says itself, and not as text."""
+    said = {"id": ID, "name": "a", "type": "X-a", "owner": "anna", "object": "[]", "created": 1, "updated": 1}
+    for value in ({"b": ["ö"]}, '{"b": ["ö"]}'):
+        found = Preference.model_validate({**said, "value": value})
+        assert found.told("")["value"] == {"b": ["ö"]}
+        assert Preference.model_validate_json(found.to_json()) == found
 
 
 async def test_they_go_with_their_object_and_their_owner(get: Get, store: FakeStore, anna: str) -> None:

@@ -2,27 +2,40 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import Any
 
 import pytest
 
 from services.common.errors import SyntaxFault
-from services.mgmt.rest.rabbitmq import listing
 from services.mgmt.rest.rabbitmq.listing import Wanted, listed
+from services.mgmt.tree import matching
 
 ROWS = [{"name": f"q{number}", "arguments": {"n": {"deep": 9 - number}}} for number in range(10)]
 
 
-def test_a_slow_expression(monkeypatch: pytest.MonkeyPatch) -> None:
-    """All names together may take a moment, not each of them: nobody else is served meanwhile."""
-    clock = iter(range(100))
-    monkeypatch.setattr(listing, "monotonic", lambda: next(clock) / 10)
+async def test_a_slow_expression(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All names together may take a moment, and others are served meanwhile."""
+    monkeypatch.setattr(matching, "PATIENCE", 0.3)
+    rows, turns = [{"name": f"{number:021}"} for number in range(400)], 0
+    asked = asyncio.ensure_future(listed(rows, Wanted(page=1, name="^(?:.*?){6}[!?]$", use_regex=True)))
+    while not asked.done():
+        await asyncio.sleep(0.01)
+        turns += 1
+    assert turns > 3
     with pytest.raises(SyntaxFault, match="name"):
-        listed(ROWS, Wanted(page=1, name="q", use_regex=True))
+        await asked
 
 
-def test_only_a_page_is_told() -> None:
+async def test_rows_without_a_name() -> None:
+    """Are called nothing, and several of one name are all told."""
+    rows: list[dict[str, Any]] = [{"name": "a"}, {}, {"name": "A"}, {"name": "a"}]
+    answer = json.loads((await listed(rows, Wanted(page=1, name="^a$", use_regex=True))).body)
+    assert [each["name"] for each in answer["items"]] == ["a", "A", "a"]
+
+
+async def test_only_a_page_is_told() -> None:
     """Also where it is in the order of something inside of a column that can be had without."""
     told = []
 
@@ -31,5 +44,5 @@ def test_only_a_page_is_told() -> None:
         return dict(row)
 
     wanted = Wanted(page=1, page_size=2, sort="arguments.n.deep", columns="name")
-    answer = json.loads(listed(ROWS, wanted, tell, {"arguments": lambda row: row["arguments"]}).body)
+    answer = json.loads((await listed(ROWS, wanted, tell, {"arguments": lambda row: row["arguments"]})).body)
     assert [each["name"] for each in answer["items"]] == told == ["q9", "q8"]

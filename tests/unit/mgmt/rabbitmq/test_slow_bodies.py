@@ -80,9 +80,37 @@ async def test_a_body_without_end(asked: Asked, monkeypatch: pytest.MonkeyPatch,
     assert await slow.status() == 408
 
 
-async def test_much_of_somebody_unknown(asked: Asked) -> None:
-    """Is not kept: before a body is longer than usual, it is asked who sends it."""
-    slow = Slow(asked.mgmt.http_port, "POST", "definitions", ["x" * 2 * bodies.MOST, 1], "nobody:x")
-    slow._data = slow._data[: bodies.MOST + 100_000]  # the rest does not come
+@pytest.mark.parametrize(
+    ("method", "path", "user", "status"),
+    [
+        ("POST", "definitions", "nobody:x", 401),
+        ("POST", "definitions", "plain:secret", 401),
+        ("PUT", "access/users/new", "nobody:x", 401),
+        ("PUT", "access/users/new", "plain:secret", 403),
+        ("PUT", "ports/new", "leaving:secret", 403),
+        ("POST", "latest/querybroker/queue", "nobody:x", 401),
+    ],
+)
+async def test_much_of_somebody_who_may_not(asked: Asked, method: str, path: str, user: str, status: int) -> None:
+    """Is not kept: before it is more than a little, it is asked who sends it, and what can be asked without a body."""
+    for name, tags in (("plain", ""), ("leaving", "management")):
+        assert (await asked("PUT", f"users/{name}", {"password": "secret", "tags": tags}))[0] == 201
+    slow = Slow(asked.mgmt.http_port, method, path, ["x" * 200_000], user)
+    slow._data = slow._data[:100_000]  # the rest does not come
     await slow.begin()
-    assert await slow.end() == 401
+    assert await slow.end() == status
+
+
+async def test_little_of_many_unknown(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Is kept of as many as there is room for; when there is none, others are asked at once, and go on if they may."""
+    monkeypatch.setattr(bodies, "_OF_ALL", 25)
+    unknown = [Slow(asked.mgmt.http_port, "PUT", "access/users/new", USER, f"nobody{n}:x") for n in range(6)]
+    for each in unknown:
+        await each.begin()
+    assert await unknown[-1].status() == 401
+    slow = Slow(asked.mgmt.http_port, "PUT", "users/new", USER, "guest:guest")
+    await slow.begin()
+    assert await slow.end() == 201
+    assert bodies._STRANGERS._all == 25
+    assert [await each.end() for each in unknown[:-1]] == [401] * 5
+    assert bodies._STRANGERS._all == 0

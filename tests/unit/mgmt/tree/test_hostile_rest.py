@@ -26,6 +26,24 @@ async def test_what_no_object_can_be_like(managed: Managed) -> None:
         assert (status, reason in told["errorMessage"]) == (422, True), told
 
 
+async def test_what_nobody_would_heed(managed: Managed) -> None:
+    """Is refused, rather than taken for something else, or for nothing."""
+    assert (await managed("PUT", "user/internal/u", {"password": "p"}))[0] == 201
+    odd = {"destination": "amq.topic", "nonsense": 1}
+    for method, path, body, reason in (
+        ("PUT", "port/p", {"port": 45671, "type": "HTTP"}, "ports of HTTP are of the settings"),
+        ("PUT", "port/p", {"port": 45671, "transports": []}, "attribute 'transports'"),
+        ("POST", "user/internal/u", {"hashed": True}, "attribute 'hashed' says how a password is kept"),
+        ("POST", "user/internal/u", {"credentialKind": "bcrypt", "password": "********"}, "'credentialKind' says"),
+        ("PUT", f"queue/{HOST}/q", {"alternateBinding": odd}, "there is no 'nonsense' in one here"),
+        ("PUT", f"exchange/{HOST}/e", {"type": "topic", "alternateBinding": odd}, "there is no 'nonsense' in one"),
+        ("PUT", f"queue/{HOST}/q", {"alternateBinding": {**odd, "attributes": 1}}, "attributes are a map"),
+    ):
+        status, told = await managed(method, path, body)
+        assert (status, reason in told["errorMessage"]) == (422, True), told
+    assert (await managed("PUT", "broker/userpreferences/X-%25FF/p", {}))[0] == 400
+
+
 async def test_exchanges_without_a_name(managed: Managed) -> None:
     """Where a name is wanted, what is none is refused by the router, as it is over AMQP."""
     for path, body in (
@@ -60,3 +78,39 @@ async def test_alternate_exchanges(managed: Managed) -> None:
     ):
         status, told = await managed("PUT", f"exchange/{HOST}/own-e", {"type": "topic", **named}, "own:secret")
         assert (status, "amq.topic" in told["errorMessage"]) == (403, True), told
+
+
+async def test_what_is_too_long_to_be_kept(managed: Managed) -> None:
+    """Is refused before anything is done: who is told 422 has made nothing, and changed nothing."""
+    too_long = {"description": "x" * 70_000}
+    status, told = await managed("PUT", "group/internal/g", too_long)
+    assert (status, "65536 characters" in told["errorMessage"]) == (422, True), told
+    assert (await managed("GET", "group/internal/g"))[0] == 404
+    assert (await managed("PUT", "user/internal/bob", {"password": "one"}))[0] == 201
+    change = {"password": "two", "tags": ["administrator"], **too_long}
+    assert (await managed("PUT", "user/internal/bob", change))[0] == 422
+    assert (await managed("GET", "user/internal/bob"))[1]["tags"] == []
+    for long in ({"name": "v", "value": "x" * 70_000}, {"name": "ü" * 128, "value": "x"}):
+        assert (await managed("POST", "broker/setContextVariable", long))[0] == 422
+
+
+async def test_arguments_that_are_too_deep(managed: Managed) -> None:
+    """By RabbitMQ's API too, and in definitions: 400, and no fault of the server's."""
+    told = {"arguments": {"x": _DEEP}}
+    for method, path, body in (
+        ("PUT", "queues/%2F/q", told),
+        ("PUT", "exchanges/%2F/e", {"type": "topic", **told}),
+        ("POST", "bindings/%2F/e/amq.topic/e/amq.fanout", {"routing_key": "", **told}),
+    ):
+        status, answer, _ = await managed.ask(f"/api/{path}", "guest:guest", method, body)
+        assert (status, answer["error"]) == (400, "bad_request"), answer
+    definitions = {"queues": [{"name": "q", "vhost": "/", **told}, {"name": "plain", "vhost": "/"}]}
+    status, answer, _ = await managed.ask("/api/definitions", "guest:guest", "POST", definitions)
+    assert (status, [each["name"] for each in answer["left_out"]]) == (200, ["q"]), answer
+
+
+async def test_the_name_of_an_attachment(managed: Managed) -> None:
+    """Is one that a header can have."""
+    asked = "broker?contentDispositionAttachmentFilename="
+    assert (await managed("GET", f"{asked}%D0%96"))[0] == 400
+    assert "a b.json" in (await managed.headers("GET", f"{asked}a%20b.json"))["Content-Disposition"]

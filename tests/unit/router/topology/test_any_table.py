@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from datetime import UTC, datetime
+from decimal import Decimal
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.common.errors import BrokerError
+from services.common.errors import BrokerError, SyntaxFault
 from services.common.message import arguments, field_table
 from services.router.topology.effects import Effects
 from services.rpc import router_pb2
@@ -144,3 +146,31 @@ def test_what_can_never_be_written_is_refused(argument: str) -> None:
         bench.queue("q", arguments=given_ | {argument: "ü" * 128})
     with pytest.raises(BrokerError, match="no longer than 255 bytes"):
         bench.do("declare_exchange", name="e", type="fanout", arguments={"alternate-exchange": "ü" * 128})
+
+
+_NESTED: dict[str, Any] = {}
+for _ in range(70):
+    _NESTED = {"x": _NESTED}
+
+
+@pytest.mark.parametrize(
+    ("table", "why"),
+    [
+        ({"x": 10**30}, "does not fit in 64 bits"),
+        ({"x": Decimal("1E+400")}, "no decimal field"),
+        ({"n" * 256: 1}, "longer than 255 bytes"),
+        ({"x": datetime(1960, 1, 1, tzinfo=UTC)}, "before 1970"),
+        (_NESTED, "nested deeper"),
+    ],
+)
+def test_what_no_client_could_be_told(table: dict[str, Any], why: str) -> None:
+    """Is in no argument, which HTTP can say: who lists what there is would hear nothing of the rest."""
+    bench = Bench()
+    bench.queue("q")
+    with pytest.raises(SyntaxFault, match=why):
+        bench.queue("odd", arguments=table)
+    with pytest.raises(SyntaxFault, match=why):
+        bench.exchange("odd", arguments=table)
+    with pytest.raises(SyntaxFault, match=why):
+        bench.bind("amq.topic", "q", arguments=table)
+    assert not bench.do("unbind", source="amq.topic", destination="q", arguments=table).created

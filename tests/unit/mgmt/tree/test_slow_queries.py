@@ -1,0 +1,44 @@
+"""Queries that take long, of few objects: what somebody asks for is an expression of 8 KiB."""
+
+from __future__ import annotations
+
+import asyncio
+from time import process_time
+from typing import Any
+
+import pytest
+
+from services.mgmt.rest.model import querying
+from tests.support.rest import Get
+
+SLOW = {"select": "name", "where": f"name IN ({','.join(['id'] * 2700)})"}
+
+
+async def _at(get: Get, method: str, path: str, body: object = None) -> tuple[int, Any]:
+    status, told, _ = await get(f"/api/latest/{path}", "guest:guest", method, body)
+    return status, told
+
+
+async def test_others_have_their_turns(get: Get) -> None:
+    """While it is answered everything else in the process goes on."""
+    began = last = process_time()
+    asked, longest = asyncio.ensure_future(_at(get, "POST", "querybroker/plugin", SLOW)), 0.0
+    while not asked.done():
+        await asyncio.sleep(0.001)
+        longest, last = max(longest, process_time() - last), process_time()
+    assert (await asked)[0] == 200
+    assert longest < (last - began) / 3
+
+
+async def test_it_ends(get: Get, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What takes too long is ended, and how to ask for less is told."""
+    monkeypatch.setattr(querying, "_PATIENCE", 0.05)
+    status, told = await _at(get, "POST", "querybroker/plugin", SLOW)
+    assert (status, "where, orderBy and select ask for less" in told["errorMessage"]) == (422, True), told
+    assert (await _at(get, "POST", "querybroker/plugin", {"select": "name", "limit": 1}))[0] == 200
+
+
+async def test_many_orders(get: Get) -> None:
+    """Are refused, of lists as well."""
+    status, told = await _at(get, "GET", "plugin?orderBy=" + ",".join(["id"] * 11))
+    assert (status, "no more than 10" in told["errorMessage"]) == (422, True), told
