@@ -32,9 +32,9 @@ from services.store.providers.jetstream_cleaning import Cleaning
 from services.store.providers.jetstream_copy import copy
 from services.store.providers.jetstream_index import Index
 from services.store.providers.jetstream_snapshot import Snapshots
-from services.store.providers.jetstream_standing import Away
 from services.store.providers.jetstream_url import parse
 from services.store.providers.jetstream_writer import Writer
+from services.store.providers.standing import Away
 
 _LOOK_SECONDS = 1.0
 

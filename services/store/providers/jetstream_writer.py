@@ -35,8 +35,8 @@ from services.store.providers.jetstream_encoding import Part
 from services.store.providers.jetstream_index import Index
 from services.store.providers.jetstream_link import Behind, Link, Lost, Message
 from services.store.providers.jetstream_load import WRITER, Loaded, load
-from services.store.providers.jetstream_standing import Standing
 from services.store.providers.jetstream_url import Url
+from services.store.providers.standing import Standing
 
 _LOOK_SECONDS = 1.0
 _PING_SECONDS = 5.0
@@ -44,6 +44,7 @@ _PREDECESSOR_SECONDS = 15.0
 _STARTING_SECONDS = 60.0  # for servers that are there, and do not serve yet
 _POLL_SECONDS = 0.25
 _ATTEMPTS = 3
+_MEND = "start NATS, or mend the way to it; the store goes on by itself"
 
 log = structlog.get_logger()
 
@@ -75,9 +76,7 @@ class Writer:
         self._doubt = False  # whether there may be more in the stream than is known
         self._sent: _Sent | None = None  # of the store, while nothing is known of its fate
         self._moving: _Sent | None = None  # of this provider's own
-        self._standing = Standing(str(url))
-        self._ended: InternalError | None = None
-        self._tell_end: Callable[[BaseException], None] = lambda _: None
+        self._standing = Standing(str(url), "NATS", _MEND)
         self._tasks = Tasks()
 
     @property
@@ -97,7 +96,7 @@ class Writer:
 
     def watch(self, ended: Callable[[BaseException], None]) -> None:
         """`ended` is told once when this process cannot be the writer any more."""
-        self._tell_end = ended
+        self._standing.watch(ended)
 
     # ------------------------------------------------------------------ start and end
 
@@ -190,13 +189,13 @@ class Writer:
     async def turn(self) -> AsyncIterator[Link]:
         """Nobody else writes meanwhile, and all that is there is known. Raises Away, or why it will not be any more."""
         async with self._turn:
-            if self._ended:
-                raise self._ended
+            if self.ended:
+                raise self.ended
             try:
                 yield await self._settled()
             except Lost as failure:
                 await self._drop()
-                raise self._standing.lost(failure) from failure
+                raise self._standing.lost(str(failure), gone=failure.gone) from failure
             self._standing.back()
 
     async def _write(self, link: Link, sent: _Sent) -> None:
@@ -238,7 +237,7 @@ class Writer:
     @property
     def ended(self) -> InternalError | None:
         """Why it is not the writer any more."""
-        return self._ended
+        return self._standing.ended
 
     async def _settled(self) -> Link:
         """A connection, with all known that is there."""
@@ -257,7 +256,7 @@ class Writer:
         """Reads what is behind the last message that is known."""
         there = (await link.held()).last
         if there < self._loaded.last:
-            self._end(
+            self._standing.end(
                 f"{self._url} has lost what it had confirmed: its last message is {there}, and {self._loaded.last} was "
                 "written; was it restored, or are its servers' disks gone?"
             )
@@ -271,7 +270,7 @@ class Writer:
             raise Lost("a replica is behind", passing=True)
         part = Part.decode(message.payload)
         if self._owns and part.writer != self._id:
-            self._end(await self._other(link))
+            self._standing.end(await self._other(link))
         self._owns = part.writer == self._id
         self._loaded.last = message.sequence
         found = await self._loaded.take(link, message, part)
@@ -283,12 +282,6 @@ class Writer:
         who = await link.writer(_LOOK_SECONDS) or "one that does not answer"
         return f"another store process ({who}) has begun to write to {self._url}: stop it, or this one"
 
-    def _end(self, why: str) -> None:
-        self._ended = InternalError(why)
-        self._standing.ended(why)
-        self._tell_end(self._ended)
-        raise self._ended
-
     async def _drop(self) -> None:
         link, self._link = self._link, None
         if link:
@@ -297,7 +290,7 @@ class Writer:
     async def _keep(self) -> None:
         """Finds out what happens to the connection while nobody writes, and comes back."""
         pinged = monotonic()
-        while not self._ended:
+        while not self.ended:
             await asyncio.sleep(_LOOK_SECONDS)
             quiet = self.link is not None and monotonic() - pinged < _PING_SECONDS
             if quiet or self._turn.locked():  # who has the turn finds out

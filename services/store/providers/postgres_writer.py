@@ -24,7 +24,7 @@ from typing import TypeVar
 
 import structlog
 
-from services.common.clock import epoch_ms, monotonic
+from services.common.clock import monotonic
 from services.common.errors import InternalError
 from services.common.restored import utc
 from services.common.runtime import Tasks
@@ -32,6 +32,7 @@ from services.store.provider import Changes
 from services.store.providers import postgres_session as session
 from services.store.providers.postgres_session import Connection, within
 from services.store.providers.postgres_write import WRITE, arguments, weight
+from services.store.providers.standing import Away, Standing
 
 _ANSWER_SECONDS = 10.0
 _BYTES_PER_SECOND = 1 << 20  # at least, of a group on its way
@@ -46,15 +47,11 @@ _TAKE_OVER = """
 _RETURN = "UPDATE store SET epoch = epoch + 1 WHERE owner = $1 RETURNING epoch, written"
 _WRITER = "SELECT owner, who, since FROM store"
 
+_MEND = "start the database, or mend the way to it; the store goes on by itself"
+
 T = TypeVar("T")
 
 log = structlog.get_logger()
-
-
-class Away(InternalError):
-    """The database does not do what it was asked to now; it is tried again."""
-
-    do = "start the database, or mend the way to it; the store goes on by itself"
 
 
 class Writer:
@@ -70,20 +67,17 @@ class Writer:
         self._written = 0  # number of the last group that is known to be there
         self._number = 0  # of the last that was sent
         self._sent: Changes | None = None  # it, while nothing is known of its fate
-        self._ended: InternalError | None = None
-        self._tell_end: Callable[[BaseException], None] = lambda _: None
-        self._away_since = 0  # ms, or 0
-        self._trouble = ""
+        self._standing = Standing(self._shown, "the database", _MEND)
         self._tasks = Tasks()
 
     @property
     def trouble(self) -> str:
         """Why nothing can be written, and since when; "" as far as is known."""
-        return self._trouble
+        return self._standing.trouble
 
     def watch(self, ended: Callable[[BaseException], None]) -> None:
         """`ended` is told once when this process cannot be the writer any more."""
-        self._tell_end = ended
+        self._standing.watch(ended)
 
     async def open(self, connection: Connection) -> None:
         """Becomes the writer by this connection; raises InternalError while another process is."""
@@ -163,8 +157,7 @@ class Writer:
         try:
             return await within(seconds, connection, work)
         except Exception as failure:
-            self._lose(connection, failure)
-            raise Away(self._trouble) from failure
+            raise self._lose(connection, failure) from failure
         except BaseException:
             self._drop(connection)
             raise
@@ -173,8 +166,8 @@ class Writer:
 
     async def _there(self) -> Connection:
         """A session of this process that writes; raises Away, or why there is none any more."""
-        if self._ended:
-            raise self._ended
+        if self._standing.ended:
+            raise self._standing.ended
         connection = self._connection
         if connection is None or connection.is_closed():
             if connection is not None:
@@ -194,8 +187,7 @@ class Writer:
         except InternalError:
             raise
         except Exception as failure:
-            self._say(failure)
-            raise Away(self._trouble) from failure
+            raise self._lost(failure) from failure
         return connection
 
     async def _return(self, connection: Connection) -> None:
@@ -203,54 +195,41 @@ class Writer:
         await connection.execute("SELECT pg_advisory_lock_shared($1)", self._owner)
         row = await connection.fetchrow(_RETURN, self._owner)
         if row is None:
-            self._end(await self._other(connection))
+            self._standing.end(await self._other(connection))
         epoch, written = row
         if not self._written <= written <= self._number:
-            self._end(
+            self._standing.end(
                 f"{self._shown} has lost what it had confirmed: its last group is {written}, and {self._written} was "
                 "written; has a standby taken over that did not have all of it?"
             )
         self.epoch, self._written = epoch, written
 
-    def _end(self, why: str) -> None:
-        self._ended = InternalError(why)
-        self._trouble = why
-        log.critical("this process writes no more", reason=why)
-        self._tell_end(self._ended)
-        raise self._ended
-
-    def _lose(self, connection: Connection, failure: Exception) -> None:
+    def _lose(self, connection: Connection, failure: Exception) -> Away:
         self._drop(connection)
-        self._say(failure)
+        return self._lost(failure)
+
+    def _lost(self, failure: Exception) -> Away:
+        return self._standing.lost(session.reason(failure), gone=session.gone(failure))
 
     def _drop(self, connection: Connection) -> None:
         connection.terminate()
         self._connection = None
 
-    def _say(self, failure: Exception) -> None:
-        self._away_since = self._away_since or epoch_ms()
-        why, what = session.reason(failure), "is away" if session.gone(failure) else "refuses"
-        first = not self._trouble
-        self._trouble = f"{self._shown} {what} since {utc(self._away_since)}: {why}"
-        if first:
-            log.error("the database is away, commits wait", database=self._shown, reason=why, do=Away.do)
-
     def _back(self) -> None:
-        away, self._away_since, self._trouble = self._away_since, 0, ""
-        fate = {} if self._sent is None else {"last_group": "there" if self._written == self._number else "not there"}
-        log.info("the database is back", database=self._shown, seconds=(epoch_ms() - away) / 1000, **fate)
+        there = "there" if self._written == self._number else "not there"
+        self._standing.back(**({} if self._sent is None else {"last_group": there}))
 
     async def _keep(self) -> None:
         """Finds out what happens to the session while nobody writes, and comes back."""
         pinged = monotonic()
-        while not self._ended:
+        while not self._standing.ended:
             await asyncio.sleep(_LOOK_SECONDS)
             connection = self._connection
             quiet = connection is not None and not connection.is_closed() and monotonic() - pinged < _PING_SECONDS
             if quiet or self._turn.locked():  # who has the turn finds out
                 continue
             pinged = monotonic()
-            with suppress(Away, InternalError):
+            with suppress(InternalError):
                 await self._ping()
 
     async def _ping(self) -> None:

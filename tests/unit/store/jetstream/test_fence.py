@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import os
-from pathlib import Path
 
 import pytest
 
 from services.common.errors import InternalError
-from services.store.provider import Changes
 from services.store.providers.jetstream import JetStreamProvider
 from services.store.providers.jetstream_link import Behind
-from tests.support.written_groups import alive, group, messages, reopened
+from tests.support.written_groups import alive, group
+from tests.support.written_stream import reopened
 
 
 @pytest.fixture
@@ -23,55 +21,6 @@ def deaf(monkeypatch: pytest.MonkeyPatch) -> None:
         return ""
 
     monkeypatch.setattr("services.store.providers.jetstream_link.Link.writer", nobody)
-
-
-async def silence(provider: JetStreamProvider) -> None:
-    """It does nothing of its own accord, and tells nobody that it is there: a process that is stopped, or cut off."""
-    await provider._tasks.stop()
-    await provider._writer._tasks.stop()
-    await provider._writer._drop()
-
-
-async def test_while_one_lives(url: str, provider: JetStreamProvider, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A second one is refused with who the first one is, which goes on, also after it has lost its connection."""
-    monkeypatch.setattr("services.store.providers.jetstream_writer._PREDECESSOR_SECONDS", 0.3)
-    for number in (5, 6):
-        with pytest.raises(InternalError, match=rf"another store process \(process {os.getpid()} on .*\) writes to "):
-            await JetStreamProvider(Path(), url).open()
-        await provider.commit(Changes(origin=number))
-        assert await provider.last_origin() == number
-        await provider._writer._drop()
-        await provider.commit(Changes(origin=number))
-
-
-async def test_the_next_one_waits_for_the_end_of_the_last(url: str, provider: JetStreamProvider) -> None:
-    """A process that is restarted while its predecessor ends starts when that is gone."""
-    following = JetStreamProvider(Path(), url)
-    opening = asyncio.ensure_future(following.open())
-    await asyncio.sleep(0.3)
-    assert not opening.done()
-    await provider.close()
-    await asyncio.wait_for(opening, 5)
-    await following.commit(Changes(origin=6))
-    await following.close()
-
-
-async def test_a_stale_process(url: str, provider: JetStreamProvider) -> None:
-    """Who was given up and comes back writes nothing, says who writes, and ends."""
-    ended: list[BaseException] = []
-    provider.watch(ended.append)
-    await provider.commit(group(1))
-    await silence(provider)
-    following = await reopened(url)
-    await following.commit(group(2))
-    written = await messages(url)
-    for _ in range(2):
-        with pytest.raises(InternalError, match=r"another store process \(.*\) has begun to write to .*: stop it, or"):
-            await provider.commit(group(3))
-    assert [str(end) for end in ended] == [provider.trouble()]
-    assert await messages(url) == written
-    assert list(await alive(following)) == [1, 2]
-    await following.close()
 
 
 async def test_with_its_connection(url: str, provider: JetStreamProvider, deaf: None) -> None:
