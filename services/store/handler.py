@@ -41,7 +41,7 @@ class Handler(StoreServicer):
 
     async def KeepAlive(self, _requests: object, context: Context) -> None:  # type: ignore[override]
         while isinstance(request := await context.read(), pb.KeepAliveRequest):
-            await context.write(await _answer(context, self._engine.leases.keep_alive(request)))
+            await context.write(await _answer(context, self._engine.keep_alive(request)))
 
     async def WatchLeases(self, request: pb.WatchLeasesRequest, context: Context) -> AsyncIterator[pb.LeaseTable]:
         async for table in self._engine.leases.watch(request.role):

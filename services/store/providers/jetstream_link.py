@@ -261,13 +261,26 @@ class Link:
 
         await self._asked(self._client.subscribe(self._who, cb=reply))
 
-    async def writer(self, seconds: float) -> str:
-        """Who says that he writes here; "" when nobody does within so many seconds."""
+    async def writer(self, seconds: float) -> str | None:
+        """Who says that he writes here; "" when he does not within so many seconds; None when nobody listens."""
         try:
             answer = await self._asked(self._client.request(self._who, timeout=seconds))
-        except _Silent:
-            return ""
+        except _Silent as failure:
+            return None if isinstance(failure.__cause__, NoRespondersError) else ""
         return answer.data.decode(errors="replace")
+
+    async def say_end(self) -> None:
+        """Tells who stands by that nobody writes here from now on."""
+        await self._asked(self._client.publish(f"{self._who}.ends"))
+        await self._asked(self._client.flush())
+
+    async def when_writer_ends(self, hear: Callable[[], None]) -> None:
+        """`hear` is called when he says so."""
+
+        async def heard(_: Msg) -> None:
+            hear()
+
+        await self._asked(self._client.subscribe(f"{self._who}.ends", cb=heard))
 
     @property
     def _who(self) -> str:

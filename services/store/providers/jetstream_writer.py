@@ -9,8 +9,8 @@ in part, or not at all; in the latter cases it is written, behind that. If it co
 that names the wrong sequence.
 
 Who starts becomes the writer by a message that names no sequence: it shuts out whoever was, and all that was written is
-before it. To start two is a mistake that is told: the one that starts asks who writes, and while somebody answers, it
-waits, and gives up.
+before it. It asks first who writes, and does so when nobody answers (`jetstream_lookout.py`): that decides when another
+begins.
 """
 
 from __future__ import annotations
@@ -23,13 +23,11 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass
 
-import structlog
-
 from services.common.clock import epoch_ms, monotonic
 from services.common.errors import InternalError
 from services.common.restored import utc
 from services.common.runtime import Tasks
-from services.store.provider import Changes
+from services.store.provider import Changes, Occupied
 from services.store.providers import jetstream_encoding as encoding
 from services.store.providers.jetstream_encoding import Part
 from services.store.providers.jetstream_index import Index
@@ -37,6 +35,7 @@ from services.store.providers.jetstream_link import Behind, Link, Lost, Message
 from services.store.providers.jetstream_load import WRITER, Loaded, load
 from services.store.providers.jetstream_url import Url
 from services.store.providers.standing import Standing
+from services.store.providers.standstill import Standstill
 
 _LOOK_SECONDS = 1.0
 _PING_SECONDS = 5.0
@@ -45,8 +44,6 @@ _STARTING_SECONDS = 60.0  # for servers that are there, and do not serve yet
 _POLL_SECONDS = 0.25
 _ATTEMPTS = 3
 _MEND = "start NATS, or mend the way to it; the store goes on by itself"
-
-log = structlog.get_logger()
 
 
 @dataclass(slots=True)
@@ -77,6 +74,7 @@ class Writer:
         self._sent: _Sent | None = None  # of the store, while nothing is known of its fate
         self._moving: _Sent | None = None  # of this provider's own
         self._standing = Standing(str(url), "NATS", _MEND)
+        self._still = Standstill()
         self._tasks = Tasks()
 
     @property
@@ -112,7 +110,10 @@ class Writer:
             else:
                 break
             await asyncio.sleep(_POLL_SECONDS)
+        self._still.look()
+        self._still.sure()
         self._tasks.start(self._keep(), "NATS")
+        self._tasks.start(self._still.run(), "standstill")
 
     async def _begin(self) -> None:
         self._owns = False
@@ -130,17 +131,15 @@ class Writer:
         self._link = link
 
     async def _wait_for_the_last(self, link: Link) -> None:
-        began, told = monotonic(), False
+        deadline = monotonic() + _PREDECESSOR_SECONDS
         while who := await link.writer(_LOOK_SECONDS):
-            why = f"another store process ({who}) writes to {self._url}: stop it, or this one"
-            if not told and monotonic() > began + _LOOK_SECONDS:
-                log.warning("waits for another store process to end", reason=why)
-                told = True
-            if monotonic() > began + _PREDECESSOR_SECONDS:
-                raise InternalError(why)
+            if monotonic() > deadline:
+                raise Occupied(f"another store process ({who}) writes to {self._url}: stop it, or this one")
             await asyncio.sleep(_POLL_SECONDS)
 
     async def _take_over(self, link: Link) -> None:
+        if await link.writer(_LOOK_SECONDS):
+            raise Lost("another store process has begun to write meanwhile", passing=True)
         subject = f"{link.prefix}.{WRITER}"
         await link.claim(subject, Part(self._id, self._loaded.group, 0, 1, self._who.encode()).encode())
         await self._catch_up(link)
@@ -148,10 +147,21 @@ class Writer:
             raise Lost("a replica is behind", passing=True)
         await link.purge(subject, keep=1)
 
+    async def sure(self) -> None:
+        """As Elsewhere says."""
+        if self.ended:
+            raise self.ended
+        if self._still.look() or (self.link is None and not self.trouble):
+            await self._ping()
+            self._still.sure()
+
     async def close(self) -> None:
         """Nothing is written any more."""
         await self._tasks.stop()
         link, self._link = self._link, None
+        if link and link.up and not self.ended:
+            with suppress(Lost):
+                await link.say_end()
         if link:
             await link.close()
 

@@ -8,8 +8,9 @@ A commit whose answer is lost is asked for: the next session raises the epoch, w
 had begun and shuts out what it has not, and reads the number of the last group. That asking is a commit too: what it
 has seen is as safe as itself, on a standby as well.
 
-A process lives as long as any of its sessions, which share an advisory lock that has its number: whoever would be the
-writer waits until nobody has it. That is for people who start two by mistake. What keeps data whole is the epoch.
+A process lives as long as any of its sessions, which share an advisory lock that has its number, and do something:
+whoever would be the writer waits for the end of that (`postgres_lookout.py`). That decides when another begins. What
+keeps data whole is the epoch.
 """
 
 from __future__ import annotations
@@ -22,22 +23,21 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import TypeVar
 
-import structlog
-
 from services.common.clock import monotonic
 from services.common.errors import InternalError
-from services.common.restored import utc
 from services.common.runtime import Tasks
-from services.store.provider import Changes
+from services.store.provider import Changes, Occupied
 from services.store.providers import postgres_session as session
+from services.store.providers.postgres_lookout import evict, other
 from services.store.providers.postgres_session import Connection, within
 from services.store.providers.postgres_write import WRITE, arguments, weight
 from services.store.providers.standing import Away, Standing
+from services.store.providers.standstill import Standstill
 
 _ANSWER_SECONDS = 10.0
 _BYTES_PER_SECOND = 1 << 20  # at least, of a group on its way
-_LOOK_SECONDS = 1.0
-_PING_SECONDS = 5.0
+_LOOK_SECONDS = 0.5
+_PING_SECONDS = 1.0  # by which those who stand by see that it lives
 _PREDECESSOR_SECONDS = 15.0  # a machine that is gone is found out in less
 _POLL_SECONDS = 0.2
 
@@ -45,13 +45,10 @@ _TAKE_OVER = """
     UPDATE store SET epoch = epoch + 1, owner = $1, who = $2, since = now() RETURNING epoch, written
 """
 _RETURN = "UPDATE store SET epoch = epoch + 1 WHERE owner = $1 RETURNING epoch, written"
-_WRITER = "SELECT owner, who, since FROM store"
 
 _MEND = "start the database, or mend the way to it; the store goes on by itself"
 
 T = TypeVar("T")
-
-log = structlog.get_logger()
 
 
 class Writer:
@@ -68,6 +65,7 @@ class Writer:
         self._number = 0  # of the last that was sent
         self._sent: Changes | None = None  # it, while nothing is known of its fate
         self._standing = Standing(self._shown, "the database", _MEND)
+        self._still = Standstill()
         self._tasks = Tasks()
 
     @property
@@ -82,22 +80,22 @@ class Writer:
     async def open(self, connection: Connection) -> None:
         """Becomes the writer by this connection; raises InternalError while another process is."""
         await connection.execute("SELECT pg_advisory_lock_shared($1)", self._owner)
-        began = monotonic()
-        told = False
+        deadline = monotonic() + _PREDECESSOR_SECONDS
         while not (row := await self._take_over(connection)):
-            if not told and monotonic() > began + _LOOK_SECONDS:
-                log.warning("waits for another store process to end", reason=await self._other(connection))
-                told = True
-            if monotonic() > began + _PREDECESSOR_SECONDS:
-                raise InternalError(await self._other(connection))
+            if monotonic() > deadline:
+                raise Occupied((await other(connection, self._url)).text)
             await asyncio.sleep(_POLL_SECONDS)
         self.epoch, self._written = row
         self._number = self._written
         self._connection = connection
+        self._still.look()
+        self._still.sure()
         self._tasks.start(self._keep(), "database")
+        self._tasks.start(self._still.run(), "standstill")
 
     async def _take_over(self, connection: Connection) -> tuple[int, int] | None:
         """None while the one that has written last is alive."""
+        await evict(connection)
         async with connection.transaction():
             last = await connection.fetchval("SELECT owner FROM store FOR UPDATE")
             if last and not await connection.fetchval("SELECT pg_try_advisory_xact_lock($1)", last):
@@ -105,10 +103,14 @@ class Writer:
             epoch, written = await connection.fetchrow(_TAKE_OVER, self._owner, _who())
             return epoch, written
 
-    async def _other(self, connection: Connection) -> str:
-        row = await connection.fetchrow(_WRITER)
-        since = utc(int(row["since"].timestamp() * 1000))
-        return f"another store process ({row['who']}) writes to {self._shown} since {since}: stop it, or this one"
+    async def sure(self) -> None:
+        """As Elsewhere says."""
+        if self._standing.ended:
+            raise self._standing.ended
+        cut = self._connection is not None and self._connection.is_closed()
+        if self._still.look() or (cut and not self.trouble):
+            await self._ping()
+            self._still.sure()
 
     async def close(self) -> None:
         """Nothing is written any more."""
@@ -195,7 +197,7 @@ class Writer:
         await connection.execute("SELECT pg_advisory_lock_shared($1)", self._owner)
         row = await connection.fetchrow(_RETURN, self._owner)
         if row is None:
-            self._standing.end(await self._other(connection))
+            self._standing.end((await other(connection, self._url)).text)
         epoch, written = row
         if not self._written <= written <= self._number:
             self._standing.end(

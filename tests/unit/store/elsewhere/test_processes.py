@@ -1,0 +1,141 @@
+"""Two store processes on one place: one writes, the other stands by, and takes over whatever happens to the first."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
+from pathlib import Path
+from signal import SIGKILL, SIGTERM, Signals
+
+import grpc.aio
+import pytest
+
+from services.common import grpc_channel
+from services.common.clients.store import Journal, StoreClient
+from services.common.clients.stores import ROLE, Stores
+from services.common.config import Settings
+from services.common.errors import BrokerError
+from services.rpc.store_pb2 import Fence, KeepAliveReply, KeepAliveRequest
+from services.rpc.store_pb2_grpc import StoreStub
+from tests.support.elsewhere import Place
+from tests.support.publisher import Publisher
+from tests.support.store_process import StoreProcess
+
+SILENT = 2.5
+PATIENCE = 30.0  # seconds; how long it takes is put down, and asserted nowhere
+
+Record = Callable[[str, object], None]
+
+
+class Pair:
+    """Two processes, and what is asked of whichever writes."""
+
+    def __init__(self, folder: Path, url: str) -> None:
+        more = {"store_url": url, "store_processes": 2}
+        self.processes = [StoreProcess(folder, name, SILENT, **more) for name in ("store-1", "store-2")]
+        self.address = Settings(data=folder).address_of("store")
+        self.client = StoreClient(self.address)
+        self.journal = Journal(self.address, "test")
+
+    async def stores(self) -> Stores:
+        """As it says of itself, when it says who writes."""
+        found = Stores()
+        async with asyncio.timeout(PATIENCE):
+            while not found.writer:
+                await asyncio.sleep(0.05)
+                try:
+                    table = await self.client.leases(ROLE)
+                except BrokerError:
+                    continue
+                found.apply(table)
+        return found
+
+    async def writer(self) -> StoreProcess:
+        """Which of them it is."""
+        name = (await self.stores()).writer
+        return next(each for each in self.processes if name.startswith(f"{each.name}-"))
+
+    async def alive(self) -> set[int]:
+        """Batches of partition 1."""
+        return {batch.entries.id async for batch in self.client.recover(1, Fence()) if batch.entries.id}
+
+    async def stop(self) -> None:
+        await self.journal.stop()
+        await self.client.close()
+        for each in self.processes:
+            if each.process:
+                await each.stop()
+
+
+@pytest.fixture
+async def pair(place: Place, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Pair]:
+    """The first one began to write."""
+    monkeypatch.setattr(grpc_channel, "_doubts", True)  # as where there are several
+    pair = Pair(tmp_path / "data", url)
+    await pair.journal.start()
+    for each in pair.processes:
+        await each.start()
+    yield pair
+    await pair.stop()
+
+
+async def test_who_writes_is_said(pair: Pair) -> None:
+    """Both are members, one has the lease; nothing but the writer is at the store's address."""
+    async with asyncio.timeout(PATIENCE):
+        while len((found := await pair.stores()).members) < len(pair.processes):
+            await asyncio.sleep(0.05)
+    assert sorted(found.does().values()) == ["stands by", "writes"]
+    assert await pair.writer() is pair.processes[0]
+    assert sorted(found.members.values()) == sorted(each.address for each in pair.processes)
+
+
+@pytest.mark.parametrize("how", [SIGKILL, SIGTERM])
+async def test_it_ends(pair: Pair, how: Signals, record_property: Record) -> None:
+    """Killed or in good order, under load, twice: the other goes on, and has all that was confirmed, once."""
+    publisher = Publisher(pair.journal)
+    for _ in range(2):
+        await publisher.more(100)
+        writer, began = await pair.writer(), time.monotonic()
+        writer.process.send_signal(how)
+        await writer.process.wait()
+        await publisher.more(20)
+        record_property(f"seconds after {how.name}", round(time.monotonic() - began, 3))
+        assert await pair.writer() is not writer
+        await writer.start()
+    await publisher.stop()
+    assert await pair.alive() == publisher.expected().keys()
+
+
+async def test_it_stands_still(pair: Pair, record_property: Record) -> None:
+    """One that comes back when another writes confirms nothing, renews nothing, ends, and stands by again."""
+    publisher = Publisher(pair.journal)
+    await publisher.more(100)
+    former = await pair.writer()
+    before = await _call(former)
+    await former.pause()
+    began = time.monotonic()
+    await before.write(KeepAliveRequest(member="m", role="queue"))
+    await publisher.more(20)
+    record_property("seconds after SIGSTOP", round(time.monotonic() - began, 3))
+    former.resume()
+    answer: object = None
+    with suppress(grpc.aio.AioRpcError):
+        answer = await before.read()
+    assert not isinstance(answer, KeepAliveReply)
+    assert await asyncio.wait_for(former.process.wait(), PATIENCE) == 0
+    assert "this process writes no more" in former.log.read_text()
+    await former.start()
+    assert await pair.writer() is not former
+    await publisher.stop()
+    assert await pair.alive() == publisher.expected().keys()
+
+
+async def _call(process: StoreProcess) -> grpc.aio.StreamStreamCall[KeepAliveRequest, KeepAliveReply]:
+    """A member's, to this very process, whoever writes; it was renewed once."""
+    channel = grpc.aio.insecure_channel(process.address.replace(".sock", "-writes.sock"))
+    call = StoreStub(channel).KeepAlive()
+    await call.write(KeepAliveRequest(member="m", role="queue"))
+    assert isinstance(await call.read(), KeepAliveReply)
+    return call  # type: ignore[no-any-return]
