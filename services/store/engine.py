@@ -45,6 +45,7 @@ class Engine:
         `disk_reserve` as HOPLINE_DISK_RESERVE.
         """
         self.provider = provider
+        self._on_failure = on_failure
         self.incarnation = 0
         self.epochs = Epochs()
         self._live = Live()
@@ -93,6 +94,11 @@ class Engine:
         """As Leases says, by one who writes: another may have given these leases to others."""
         await self._sure()
         return await self.leases.keep_alive(request)
+
+    def succeeded(self, member: str) -> None:
+        """A process that has stood by says that it writes: one that is cut off from its provider could not know."""
+        if isinstance(self.provider, Elsewhere):
+            self._on_failure(InternalError(f"another store process, {member}, says that it writes by now"))
 
     def _tell_unwritable(self, why: str) -> None:
         self.leases.unwritable(why)

@@ -6,6 +6,7 @@ import asyncio
 import signal
 import uuid
 from collections.abc import Coroutine, Sequence
+from contextlib import suppress
 from typing import Any
 
 import structlog
@@ -117,14 +118,17 @@ class Service:
 
     async def _take_over(self, provider: Elsewhere) -> None:
         while True:
-            await stand_by(provider, self._stands_by)
+            follows = await stand_by(provider, self._stands_by)
             await self._presence.stop()
             try:
                 await self._engine.start()
             except Occupied as other:
                 log.info("another store process was faster", reason=other.text)
             else:
-                return
+                break
+        if follows and self._own:
+            presence, store = await self._present(), StoreClient(self._addresses.store)
+            await _closing(store, presence.succeed(store.keep_alive))
 
     async def _stands_by(self) -> None:
         if self._own:
@@ -133,8 +137,9 @@ class Service:
             self._presence.start(_closing(store, presence.keep(store.keep_alive, writes=False)), "presence")
 
     async def _present(self) -> Presence:
-        settings = self._settings
-        own = settings.store_process_advertise or await reachable_address(self._addresses.own, self._addresses.store)
+        settings, own = self._settings, self._settings.store_process_advertise
+        with suppress(OSError):  # the store's name leads nowhere yet: this process is heard of without an address
+            own = own or await reachable_address(self._addresses.own, self._addresses.store)
         return Presence(self._instance, own, settings.lease_ttl_ms)
 
     async def _serve(self) -> None:

@@ -18,6 +18,10 @@ class Place(Protocol):
 
     name: str  # of the provider
 
+    @property
+    def port(self) -> int:
+        """Where it listens."""
+
     def url(self) -> str:
         """Of a store that nobody has."""
 
@@ -48,6 +52,10 @@ class _Database(Place):
     def __init__(self, server: Cluster) -> None:
         self._server = server
 
+    @property
+    def port(self) -> int:
+        return self._server.port
+
     def url(self) -> str:
         return self._server.new_database()
 
@@ -66,6 +74,10 @@ class _Stream(Place):
 
     def __init__(self, servers: Servers) -> None:
         self._servers = servers
+
+    @property
+    def port(self) -> int:
+        return self._servers.each[0].port
 
     def url(self) -> str:
         return self._servers.url()

@@ -22,6 +22,7 @@ from services.rpc.store_pb2_grpc import StoreStub
 from tests.support.elsewhere import Place
 from tests.support.publisher import Publisher
 from tests.support.store_process import StoreProcess
+from tests.support.tcp_proxy import Proxy
 
 SILENT = 2.5
 PATIENCE = 30.0  # seconds; how long it takes is put down, and asserted nowhere
@@ -32,9 +33,12 @@ Record = Callable[[str, object], None]
 class Pair:
     """Two processes, and what is asked of whichever writes."""
 
-    def __init__(self, folder: Path, url: str) -> None:
-        more = {"store_url": url, "store_processes": 2}
-        self.processes = [StoreProcess(folder, name, SILENT, **more) for name in ("store-1", "store-2")]
+    def __init__(self, folder: Path, *urls: str) -> None:
+        """Of each, what leads it to the place."""
+        self.processes = [
+            StoreProcess(folder, f"store-{number}", SILENT, store_url=url, store_processes=2)
+            for number, url in enumerate(urls, 1)
+        ]
         self.address = Settings(data=folder).address_of("store")
         self.client = StoreClient(self.address)
         self.journal = Journal(self.address, "test")
@@ -70,10 +74,21 @@ class Pair:
 
 
 @pytest.fixture
-async def pair(place: Place, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Pair]:
+async def proxy(place: Place) -> AsyncIterator[Proxy]:
+    """The way of the first one."""
+    proxy = Proxy(place.port)
+    await proxy.start()
+    yield proxy
+    await proxy.stop()
+
+
+@pytest.fixture
+async def pair(
+    place: Place, proxy: Proxy, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[Pair]:
     """The first one began to write."""
     monkeypatch.setattr(grpc_channel, "_doubts", True)  # as where there are several
-    pair = Pair(tmp_path / "data", url)
+    pair = Pair(tmp_path / "data", url.replace(f":{place.port}/", f":{proxy.port}/"), url)
     await pair.journal.start()
     for each in pair.processes:
         await each.start()
@@ -128,6 +143,19 @@ async def test_it_stands_still(pair: Pair, record_property: Record) -> None:
     assert "this process writes no more" in former.log.read_text()
     await former.start()
     assert await pair.writer() is not former
+    await publisher.stop()
+    assert await pair.alive() == publisher.expected().keys()
+
+
+async def test_it_is_cut_off(pair: Pair, proxy: Proxy) -> None:
+    """From the place alone, so that it could not find out who writes: the next one tells it, and it ends."""
+    publisher = Publisher(pair.journal)
+    await publisher.more(100)
+    former = pair.processes[0]
+    await proxy.stop()
+    assert await asyncio.wait_for(former.process.wait(), PATIENCE) == 0
+    assert "says that it writes by now" in former.log.read_text()
+    await publisher.more(20)
     await publisher.stop()
     assert await pair.alive() == publisher.expected().keys()
 
