@@ -199,7 +199,7 @@ class Service:
     def _create_house(self, users: Users, grants: Grants, table: PartitionTable) -> House:
         store = self._store
         topology, purging = Topology(self._routers, self._audit), Purging(store, table)
-        others = users, grants, self._providers, Ports(store, self._providers.of_file), self._audit
+        others = users, grants, self._providers, Ports(store, self._providers.of_file), self._audit, self._stores
         return House(self._settings, store, topology, Collector(table), purging, *others)
 
     async def stop(self) -> None:
