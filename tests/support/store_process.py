@@ -38,7 +38,8 @@ class StoreProcess:
         self.folder = folder
         self.name = name
         self._arguments = (name, str(silent), json.dumps({"data": str(folder), **more}))
-        self.address = Settings(data=folder, **more).address_of(name)
+        settings = Settings(data=folder, **more)
+        self.address = settings.store_process_address or settings.address_of(name)
         self.log = folder.with_name(f"{folder.name}-{name}.log")
         self.process: asyncio.subprocess.Process = None  # type: ignore[assignment]
 

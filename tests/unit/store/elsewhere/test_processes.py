@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import suppress
 from pathlib import Path
-from signal import SIGKILL, SIGTERM, Signals
+from signal import SIGKILL, SIGSTOP, SIGTERM, Signals
+from typing import Any
 
 import grpc.aio
 import pytest
@@ -21,27 +21,33 @@ from services.rpc.store_pb2 import Fence, KeepAliveReply, KeepAliveRequest
 from services.rpc.store_pb2_grpc import StoreStub
 from tests.support.elsewhere import Place
 from tests.support.publisher import Publisher
+from tests.support.stack import HOST, free_port
 from tests.support.store_process import StoreProcess
 from tests.support.tcp_proxy import Proxy
+from tests.support.took import Took
 
 SILENT = 2.5
 PATIENCE = 30.0  # seconds; how long it takes is put down, and asserted nowhere
-
-Record = Callable[[str, object], None]
 
 
 class Pair:
     """Two processes, and what is asked of whichever writes."""
 
-    def __init__(self, folder: Path, *urls: str) -> None:
-        """Of each, what leads it to the place."""
+    def __init__(self, folder: Path, *processes: dict[str, Any]) -> None:
+        """Of each, its settings beside those that all have."""
+        more = {"store_processes": len(processes)}
         self.processes = [
-            StoreProcess(folder, f"store-{number}", SILENT, store_url=url, store_processes=2)
-            for number, url in enumerate(urls, 1)
+            StoreProcess(folder, f"store-{number}", SILENT, **more, **its) for number, its in enumerate(processes, 1)
         ]
-        self.address = Settings(data=folder).address_of("store")
+        self.address = Settings(data=folder, **processes[0]).address_of("store")
         self.client = StoreClient(self.address)
         self.journal = Journal(self.address, "test")
+
+    async def start(self) -> None:
+        """The first one writes."""
+        await self.journal.start()
+        for each in self.processes:
+            await each.start()
 
     async def stores(self) -> Stores:
         """As it says of itself, when it says who writes."""
@@ -88,10 +94,9 @@ async def pair(
 ) -> AsyncIterator[Pair]:
     """The first one began to write."""
     monkeypatch.setattr(grpc_channel, "_doubts", True)  # as where there are several
-    pair = Pair(tmp_path / "data", url.replace(f":{place.port}/", f":{proxy.port}/"), url)
-    await pair.journal.start()
-    for each in pair.processes:
-        await each.start()
+    urls = url.replace(f":{place.port}/", f":{proxy.port}/"), url
+    pair = Pair(tmp_path / "data", *({"store_url": each} for each in urls))
+    await pair.start()
     yield pair
     await pair.stop()
 
@@ -107,33 +112,33 @@ async def test_who_writes_is_said(pair: Pair) -> None:
 
 
 @pytest.mark.parametrize("how", [SIGKILL, SIGTERM])
-async def test_it_ends(pair: Pair, how: Signals, record_property: Record) -> None:
+async def test_it_ends(pair: Pair, how: Signals) -> None:
     """Killed or in good order, under load, twice: the other goes on, and has all that was confirmed, once."""
     publisher = Publisher(pair.journal)
     for _ in range(2):
         await publisher.more(100)
-        writer, began = await pair.writer(), time.monotonic()
+        writer, took = await pair.writer(), Took(f"until the other confirms after {how.name}")
         writer.process.send_signal(how)
         await writer.process.wait()
         await publisher.more(20)
-        record_property(f"seconds after {how.name}", round(time.monotonic() - began, 3))
+        took.put_down()
         assert await pair.writer() is not writer
         await writer.start()
     await publisher.stop()
     assert await pair.alive() == publisher.expected().keys()
 
 
-async def test_it_stands_still(pair: Pair, record_property: Record) -> None:
+async def test_it_stands_still(pair: Pair) -> None:
     """One that comes back when another writes confirms nothing, renews nothing, ends, and stands by again."""
     publisher = Publisher(pair.journal)
     await publisher.more(100)
     former = await pair.writer()
     before = await _call(former)
     await former.pause()
-    began = time.monotonic()
+    took = Took("until the other confirms")
     await before.write(KeepAliveRequest(member="m", role="queue"))
     await publisher.more(20)
-    record_property("seconds after SIGSTOP", round(time.monotonic() - began, 3))
+    took.put_down()
     former.resume()
     answer: object = None
     with suppress(grpc.aio.AioRpcError):
@@ -158,6 +163,27 @@ async def test_it_is_cut_off(pair: Pair, proxy: Proxy) -> None:
     await publisher.more(20)
     await publisher.stop()
     assert await pair.alive() == publisher.expected().keys()
+
+
+@pytest.mark.parametrize("how", [SIGKILL, SIGSTOP])
+async def test_over_a_network(url: str, tmp_path: Path, how: Signals, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the store's name leads to all of them, nobody but the one that writes is there."""
+    monkeypatch.setattr(grpc_channel, "_doubts", True)
+    ports = [(free_port(), free_port()) for _ in range(2)]
+    address = "ipv4:" + ",".join(f"{HOST}:{port}" for port, _ in ports)
+    listens = ({"store_listen": f"{HOST}:{one}", "store_process_address": f"{HOST}:{two}"} for one, two in ports)
+    pair = Pair(tmp_path / "data", *({"store_url": url, "store_address": address, **each} for each in listens))
+    await pair.start()
+    publisher = Publisher(pair.journal)
+    await publisher.more(100)
+    pair.processes[0].process.send_signal(how)
+    took = Took("until the other confirms")
+    await publisher.more(20)
+    took.put_down()
+    assert await pair.writer() is pair.processes[1]
+    await publisher.stop()
+    assert await pair.alive() == publisher.expected().keys()
+    await pair.stop()
 
 
 async def _call(process: StoreProcess) -> grpc.aio.StreamStreamCall[KeepAliveRequest, KeepAliveReply]:
