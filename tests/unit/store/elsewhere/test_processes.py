@@ -19,6 +19,7 @@ from services.common.config import Settings
 from services.common.errors import BrokerError
 from services.rpc.store_pb2 import Fence, KeepAliveReply, KeepAliveRequest
 from services.rpc.store_pb2_grpc import StoreStub
+from tests.support.collected import collect
 from tests.support.elsewhere import Place
 from tests.support.publisher import Publisher
 from tests.support.stack import HOST, free_port
@@ -102,13 +103,18 @@ async def pair(
 
 
 async def test_who_writes_is_said(pair: Pair) -> None:
-    """Both are members, one has the lease; nothing but the writer is at the store's address."""
+    """Both are members, one has the lease, and counts say so; nobody but the writer is at the store's address."""
     async with asyncio.timeout(PATIENCE):
         while len((found := await pair.stores()).members) < len(pair.processes):
             await asyncio.sleep(0.05)
     assert sorted(found.does().values()) == ["stands by", "writes"]
     assert await pair.writer() is pair.processes[0]
     assert sorted(found.members.values()) == sorted(each.address for each in pair.processes)
+    counted = [
+        (await collect(address))[1].get(("hopline_store_writes",))
+        for address in (pair.address, *found.members.values())
+    ]
+    assert sorted(map(bool, counted)) == [False, True, True]
 
 
 @pytest.mark.parametrize("how", [SIGKILL, SIGTERM])
