@@ -109,12 +109,16 @@ class Service:
         await self._serve()
 
     async def _open(self) -> None:
-        if isinstance(self._provider, Elsewhere):
-            self._folder.make()
-            await self._take_over(self._provider)
+        if not isinstance(self._provider, Elsewhere):
+            self._folder.take()
+            await self._engine.start()
             return
-        self._folder.take()
-        await self._engine.start()
+        self._folder.make()
+        try:
+            await self._take_over(self._provider)
+        except BaseException:
+            await self._provider.close()
+            raise
 
     async def _take_over(self, provider: Elsewhere) -> None:
         while True:

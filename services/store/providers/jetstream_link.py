@@ -131,6 +131,10 @@ class Link:
         """Whether nothing has gone wrong yet, as far as is known."""
         return self._client.is_connected
 
+    async def ends(self, seconds: float) -> None:
+        """Returns when the connection has ended, and after so many seconds if it has not."""
+        await asyncio.wait({self._end}, timeout=seconds)
+
     @property
     def largest(self) -> int:
         """Bytes of a message's payload, at most."""

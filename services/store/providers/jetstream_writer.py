@@ -301,7 +301,9 @@ class Writer:
         """Finds out what happens to the connection while nobody writes, and comes back."""
         pinged = monotonic()
         while not self.ended:
-            await asyncio.sleep(_LOOK_SECONDS)
+            # At once: to those who stand by it is as dead meanwhile as one that never comes back.
+            link = self.link
+            await (link.ends(_LOOK_SECONDS) if link else asyncio.sleep(_POLL_SECONDS))
             quiet = self.link is not None and monotonic() - pinged < _PING_SECONDS
             if quiet or self._turn.locked():  # who has the turn finds out
                 continue

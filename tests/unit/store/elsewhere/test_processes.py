@@ -115,6 +115,8 @@ async def test_who_writes_is_said(pair: Pair) -> None:
         for address in (pair.address, *found.members.values())
     ]
     assert sorted(map(bool, counted)) == [False, True, True]
+    assert await pair.processes[1].stop() == 0
+    assert "Traceback" not in pair.processes[1].log.read_text()
 
 
 @pytest.mark.parametrize("how", [SIGKILL, SIGTERM])

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 
 import pytest
 
 from services.common.errors import InternalError
 from services.store.providers.jetstream import JetStreamProvider
 from services.store.providers.jetstream_link import Behind
+from tests.support.jetstream import Servers
+from tests.support.tcp_proxy import Proxy
 from tests.support.written_groups import alive, group
 from tests.support.written_stream import reopened
 
@@ -64,3 +67,20 @@ async def test_both_write(url: str, provider: JetStreamProvider, deaf: None) -> 
         await asyncio.wait_for(writing, 10)
     assert list(await alive(following)) == confirmed
     await following.close()
+
+
+async def test_it_comes_back_at_once(nats: Servers, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An idle writer whose connection ends has another, whenever it would have looked."""
+    monkeypatch.setattr("services.store.providers.jetstream_writer._LOOK_SECONDS", 60.0)
+    proxy = Proxy(nats.each[0].port)
+    await proxy.start()
+    provider = JetStreamProvider(Path(), url.replace(f":{nats.each[0].port}/", f":{proxy.port}/"))
+    await provider.open()
+    former = provider._writer.link
+    for writer in proxy._writers:
+        writer.transport.abort()
+    async with asyncio.timeout(10):
+        while provider._writer.link in {None, former}:
+            await asyncio.sleep(0.01)
+    await provider.close()
+    await proxy.stop()
