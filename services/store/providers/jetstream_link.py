@@ -15,7 +15,7 @@ from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.errors import AuthorizationError, ConnectionClosedError, Error, NoRespondersError
 from nats.js import JetStreamContext
-from nats.js.api import DiscardPolicy, RetentionPolicy, StorageType, StreamConfig
+from nats.js.api import DiscardPolicy, PubAck, RetentionPolicy, StorageType, StreamConfig
 from nats.js.errors import APIError, NoStreamResponseError, NotFoundError, ServiceUnavailableError
 
 from services.common.bus.nats_link import close
@@ -34,6 +34,7 @@ _OLDEST = (2, 11)  # it reads batches
 _LARGEST, _SMALLEST = 128 << 10, 32 << 10
 _HEADERS = 1 << 10  # what a message has besides its payload
 _EXPECTED = "Nats-Expected-Last-Sequence"
+_EXPECTED_OF_SUBJECT = "Nats-Expected-Last-Subject-Sequence"
 _WRONG_LAST_SEQUENCE = 10071
 _ENDED = "the connection has ended"
 _REFUSED = "it refuses these credentials"
@@ -193,16 +194,23 @@ class Link:
         return last + 1
 
     async def _put(self, subject: str, last: int, payload: bytes, seconds: float) -> None:
+        await self._publish(subject, payload, seconds, {_EXPECTED: str(last)})
+
+    async def _publish(self, subject: str, payload: bytes, seconds: float, headers: dict[str, str]) -> PubAck:
         try:
-            await self._jetstream.publish(subject, payload, timeout=seconds, headers={_EXPECTED: str(last)})
+            return await self._jetstream.publish(subject, payload, timeout=seconds, headers=headers)
         except APIError as failure:
             if failure.err_code == _WRONG_LAST_SEQUENCE:
                 raise Behind from failure
             raise
 
-    async def claim(self, subject: str, payload: bytes) -> int:
-        """Puts a message behind whatever is there; gives its sequence."""
-        return (await self._asked(self._jetstream.publish(subject, payload))).seq
+    async def claim(self, subject: str, former: int, payload: bytes) -> int:
+        """Puts a message behind whatever is there, if `former` is the last one of its subject; gives its sequence.
+
+        Raises Behind where that is another one by now.
+        """
+        headers = {_EXPECTED_OF_SUBJECT: str(former)}
+        return (await self._asked(self._publish(subject, payload, _ANSWER_SECONDS, headers))).seq
 
     async def purge(self, subject: str, keep: int = 0) -> None:
         """Messages of a subject go, but for the last `keep`."""

@@ -8,9 +8,9 @@ An answer that was lost is asked for, by reading what came behind the last group
 in part, or not at all; in the latter cases it is written, behind that. If it comes late, it is the one or the other
 that names the wrong sequence.
 
-Who starts becomes the writer by a message that names no sequence: it shuts out whoever was, and all that was written is
-before it. It asks first who writes, and does so when nobody answers (`jetstream_lookout.py`): that decides when another
-begins.
+Who starts becomes the writer by a message that names only that of the last who did: it shuts out whoever writes, all
+that was written is before it, and of two that start at once one does. It asks first who writes, and begins when nobody
+answers (`jetstream_lookout.py`).
 """
 
 from __future__ import annotations
@@ -121,9 +121,10 @@ class Writer:
         try:
             link.check()
             await link.make_stream(self._url.replicas)
+            former = await link.last(f"{link.prefix}.{WRITER}")
             await self._wait_for_the_last(link)
             self._loaded = await load(link)
-            await self._take_over(link)
+            await self._take_over(link, former.sequence if former else 0)
             await link.answer(lambda: self._who)
         except BaseException:
             await link.close()
@@ -137,11 +138,13 @@ class Writer:
                 raise Occupied(f"another store process ({who}) writes to {self._url}: stop it, or this one")
             await asyncio.sleep(_POLL_SECONDS)
 
-    async def _take_over(self, link: Link) -> None:
-        if await link.writer(_LOOK_SECONDS):
-            raise Lost("another store process has begun to write meanwhile", passing=True)
+    async def _take_over(self, link: Link, former: int) -> None:
         subject = f"{link.prefix}.{WRITER}"
-        await link.claim(subject, Part(self._id, self._loaded.group, 0, 1, self._who.encode()).encode())
+        part = Part(self._id, self._loaded.group, 0, 1, self._who.encode())
+        try:
+            await link.claim(subject, former, part.encode())
+        except Behind:
+            raise Lost("another store process has begun to write meanwhile", passing=True) from None
         await self._catch_up(link)
         if not self._owns:
             raise Lost("a replica is behind", passing=True)

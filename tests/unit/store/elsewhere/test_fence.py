@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from services.common.errors import InternalError
-from services.store.provider import Changes
+from services.store.provider import Changes, Occupied
 from tests.support.elsewhere import Place
 from tests.support.written_groups import alive, commit, group
 
@@ -41,6 +41,17 @@ async def test_the_next_one_waits_for_the_end_of_the_last(place: Place, url: str
     await asyncio.wait_for(opening, 5)
     await following.commit(Changes(origin=6))
     await following.close()
+
+
+async def test_two_at_once(place: Place, url: str, impatient: None) -> None:
+    """One of them writes, and the other hears of it; whoever was told that it writes goes on."""
+    for number in range(1, 6):
+        both = [place.provider(url) for _ in range(2)]
+        told = await asyncio.gather(*(each.open() for each in both), return_exceptions=True)
+        assert sorted(type(each) for each in told if each) == [Occupied]
+        await both[told.index(None)].commit(group(number))
+        for each in both:
+            await each.close()
 
 
 async def test_a_stale_process(place: Place, url: str, provider: Any) -> None:

@@ -173,6 +173,24 @@ async def test_it_is_cut_off(pair: Pair, proxy: Proxy) -> None:
     assert await pair.alive() == publisher.expected().keys()
 
 
+async def test_three(url: str, tmp_path: Path) -> None:
+    """Of two that stand by one takes over, and the other the next time; all that was confirmed is there, once."""
+    three = Pair(tmp_path / "data", *({"store_url": url} for _ in range(3)))
+    await three.start()
+    publisher = Publisher(three.journal)
+    for left in (2, 1):
+        await publisher.more(100)
+        writer = await three.writer()
+        await writer.kill()
+        await publisher.more(20)
+        living = [each for each in three.processes if each.process.returncode is None]
+        assert len(living) == left
+        assert await three.writer() in living
+    await publisher.stop()
+    assert await three.alive() == publisher.expected().keys()
+    await three.stop()
+
+
 @pytest.mark.parametrize("how", [SIGKILL, SIGSTOP])
 async def test_over_a_network(url: str, tmp_path: Path, how: Signals, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the store's name leads to all of them, nobody but the one that writes is there."""
