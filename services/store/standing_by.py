@@ -16,6 +16,7 @@ from services.store.provider import Elsewhere
 _LOOK_SECONDS = 0.2
 _RENEWAL = 0.4  # of the time to live
 _TELLING_SECONDS = 0.25
+_MEND = "start the database, or NATS, or mend the way to it; the store goes on by itself"
 
 Ask = Callable[[KeepAliveRequest], Awaitable[KeepAliveReply]]
 
@@ -61,17 +62,31 @@ async def stand_by(provider: Elsewhere, told: Callable[[], Awaitable[None]]) -> 
         return False
     log.info("store stands by", writer=writer, do="if that is no process of this stack, take another HOPLINE_STORE_URL")
     await told()
+    asking = _Asking(provider)
     while writer:
         await asyncio.sleep(_LOOK_SECONDS)
-        writer = await _look(provider)
+        writer = await asking.writer()
     log.info("store takes over")
     return True
 
 
-async def _look(provider: Elsewhere) -> str:
-    """Who writes; whoever it was, where it is not known."""
-    try:
-        return await provider.occupied()
-    except InternalError as failure:
-        log.debug("cannot ask who writes", reason=str(failure))
-        return "not known"
+class _Asking:
+    """Goes on where it cannot be asked, and says so once."""
+
+    def __init__(self, provider: Elsewhere) -> None:
+        self._provider = provider
+        self._fails = False
+
+    async def writer(self) -> str:
+        """Who writes; somebody, where it is not known."""
+        try:
+            writer = await self._provider.occupied()
+        except InternalError as failure:
+            if not self._fails:
+                log.warning("cannot ask who writes, nor take over", reason=failure.text, do=_MEND)
+            self._fails = True
+            return "not known"
+        if self._fails:
+            log.info("it is known again who writes", writer=writer)
+        self._fails = False
+        return writer
