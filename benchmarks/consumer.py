@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import select
 import time
+from itertools import product
 from typing import TYPE_CHECKING
 
 from benchmarks.counters import Counter, Counters
@@ -32,12 +33,12 @@ class Subscriber:
         load = destination.load
         self._bodies = load.bodies
         # One producer per queue: its bodies arrive in its order.
-        self._in_order = load.stream.ordered and len(queues) == 1
+        self._in_order = load.stream.ordered and len(queues) == len(load.stream.consumers) == 1
         self._known: set[bytes] = set()
         self._ack_every = load.prefetch // 10
         self._connection = Connection(destination.address)
-        for number, queue in enumerate(queues):
-            self._connection.consume(queue, prefetch=load.prefetch, number=number)
+        for number, (queue, arguments) in enumerate(product(queues, load.stream.consumers)):
+            self._connection.consume(queue, prefetch=load.prefetch, number=number, arguments=arguments)
         self.socket = self._connection.socket
         self._layout: Layout | None = None
         self._learning = bytearray(self._connection.leftover())

@@ -16,7 +16,8 @@ from services.queue.machine.journal_draft import ContentDraft, PartitionDraft
 from services.queue.machine.message import Interned, MemoryAccount
 from services.queue.machine.options import QueueOptions
 from services.queue.machine.overflow.drop_head import DropHead
-from services.queue.machine.types.standard import StandardQueue
+from services.queue.machine.queue import Queue
+from services.queue.machine.types.classic import classic
 from services.rpc import queue_pb2 as pb
 
 _RUN, _SIZE, _ROUNDS = 500, 256, 400
@@ -40,9 +41,9 @@ class _Link:
     def ended(self, consumer: Consumer, reason: pb.Reason.ValueType) -> None: ...
 
 
-def _queue() -> StandardQueue:
+def _queue() -> Queue:
     context = QueueContext(MemoryAccount(), PartitionDraft(_nothing), _nothing)
-    return StandardQueue(QueueOptions(1, "/", "q", 0), context, DropHead(), 0)
+    return Queue(classic, QueueOptions(1, "/", "q", 0), context, DropHead(), 0)
 
 
 def _batches(count: int) -> list[bytes]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from benchmarks.properties import properties
@@ -43,6 +43,7 @@ class Stream:
     key: Callable[[int], str] | None = None
     properties: Callable[[int], bytes] = _plain
     arguments: bytes = NO_TABLE  # of the queues
+    consumers: Sequence[bytes] = (NO_TABLE,)  # of each queue: a table of arguments for each
     durable: bool = False  # so are the queues
     fresh: bool = False
     ordered: bool = True

@@ -11,6 +11,7 @@ KEYS = 100
 EXPIRATIONS = 50
 PRIORITIES = 10
 HEADER_BINDINGS = 1000
+GROUP_CONSUMERS = 10
 
 
 def _key(number: int) -> str:
@@ -19,6 +20,14 @@ def _key(number: int) -> str:
 
 def _topic(number: int) -> str:
     return f"devices.{number % KEYS:02}.temperature"
+
+
+def _coloured(number: int) -> bytes:
+    return properties(headers=table({"colour": f"{number % KEYS:02}"}))
+
+
+def _selecting(selector: str) -> bytes:
+    return table({"x-filter-jms-selector": selector})
 
 
 STREAMS: dict[str, tuple[str, Load]] = {
@@ -87,6 +96,28 @@ STREAMS: dict[str, tuple[str, Load]] = {
                 fresh=True,
             )
         ),
+    ),
+    "selectors": (
+        f"{KEYS} consumers of one queue, each with a selector for one value",
+        Load(stream=Stream(properties=_coloured, consumers=[_selecting(f"colour = '{n:02}'") for n in range(KEYS)])),
+    ),
+    "selectors-any": (
+        f"{KEYS} consumers of one queue, each with another kind of selector",
+        Load(stream=Stream(properties=_coloured, consumers=[_selecting(f"colour LIKE '{n:02}'") for n in range(KEYS)])),
+    ),
+    "groups": (
+        f"{KEYS} message groups in turn, {GROUP_CONSUMERS} consumers",
+        Load(
+            stream=Stream(
+                properties=_coloured,
+                arguments=table({"qpid.group_header_key": "colour"}),
+                consumers=[NO_TABLE] * GROUP_CONSUMERS,
+            )
+        ),
+    ),
+    "sorted": (
+        f"a sorted queue, {KEYS} keys in turn",
+        Load(stream=Stream(properties=_coloured, arguments=table({"qpid.queue_sort_key": "colour"}), ordered=False)),
     ),
     "small": ("bodies of 16 bytes", Load(size=16)),
     "64k": ("bodies of 64 KiB", Load(size=64 << 10)),

@@ -145,7 +145,7 @@ class Connection:
     def confirm_publishes(self) -> None:
         self.call(85, 10, b"\0")
 
-    def consume(self, queue: str, *, prefetch: int, number: int = 0) -> None:
+    def consume(self, queue: str, *, prefetch: int, number: int = 0, arguments: bytes = NO_TABLE) -> None:
         """Starts a consumer: with acknowledgements and `prefetch`, or without any when `prefetch` is 0.
 
         `number` tells those of one connection apart, up to 999.
@@ -153,7 +153,7 @@ class Connection:
         if prefetch:
             self.call(60, 10, struct.pack(">IHB", 0, prefetch, 0))
         flags = bytes([0 if prefetch else 2])
-        self.call(60, 20, b"\0\0" + short(queue) + short(consumer_tag(number)) + flags + NO_TABLE)
+        self.call(60, 20, b"\0\0" + short(queue) + short(consumer_tag(number)) + flags + arguments)
 
     def publish_and_get(self, message: bytes, queue: str) -> None:
         """Publishes an encoded message, waits for its confirm, and gets one from the queue, without acknowledgement."""

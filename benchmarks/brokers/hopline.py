@@ -46,6 +46,7 @@ class Hopline:
             self._settings["HOPLINE_QUEUE_PROCESSES"] = str(queue_processes)
         self._port = port
         self._group: ProcessGroup | None = None
+        self.http_port = 0  # from its start on
 
     def missing(self) -> str | None:
         if self._store is StoreName.postgres and binaries() is None:
@@ -59,6 +60,7 @@ class Hopline:
             **self._settings,
             **self._store_settings(folder),
         }
+        self.http_port = http_port
         self._group = ProcessGroup([str(COMMAND), "up"], environment, folder / "hopline.log")
         self._group.wait_until(lambda: healthy(http_port))
         return Address(LOOPBACK, amqp_port)

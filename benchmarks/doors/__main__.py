@@ -24,17 +24,15 @@ import uvloop
 
 from benchmarks.brokers.hopline import Hopline
 from benchmarks.doors import crowds
-from benchmarks.doors.gateway import Gateway
-from benchmarks.doors.good import Good, sign_ins, told
+from benchmarks.doors.good import Good, asks_for_health, publishes, sign_ins, told
 from benchmarks.doors.guesses import KINDS, Guesses, add_users
 from benchmarks.doors.peer import Login
+from benchmarks.doors.server import Server
 from benchmarks.session import OUT
-from benchmarks.wire import Connection, publication
+from benchmarks.wire import Address, Connection, publication
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from benchmarks.wire import Address
 
 QUIET_SECONDS = 5.0
 SIGN_INS = 20
@@ -45,12 +43,16 @@ LOGIN = Login("guest", "guest")
 
 CROWDS = {
     "half-open": (crowds.HalfOpen, 10_000),
+    "half-open-http": (crowds.HalfOpenHttp, 10_000),
     "unfinished": (crowds.Unfinished, 1000),
     "unfinished-on-channels": (crowds.UnfinishedOnChannels, 100),
     "unread-answers": (crowds.UnreadAnswers, 1000),
     "unread-returns": (crowds.UnreadReturns, 1000),
     "unread-deliveries": (crowds.UnreadDeliveries, 1000),
 }
+
+
+OVER_HTTP = frozenset({"half-open-http"})
 
 
 async def _sign_ins(address: Address, data: Path) -> None:
@@ -74,34 +76,43 @@ async def _sign_ins(address: Address, data: Path) -> None:
     pool.shutdown()
 
 
-async def _crowd(name: str, address: Address, gateway: Gateway, good: Good, size: int, seconds: float) -> None:
+async def _one(name: str, address: Address, data: Path, size: int, seconds: float) -> None:
+    way, server = (asks_for_health, "mgmt") if name in OVER_HTTP else (publishes, "gateway")
+    good = Good(address, way)
+    try:
+        await _crowd(name, address, Server(data, server), good, size, seconds)
+    finally:
+        good.stop()
+
+
+async def _crowd(name: str, address: Address, server: Server, good: Good, size: int, seconds: float) -> None:
     kind, usual = CROWDS[name]
     crowd = kind(address, size or usual, LOGIN)
     begin = time.monotonic()
     await asyncio.sleep(QUIET_SECONDS)
-    _tell(name, "before", good.between(begin, time.monotonic()), gateway)
+    _tell(name, "before", good.between(begin, time.monotonic()), server)
     begin = time.monotonic()
     await crowd.come(seconds)
     came = time.monotonic() - begin
-    most = gateway.has()
+    most = server.has()
     present = crowd.present
     while time.monotonic() < begin + seconds:
         await asyncio.sleep(0.2)
-        most = max(most, gateway.has(), key=lambda has: has.memory)
+        most = max(most, server.has(), key=lambda has: has.memory)
         present = max(present, crowd.present)
     end = time.monotonic()
-    _tell(name, "during", good.between(begin, end), gateway)
+    _tell(name, "during", good.between(begin, end), server)
     print(f"    {present:,} at once, {came:.1f} s until then; {crowd.closed:,} were closed; at most {most}")
     for said, count in crowd.said.items():
         print(f"    {count:,} heard: {said}")
     await crowd.go()
     begin = time.monotonic()
     await asyncio.sleep(QUIET_SECONDS)
-    _tell(name, "after", good.between(begin, time.monotonic()), gateway)
+    _tell(name, "after", good.between(begin, time.monotonic()), server)
 
 
-def _tell(name: str, when: str, times: list[float], gateway: Gateway) -> None:
-    print(f"{name:<24} {when:<7} round trips: {told(times):<56} gateway: {gateway.has()}", flush=True)
+def _tell(name: str, when: str, times: list[float], server: Server) -> None:
+    print(f"{name:<24} {when:<7} round trips: {told(times):<56} {server.name}: {server.has()}", flush=True)
 
 
 def _fill(address: Address) -> None:
@@ -127,14 +138,11 @@ async def main(names: Sequence[str], size: int, seconds: float) -> None:
         os.nice(5)  # it is the broker that is measured
         if "sign-ins" in names:
             await _sign_ins(address, folder / "data")
-        good = Good(address)
         _fill(address)
-        try:
-            for name in names:
-                if name in CROWDS:
-                    await _crowd(name, address, Gateway(folder / "data"), good, size, seconds)
-        finally:
-            good.stop()
+        over_http = Address(address.host, broker.http_port)
+        for name in names:
+            if name in CROWDS:
+                await _one(name, over_http if name in OVER_HTTP else address, folder / "data", size, seconds)
     finally:
         broker.stop()
         shutil.copy(folder / "hopline.log", OUT / "doors.log")

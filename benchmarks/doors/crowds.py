@@ -98,6 +98,16 @@ class HalfOpen(Crowd):
             await asyncio.get_running_loop().sock_sendall(made, said)
 
 
+class HalfOpenHttp(Crowd):
+    """Connect over HTTP, and say nothing, or half of a head, or half of a body."""
+
+    async def begin(self, made: socket.socket) -> None:
+        head = b"POST /api/route HTTP/1.1\r\nHost: here\r\nContent-Length: 100000\r\n"
+        said = (b"", head, head + b"\r\n" + bytes(1000))[next(self._numbers) % 3]
+        if said:
+            await asyncio.get_running_loop().sock_sendall(made, said)
+
+
 class Unfinished(Crowd):
     """Announce 16 MiB, send half of it, and no more, on each of some channels."""
 

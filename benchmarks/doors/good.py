@@ -1,11 +1,13 @@
 """Clients that behave, in processes of their own: one publishes a message, hears the confirm and gets the message,
-again and again; others sign in.
+again and again; one asks for health over HTTP; others sign in.
 """
 
 from __future__ import annotations
 
 import multiprocessing
 import time
+from http import HTTPStatus
+from http.client import HTTPConnection, HTTPException
 from statistics import median
 from typing import TYPE_CHECKING
 
@@ -14,10 +16,11 @@ from benchmarks.load import BODY_SIZE
 from benchmarks.wire import Address, Connection, publication
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from multiprocessing.connection import Connection as Pipe
 
 EVERY_SECONDS = 0.01
+_SECONDS = 10.0  # for an answer over HTTP
 _QUEUE = "good"
 _Trips = list[tuple[float, float]]  # when each began, and the seconds that it took
 
@@ -25,10 +28,11 @@ _Trips = list[tuple[float, float]]  # when each began, and the seconds that it t
 class Good:
     """Goes round until it is stopped."""
 
-    def __init__(self, address: Address) -> None:
+    def __init__(self, address: Address, way: Callable[[Address], Callable[[], object]]) -> None:
+        """`way` gives what is one time round."""
         context = multiprocessing.get_context("spawn")
         self._pipe, theirs = context.Pipe()
-        self._process = context.Process(target=_go_round, args=(address, theirs), daemon=True)
+        self._process = context.Process(target=_go_round, args=(address, way, theirs), daemon=True)
         self._process.start()
         self._trips: _Trips = []
 
@@ -66,20 +70,42 @@ def sign_ins(address: Address, logins: Sequence[tuple[str, str]], every: float) 
     return times
 
 
-def _go_round(address: Address, pipe: Pipe) -> None:
+def publishes(address: Address) -> Callable[[], object]:
+    """And gets what it has published."""
+    connection = Connection(address)
+    connection.declare_queue(_QUEUE, durable=False)
+    connection.confirm_publishes()
+    message = publication("", _QUEUE, bytes(BODY_SIZE), persistent=False)
+    return lambda: connection.publish_and_get(message, _QUEUE)
+
+
+def asks_for_health(address: Address) -> Callable[[], object]:
+    """By a connection of its own each time."""
+
+    def ask() -> None:
+        connection = HTTPConnection(address.host, address.port, timeout=_SECONDS)
+        try:
+            connection.request("GET", "/healthz")
+            status = connection.getresponse().status
+        finally:
+            connection.close()
+        if status != HTTPStatus.OK:
+            raise BenchmarkError(f"/healthz answers {status}")
+
+    return ask
+
+
+def _go_round(address: Address, way: Callable[[Address], Callable[[], object]], pipe: Pipe) -> None:
     trips: _Trips = []
     try:
-        connection = Connection(address)
-        connection.declare_queue(_QUEUE, durable=False)
-        connection.confirm_publishes()
-        message = publication("", _QUEUE, bytes(BODY_SIZE), persistent=False)
+        go_round = way(address)
         while True:
             began = time.monotonic()
-            connection.publish_and_get(message, _QUEUE)
+            go_round()
             trips.append((began, time.monotonic() - began))
             if pipe.poll(EVERY_SECONDS):
                 pipe.recv()
                 pipe.send(trips)
                 trips = []
-    except (BenchmarkError, OSError) as failure:
+    except (BenchmarkError, OSError, HTTPException) as failure:
         pipe.send(str(failure))

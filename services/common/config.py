@@ -82,6 +82,18 @@ class Settings(BaseSettings):
     amqps_port: Port = Field(5671, description="for TLS alone, as soon as there is a certificate")
     http_host: str = "0.0.0.0"  # noqa: S104 - as for clients
     http_port: Port = 8080
+    http_max_connections: Annotated[int, Field(ge=0)] = Field(
+        0, description="of HTTP, in all; half of the files that it may have open at most. 0: 1000, or that"
+    )
+    http_max_connections_each: Annotated[int, Field(ge=0)] = Field(
+        250, description="of HTTP, of one address; 0: as many as in all"
+    )
+    http_head_timeout: Annotated[float, Field(gt=0)] = Field(
+        10.0, description="seconds for the head of a request, from its first byte or the beginning of the connection"
+    )
+    http_idle_timeout: Annotated[int, Field(ge=1)] = Field(
+        5, description="seconds after an answer for which a connection is kept without another request"
+    )
 
     store_address: str = Field("", description="gRPC target; empty: unix socket in the run folder")
     store_listen: str = Field(

@@ -21,6 +21,9 @@ from services.common.config import Settings
 from services.common.grpc_server import Server
 from services.common.ledger.ledger import Ledger
 from services.common.ledger.recorder import Recorder
+from services.common.limit_rules import RECORD_KIND as LIMIT_RULES
+from services.common.limits import KNOWN as LIMITS
+from services.common.limits import Limits
 from services.common.metrics.exporting import Exporting
 from services.common.metrics.meters import Meters
 from services.common.metrics.process import measure_ledger, measure_process, measure_sign_ins, measure_told
@@ -33,6 +36,8 @@ from services.common.telemetry.status import report
 from services.common.telemetry.tracer import Tracer
 from services.common.uid import UidSource
 from services.gateway.connections.asked_again import AskedAgain
+from services.gateway.connections.elsewhere import KINDS as ELSEWHERE
+from services.gateway.connections.elsewhere import Elsewhere
 from services.gateway.connections.engines import Engines
 from services.gateway.connections.listener import Listener
 from services.gateway.connections.metered import measure_clients
@@ -81,7 +86,10 @@ class Service:
         self._broker.publisher.start()
         self._broker.management = self._desk = desk(settings.address_of("mgmt"))
         permits = Permits(access, self._audit)
-        self._listener = Listener(settings, self._broker, authenticator, Engines(settings), prefix, permits)
+        self._limits = Limits()
+        self._listener = Listener(
+            settings, self._broker, authenticator, Engines(settings), prefix, permits, self._limits
+        )
         # Who came before the first user is known would be refused with the right password.
         await authenticator.until_some_user()
         await access.known()
@@ -90,6 +98,7 @@ class Service:
         telling.listener, serving.meters = self._listener, self._meters
         measure_clients(self._meters, self._listener, self._bus)
         self._exporting.start()
+        self._follow_limits()
         self._ports = Ports(self._listener, self._name, self._store.put_records, await self._reachable())
         self._ports.start(self._store.watch_records([PORT_KIND]))
         await self._server.ready()
@@ -143,9 +152,18 @@ class Service:
         start(observer.capture.follow(store.watch_records([CAPTURE_KIND])), name="follow capture rules")
         start(observer.capture.report(self._name, store), "cost of capture")
 
+    def _follow_limits(self) -> None:
+        store, self._elsewhere = self._store, Elsewhere(self._name, self._listener.limited)
+        self._tasks.start(self._limits.follow(store.watch_records([*LIMITS])), name="follow limits")
+        rules = self._listener.by_rules.follow(store.watch_records([LIMIT_RULES]))
+        self._tasks.start(rules, name="follow connection limits")
+        self._tasks.start(self._elsewhere.follow(store.watch_records(ELSEWHERE)), name="follow what is used of limits")
+        self._tasks.start(self._elsewhere.report(store.put_records), name="tell what is used of limits")
+
     async def stop(self) -> None:
         """Says farewell to clients, then leaves the other services."""
         await self._ports.stop()
+        await self._elsewhere.leave(self._store.put_records)
         await self._listener.stop()
         await self._desk.stop()
         await self._authenticator.stop()

@@ -237,6 +237,8 @@ class Consume(Request):
     arguments: Mapping[str, Any] = field(default_factory=dict)
     by_credit: bool = False  # it is sent what Credit says, else what Limit said before
     replies_to: str = ""  # of the management node: the address that its requests name; "": the tag
+    selector: str = ""  # of JMS: which messages it wants; "": whatever is next
+    browse: bool = False  # it sees what waits, and takes nothing
 
 
 @dataclass(slots=True)

@@ -39,12 +39,12 @@ from services.mgmt.access.tested import Tester
 from services.mgmt.certificates.expiry import Expiry
 from services.mgmt.front import Application, Front
 from services.mgmt.handler import Handler
-from services.mgmt.http import HttpServer
+from services.mgmt.http.server import HttpServer
 from services.mgmt.ledger.filer import Filer
 from services.mgmt.lookup.jaeger import Jaeger
 from services.mgmt.lookup.lookup import LookUp
 from services.mgmt.metrics.gather import Gathering
-from services.mgmt.metrics.measured import measure_health, measure_mgmt
+from services.mgmt.metrics.measured import measure_doors, measure_health, measure_mgmt
 from services.mgmt.metrics.requests import CountedRequests
 from services.mgmt.objects_handler import ObjectsHandler
 from services.mgmt.providers import Providers
@@ -92,7 +92,7 @@ class Service:
         self._audit.start()
         self._authenticator = Authenticator(settings, audit=self._audit)
         table = PartitionTable()
-        self._http = HttpServer(settings.http_host, settings.http_port)
+        self._http = HttpServer(settings)
         self._server = Server(settings.address_of("mgmt"), [NAME, OBJECTS_NAME])
         self._store = StoreClient(settings.address_of("store"))
         users = Users(self._store, settings.sasl_mechanisms, self._authenticator.sealing)
@@ -155,6 +155,7 @@ class Service:
         self._exporting = Exporting(self._meters)
         self._exporting.start()
         measure_mgmt(self._meters, self._audit, self._filer)
+        measure_doors(self._meters, self._http.doors)
 
     def _gathering(self, table: PartitionTable) -> Gathering:
         house, routers, stores = self._house, self._routers, self._stores

@@ -12,7 +12,7 @@ from services.rpc import counts_pb2 as pb
 from services.rpc.counts_pb2_grpc import CountsServicer
 
 if TYPE_CHECKING:
-    from services.queue.machine.queue_type import Queue
+    from services.queue.machine.queue import Queue
     from services.queue.partitions.registry import Registry
 
 _AT_ONCE = 250  # queues in one turn of the loop: what carries messages does not wait for all of them

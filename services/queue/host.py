@@ -30,7 +30,7 @@ from services.rpc.router_pb2 import ChangeReply, ChangeRequest, DeleteQueue, Que
 
 if TYPE_CHECKING:
     from services.queue.links.link import Link
-    from services.queue.machine.queue_type import Queue
+    from services.queue.machine.queue import Queue
 
 log = structlog.get_logger()
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from services.common.metrics.stages import CountedQueues
     from services.queue.host import Host
     from services.queue.journal.writer import Journal
-    from services.queue.machine.queue_type import Queue
+    from services.queue.machine.queue import Queue
     from services.queue.partitions.registry import Registry
     from services.rpc import store_pb2
     from services.rpc.router_pb2 import Forget, QueueDefinition

@@ -20,6 +20,7 @@ from services.rpc.ledger_pb2 import DROPPED
 
 _TICK = 0.05  # at least, between two looks
 _SOON = 0.01  # while there is more to do than goes in one turn
+_AT_ONCE = 0.002  # while consumers that choose have more to look at: others have their turn in between
 _BUSY = 1.0  # at most, while anything has a deadline or is waited for
 _IDLE = 15.0  # at most
 
@@ -30,7 +31,7 @@ class Timers:
     def __init__(self, host: Host, has_place: Callable[[], bool]) -> None:
         self._host = host
         self._has_place = has_place
-        self._lag = False
+        self._pause = _TICK
 
     def start(self) -> None:
         """Begins to tick."""
@@ -38,8 +39,8 @@ class Timers:
 
     async def _run(self) -> None:
         while True:
-            await asyncio.sleep(_SOON if self._lag else _TICK)
-            self._lag = False
+            await asyncio.sleep(self._pause)
+            self._pause = _TICK
             try:
                 await self._due()
                 if self._host.certain:
@@ -95,7 +96,10 @@ class Timers:
         elif 0 < queue.deadline() <= now:
             queue.expire(now)
             queue.dispatch(now)
-            self._lag |= queue.lags(now)
+            if queue.unfinished:
+                self._pause = _AT_ONCE
+            elif queue.lags(now):
+                self._pause = min(self._pause, _SOON)
             if queue.use.expired(now) or queue.use.deserted(now):
                 self._host.delete_soon(queue_id)
 

@@ -19,6 +19,7 @@ from services.common.clients.store import StoreClient
 from services.common.config import Settings
 from services.common.errors import Fenced
 from services.common.grpc_server import Server
+from services.common.limits import QUEUES, VIRTUAL_HOST, Limits, Subject
 from services.common.metrics.exporting import Exporting
 from services.common.metrics.meters import Meters
 from services.common.metrics.process import measure_process, measure_told
@@ -65,6 +66,7 @@ class Service:
         self._follower: Follower | None = None
         self._writer: Writer | None = None
         self._ready = asyncio.Event()
+        self._limits = Limits()
         self._measure()
 
     def _measure(self) -> None:
@@ -90,6 +92,7 @@ class Service:
         self._lease.on_lost = self._on_lost
         await self._lease.start()
         self._tasks.start(self._become(self._lease), "role")
+        self._tasks.start(self._limits.follow(self._store.watch_records([VIRTUAL_HOST])), "follow limits")
         self._tasks.start(report(self._tracer, "router", self._member, self._store.put_records), "spans status")
         await self._ready.wait()
         await self._server.ready()
@@ -143,7 +146,10 @@ class Service:
 
     def _topology(self, origin: int) -> Topology:
         ids = UidSource(origin)
-        return Topology(_kinds(), self._settings.partitions, lambda: ids.take()[0], _random_name)
+        return Topology(_kinds(), self._settings.partitions, lambda: ids.take()[0], _random_name, self._most_queues)
+
+    def _most_queues(self, virtual_host: str) -> int | None:
+        return self._limits.of(Subject(VIRTUAL_HOST, virtual_host), QUEUES)
 
     def _failed(self, failure: BaseException) -> None:
         if isinstance(failure, Fenced):

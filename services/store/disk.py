@@ -18,6 +18,10 @@ _ENOUGH = 1.25  # times the reserve: publishers go on
 _NEVER = 8  # an eighth of the reserve is for what is no message
 _TWICE = 2  # what is written is in the log, then in the file as well
 _MEND = "make room on the disk of the data folder, or mend it; the store goes on by itself"
+_MAKE_ROOM = (
+    "make room on the disk of the data folder, or in the stream (max_bytes), or let consumers empty queues; "
+    "it goes on by itself"
+)
 
 log = structlog.get_logger()
 
@@ -61,7 +65,7 @@ class Disk:
                 "low on disk, publishers of persistent messages wait",
                 free=mebibytes(found.free),
                 reserve=mebibytes(kept),
-                do="make room on the disk of the data folder, or let consumers empty queues; it goes on by itself",
+                do=_MAKE_ROOM,
             )
         elif self.low and not low:
             self._shortage = ""
@@ -86,7 +90,7 @@ class Disk:
         return reserve(self._configured, found.total) // _NEVER
 
     def failed(self, failure: Exception) -> None:
-        """A commit could not be written, and is tried again."""
+        """A commit could not be written, and is tried again. Why may be another reason by then: a server that ends."""
         if not self._failure:
             # A line, no stack: it is the disk, and the reason says what of it.
             log.error(
@@ -94,7 +98,7 @@ class Disk:
                 reason=repr(failure),
                 do=getattr(failure, "do", _MEND),
             )
-            self._failure = f"cannot write: {str(failure) or type(failure).__name__}"
+        self._failure = f"cannot write: {str(failure) or type(failure).__name__}"
         self._say()
 
     def wrote(self) -> None:

@@ -73,9 +73,10 @@ async def test_moving(rabbit: tuple[Get, int], stack: Stack, tmp_path: Path) -> 
     done = await asyncio.to_thread(command.run, *arguments)
     assert done.returncode == 3, done.stderr
     left_out = {(each["kind"], each["name"]) for each in json.loads(done.stdout)["left_out"]}
-    lost = {("queues", "log"), ("policies", "ttl"), ("parameters", "move"), ("parameters", "limits")}
+    lost = {("queues", "log"), ("policies", "ttl"), ("parameters", "move")}
     assert left_out >= lost
     assert left_out - lost <= {("vhosts", "shop"), ("bindings", " → log (log)")}
+    assert (await asking(stack.http_port)("/api/vhost-limits"))[1] == [{"vhost": "shop", "value": {"max-queues": 100}}]
     await _compare(ask, asking(stack.http_port))
     await asyncio.to_thread(_sign_in, stack)
     told = await _with_newer_hashes(asking(stack.http_port))

@@ -9,12 +9,15 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
+from tests.simulation.choices import CHOICES, COLOURS, GROUPS
 from tests.simulation.draw_faults import draw_faults
 from tests.simulation.draw_topology import TO_MANY, Drawn, draw_topology
 from tests.simulation.plan import Plan, Step
 
 HOST = "/"
 _TWO_HOSTS = 0.1  # share of histories: queues of the same names in another virtual host
+_CHOSEN = 0.2  # share of histories with consumers that select what they want
+_GROUPED = 0.2  # share of their queues with message groups
 _COPIED = 0.2  # share of histories with messages that go by more keys than one, and of their publishes
 # Shares of histories that are of kinds that came later: each is drawn apart, so that the other seeds are as they were.
 _LATER = {"purges": 0.03, "late": 0.04}
@@ -60,7 +63,8 @@ def draw(seed: int, steps: int = 200, kind: str = "") -> Plan:
             {"name": f"c{number + len(clients)}", "host": host, "gateway": number % shape["gateways"]}
             for number in range(rng.choice([2, 3, 3, 4, 6]))
         ]
-        load = _Load(rng, kind, drawn, [client["name"] for client in mine], Random(f"copies {seed} {host}"))
+        load = _Load(rng, kind, drawn, [client["name"] for client in mine], f"{seed} {host}")
+        load.group()
         done += load.steps(steps // len(hosts))
         topology += [{**step, "host": host} for step in drawn.steps]
         clients += mine
@@ -88,10 +92,11 @@ def _shape(rng: Random, kind: str) -> dict[str, Any]:
 class _Load:
     """Steps that fit the topology."""
 
-    def __init__(self, rng: Random, kind: str, drawn: Drawn, clients: list[str], copies: Random) -> None:
+    def __init__(self, rng: Random, kind: str, drawn: Drawn, clients: list[str], seed: str) -> None:
         self.rng, self.kind, self.drawn, self.clients = rng, kind, drawn, clients
         # Apart, so that all else of a seed is as it was before there were any.
-        self.copies, self.copied = copies, copies.random() < _COPIED
+        self.copies, self.choices = Random(f"copies {seed}"), Random(f"choices {seed}")
+        self.copied, self.chosen = self.copies.random() < _COPIED, self.choices.random() < _CHOSEN
         self.seconds = 0.0
         self.weights = {name: weight for name, weight in KINDS[kind][1].items() if rng.random() < 0.85}
         self.weights["publish"] = KINDS[kind][1]["publish"]
@@ -111,6 +116,12 @@ class _Load:
         self.channels: dict[tuple[str, str], str] = {}
         self.tags = 0
         self.known: dict[str, list[tuple[str, str, str]]] = {}  # client → channel, mode, consumer tag
+
+    def group(self) -> None:
+        """Some queues keep groups together."""
+        for step in self.drawn.steps if self.chosen else ():
+            if step["do"] == "queue" and "arguments" in step and self.choices.random() < _GROUPED:
+                step["arguments"] |= self.choices.choice(GROUPS)
 
     def steps(self, count: int) -> list[Step]:
         done: list[Step] = []
@@ -145,6 +156,8 @@ class _Load:
         step |= self.drawn.destination(rng)
         if self.copied and self.copies.random() < _COPIED:
             step["headers"] = {**step.get("headers", {}), **self.drawn.more_keys(self.copies, step["exchange"])}
+        if self.chosen and self.choices.random() < 0.8:
+            step["headers"] = {**step.get("headers", {}), "colour": self.choices.choice(COLOURS)}
         step |= {
             "count": rng.randint(1, self.most),
             "size": self.size,
@@ -189,6 +202,8 @@ class _Load:
             step["exclusive"] = True
         if rng.random() < 0.1:
             step["priority"] = rng.choice([-1, 1, 5])
+        if self.chosen and self.choices.random() < 0.6:
+            step["selector"] = self.choices.choice(list(CHOICES))
         step["settle"] = self.settling
         if rng.random() < 0.2:
             step["every"] = rng.choice([2, 5, 20])

@@ -103,6 +103,7 @@ class Consuming:
     attached: int | None = None
     ending: int | None = None
     cancelled_by_broker: bool = False
+    selector: str = ""  # one of CHOICES
 
 
 @dataclass(slots=True, eq=False)

@@ -8,6 +8,7 @@ from tests.simulation.history import History
 from tests.simulation.judge import Violation, judge
 from tests.simulation.plan import Plan
 from tests.simulation.scenario import play
+from tests.simulation.standing_still import StandsStill, interrupted
 from tests.simulation.world import Shape, World
 from tests.simulation.world.loop import Deadlock, OutOfTime
 
@@ -35,8 +36,9 @@ def run(plan: Plan, *, verbose: bool = False) -> Verdict:
     world = World(plan.seed, Shape(**plan.shape), limit=_LIMIT, verbose=verbose)
     history = History(world.time)
     try:
-        world.run(_scenario(world, plan, history))
-    except (Deadlock, OutOfTime) as fault:
+        with interrupted():
+            world.run(_scenario(world, plan, history))
+    except (Deadlock, OutOfTime, StandsStill) as fault:
         violation = Violation("everything is answered", f"{type(fault).__name__} while {history.phase}: {fault}")
         return Verdict(plan, [violation], history, world.digest(), world.lines)
     history.complaints = [f"{each.time:.3f} {each.process}: {each.text}" for each in world.complaints if each.failure]

@@ -155,11 +155,13 @@ async def consume(client: Client, step: Step) -> None:
         await channel.call(commands.Basic.Qos(0, step["prefetch"], step.get("shared", False)))
     consuming = Consuming(
         client.host, queue, tag, channel.opened, step.get("no_ack", False), step.get("exclusive", False),
-        client.history.tick(),
+        client.history.tick(), selector=step.get("selector", ""),
     )  # fmt: skip
     client.history.consumers.append(consuming)
     channel.consumers[tag] = (consuming, _policy(step))
     arguments = {"x-priority": step["priority"]} if step.get("priority") else {}
+    if consuming.selector:
+        arguments["x-filter-jms-selector"] = consuming.selector
     request = commands.Basic.Consume(
         0, queue, tag, False, step.get("no_ack", False), step.get("exclusive", False), False, arguments
     )

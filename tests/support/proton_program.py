@@ -10,7 +10,7 @@ import sys
 from typing import Any
 
 from proton import ConnectionException, Delivery, Message, SSLDomain  # type: ignore[import-not-found]
-from proton.reactor import AtLeastOnce, AtMostOnce, ReceiverOption  # type: ignore[import-not-found]
+from proton.reactor import AtLeastOnce, AtMostOnce, Copy, ReceiverOption, Selector  # type: ignore[import-not-found]
 from proton.utils import BlockingConnection, LinkDetached, SendException  # type: ignore[import-not-found]
 
 _STATES = {
@@ -60,9 +60,18 @@ class Program:
         return {"outcome": _STATES.get(delivery.remote_state, "settled")}
 
     def receiver(
-        self, name: str, address: str | None, credit: int = 0, settled: bool = False, target: str = ""
+        self,
+        name: str,
+        address: str | None,
+        credit: int = 0,
+        settled: bool = False,
+        target: str = "",
+        selector: str = "",
+        copies: bool = False,
     ) -> dict[str, Any]:
         options = [AtMostOnce()] if settled else []
+        options += [Selector(selector)] if selector else []
+        options += [Copy()] if copies else []
         link = self._connection.create_receiver(
             address,
             name=name,

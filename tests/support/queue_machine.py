@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from services.common import plugins
@@ -18,7 +18,7 @@ from services.queue.machine.entry import Holder
 from services.queue.machine.journal_draft import ContentDraft, PartitionDraft
 from services.queue.machine.message import Interned, MemoryAccount
 from services.queue.machine.options import read_options
-from services.queue.machine.queue_type import Queue
+from services.queue.machine.queue import Queue
 from services.rpc import queue_pb2 as pb
 from tests.support.messages import PROPERTIES, facts
 
@@ -76,7 +76,7 @@ class Machine:
         self.draft = PartitionDraft(nothing)
         self.context = QueueContext(self.account, self.draft, nothing, epoch=epoch)
         policy = plugins.load("overflow_policies", options.overflow)()
-        self.queue: Queue = plugins.load("queue_types", kind)(options, self.context, policy, 0)
+        self.queue = Queue(plugins.load("queue_types", kind), options, self.context, policy, 0)
         self.link = FakeLink()
         self.contents: list[ContentDraft] = []
         self._uid = 0
@@ -119,9 +119,12 @@ class Machine:
 
     def publish_with(self, header: str, *values: object, persistent: bool = False) -> None:
         """A message for each value of a header; None: without it."""
-        headers = [{} if value is None else {header: value} for value in values]
+        self.publish_headers([{} if value is None else {header: value} for value in values], persistent=persistent)
+
+    def publish_headers(self, headers: Iterable[Mapping[str, Any]], *, persistent: bool = False) -> None:
+        """A message with each of these."""
         properties = [AMQP_0_9.with_headers(PROPERTIES, each) for each in headers]
-        self.publish_mixed([facts("amq.direct", persistent=persistent)] * len(values), properties=properties)
+        self.publish_mixed([facts("amq.direct", persistent=persistent)] * len(properties), properties=properties)
 
     def consumer(
         self, *, messages: int = 1 << 30, size: int = PLENTY, again: bool = False, now: int = 0, **more: Any

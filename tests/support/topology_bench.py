@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import count
 from typing import Any
 
@@ -25,21 +26,21 @@ def request(kind: Any, connection: Any = "c1", virtual_host: Any = "/", **fields
     return router_pb2.ChangeRequest(virtual_host=virtual_host, connection=connection, **{kind: message(**fields)})
 
 
-def new_topology() -> Topology:
+def new_topology(most_queues: Callable[[str], int | None] = lambda _: None) -> Topology:
     kinds = Kinds(
         {name: plugins.load("exchange_types", name) for name in plugins.names("exchange_types")},
         ("classic",),
         ("drop-head", "reject-publish", "reject-publish-dlx"),
     )
     ids, names = count(1), count(1)
-    return Topology(kinds, 64, lambda: next(ids), lambda: f"{next(names):022}")
+    return Topology(kinds, 64, lambda: next(ids), lambda: f"{next(names):022}", most_queues)
 
 
 class Bench:
     """A topology with "/" and short ways to change it and to ask it."""
 
-    def __init__(self) -> None:
-        self.topology = new_topology()
+    def __init__(self, most_queues: Callable[[str], int | None] = lambda _: None) -> None:
+        self.topology = new_topology(most_queues)
         self.effects = Effects()
         self.do("create_virtual_host", name="/")
 

@@ -21,8 +21,8 @@ from services.gateway.sasl import Mechanism
 from services.gateway.transport.kind import Transport
 from services.mgmt.certificates.kind import Kind as CertificateStore
 from services.mgmt.tree.category import Category
+from services.queue.machine.order.ready import Ready
 from services.queue.machine.overflow import OverflowPolicy
-from services.queue.machine.queue_type import Queue
 from services.queue.partitions.share import Placement
 from services.store.provider import Provider as Store
 
@@ -34,7 +34,7 @@ CONTRACTS: dict[str, type] = {
     "message_formats": MessageFormat,
     "management_forms": Form,
     "exchange_types": ExchangeType,
-    "queue_types": Queue,
+    "queue_types": Ready,
     "overflow_policies": OverflowPolicy,
     "placements": Placement,
     "store_providers": Store,

@@ -24,6 +24,8 @@ BEGUN_KEY: Final = "permissions"
 EVERYTHING: Final = ".*"
 VIRTUAL_HOST: Final = "virtual_host"
 """Records of the router: a permission goes with its virtual host."""
+FILED_FOR: Final = "filed_for"
+"""One record for each virtual host: the id of the one that is what is filed by its name; see `incarnation_in`."""
 
 Expression = Annotated[
     str,
@@ -107,6 +109,20 @@ class AclText(_Kept):
     def key(self) -> str:
         """Of its record."""
         return acl_key(self.virtual_host)
+
+
+def incarnation_in(value: bytes) -> int:
+    """Of a record of a virtual host, which one of its name it is, or of FILED_FOR, for which; 0: it had no id."""
+    return int(json.loads(value).get("id", 0))
+
+
+def is_former(filed_for: int | None, there: int) -> bool:
+    """Whether what is filed by a name is of another virtual host than the one that is there.
+
+    Where nothing says for which, it is of the one that is there: it was filed before that was noted. A router without
+    ids, which may serve beside newer ones for a while, tells nothing either way.
+    """
+    return filed_for is not None and there not in {0, filed_for}
 
 
 def permission_key(user: str, virtual_host: str | None) -> str:

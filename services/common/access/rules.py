@@ -17,12 +17,18 @@ from services.common.errors import SyntaxFault
 from services.common.users import User
 from services.rpc.store_pb2 import Record
 
-KINDS = (users.RECORD_KIND, records.PERMISSION, records.TOPIC_PERMISSION, records.GROUP, records.ACL, records.BEGUN)
+KINDS = (
+    users.RECORD_KIND, records.PERMISSION, records.TOPIC_PERMISSION, records.GROUP, records.ACL, records.BEGUN,
+    records.VIRTUAL_HOST, records.FILED_FOR,
+)  # fmt: skip
 
 
 @dataclass(slots=True)
 class Rules:
-    """`begun`: there are permissions; before, users that are from before there were any may do what they could."""
+    """`begun`: there are permissions; before, users that are from before there were any may do what they could.
+
+    What is set for a virtual host counts no more when that is another one of its name: mgmt removes it, when it can.
+    """
 
     begun: bool = False
     tags: dict[str, frozenset[str]] = field(default_factory=dict)  # by user
@@ -31,6 +37,8 @@ class Rules:
     _groups: dict[str, Group] = field(default_factory=dict)
     _groups_of: dict[str, frozenset[str]] = field(default_factory=dict)  # by user
     _acls: dict[str, RuleSet] = field(default_factory=dict)
+    _hosts: dict[str, int] = field(default_factory=dict)  # their incarnations
+    _filed_for: dict[str, int] = field(default_factory=dict)
 
     def apply(self, record: Record) -> None:
         """Raises ValidationError where it cannot be read: then it permits nothing."""
@@ -41,22 +49,27 @@ class Rules:
             records.GROUP: self._group,
             records.ACL: self._acl,
             records.BEGUN: self._begun,
+            records.VIRTUAL_HOST: lambda record: _note(self._hosts, record),
+            records.FILED_FOR: lambda record: _note(self._filed_for, record),
         }
         appliers[record.kind](record)
 
     def permission(self, user: str, virtual_host: str) -> Permission | None:
         """The one for the virtual host, else the one for all."""
-        return self._permissions.get((user, virtual_host)) or self._permissions.get((user, None))
+        of_all = self._permissions.get((user, None))
+        return of_all if self._is_former(virtual_host) else self._permissions.get((user, virtual_host)) or of_all
 
     def topic_permission(self, user: str, virtual_host: str, exchange: str) -> TopicPermission | None:
         """None: every key."""
-        if not self._topics:
+        if not self._topics or self._is_former(virtual_host):
             return None
         return self._topics.get((user, virtual_host, exchange))
 
     def acl(self, virtual_host: str | None) -> RuleSet | None:
         """Rules of a virtual host, or of the broker."""
-        return self._acls.get(records.acl_key(virtual_host)) if self._acls else None
+        if not self._acls or (virtual_host is not None and self._is_former(virtual_host)):
+            return None
+        return self._acls.get(records.acl_key(virtual_host))
 
     @property
     def wants_names(self) -> bool:
@@ -66,6 +79,9 @@ class Rules:
     def principal(self, user: str, host: str = "", host_name: str = "") -> Principal:
         """As rules see a user, with groups and tags on record; `host` is the address that they come from."""
         return Principal(user, self._groups_of.get(user, _NONE), self.tags.get(user, _NONE), host, host_name)
+
+    def _is_former(self, virtual_host: str) -> bool:
+        return records.is_former(self._filed_for.get(virtual_host), self._hosts.get(virtual_host, 0))
 
     def _user(self, record: Record) -> None:
         self.tags.pop(record.key, None)
@@ -108,6 +124,12 @@ class Rules:
 
 _NONE: frozenset[str] = frozenset()
 _NO_KEY = TopicPermission(user="?", exchange="?", write="(?!)", read="(?!)")
+
+
+def _note(incarnations: dict[str, int], record: Record) -> None:
+    incarnations.pop(record.key, None)
+    if not record.deleted:
+        incarnations[record.key] = records.incarnation_in(record.value)
 
 
 def _parts(key: str) -> Any:  # noqa: ANN401 - as whoever wrote the record has made it

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from services.common.arguments import queue
+from services.common.arguments import filters, queue
 from services.common.arguments.argument import Alias, Argument, Said
-from services.common.arguments.checks import MS_AT_MOST, Check, integer, key, one_of
+from services.common.arguments.checks import MS_AT_MOST, Check, integer, key, one_of, text
 
 NO_OVERFLOW: Final = "none"
 POLICIES: Final = {
@@ -56,6 +56,21 @@ def _is_true(value: object) -> str | None:
     return None if value in (True, 1) else f"must be true, not {value!r}"
 
 
+def _truth(value: object) -> bool:
+    return value is True or str(value).lower() == "true"
+
+
+def _is_truth(value: object) -> str | None:
+    """Clients of Qpid say it as text too."""
+    known = isinstance(value, bool) or (isinstance(value, str) and value.lower() in {"true", "false"})
+    return None if known else f"must be true or false, not {value!r}"
+
+
+def _is_one(value: object) -> str | None:
+    """Clients of Qpid say 1, as text or as a number."""
+    return None if value in (1, "1") else f"must be 1, not {value!r}"
+
+
 def _both(names: tuple[str, str], check: Check, says: Callable[[Any], Said], **more: Said) -> tuple[Alias, Alias]:
     """On the wire, and in the model."""
     wire, model = names
@@ -85,6 +100,16 @@ ALIASES: Final = (
     Alias("sortKey", key, lambda value: {queue.SORT_KEY.name: value}),
     Alias("lvqKey", key, lambda value: {queue.LAST_VALUE_KEY.name: value}),
     Alias("qpid.last_value_queue", _is_true, lambda _: {}, implies={queue.LAST_VALUE_KEY.name: _LAST_VALUE_KEY}),
+    Alias(
+        "qpid.group_header_key",
+        key,
+        lambda value: {queue.GROUP_KEY.name: value},
+        implies={queue.GROUP_TYPE.name: queue.STANDARD_GROUPS},
+    ),
+    Alias("qpid.shared_msg_group", _is_one, lambda _: {queue.GROUP_TYPE.name: queue.SHARED_GROUPS}),
+    Alias("qpid.default-message-group", text, lambda value: {queue.DEFAULT_GROUP.name: value}),
+    Alias("qpid.ensure_nondestructive_consumers", _is_truth, lambda value: {queue.NONDESTRUCTIVE.name: _truth(value)}),
+    Alias("qpid.default_filters", filters.wrong, lambda value: {queue.DEFAULT_FILTERS.name: value}),
     Alias("maximumMessageTtl", integer(0, MS_AT_MOST), _number(queue.MESSAGE_TTL, none=0)),
     Alias("maximumLiveConsumers", integer(0, 1), _single),
 )

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from services.common.arguments import filters
 from services.common.arguments.argument import Argument
 from services.common.arguments.checks import MS_AT_MOST, boolean, integer, key, name, one_of, text
 
 CLASSIC: Final = "classic"
 QUORUM: Final = "quorum"
 DROP_HEAD: Final = "drop-head"
+STANDARD_GROUPS: Final = "STANDARD"
+SHARED_GROUPS: Final = "SHARED_GROUPS"
 _DROPS: Final = {"x-overflow": DROP_HEAD}
 
 
@@ -39,6 +42,17 @@ LOWEST_PRIORITY: Final[Argument[int]] = Argument("x-qpid-lowest-priority", integ
 """Priorities up to it are one level: Broker-J's queues with fewer than ten levels tell the middle ones apart."""
 SORT_KEY: Final[Argument[str | None]] = Argument("qpid.queue_sort_key", key, None)
 LAST_VALUE_KEY: Final[Argument[str | None]] = Argument("qpid.last_value_queue_key", key, None)
+GROUP_TYPE: Final[Argument[str]] = Argument(
+    "messageGroupType", one_of(("NONE", STANDARD_GROUPS, SHARED_GROUPS)), "NONE"
+)
+"""Of messages with one group: to one consumer as long as he is there, or only while he holds some of them."""
+GROUP_KEY: Final[Argument[str | None]] = Argument("messageGroupKeyOverride", key, None)
+DEFAULT_GROUP: Final[Argument[str]] = Argument("messageGroupDefaultGroup", text, "qpid.no-group")
+MOST_GROUPS: Final[Argument[int]] = Argument("maximumDistinctGroups", integer(1, 1 << 16), 255)
+NONDESTRUCTIVE: Final[Argument[bool]] = Argument("ensureNondestructiveConsumers", boolean, False)
+"""All its consumers browse."""
+DEFAULT_FILTERS: Final[Argument[str]] = Argument("defaultFilters", filters.wrong, "", filters.selector_of)
+"""What consumers get that do not say it themselves: by name, a kind of filter and its arguments. Read: a selector."""
 ORDERS: Final = (MAX_PRIORITY, SORT_KEY, LAST_VALUE_KEY)
 """Each says what is next in its own way: one queue has one of them."""
 
@@ -64,6 +78,12 @@ ARGUMENTS: Final[tuple[Argument[Any], ...]] = (
     LOWEST_PRIORITY,
     SORT_KEY,
     LAST_VALUE_KEY,
+    GROUP_TYPE,
+    GROUP_KEY,
+    DEFAULT_GROUP,
+    MOST_GROUPS,
+    NONDESTRUCTIVE,
+    DEFAULT_FILTERS,
     OVERFLOW,
     QUEUE_TYPE,
 )

@@ -19,8 +19,9 @@ class Equality(NamedTuple):
 
     @classmethod
     def of(cls, name: str, value: Value) -> Equality:
-        """For a look into an index."""
-        return cls(name, value, kind_of(value))
+        """For a look into an index. Nothing equals what is of no kind, a list or a table: that is one key with NULL."""
+        kind = kind_of(value)
+        return cls(name, None if kind is Kind.ANY else value, kind)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,14 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
+class Host:
+    """One incarnation of a virtual host."""
+
+    name: str
+    id: int = 0  # never used again; 0 for those that were made before there were ids
+
+
+@dataclass(frozen=True, slots=True)
 class Queue:
     """One incarnation of a queue."""
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from pydantic import TypeAdapter
 
-from services.common.topology.definitions import Exchange, Queue
+from services.common.topology.definitions import Exchange, Host, Queue
 from services.common.topology.exchanges.exchange_type import Binding, Destination
 
 VIRTUAL_HOST = "virtual_host"
@@ -47,12 +47,12 @@ def virtual_host_key(name: str) -> RecordKey:
     return RecordKey(VIRTUAL_HOST, name)
 
 
-def virtual_host_record(name: str) -> Record:
-    return Record(_dump({"name": name}), transient=False)
+def virtual_host_record(host: Host) -> Record:
+    return Record(_dump(asdict(host)), transient=False)
 
 
-def read_virtual_host(value: bytes) -> str:
-    return _VIRTUAL_HOST.validate_json(value, strict=True).name
+def read_virtual_host(value: bytes) -> Host:
+    return _VIRTUAL_HOST.validate_json(value, strict=True)
 
 
 def exchange_key(exchange: Exchange) -> RecordKey:
@@ -106,11 +106,6 @@ def _dump(table: dict[str, Any]) -> bytes:
 
 
 @dataclass(frozen=True, slots=True)
-class _Host:
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
 class _Bound:
     virtual_host: str
     source: str
@@ -120,5 +115,5 @@ class _Bound:
 
 
 # What is read is checked: a record of another shape is found here, and not wherever it is used.
-_VIRTUAL_HOST, _EXCHANGE = TypeAdapter(_Host), TypeAdapter(Exchange)
+_VIRTUAL_HOST, _EXCHANGE = TypeAdapter(Host), TypeAdapter(Exchange)
 _QUEUE, _BINDING = TypeAdapter(Queue), TypeAdapter(_Bound)

@@ -21,11 +21,11 @@ from services.gateway import vocabulary as v
 from services.gateway.connections.blocked import LOW_ON_MEMORY, Blocked
 from services.gateway.connections.farewell import Farewell
 from services.gateway.connections.login import Login
-from services.gateway.connections.opening import open_connection
+from services.gateway.connections.opening import begin_session, open_connection
 from services.gateway.connections.rest import Rest
 from services.gateway.observe.record import NO_RECORD
 from services.gateway.operations import OPERATIONS, carry_out, carry_out_of_connection
-from services.gateway.sessions.session import Session, open_session
+from services.gateway.sessions.session import Session
 from services.gateway.transport.address import GONE, peer_of
 from services.gateway.transport.draining import Draining
 from services.gateway.transport.unread import Unread
@@ -308,7 +308,7 @@ class Connection(asyncio.Protocol):
         return carry_out(session, request)
 
     open = open_connection
-    open_session = open_session
+    open_session = begin_session
 
     def fail(self, request: v.Request, error: BrokerError, *, logged: bool = False) -> None:
         """Ends what the error ends, and tells the client; the log too, unless it says enough of such errors already."""

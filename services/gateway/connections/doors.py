@@ -7,7 +7,6 @@ it longest is closed for the next: real handshakes take milliseconds.
 
 from __future__ import annotations
 
-import resource
 from typing import TYPE_CHECKING
 
 import structlog
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 _OWN_FILES = 128  # of a gateway for itself: links, logs, spans
-_MOST_FILES = 1 << 20
 _SPARE = 10  # one socket in so many, or a hundred, is for handshakes
 _LEAST_SPARE = 100
 
@@ -79,13 +77,3 @@ class Doors:
         if what not in self._told:
             self._told.add(what)
             log.warning(what, connections=len(self._in), limit=self.limit, unopened=len(self._coming))
-
-
-def files() -> int:
-    """How many files this process may have open at once, as many as it may ask for."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    most = _MOST_FILES if hard == resource.RLIM_INFINITY else min(hard, _MOST_FILES)
-    if soft != resource.RLIM_INFINITY and soft < most:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
-        return most
-    return _MOST_FILES if soft == resource.RLIM_INFINITY else soft

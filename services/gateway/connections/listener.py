@@ -13,13 +13,16 @@ import structlog
 from services.common import plugins
 from services.common.containment import for_each
 from services.common.few_lines import FewLines
+from services.common.files import files
 from services.common.memory import available
 from services.common.ports.port import AMQP, AMQPS, Port
 from services.common.runtime import Tasks
+from services.gateway.connections.by_rules import ByRules
 from services.gateway.connections.connection import Connection
-from services.gateway.connections.doors import Doors, files
+from services.gateway.connections.doors import Doors
 from services.gateway.connections.entrance import Entrance
 from services.gateway.connections.incoming import Incoming
+from services.gateway.connections.limited import LimitedConnections
 from services.gateway.connections.turns import Turns
 from services.gateway.transport.balancers import Balancers
 from services.gateway.transport.outgoing import Outgoing
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
     from services.common.authentication.authenticator import Authenticator
     from services.common.authentication.principal import Principal
     from services.common.config import Settings
+    from services.common.limits import Limits
     from services.gateway.connections.engines import Engines
     from services.gateway.protocols.engine import Engine
     from services.gateway.sessions.broker import Broker
@@ -50,6 +54,7 @@ class Listener:
         engines: Engines,
         prefix: str,
         permits: Permits,
+        limits: Limits,
     ) -> None:
         """`prefix` begins the name of every connection of this gateway. Raises CannotStart as transports do."""
         self.settings = settings
@@ -61,6 +66,8 @@ class Listener:
         self.outgoing = Outgoing(min(available() // 16, settings.outgoing_memory))
         self.turns = Turns()
         self.doors = Doors(settings.max_connections, files())
+        self.limited = LimitedConnections(limits)
+        self.by_rules = ByRules()
         self.few = FewLines()  # of those that strangers cause
         self.tasks = Tasks()
         self.balancers = Balancers(settings.proxy_sources, self.tasks)
@@ -116,8 +123,11 @@ class Listener:
         self._connections[connection] = entrance
         return connection
 
-    def enter(self, connection: Connection) -> None:
-        """Its client has signed in and wants to begin; raises NotAllowed when there are enough."""
+    def enter(self, connection: Connection, virtual_host: str) -> None:
+        """Its client has signed in and wants to begin there; raises NotAllowed when there are enough."""
+        groups = self.permits.access.rules.principal(connection.user).groups | connection.login.principal.groups
+        self.limited.enter(connection, virtual_host)
+        self.by_rules.enter(connection, virtual_host, groups)
         self._connections[connection].enter(connection)
         self.doors.enter(connection)
 
@@ -126,6 +136,8 @@ class Listener:
         if entrance := self._connections.pop(connection, None):
             entrance.leave(connection)
         self.incoming.forget(connection)
+        self.limited.leave(connection)
+        self.by_rules.leave(connection)
         self.doors.leave(connection)
         if not self._connections:
             self._empty.set()

@@ -8,6 +8,7 @@ import structlog
 
 from services.common.errors import BrokerError, NotAllowed, NotFound
 from services.gateway.connections.heartbeat import Heartbeat
+from services.gateway.sessions.session import open_session
 
 if TYPE_CHECKING:
     from services.gateway import vocabulary as v
@@ -26,10 +27,20 @@ def open_connection(connection: Connection, request: v.Open) -> None:
         _begin(connection, request)
 
 
+def begin_session(connection: Connection, request: v.OpenSession) -> None:
+    """Unless its user has as many as may be."""
+    try:
+        connection.listener.limited.begin_session(connection)
+    except NotAllowed as error:
+        connection.fail(request, error)
+    else:
+        open_session(connection, request)
+
+
 def _enter(connection: Connection, name: str) -> None:
     if name not in connection.broker.topology.virtual_hosts:
         raise NotFound(f"vhost {name} not found")  # RabbitMQ's words
-    connection.listener.enter(connection)
+    connection.listener.enter(connection, name)
     connection.virtual_host = name
 
 

@@ -3,7 +3,8 @@
 The way of messages waits for none of it: a request is a message that has arrived when it is taken, and what becomes of
 it is done in the background, in order for each connection. A reply is published as the client itself would do it, by
 its permissions. Where a client has gone, or the broker ends it since its user is another now, what mgmt has begun goes
-on and nobody is told; what waits is dropped: it would be done in the name of somebody who is there no more.
+on and nobody is told; what waits is dropped: it would be done in the name of somebody who is there no more. That
+happens at its turn, or before, when another client asks: while mgmt hangs, nobody has a turn.
 """
 
 from __future__ import annotations
@@ -22,11 +23,12 @@ from services.common.audit.acting import act_for
 from services.common.clients.mgmt import MgmtClient
 from services.common.containment import contained
 from services.common.errors import BrokerError, SyntaxFault, Unavailable
+from services.common.few_lines import FewLines
 from services.common.message import format_named
 from services.common.message.facts import facts_of
 from services.common.runtime import Tasks
 from services.gateway.management.forms import Requester, form_of
-from services.gateway.management.line import LARGEST, Line, Waiting, waiting_of
+from services.gateway.management.line import LARGEST, Line, Room, Waiting, waiting_of
 from services.gateway.management.presence import is_over, waits
 from services.gateway.operations.publish import publish
 from services.gateway.sessions.consumer import Consumer, ConsumerState
@@ -41,6 +43,8 @@ log = structlog.get_logger()
 
 _AT_ONCE: Final = 8  # requests of all clients that mgmt has
 _LAST_ONES: Final = 2.0  # seconds for those that were taken, when the gateway stops
+_SECONDS: Final = 60.0  # for one line of the log
+_DO: Final = "see why mgmt does not answer (hopline health); who asks for something and is gone is dropped by itself"
 
 STATUS: Final = "statusCode"
 DESCRIPTION: Final = "statusDescription"
@@ -62,6 +66,9 @@ class Desk:
         self._connect = connect
         self._mgmt: MgmtClient | None = None
         self._lines: dict[Client, Line] = {}
+        self._without_turn: dict[Client, asyncio.Task[None]] = {}  # of lines: who waits for others
+        self._room = Room()
+        self._few = FewLines(1, _SECONDS)
         self._replies: WeakKeyDictionary[Client, dict[str, tuple[str, Consumer]]] = WeakKeyDictionary()
         self._at_once = asyncio.Semaphore(_AT_ONCE)
         self._tasks = Tasks()
@@ -86,31 +93,54 @@ class Desk:
             requester = form.requester(properties)
         except SyntaxFault:
             return False
-        line = self._lines.get(client) or Line()
-        if not line.add(waiting_of(name, form, requester, properties, request.bodies[index])):
+        return self._queue(client, waiting_of(name, form, requester, properties, request.bodies[index]))
+
+    def _queue(self, client: Client, waiting: Waiting) -> bool:
+        if (line := self._lines.get(client)) is None:
+            self._sweep()
+            line = Line(self._room)
+        if not line.add(waiting):
+            if not self._room.has_for(waiting):
+                self._few.say(log.warning, "more requests to management nodes than there is room for", do=_DO)
             return False
         if client not in self._lines:
             self._lines[client] = line
-            self._tasks.start(self._serve(client, line), name=f"manage for {client.name}")
+            serving = self._tasks.start(self._serve(client, line), name=f"manage for {client.name}")
+            self._without_turn[client] = serving
         return True
 
+    def _sweep(self) -> None:
+        """Drops what waits of connections that are gone."""
+        gone = [client for client in self._lines if is_over(client)]
+        dropped = sum(self._lines[client].clear() for client in gone)
+        for client in gone:
+            if serving := self._without_turn.pop(client, None):
+                serving.cancel()
+                del self._lines[client]
+        if dropped:
+            log.info("requests to management nodes are dropped", connections=len(gone), requests=dropped)
+
     async def _serve(self, client: Client, line: Line) -> None:
+        serving = self._without_turn[client]
         try:
             while line.waiting:
+                self._without_turn[client] = serving
                 async with self._at_once:
-                    answered = await self._answer_next(client, line)
-                if answered:
-                    await self._tell(client, *answered)
+                    del self._without_turn[client]
+                    waiting = self._next(client, line)
+                    reply = await self._answer(client, waiting) if waiting else None
+                if waiting and reply:
+                    await self._tell(client, waiting, reply)
+                    line.done(waiting)
         finally:
             self._lines.pop(client, None)
 
-    async def _answer_next(self, client: Client, line: Line) -> tuple[Waiting, Reply] | None:
+    def _next(self, client: Client, line: Line) -> Waiting | None:
         """None where all that waits is dropped. Who asks for one thing, and says goodbye at once, has asked for it."""
         if is_over(client) or (line.begun and not waits(client)):
             log.info("requests to a management node are dropped", connection=client.name, requests=line.clear())
             return None
-        waiting = line.next()
-        return waiting, await self._answer(client, waiting)
+        return line.next()
 
     async def _answer(self, client: Client, waiting: Waiting) -> Reply:
         if waiting.too_large:

@@ -9,6 +9,7 @@ from services.common.errors import AccessRefused, NotAllowed, NotFound, Precondi
 from services.common.message import columns
 from services.common.message.facts import Facts
 from services.gateway import vocabulary as v
+from services.gateway.operations import choosing
 from services.gateway.operations.topology import DIRECT_REPLY, change, find_queue
 from services.gateway.sessions.consumer import WINDOW_BYTES, Consumer, GetHolder
 from services.gateway.sessions.management import Management
@@ -52,7 +53,8 @@ def _consumer(session: Session, request: v.Consume, definition: router_pb2.Queue
         queue_id=definition.id,
         settled=request.settled,
         exclusive=request.exclusive,
-        browse=False,
+        browse=choosing.browses(request),
+        selector=choosing.selector_of(request),
         priority=_priority(request.arguments.get("x-priority", 0)),
         limit=0 if request.settled or request.by_credit else session.limit,
         by_credit=request.by_credit,

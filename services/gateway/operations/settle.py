@@ -28,7 +28,8 @@ def settle(session: Session, request: v.Settle) -> None:
     else:
         known, unknown = _up_to(session, request.last)
     if session.transaction:
-        _collect(session, known, outcome)
+        if only_seen := _collect(session, known, outcome):
+            apply(session, only_seen, outcome)
     else:
         apply(session, [unsettled.pop(number) for number in known], outcome)
     if unknown:
@@ -47,8 +48,9 @@ def apply(
     for holder, uid in deliveries:
         by_holder[holder].append(uid)
     for holder, uids in by_holder.items():
-        session.broker.observer.settled(session.connection, holder.queue_id, outcome, uids)
-        session.broker.settle(holder.queue_id, outcome, uids)
+        if holder.takes:
+            session.broker.observer.settled(session.connection, holder.queue_id, outcome, uids)
+            session.broker.settle(holder.queue_id, outcome, uids)
         holder.returned(len(uids))
         if isinstance(holder, Consumer):
             session.connection.wrote(holder)
@@ -94,8 +96,16 @@ def _up_to(session: Session, last: int) -> tuple[Sequence[int], int]:
     return [number for number in range(first, last + 1) if number in unsettled], 0
 
 
-def _collect(session: Session, numbers: Sequence[int], outcome: queue_pb2.Outcome.ValueType) -> None:
+def _collect(
+    session: Session, numbers: Sequence[int], outcome: queue_pb2.Outcome.ValueType
+) -> list[tuple[Consumer | GetHolder, int]]:
+    """For the transaction; gives what has never left its queue, which waits for none."""
     assert session.transaction is not None
+    only_seen: list[tuple[Consumer | GetHolder, int]] = []
     for number in numbers:
         holder, uid = session.unsettled.pop(number)
-        session.transaction.settlements.append(PendingSettlement(number, holder, uid, outcome))
+        if holder.takes:
+            session.transaction.settlements.append(PendingSettlement(number, holder, uid, outcome))
+        else:
+            only_seen.append((holder, uid))
+    return only_seen

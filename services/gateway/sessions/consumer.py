@@ -42,6 +42,7 @@ class GetHolder:
     link: QueueLink | None = None  # where it was taken from
     count: int = 0  # unsettled
     others: dict[int, GetHolder] = field(default_factory=dict)  # of its session, by queue
+    takes: bool = True  # what it has been sent has left the queue
 
     def returned(self, count: int) -> None:
         """Deliveries were settled."""
@@ -80,11 +81,23 @@ class Consumer:
     age: int = 0  # that owners go by, where one consumer of the queue is active, …
     activated: int = 0  # … and when it became that one; 0: it never was
     timeout: Timeout | None = None
+    selector: str = ""  # which messages it wants; "": whatever is next
+
+    @property
+    def takes(self) -> bool:
+        """Whether what it has been sent has left the queue: what a browser says of it is no affair of the queue's."""
+        return not self.browse
+
+    @property
+    def gives_back(self) -> bool:
+        """Whether what it is not sent after all goes back to the queue."""
+        return not self.settled and not self.browse
 
     def attached(self, said: pb.Attached) -> None:
         """The owner of its queue serves it."""
         self.state, self.age = ConsumerState.ATTACHED, said.age
-        if said.timeout_ms and not self.settled and not self.timeout:
+        self.browse = self.browse or said.browse
+        if said.timeout_ms and self.gives_back and not self.timeout:
             self.timeout = Timeout(self, said.timeout_ms)
 
     def attach(self, link: QueueLink, term: int, held: list[int], *, again: bool) -> None:
@@ -95,8 +108,9 @@ class Consumer:
         self.link, self.state = link, ConsumerState.ATTACHING
         kept, kept_bytes = self.session.kept_for(self)
         self.capacity = self._capacity()
-        # Of credit, what is held was taken already.
-        self.due = self.capacity - kept - (len(held) if self.limit else 0)
+        # Of credit, what is held was taken already, or shown.
+        holds = len(held) if self.takes else self.session.count_of(self)
+        self.due = self.capacity - kept - (holds if self.limit else 0)
         messages, room = max(self._grantable(), 0), max(self.window - kept_bytes, 0)
         self.due -= messages
         self.due_room = 0
@@ -109,6 +123,7 @@ class Consumer:
                 exclusive=self.exclusive,
                 settled=self.settled,
                 browse=self.browse,
+                selector=self.selector,
                 priority=self.priority,
                 messages=messages,
                 bytes=room,
@@ -129,7 +144,7 @@ class Consumer:
     def _capacity(self) -> int:
         if self.by_credit:
             return max(self.up_to - self.sent, 0)
-        shared = 0 if self.settled else self.session.shared_limit
+        shared = self.session.shared_limit if self.gives_back else 0
         return min((limit for limit in (self.limit, shared) if limit), default=WINDOW_MESSAGES)
 
     def resize(self) -> None:
@@ -196,7 +211,7 @@ class Consumer:
         self.due_room = 0
 
     def _grantable(self) -> int:
-        if self.session.shared_limit and not self.settled:
+        if self.session.shared_limit and self.gives_back:
             # What the session may not have, others may: it stays in the queue.
             return max(min(self.due, self.session.room), 0)
         if self.limit or self.by_credit:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict, deque
-from collections.abc import Coroutine, Iterator, Sequence
+from collections.abc import Coroutine, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any
@@ -190,7 +190,7 @@ class Session:
         elif self._backlog or not self.flowing or not self.connection.writable:
             self._backlog.add(consumer, arrived)
             self.connection.wants_to_write(self)
-        elif not consumer.by_credit and (not self.shared_limit or consumer.settled):
+        elif not consumer.by_credit and (not self.shared_limit or not consumer.gives_back):
             self._send(consumer, arrived)
         elif within := self._within_limit(consumer, arrived):
             self._send(consumer, within)
@@ -214,17 +214,22 @@ class Session:
     @property
     def room(self) -> int:
         """How many more deliveries the limit over all consumers allows; what basic.get took does not count."""
-        held = len(self.unsettled) - sum(holder.count for holder in self.get_holders.values())
+        shown = sum(self.count_of(consumer) for consumer in self.consumers.values() if consumer.browse)
+        held = len(self.unsettled) - shown - sum(holder.count for holder in self.get_holders.values())
         return self.shared_limit - held - (len(self.transaction.settlements) if self.transaction else 0)
+
+    def count_of(self, consumer: Consumer) -> int:
+        """How many deliveries of a consumer are unsettled."""
+        return sum(holder is consumer for holder, _ in self.unsettled.values())
 
     def _within_limit(self, consumer: Consumer, arrived: Arrived) -> Arrived | None:
         """What credit, or the limit over all consumers, allows of deliveries; the rest goes back for others to have.
 
-        What is settled by being sent cannot go back: it waits for credit.
+        What is settled by being sent cannot go back, nor what never left: it waits for credit.
         """
         if consumer.by_credit:
             room = consumer.up_to - consumer.sent
-        elif not self.shared_limit or consumer.settled:
+        elif not self.shared_limit or not consumer.gives_back:
             return arrived
         else:
             room = self.room
@@ -232,7 +237,7 @@ class Session:
         if count <= allowed:
             return arrived
         within, rest = arrived.split(allowed)
-        if consumer.settled:
+        if not consumer.gives_back:
             self._backlog.hold(consumer, rest)
         else:
             self.broker.settle(consumer.queue_id, RESTORE, rest.uids)
@@ -292,14 +297,15 @@ class Session:
         for arrived in self.take_parked(consumer):
             if consumer.settled:
                 self._send(consumer, arrived)
-            else:
+            elif consumer.gives_back:
                 self.broker.settle(consumer.queue_id, RESTORE, arrived.uids)
 
     def holdings(self) -> Iterator[tuple[Consumer | GetHolder, int]]:
         """Who holds which uid: everything delivered and not settled, or settled by a transaction under way."""
-        if not self.transaction:
-            return iter(self.unsettled.values())
-        return chain(self.unsettled.values(), ((each.holder, each.uid) for each in self.transaction.settlements))
+        those: Iterable[tuple[Consumer | GetHolder, int]] = self.unsettled.values()
+        if self.transaction:
+            those = chain(those, ((each.holder, each.uid) for each in self.transaction.settlements))
+        return ((holder, uid) for holder, uid in those if holder.takes)
 
     def close(self) -> None:
         """The session is gone: what it held goes back to the queues, its consumers end."""
@@ -318,9 +324,9 @@ class Session:
 
     def _give_back(self, consumer: Consumer, arrived: Arrived) -> None:
         """Nobody will see these; what is settled by being sent is lost."""
-        if not consumer.settled:
+        if consumer.gives_back:
             self.broker.settle(consumer.queue_id, RESTORE, arrived.uids)
-        else:
+        elif consumer.takes:
             self.broker.observer.given_up(consumer.queue_id, CONNECTION_LOST, arrived.uids)
 
     def _release_unsettled(self) -> None:

@@ -41,6 +41,18 @@ class Queue(ConfiguredObject):
     alternate_binding: dict[str, Any] = attribute(
         "{destination}: the exchange or queue that gets dead letters", immutable=True
     )
+    message_group_type: str = attribute(
+        "whose the messages of one group are", "NONE", valid=("NONE", "STANDARD", "SHARED_GROUPS"), immutable=True
+    )
+    message_group_key_override: str = attribute(
+        "the header that says a message's group; else its own property", immutable=True
+    )
+    message_group_default_group: str = attribute("of messages that say none", "qpid.no-group", immutable=True)
+    maximum_distinct_groups: int = attribute("that standard groups are told apart by", 255, immutable=True)
+    ensure_nondestructive_consumers: bool = attribute("all its consumers browse", False, immutable=True)
+    default_filters: dict[str, Any] = attribute(
+        "{name: {x-filter-jms-selector: [selector]}}, of consumers that say none", {}, immutable=True
+    )
     maximum_live_consumers: int = attribute("1: one consumer gets everything; 0: all", 0, immutable=True)
     message_durability: str = derived("what outlives the stack", valid=("DEFAULT", "NEVER"))
     arguments: dict[str, Any] = attribute("x-arguments as it was declared with", {}, immutable=True)

@@ -6,11 +6,16 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from services.common.arguments import queue
+from services.common.arguments.argument import Argument
 from services.common.arguments.broker_j import ALIASES, POLICIES
 from services.common.arguments.reading import Wrong, checked, said
 from services.mgmt.model.faults import IllegalConfiguration
 
-_MODEL: Final = frozenset(alias.name for alias in ALIASES)
+_GROUPS: Final[tuple[Argument[Any], ...]] = (queue.GROUP_KEY, queue.DEFAULT_GROUP, queue.MOST_GROUPS)
+_PLAIN: Final[tuple[Argument[Any], ...]] = (queue.NONDESTRUCTIVE, queue.DEFAULT_FILTERS)
+_MODEL: Final = frozenset(
+    {alias.name for alias in ALIASES} | {queue.GROUP_TYPE.name, *(each.name for each in (*_GROUPS, *_PLAIN))}
+)
 _POLICIES: Final = {argument: policy for policy, argument in POLICIES.items()}
 # Broker-J counts deliveries and levels; the arguments say after how many a message may come back, and the highest.
 _NUMBERS: Final = (
@@ -34,6 +39,11 @@ def attributes_of(table: Mapping[str, Any]) -> dict[str, Any]:
     attributes |= _order(found)
     if queue.OVERFLOW.name in found or any(limit in attributes for limit in _LIMITS):
         attributes["overflowPolicy"] = _POLICIES.get(queue.OVERFLOW.of(found), "RING")
+    if (groups := queue.GROUP_TYPE.of(found)) != queue.GROUP_TYPE.default:
+        attributes |= {"messageGroupType": groups} | {
+            argument.name: argument.of(found) for argument in _GROUPS if argument.name in found
+        }
+    attributes |= {argument.name: found[argument.name] for argument in _PLAIN if argument.name in found}
     if queue.SINGLE_ACTIVE.of(found):
         attributes["maximumLiveConsumers"] = 1
     if (exchange := queue.DEAD_LETTER_EXCHANGE.of(found)) is not None:

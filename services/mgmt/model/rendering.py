@@ -1,10 +1,14 @@
-"""An object as JSON has it: attributes, statistics, and what is below it, as deep as is asked for. Pure."""
+"""An object as JSON has it: attributes, statistics, and what is below it, as deep as is asked for. Pure.
+
+A tree is written in parts, so that whoever asks for all of it does not keep others waiting.
+"""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from services.mgmt.model.attribute import MASK, Attribute
@@ -29,17 +33,42 @@ class Options:
     exclude_inherited_context: bool = True
 
 
-def rendered(found: ConfiguredObject, options: Options, children: Children, measure: Measure) -> dict[str, Any]:
-    """What has no value is left out."""
+def rendered(found: ConfiguredObject, options: Options, measure: Measure) -> dict[str, Any]:
+    """An object alone. What has no value is left out."""
     told = dict(attributes_told(found, options))
-    if options.actuals:
-        return told
-    told["statistics"] = dict(measure(found))
-    if options.depth > 0:
-        deeper = Options(options.depth - 1, options.actuals, options.oversize, options.exclude_inherited_context)
-        for category, below in children(found):
-            told[plural(category)] = [rendered(each, deeper, children, measure) for each in below]
+    if not options.actuals:
+        told["statistics"] = dict(measure(found))
     return told
+
+
+def written(found: ConfiguredObject, options: Options, children: Children, measure: Measure) -> Iterator[str]:
+    """An object, and what is below it, as JSON in parts: none has more than one object."""
+    text = _json(rendered(found, options, measure))
+    if options.actuals or options.depth <= 0:
+        yield text
+        return
+    yield text.removesuffix("}")
+    deeper = replace(options, depth=options.depth - 1)
+    for category, below in children(found):
+        yield f",{_json(plural(category))}:"  # statistics come before it
+        yield from written_list(below, deeper, children, measure)
+    yield "}"
+
+
+def written_list(
+    found: Iterable[ConfiguredObject], options: Options, children: Children, measure: Measure
+) -> Iterator[str]:
+    """The same of many."""
+    yield "["
+    for number, each in enumerate(found):
+        if number:
+            yield ","
+        yield from written(each, options, children, measure)
+    yield "]"
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
 def plural(category: str) -> str:

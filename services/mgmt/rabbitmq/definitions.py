@@ -40,7 +40,7 @@ class Definitions:
             return _json(await give(house, objects))
         await objects.known()
         objects.check_virtual_host(virtual_host)
-        return _json(await give_virtual_host(objects, virtual_host))
+        return _json(await give_virtual_host(house, objects, virtual_host))
 
 
 def _json(told: object) -> bytes:

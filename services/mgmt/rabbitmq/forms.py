@@ -5,11 +5,12 @@ Keys that mean nothing here are passed over, as RabbitMQ does; rabbitmqadmin say
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
 
 from services.common.access.records import Expression
+from services.common.limits import MOST
 from services.common.message import LONGEST_NAME
 
 
@@ -20,7 +21,8 @@ def _short(name: str) -> str:
 
 
 Short = Annotated[str, BeforeValidator(lambda value: _short(value) if isinstance(value, str) else value)]
-Table = Annotated[dict[str, Any], BeforeValidator(lambda value: {} if value in ([], None) else value)]
+_NONE_IN_LIST = BeforeValidator(lambda value: {} if value in ([], None) else value)
+Table = Annotated[dict[str, Any], _NONE_IN_LIST]
 """Exports of older versions have [] for none."""
 
 
@@ -32,6 +34,20 @@ def _tags(value: object) -> object:
 
 
 Tags = Annotated[tuple[str, ...], BeforeValidator(_tags), Field(max_length=64)]
+
+
+Limit = Annotated[int, Field(ge=-1, le=MOST, strict=True)]
+VIRTUAL_HOST_LIMITS: Final = "vhost-limits"
+"""Component of the parameters that limits of virtual hosts are in definitions."""
+LIMITS: Final = "limits"
+"""What such a parameter is called."""
+
+
+def _by_name(value: object) -> object:
+    """Newer versions have a list of them in virtual hosts."""
+    if not isinstance(value, list):
+        return {} if value is None else value
+    return {str(each.get("name")): each.get("value") for each in value if isinstance(each, dict)}
 
 
 class _Form(BaseModel):
@@ -97,6 +113,12 @@ class UserNames(_Form):
 # ------------------------------------------------------------------ items of definitions
 
 
+class LimitForm(_Form):
+    """How many there may be at most; negative: any number."""
+
+    value: Limit
+
+
 class _InVirtualHost(_Form):
     vhost: str = Field(max_length=255)
 
@@ -122,9 +144,16 @@ class PlacedBinding(BindingForm, _InVirtualHost):
 
 
 class NamedUser(UserForm):
-    """A user with the name."""
+    """A user with the name, and with limits."""
 
     name: str = Field(min_length=1)
+    limits: Annotated[dict[str, Limit], _NONE_IN_LIST] = Field(default_factory=dict)
+
+
+class PlacedLimits(_InVirtualHost):
+    """Of a virtual host: the value of a parameter."""
+
+    value: Annotated[dict[str, Limit], _NONE_IN_LIST]
 
 
 class PlacedPermission(PermissionForm, _InVirtualHost):
@@ -143,7 +172,7 @@ class NamedVirtualHost(_Form):
     """What may be said of one beside its name has no meaning here."""
 
     name: Short = Field(min_length=1)
-    limits: Any = None
+    limits: Annotated[dict[str, Limit], BeforeValidator(_by_name)] = Field(default_factory=dict)
     metadata: Any = None
     description: Any = None
     tags: Any = None

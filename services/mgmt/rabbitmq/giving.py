@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+from services.common.limits import USER, VIRTUAL_HOST
 from services.common.release import RELEASE
+from services.mgmt.rabbitmq.forms import LIMITS, VIRTUAL_HOST_LIMITS
 from services.mgmt.rabbitmq.grants import permissions, topic_permissions
 from services.mgmt.rabbitmq.objects import Objects, Row
 from services.mgmt.rabbitmq.users import hash_of
@@ -23,6 +25,7 @@ async def give(house: House, objects: Objects) -> dict[str, Any]:
     """All of it, with what is kept of passwords where that is of use elsewhere."""
     await objects.known()
     hosts, granted = objects.virtual_hosts(), await house.grants.all()
+    of_users, of_hosts = await house.grants.limits(USER), await house.grants.limits(VIRTUAL_HOST)
     return {
         **_about(),
         "users": [
@@ -31,29 +34,35 @@ async def give(house: House, objects: Objects) -> dict[str, Any]:
                 "password_hash": (kept := hash_of(user))[0],
                 "hashing_algorithm": kept[1],
                 "tags": list(user.tags),
-                "limits": {},
+                "limits": of_users.get(user.name, {}),
             }
             for user in await house.users.all()
         ],
         "vhosts": [{"name": name} for name in hosts],
         "permissions": permissions(granted, hosts),
         "topic_permissions": topic_permissions(granted),
-        "parameters": [],
+        "parameters": [{**_limits(of_hosts[name]), "vhost": name} for name in hosts if name in of_hosts],
         "global_parameters": [],
         "policies": [],
         **_topology(objects, hosts, without=()),
     }
 
 
-async def give_virtual_host(objects: Objects, name: str) -> dict[str, Any]:
+async def give_virtual_host(house: House, objects: Objects, name: str) -> dict[str, Any]:
     """What is in one, without its name."""
     await objects.known()
+    of_hosts = await house.grants.limits(VIRTUAL_HOST)
     return {
         "rabbit_version": SPOKEN,
-        "parameters": [],
+        "parameters": [_limits(of_hosts[name])] if name in of_hosts else [],
         "policies": [],
         **_topology(objects, [name], without=("vhost",)),
     }
+
+
+def _limits(values: Mapping[str, int]) -> dict[str, Any]:
+    """As RabbitMQ keeps those of a virtual host."""
+    return {"component": VIRTUAL_HOST_LIMITS, "name": LIMITS, "value": dict(values)}
 
 
 def _about() -> dict[str, str]:

@@ -7,13 +7,16 @@ from typing import Any, Final, NamedTuple, NoReturn
 
 from services.common.access.records import Permission, TopicPermission
 from services.common.errors import BrokerError, SyntaxFault
+from services.common.limits import USER, VIRTUAL_HOST, Subject
 from services.mgmt.rabbitmq.changes import Changes, Place
 from services.mgmt.rabbitmq.forms import (
+    VIRTUAL_HOST_LIMITS,
     NamedExchange,
     NamedQueue,
     NamedUser,
     NamedVirtualHost,
     PlacedBinding,
+    PlacedLimits,
     PlacedPermission,
     PlacedTopicPermission,
 )
@@ -27,7 +30,6 @@ _PLUGINS: Final = {
     "federation-upstream": "there is no federation here",
     "federation-upstream-set": "there is no federation here",
     "shovel": "there are no shovels here",
-    "vhost-limits": "virtual hosts have no limits here",
     "operator_policy": "there are no policies here",
 }
 
@@ -47,12 +49,12 @@ class Broker(NamedTuple):
 async def _virtual_host(broker: Broker, item: Mapping[str, Any]) -> str:
     told = NamedVirtualHost.model_validate(item)
     await broker.changes.create_virtual_host(told.name)
+    if told.limits:
+        await broker.house.grants.put_limits(Subject(VIRTUAL_HOST, told.name), told.limits)
     return "; ".join(_lost(told))
 
 
 def _lost(told: NamedVirtualHost) -> Iterator[str]:
-    if told.limits:
-        yield "without its limits: there are none here"
     if told.default_queue_type not in (None, "undefined", "classic", "quorum"):
         yield f"queues are classic where nothing is said, not {told.default_queue_type}"
     metadata = told.metadata if isinstance(told.metadata, dict) else {}
@@ -63,7 +65,9 @@ def _lost(told: NamedVirtualHost) -> Iterator[str]:
 async def _user(broker: Broker, item: Mapping[str, Any]) -> str:
     told = NamedUser.model_validate(item)
     await put_user(broker.house, told.name, told)
-    return "without its limits: there are none here" if item.get("limits") else ""
+    if told.limits:
+        await broker.house.grants.put_limits(Subject(USER, told.name), told.limits)
+    return ""
 
 
 async def _permission(broker: Broker, item: Mapping[str, Any]) -> str:
@@ -104,8 +108,12 @@ async def _binding(broker: Broker, item: Mapping[str, Any]) -> str:
     return ""
 
 
-async def _parameter(_broker: Broker, item: Mapping[str, Any]) -> NoReturn:
+async def _parameter(broker: Broker, item: Mapping[str, Any]) -> str:
     component = str(item.get("component", ""))
+    if component == VIRTUAL_HOST_LIMITS:
+        told = PlacedLimits.model_validate(item)
+        await broker.house.grants.put_limits(Subject(VIRTUAL_HOST, told.vhost), told.value)
+        return ""
     raise NotTaken(_PLUGINS.get(component, f"there is nothing here that has parameters of {component!r}"))
 
 

@@ -32,11 +32,11 @@ class Exchanges(Keeper):
     changes = True
 
     def described(self, parent: ConfiguredObject | None) -> Iterator[Own]:
-        host = parent.actual["name"] if parent else ""
+        host, of_host = (parent.actual["name"], parent.incarnation) if parent else ("", "")
         for name, type_ in PREDECLARED.items():
-            yield {"name": name, "type": type_, **self._bindings(host, name)}, ""
+            yield {"name": name, "type": type_, **self._bindings(host, name)}, of_host
         for kept in self.house.mirror.grouped("exchange", "virtual_host").get(host, []):
-            yield {**_described(kept.value), **self._bindings(host, kept.value["name"])}, ""
+            yield {**_described(kept.value), **self._bindings(host, kept.value["name"])}, of_host
 
     def measure(self, found: ConfiguredObject) -> Mapping[str, int]:
         return {"bindingCount": len(self._of(found.path[1], found.actual["name"]))}

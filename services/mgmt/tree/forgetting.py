@@ -12,7 +12,7 @@ from typing import Any, Final
 from services.common.clients.store import StoreClient
 from services.common.containment import contained
 from services.common.errors import BrokerError
-from services.mgmt.tree.mirror import OVERLAY, Ended, Kept, Mirror
+from services.mgmt.tree.mirror import OVERLAY, Ended, Kept, Mirror, host_incarnation
 from services.rpc.store_pb2 import Record
 
 
@@ -37,7 +37,7 @@ class Forgetting:
         overlays = self._mirror.tables[OVERLAY]
         if ended is None or ended.kind == "virtual_host":
             return [(key, its) for key, its in overlays.items() if not _is_there(self._mirror, json.loads(key))]
-        key = _KEYS[ended.kind](ended.value)
+        key = _KEYS[ended.kind](self._mirror, ended.value)
         return [(key, overlays[key])] if key in overlays else []
 
     async def _forget(self, gone: list[tuple[str, Kept]]) -> None:
@@ -49,21 +49,25 @@ class Forgetting:
 
 def _is_there(mirror: Mirror, key: list[str]) -> bool:
     category, *path, incarnation = key
-    if len(path) > 1 and path[1] not in mirror.tables["virtual_host"] and _is_of_router(category):
+    if len(path) < 2 or not _is_of_router(category):
+        return True
+    if path[1] not in mirror.tables["virtual_host"]:
         return False
-    # Of exchanges nothing tells one from the next of its name: what is there is taken for the same.
-    return category != "Queue" or bool(mirror.grouped("queue", "id").get(int(incarnation)))
+    if category == "Queue":
+        return bool(mirror.grouped("queue", "id").get(int(incarnation)))
+    # Of exchanges nothing tells one from the next of its name in the same virtual host: that is taken for the same.
+    return bool(incarnation == host_incarnation(mirror, path[1]))
 
 
 def _is_of_router(category: str) -> bool:
     return category in {"VirtualHost", "Exchange", "Queue"}
 
 
-def _exchange(value: Mapping[str, Any]) -> str:
-    return _key("Exchange", value, "")
+def _exchange(mirror: Mirror, value: Mapping[str, Any]) -> str:
+    return _key("Exchange", value, host_incarnation(mirror, value["virtual_host"]))
 
 
-def _queue(value: Mapping[str, Any]) -> str:
+def _queue(_mirror: Mirror, value: Mapping[str, Any]) -> str:
     return _key("Queue", value, str(value["id"]))
 
 

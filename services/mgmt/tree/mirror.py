@@ -18,7 +18,7 @@ OVERLAY: Final = "configured_object"
 """What only management knows of an object: its description, its variables, who made it."""
 KINDS: Final = (
     "virtual_host", "exchange", "queue", "binding", "user", "group", "acl", "authentication_provider", "port",
-    "port_state", "watcher", "key_store", "trust_store", "preference", OVERLAY,
+    "connection_limits", "port_state", "watcher", "key_store", "trust_store", "preference", OVERLAY,
 )  # fmt: skip
 _PATIENCE: Final = 3.0  # seconds until what was written is read here
 
@@ -82,10 +82,10 @@ class Mirror:
         kept = None if record.deleted else _kept(record, former)
         if kept is None:
             into[record.kind].pop(record.key, None)
-            if into is self.tables and former and record.kind in _OTHERS:
-                self.ended.put_nowait(Ended(record.kind, former.value))
         else:
             into[record.kind][record.key] = kept
+        if into is self.tables and former and record.kind in _OTHERS and _is_over(former, kept):
+            self.ended.put_nowait(Ended(record.kind, former.value))
         if into is self.tables and kept is not former:
             change_all(self._grouped[record.kind].values(), record.key, former, kept)
 
@@ -120,6 +120,18 @@ class Mirror:
         if field not in its:
             its[field] = Grouped(field, self.tables[kind])
         return its[field]
+
+
+def host_incarnation(mirror: Mirror, name: str) -> str:
+    """Of a virtual host that is there; empty for one that was made before they had ids."""
+    host = mirror.tables["virtual_host"].get(name)
+    number = host.value.get("id", 0) if host else 0
+    return str(number) if number else ""
+
+
+def _is_over(former: Kept, kept: Kept | None) -> bool:
+    """Also where the next of its name is there already."""
+    return kept is None or former.value.get("id") != kept.value.get("id")
 
 
 def _kept(record: Record, former: Kept | None) -> Kept:

@@ -16,6 +16,7 @@ from services.mgmt.model.virtual_host import VirtualHost, VirtualHostNode
 from services.mgmt.tree.asked_about import properties
 from services.mgmt.tree.category import Keeper, Own, Source
 from services.mgmt.tree.matching import Matching
+from services.mgmt.tree.mirror import host_incarnation
 from services.rpc.router_pb2 import CreateVirtualHost, DeleteVirtualHost
 
 if TYPE_CHECKING:
@@ -58,7 +59,8 @@ class VirtualHosts(Keeper):
 
     def described(self, parent: ConfiguredObject | None) -> Iterator[Own]:
         if parent and parent.actual["name"] in self.house.mirror.tables["virtual_host"]:
-            yield {"name": parent.actual["name"]}, ""
+            name = parent.actual["name"]
+            yield {"name": name}, host_incarnation(self.house.mirror, name)
 
     def measure(self, found: ConfiguredObject) -> Mapping[str, int]:
         name, mirror, rows = found.actual["name"], self.house.mirror, self.house.counts.last.rows

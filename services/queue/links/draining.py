@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from services.queue.host import Host
     from services.queue.links.outbox import Outbox
     from services.queue.machine.consumers import Consumer
-    from services.queue.machine.queue_type import Queue
+    from services.queue.machine.queue import Queue
 
 _LOOK_SECONDS = 0.01
 
@@ -24,7 +24,7 @@ def drain(host: Host, outbox: Outbox, handle: int, consumers: Mapping[int, tuple
     if found is None or found[0].link.broken:
         return
     consumer, queue = found
-    if queue.lags(host.now()):
+    if queue.lags(host.now()) or not queue.has_offered_all(consumer):
         asyncio.get_running_loop().call_later(_LOOK_SECONDS, drain, host, outbox, handle, consumers)
     elif consumer.messages <= 0 or consumer.size > 0:
         outbox.frame.drained.add(consumer=handle, left=max(consumer.messages, 0))

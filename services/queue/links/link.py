@@ -29,7 +29,7 @@ from services.queue.machine.columns import Columns, queue_ids_of
 from services.queue.machine.consumers import Consumer
 from services.queue.machine.entry import Holder
 from services.queue.machine.newcomer import newcomer
-from services.queue.machine.queue_type import Queue
+from services.queue.machine.queue import Queue
 from services.queue.machine.times import put_right
 from services.queue.observe.traced_batch import TracedAnswers, TracedBatch
 from services.queue.partitions.partition import Awaited, Partition, State
@@ -294,10 +294,11 @@ class Link(Holder):
         if before := self._consumers.pop(handle, None):
             # It asks again because it has not heard the answer.
             before[1].consumers.remove(before[0])
-        consumer = newcomer(attach, self)
+        consumer = newcomer(attach, self, queue.options)
         reason = queue.attach(consumer, attach.held, now, again=attach.again)
         answer = self.outbox.frame.attached.add(consumer=handle, reason=reason, age=consumer.age)
         answer.timeout_ms = queue.options.consumer_timeout_ms
+        answer.browse = consumer.browse
         if reason != pb.NONE:
             answer.text = f"queue '{queue.options.name}' is in exclusive use"
             return None
@@ -326,9 +327,11 @@ class Link(Holder):
 
     def _attach_later(self, attach: pb.AttachConsumer) -> None:
         partition, latest = self._awaiting.get(attach.consumer, (None, None))
-        if partition is None or latest is not attach or self.broken:
+        if partition is None or latest is not attach:
             return
-        del self._awaiting[attach.consumer]
+        del self._awaiting[attach.consumer]  # or what came behind it would wait again, for what is being replayed
+        if self.broken:
+            return
         now, touched = self._host.now(), dict[Queue, None]()
         tell = partial(self._not_attached, touched)
         for_each("attaching a consumer", (attach,), partial(self._attach_to, touched, now=now), tell)

@@ -12,7 +12,7 @@ from services.queue.journal.content import Source
 from services.queue.machine.arrival import Arrival
 from services.queue.machine.entry import Entry, Holder, Undecided
 from services.queue.machine.journal_draft import ContentDraft
-from services.queue.machine.queue_type import Queue
+from services.queue.machine.queue import Queue
 from services.queue.observe.traced_batch import TracedBatch
 from services.queue.partitions.partition import Partition
 from services.rpc import queue_pb2 as pb

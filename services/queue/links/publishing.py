@@ -14,8 +14,8 @@ from services.queue.journal.known import Known, Taken
 from services.queue.journal.ticket import Ticket
 from services.queue.machine.arrival import Arrival
 from services.queue.machine.columns import Columns
+from services.queue.machine.entrance import Refused
 from services.queue.machine.journal_draft import ContentDraft
-from services.queue.machine.queue_type import Refused
 from services.queue.partitions.partition import Awaited, Partition, State
 from services.rpc import queue_pb2 as pb
 from services.rpc.ledger_pb2 import DROPPED

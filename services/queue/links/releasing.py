@@ -7,7 +7,8 @@ from functools import partial
 
 from services.common.containment import by_itself
 from services.queue.host import Host
-from services.queue.machine.queue_type import AT_ONCE, Queue
+from services.queue.machine import turn
+from services.queue.machine.queue import Queue
 
 
 def release_held_by(host: Host, queue: Queue, holder: object) -> None:
@@ -17,12 +18,12 @@ def release_held_by(host: Host, queue: Queue, holder: object) -> None:
 
 
 async def _release(host: Host, queue: Queue, holder: object, uids: list[int]) -> None:
-    for first in range(0, len(uids), AT_ONCE):
+    for first in range(0, len(uids), turn.AT_ONCE):
         await asyncio.sleep(0)
         await host.until_certain()
         if host.registry.settling(queue.options.queue_id) is not queue:
             return  # the next owner reads who had it, or it is deleted
-        end = first + AT_ONCE
+        end = first + turn.AT_ONCE
         release = partial(queue.release, uids[first:end], holder, host.now(), last=end >= len(uids))
         by_itself("giving deliveries back", release)
         host.check_memory()

@@ -12,9 +12,10 @@ from services.common.errors import BrokerError, NotFound
 from services.queue.host import Host
 from services.queue.journal.ticket import Written
 from services.queue.links.outbox import encode
+from services.queue.machine import turn
 from services.queue.machine.deliveries import Columns, DeliveryRun
 from services.queue.machine.entry import Entry
-from services.queue.machine.queue_type import AT_ONCE, Queue
+from services.queue.machine.queue import Queue
 from services.rpc import queue_pb2 as pb
 
 if TYPE_CHECKING:
@@ -107,7 +108,7 @@ async def _purge_the_rest(
 
 def _purge_some(host: Host, queue: Queue, most: int, written: Written) -> int:
     """What one turn bears; a part of `written` waits for it."""
-    count = queue.purge(min(most, AT_ONCE))
+    count = queue.purge(min(most, turn.AT_ONCE))
     host.writer.barrier(written)
     return count
 

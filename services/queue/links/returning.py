@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from services.queue.machine.consumers import Consumer, Link
 from services.queue.machine.options import QueueOptions
-from services.queue.machine.queue_type import Queue
+from services.queue.machine.queue import Queue
 from services.queue.partitions.partition import Awaited
 from services.rpc import queue_pb2 as pb
 

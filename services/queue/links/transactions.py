@@ -31,7 +31,7 @@ from services.queue.links.publishing import arrivals
 from services.queue.machine.arrival import Arrival
 from services.queue.machine.claims import FINAL
 from services.queue.machine.journal_draft import ContentDraft
-from services.queue.machine.queue_type import Queue
+from services.queue.machine.queue import Queue
 from services.queue.machine.record import uids_of
 from services.queue.observe.traced_batch import TracedBatch
 from services.queue.partitions.partition import Awaited

@@ -12,10 +12,9 @@ from typing import Final, TypeAlias
 
 from services.common.ledger.stages import HELD
 from services.queue.machine.consumers import Link
-from services.queue.machine.context import QueueContext
+from services.queue.machine.entries import Entries
 from services.queue.machine.entry import Entry, Holder, Undecided
-from services.queue.machine.order.ready import Ready
-from services.queue.machine.record import QueueRecord, uids_of
+from services.queue.machine.record import uids_of
 from services.rpc import queue_pb2 as pb
 
 # By then a gateway that lives has sent again what it has. Most claims that wait are of messages that are done with.
@@ -42,16 +41,15 @@ class _Claim:
 
 
 class Claims:
-    """`unsettled` are the acquired entries by uid; claims move entries there from `ready`.
+    """Claims move entries of a queue from `ready` to `unsettled`.
 
-    `context` hears of what is settled before it is here: its publisher has not sent it again, so nothing of it is safe.
+    Its context hears of what is settled before it is here: its publisher has not sent it again, so nothing of it is
+    safe.
     """
 
-    def __init__(self, ready: Ready, unsettled: dict[int, Entry], record: QueueRecord, context: QueueContext) -> None:
-        self._ready = ready
-        self._unsettled = unsettled
-        self._record = record
-        self._context = context
+    def __init__(self, entries: Entries) -> None:
+        self._entries = entries
+        self._unsettled = entries.unsettled
         self._waiting: dict[int, _Claim] = {}  # by uid
         self._heirs: dict[int, Link] = {}  # who holds what somebody else holds too, by uid
         self._until = 0
@@ -98,7 +96,7 @@ class Claims:
                 continue
             if outcome in FINAL:
                 claim.outcome, claim.undecided = outcome, None
-                self._context.on_early()
+                self._entries.context.on_early()
             elif outcome == pb.ABANDON:
                 self._give_up(uid, claim)
             else:
@@ -214,9 +212,9 @@ class Claims:
         return entries, {uid: claim.outcome for uid, claim in claimed.items() if claim.outcome is not None}
 
     def _acquire(self, uids: set[int]) -> list[Entry]:
-        entries = self._ready.acquire(uids)
+        entries = self._entries.ready.acquire(uids)
         if entries:
-            self._record.recovered(uids_of(entries), HELD)
+            self._entries.record.recovered(uids_of(entries), HELD)
         self._unsettled.update((entry.message.uid, entry) for entry in entries)
         return entries
 

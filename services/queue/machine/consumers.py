@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from services.common.ledger.place import Place
 from services.queue.machine.deliveries import Deliveries
 from services.queue.machine.delivery.single_active import SingleActive
 from services.rpc.queue_pb2 import Reason
+
+if TYPE_CHECKING:
+    from services.queue.machine.delivery.interest import Interest
 
 
 class Link(Protocol):
@@ -34,8 +37,8 @@ class Consumer:
     """`messages` and `size` are its credit; an entry may be sent while both are above zero."""
 
     __slots__ = (
-        "activated", "age", "browse", "connection", "exclusive", "handle", "holds", "link", "messages", "places",
-        "priority", "queued", "seen", "settled", "size", "tag",
+        "activated", "age", "browse", "connection", "exclusive", "handle", "holds", "interest", "link", "messages",
+        "places", "priority", "queued", "settled", "size", "tag",
     )  # fmt: skip
 
     def __init__(
@@ -54,6 +57,7 @@ class Consumer:
         age: int = 0,
         activated: int = 0,
         holds: bool = False,
+        interest: Interest | None = None,
     ) -> None:
         self.handle = handle
         self.link = link
@@ -68,8 +72,8 @@ class Consumer:
         self.age = age  # grows with every newcomer, of a queue with a single active consumer …
         self.activated = activated  # … and when it became that one, by the same count; 0 is never
         self.holds = holds  # has unsettled deliveries of a former owner
+        self.interest = interest  # None: everything
         self.places = NOWHERE
-        self.seen = -1  # a browser's view: the position it has come to
         self.queued = False  # stands in a ring
 
     @property
@@ -77,16 +81,41 @@ class Consumer:
         """Whether it may be sent something."""
         return self.messages > 0 and self.size > 0
 
+    @property
+    def chooses(self) -> bool:
+        """Whether what is next may not be for it, or stays when it has seen it."""
+        return self.interest is not None or self.browse
+
 
 _NOBODY: Final[deque[Consumer]] = deque(maxlen=0)
 
 
+class Watcher(Protocol):
+    """Hears who is there."""
+
+    def came(self, consumer: Consumer) -> None:
+        """From now on."""
+
+    def went(self, consumer: Consumer) -> None:
+        """Not any more."""
+
+
+class Unwatched:
+    """Of consumers whom nobody delivers to."""
+
+    def came(self, consumer: Consumer) -> None:
+        """See Watcher."""
+
+    def went(self, consumer: Consumer) -> None:
+        """See Watcher."""
+
+
 class Consumers:
-    """Rings of consumers with credit, one for each priority, highest first. Browsers stand apart: they take nothing."""
+    """Rings of consumers with credit, one for each priority, highest first. Browsers are in none: they take nothing."""
 
     def __init__(self, single_active: SingleActive | None = None) -> None:
         self._single_active = single_active
-        self.browsers: list[Consumer] = []
+        self.watcher: Watcher = Unwatched()
         self._all: dict[Consumer, None] = {}  # in the order in which they came
         self._rings: list[tuple[int, deque[Consumer]]] = []
 
@@ -116,14 +145,17 @@ class Consumers:
 
         To be asked for when there is something to take: a single active consumer is chosen then.
         """
-        if self._single_active is not None and self._single_active.chosen is None:
-            self._choose(self._single_active)
+        self.choose_active()
         rings = self._rings
         while rings and not rings[0][1]:
             rings.pop(0)
         return rings[0][1] if rings else _NOBODY
 
-    def _choose(self, single_active: SingleActive) -> None:
+    def choose_active(self) -> None:
+        """Where a single one is active, and there is none: there is something to take."""
+        single_active = self._single_active
+        if single_active is None or single_active.chosen is not None:
+            return
         single_active.choose(self._all)
         if single_active.chosen is not None:
             self.refresh(single_active.chosen)
@@ -135,22 +167,22 @@ class Consumers:
     def add(self, consumer: Consumer) -> None:
         """A newcomer, or one that comes again after a change of owner."""
         self._all[consumer] = None
-        if consumer.browse:
-            self.browsers.append(consumer)
-        elif self._single_active:
+        if self._single_active and not consumer.browse:
             self._single_active.came(consumer)
         self.refresh(consumer)
+        self.watcher.came(consumer)
 
     def remove(self, consumer: Consumer) -> None:
         """It takes nothing any more; if it was the active one, the next by age may become it."""
+        was_there = consumer in self._all
         self._all.pop(consumer, None)
-        if consumer.browse:
-            self.browsers.remove(consumer)
         if consumer.queued:
             self._ring_of(consumer.priority).remove(consumer)
             consumer.queued = False
         if self._single_active:
             self._single_active.went(consumer)
+        if was_there:
+            self.watcher.went(consumer)
 
     def refresh(self, consumer: Consumer) -> None:
         """Its credit has grown: it may get a place at the end of its ring."""
@@ -167,6 +199,14 @@ class Consumers:
         if consumer.queued:
             self._ring_of(consumer.priority).remove(consumer)
             consumer.queued = False
+
+    def served(self, consumer: Consumer) -> None:
+        """It was given something: another one comes first next time, and without credit it is out of its ring."""
+        ring = self._ring_of(consumer.priority)
+        ring.remove(consumer)
+        consumer.queued = consumer.messages > 0 and consumer.size > 0
+        if consumer.queued:
+            ring.append(consumer)
 
     def turn(self, ring: deque[Consumer], served: int) -> None:
         """So many messages were given out in turns: drops those without credit, the next comes first.

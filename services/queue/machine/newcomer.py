@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from services.common.selectors.selector import selector
 from services.queue.machine.consumers import Consumer, Link
+from services.queue.machine.delivery.interest import Interest
+from services.queue.machine.options import QueueOptions
 from services.rpc import queue_pb2 as pb
 
 
-def newcomer(attach: pb.AttachConsumer, link: Link) -> Consumer:
-    """What the gateway behind `link` asks for."""
+def newcomer(attach: pb.AttachConsumer, link: Link, options: QueueOptions) -> Consumer:
+    """What the gateway behind `link` asks for, of a queue with these options. Raises InvalidSelector."""
     return Consumer(
         attach.consumer,
         link,
@@ -15,11 +18,20 @@ def newcomer(attach: pb.AttachConsumer, link: Link) -> Consumer:
         connection=attach.connection,
         exclusive=attach.exclusive,
         settled=attach.settled,
-        browse=attach.browse,
+        browse=attach.browse or options.nondestructive,
         priority=attach.priority,
         messages=attach.messages,
         size=attach.bytes,
         age=attach.age,
         activated=attach.activated,
         holds=bool(attach.held),
+        interest=_interest(attach.selector, options.default_selector),
     )
+
+
+def _interest(*texts: str) -> Interest | None:
+    """In what all of these select."""
+    said = [text for text in texts if text]
+    if not said:
+        return None
+    return Interest(selector(" AND ".join(f"({text})" for text in said) if len(said) > 1 else said[0]))

@@ -35,6 +35,12 @@ class QueueOptions:
     lowest_priority: int = 0
     sort_key: str | None = None
     last_value_key: str | None = None
+    groups: str = "NONE"
+    group_key: str | None = None
+    default_group: str = ""
+    most_groups: int = 0
+    nondestructive: bool = False
+    default_selector: str = ""
     single_active: bool = False
     delivery_limit: int | None = None
     consumer_timeout_ms: int = 0
@@ -81,6 +87,12 @@ def read_options(
         lowest_priority=argument.LOWEST_PRIORITY.of(found),
         sort_key=argument.SORT_KEY.of(found),
         last_value_key=argument.LAST_VALUE_KEY.of(found),
+        groups=argument.GROUP_TYPE.of(found),
+        group_key=argument.GROUP_KEY.of(found),
+        default_group=argument.DEFAULT_GROUP.of(found),
+        most_groups=argument.MOST_GROUPS.of(found),
+        nondestructive=argument.NONDESTRUCTIVE.of(found),
+        default_selector=argument.DEFAULT_FILTERS.of(found),
         single_active=argument.SINGLE_ACTIVE.of(found),
         delivery_limit=argument.DELIVERY_LIMIT.of(found),
         consumer_timeout_ms=argument.CONSUMER_TIMEOUT.of(found) or 0,

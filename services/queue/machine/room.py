@@ -1,35 +1,35 @@
-"""Whether a queue has room, with what transactions will bring."""
+"""Whether a queue has room, with what transactions will bring, and what goes when there is too much in it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from services.queue.machine.options import QueueOptions
-from services.queue.machine.order.ready import Ready
+from services.queue.machine.context import MAXLEN
+from services.queue.machine.entries import Entries
+from services.queue.machine.order.ready import too_much
 from services.queue.machine.overflow import OverflowPolicy
 
 
 class Room:
     """Of one queue; `count` messages and `size` bytes of bodies are reserved."""
 
-    __slots__ = ("_options", "_policy", "_ready", "count", "size")
+    __slots__ = ("_entries", "count", "policy", "size")
 
-    def __init__(self, options: QueueOptions, policy: OverflowPolicy, ready: Ready) -> None:
-        self._options = options
-        self._policy = policy
-        self._ready = ready
+    def __init__(self, entries: Entries, policy: OverflowPolicy) -> None:
+        self._entries = entries
+        self.policy = policy
         self.count = 0
         self.size = 0
 
     def admits(self, sizes: Sequence[int]) -> int:
         """How many of the newcomers with bodies of these sizes come in."""
-        ready = self._ready
-        return self._policy.admits(self._options, ready.count + self.count, ready.size + self.size, sizes)
+        ready = self._entries.ready
+        return self.policy.admits(self._entries.options, ready.count + self.count, ready.size + self.size, sizes)
 
     def reserve(self, count: int, size: int) -> bool:
         """As Queue.reserve says."""
         # Of equal sizes, which is all that a sum allows to say.
-        if self._options.limited and self.admits([-(-size // count)] * count) < count:
+        if self._entries.options.limited and self.admits([-(-size // count)] * count) < count:
             return False
         self.count += count
         self.size += size
@@ -39,3 +39,9 @@ class Room:
         """As Queue.unreserve says."""
         self.count -= count
         self.size -= size
+
+    def trim(self, now: int) -> None:
+        """Drops from the head what is too much."""
+        its = self._entries
+        if its.options.limited and self.policy.drops_head and (dropped := too_much(its.ready, its.options)):
+            its.discard(dropped, MAXLEN, now)

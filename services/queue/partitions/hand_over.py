@@ -19,7 +19,7 @@ from services.queue.machine.context import DeadLetter
 from services.queue.machine.entry import ACQUIRED, Entry, Holder
 from services.queue.machine.message import Message
 from services.queue.machine.options import QueueOptions
-from services.queue.machine.queue_type import Queue
+from services.queue.machine.queue import Queue
 from services.queue.partitions.partition import Partition
 from services.rpc.queue_pb2 import PublishBatch, Traced
 from services.rpc.store_pb2 import EntryColumns, JournalFrame

@@ -14,7 +14,7 @@ from services.common.partition import lease_name
 from services.queue.journal.known import Known
 from services.queue.machine.context import QueueContext
 from services.queue.machine.entry import Entry, Former
-from services.queue.machine.queue_type import Queue
+from services.queue.machine.queue import Queue
 from services.queue.observe.journeys import Journeys
 from services.rpc import store_pb2
 

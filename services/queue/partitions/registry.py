@@ -12,7 +12,7 @@ from services.common.ledger import stages
 from services.common.message import arguments
 from services.queue.machine.message import NOBODYS
 from services.queue.machine.options import QueueOptions, read_options
-from services.queue.machine.queue_type import Queue
+from services.queue.machine.queue import Queue
 from services.queue.machine.record import uids_of
 from services.queue.partitions.deletions import Deletions
 from services.queue.partitions.partition import Awaited, Partition, State
@@ -113,7 +113,7 @@ class Registry:
         options = self.options(definition)
         kind = options.type or definition.type or "classic"
         policy = plugins.load("overflow_policies", options.overflow)()
-        queue: Queue = plugins.load("queue_types", kind)(options, partition.context, policy, self.now())
+        queue = Queue(plugins.load("queue_types", kind), options, partition.context, policy, self.now())
         partition.queues[definition.id] = queue
         if orphans := partition.orphans.pop(definition.id, None):
             queue.recover(orphans)

@@ -22,9 +22,19 @@ def declare_queue(state: State, request: ChangeRequest, effects: Effects) -> Out
     if known := host.queues.get(declare.name):
         _check_same(known, declare, request.connection)
         return Outcome(known)
+    _check_room(state, host, declare.name)
     queue = _create(state, host, declare, request.connection)
     state.add_queue(queue, effects)
     return Outcome(queue, created=True)
+
+
+def _check_room(state: State, host: VirtualHost, name: str) -> None:
+    """In RabbitMQ's words."""
+    most = state.most_queues(host.name)
+    if most is not None and len(host.queues) >= most:
+        raise PreconditionFailed(
+            f"cannot declare queue '{name}': queue limit in vhost '{host.name}' ({most}) is reached"
+        )
 
 
 def _create(state: State, host: VirtualHost, declare: DeclareQueue, connection: str) -> Queue:

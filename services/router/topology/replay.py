@@ -42,9 +42,11 @@ def _carry_out(state: State, kind: str, key: str, value: bytes | None) -> Unread
 
 
 def _put_virtual_host(state: State, value: bytes) -> None:
-    name = records.read_virtual_host(value)
-    if name not in state.virtual_hosts:
-        state.add_host(name)
+    definition = records.read_virtual_host(value)
+    if known := state.virtual_hosts.get(definition.name):
+        known.definition = definition  # what the former one held has records of its own
+    else:
+        state.add_host(definition)
 
 
 def _put_exchange(state: State, value: bytes) -> None:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from services.common.errors import NotFound
 from services.common.topology import records
-from services.common.topology.definitions import Queue
+from services.common.topology.definitions import Host, Queue
 from services.common.topology.records import Record, RecordKey
 from services.router.topology.effects import Effects
 from services.router.topology.kinds import Kinds
@@ -26,13 +26,24 @@ class Unreadable(NamedTuple):
 
 
 class State:
-    """What the use cases work on. `new_id` gives queue ids, never one twice; `new_name` the end of a queue's name."""
+    """What the use cases work on. `new_id` gives ids, never one twice; `new_name` the end of a queue's name.
 
-    def __init__(self, kinds: Kinds, partitions: int, new_id: Callable[[], int], new_name: Callable[[], str]) -> None:
+    `most_queues` says how many there may be in a virtual host; None: any number.
+    """
+
+    def __init__(
+        self,
+        kinds: Kinds,
+        partitions: int,
+        new_id: Callable[[], int],
+        new_name: Callable[[], str],
+        most_queues: Callable[[str], int | None],
+    ) -> None:
         self.kinds = kinds
         self.partitions = partitions
         self.new_id = new_id
         self.new_name = new_name
+        self.most_queues = most_queues
         self.virtual_hosts: dict[str, VirtualHost] = {}
         self.queues: dict[int, Queue] = {}
         self.exclusive: dict[str, dict[int, None]] = {}  # connection → its exclusive queues
@@ -43,9 +54,9 @@ class State:
             raise NotFound(f"no virtual host '{name}'")
         return host
 
-    def add_host(self, name: str) -> VirtualHost:
+    def add_host(self, definition: Host) -> VirtualHost:
         """With its predeclared exchanges."""
-        host = self.virtual_hosts[name] = VirtualHost(name, self.kinds)
+        host = self.virtual_hosts[definition.name] = VirtualHost(definition, self.kinds)
         return host
 
     def add_queue(self, queue: Queue, effects: Effects) -> None:

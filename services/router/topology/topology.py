@@ -39,8 +39,15 @@ _CHANGES: Mapping[str, Callable[[State, ChangeRequest, Effects], Outcome]] = {
 class Topology:
     """Of all virtual hosts. A change that raises has changed nothing and has no effects."""
 
-    def __init__(self, kinds: Kinds, partitions: int, new_id: Callable[[], int], new_name: Callable[[], str]) -> None:
-        self._create = partial(State, kinds, partitions, new_id, new_name)
+    def __init__(
+        self,
+        kinds: Kinds,
+        partitions: int,
+        new_id: Callable[[], int],
+        new_name: Callable[[], str],
+        most_queues: Callable[[str], int | None] = lambda _: None,
+    ) -> None:
+        self._create = partial(State, kinds, partitions, new_id, new_name, most_queues)
         self._state = self._create()
 
     @property

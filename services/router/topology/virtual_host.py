@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 
 from services.common.topology import records
-from services.common.topology.definitions import Exchange, Queue
+from services.common.topology.definitions import Exchange, Host, Queue
 from services.common.topology.exchanges.exchange_type import Binding, Destination
 from services.common.topology.predeclared import DEFAULT_EXCHANGE, is_predeclared, predeclared
 from services.common.topology.records import Record, RecordKey
@@ -18,15 +18,16 @@ from services.router.topology.kinds import Kinds
 class VirtualHost:
     """Exchanges, queues and bindings that see each other. Does what it is told: checks are the use cases' affair."""
 
-    def __init__(self, name: str, kinds: Kinds) -> None:
-        self.name = name
+    def __init__(self, definition: Host, kinds: Kinds) -> None:
+        self.definition = definition
+        self.name = definition.name
         self.sources: dict[str, Source] = {}
         self.queues: dict[str, Queue] = {}
         self._queues_by_id: dict[int, Queue] = {}
         self._kinds = kinds
         self._inbound: dict[Destination, dict[tuple[str, Binding], None]] = {}
         self._alternate_of: dict[str, dict[str, None]] = {}  # exchange → those that name it their alternate
-        for exchange in predeclared(name):
+        for exchange in predeclared(self.name):
             self._place(exchange)
 
     # -------------------------------------------------------------- exchanges
@@ -140,7 +141,7 @@ class VirtualHost:
 
     def all_records(self) -> Iterator[tuple[RecordKey, Record]]:
         """Everything that the store should hold about it."""
-        yield records.virtual_host_key(self.name), records.virtual_host_record(self.name)
+        yield records.virtual_host_key(self.name), records.virtual_host_record(self.definition)
         for queue in self.queues.values():
             yield records.queue_key(queue), records.queue_record(queue)
         for name, source in self.sources.items():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from services.common.topology import records
+from services.common.topology.definitions import Host
 from services.common.topology.predeclared import is_predeclared
 from services.router.topology.effects import Effects, Happened
 from services.router.topology.outcome import Outcome
@@ -15,8 +16,8 @@ def create_virtual_host(state: State, request: ChangeRequest, effects: Effects) 
     name = request.create_virtual_host.name
     if name in state.virtual_hosts:
         return Outcome()
-    state.add_host(name)
-    effects.records[records.virtual_host_key(name)] = records.virtual_host_record(name)
+    host = state.add_host(Host(name, state.new_id()))
+    effects.records[records.virtual_host_key(name)] = records.virtual_host_record(host.definition)
     effects.news.virtual_hosts[name] = True
     effects.happened.append(Happened(created=True, what=name))
     return Outcome(created=True)

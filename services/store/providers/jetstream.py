@@ -81,9 +81,10 @@ class JetStreamProvider:
             await asyncio.sleep(_LOOK_SECONDS)
             try:
                 await self._shorten()
-            except InternalError as failure:
-                if not isinstance(failure, Away):  # the writer has said it
-                    log.warning("what is dead stays in the stream, until this works again", reason=str(failure))
+            except Away:
+                pass  # the writer has said it
+            except Exception as failure:  # noqa: BLE001 - whatever it is, commits go on, and the log must not grow for ever
+                log.warning("what is dead stays in the stream, until this works again", reason=repr(failure))
 
     async def _shorten(self) -> None:
         if self._snapshots.due:
@@ -110,7 +111,8 @@ class JetStreamProvider:
         await self._writer.commit(changes)
 
     def room(self) -> Room | None:
-        return None
+        """Where the stream has a limit."""
+        return self._writer.left.for_messages
 
     async def make_room(self) -> None:
         """It does that by itself."""

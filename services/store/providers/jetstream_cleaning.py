@@ -27,7 +27,7 @@ class Cleaning:
         """What can go goes. Raises Away."""
         space, mark = self._writer.index.space, self._writer.loaded.mark
         for segment in space.before(mark.segment):
-            if segment.live and segment.sparse:
+            if segment.live and segment.sparse and self._writer.left.spares(segment.live):
                 await self._empty(segment)
             if not segment.live and not space.pins:
                 await self._drop(segment)

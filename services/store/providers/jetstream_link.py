@@ -5,21 +5,24 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-import ssl
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Sequence
+from collections import deque
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterable, Sequence
 from contextlib import aclosing, suppress
 from typing import Any, NamedTuple, TypeVar
 
 import nats.errors
 from nats.aio.client import Client
 from nats.aio.msg import Msg
-from nats.errors import AuthorizationError, ConnectionClosedError, Error, NoRespondersError
+from nats.aio.subscription import Subscription
+from nats.errors import Error, NoRespondersError
 from nats.js import JetStreamContext
-from nats.js.api import DiscardPolicy, PubAck, RetentionPolicy, StorageType, StreamConfig
-from nats.js.errors import APIError, NoStreamResponseError, NotFoundError, ServiceUnavailableError
+from nats.js.api import PubAck, StreamInfo
+from nats.js.errors import APIError, NotFoundError
 
 from services.common.bus.nats_link import close
 from services.common.runtime import CannotStart
+from services.store.providers import jetstream_words as words
+from services.store.providers.jetstream_config import fault, wanted
 from services.store.providers.jetstream_url import Url
 
 _CONNECT_SECONDS = 5.0
@@ -36,9 +39,10 @@ _HEADERS = 1 << 10  # what a message has besides its payload
 _EXPECTED = "Nats-Expected-Last-Sequence"
 _EXPECTED_OF_SUBJECT = "Nats-Expected-Last-Subject-Sequence"
 _WRONG_LAST_SEQUENCE = 10071
-_ENDED = "the connection has ended"
-_REFUSED = "it refuses these credentials"
-_NO_PEERS = 10005  # for so many replicas; there may be in a moment, where servers start
+_EDIT = "set it back (nats stream edit), and the store goes on by itself"
+_HEARD = 10  # words of the server that are no answers; there may be one for whatever is sent
+_VIOLATION = "permissions violation"
+_PERMIT = "let the store's user do what deploy/stores.md names; the store goes on by itself"
 
 T = TypeVar("T")
 
@@ -46,14 +50,24 @@ T = TypeVar("T")
 class Lost(Exception):
     """It was not done, or it is not known whether it was; another connection, later, may do it."""
 
-    def __init__(self, why: str, *, gone: bool = False, passing: bool = False) -> None:
-        """`gone`: nobody is there; `passing`: somebody is, who may do it in a moment."""
+    def __init__(self, why: str, *, gone: bool = False, passing: bool = False, do: str = "") -> None:
+        """`gone`: nobody is there; `passing`: somebody is, who may do it in a moment; `do`: what mends it, if known."""
         super().__init__(why)
+        self.do = do
         self.gone = gone
         self.passing = passing
 
 
-class _NotThere(Lost):
+class Damaged(Lost):
+    """Something is missing that has to be there: it is lost, where the next attempt, after whoever else writes, says so
+    too.
+    """
+
+    def __init__(self, why: str) -> None:
+        super().__init__(why, passing=True)
+
+
+class NotThere(Lost):
     """There is no such stream, or message."""
 
 
@@ -74,28 +88,36 @@ class Message(NamedTuple):
 
 
 class Held(NamedTuple):
-    """What is in the stream: its last sequence ever, and how many messages of each subject."""
+    """What is in the stream: its last sequence ever, how many messages of each subject, and bytes."""
 
     last: int
     subjects: dict[str, int]
+    bytes: int
+    most: int  # bytes; none: as many as there are
 
 
 class Link:
     """Made by `connect`; of no use any more once something has raised Lost."""
 
-    def __init__(self, client: Client, url: Url, end: asyncio.Future[None]) -> None:
-        """`end` is done when the connection has ended: the client lets who waits for an answer wait for it then."""
+    def __init__(self, client: Client, url: Url, end: asyncio.Future[None], heard: Iterable[Exception]) -> None:
+        """`end` is done when the connection has ended: the client lets who waits for an answer wait for it then.
+
+        `heard` is what the server has said of late that is no answer.
+        """
         self._client = client
         self._end = end
+        self._heard = heard
+        self._answers: Subscription | None = None
         self._stream = url.stream
         self._jetstream: JetStreamContext = client.jetstream(timeout=_ANSWER_SECONDS)
         self.prefix = f"hopline.store.{url.stream}"
+        self._wanted = wanted(url.stream, f"{self.prefix}.>")
 
     @classmethod
     async def connect(cls, url: Url) -> Link:
         """To whichever of its servers is there. Raises Lost."""
         arguments = _arguments(url)
-        client, failures = Client(), list[Exception]()
+        client, failures = Client(), deque[Exception](maxlen=_HEARD)
         end: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
         async def note(failure: Exception) -> None:
@@ -121,7 +143,7 @@ class Link:
             if isinstance(failure, (Error, OSError, ValueError)):
                 raise _lost(failures[-1] if failures and isinstance(failure, TimeoutError) else failure) from failure
             raise
-        return cls(client, url, end)
+        return cls(client, url, end, failures)
 
     async def close(self) -> None:
         """Ends it, whatever state it is in."""
@@ -139,7 +161,11 @@ class Link:
     @property
     def largest(self) -> int:
         """Bytes of a message's payload, at most."""
-        return min(self._client.max_payload, _LARGEST) - _HEADERS
+        return self._largest_message - _HEADERS
+
+    @property
+    def _largest_message(self) -> int:
+        return min(self._client.max_payload, _LARGEST)
 
     def check(self) -> None:
         """Raises Lost where the server is not one that does."""
@@ -152,33 +178,37 @@ class Link:
         if self.largest < _SMALLEST:
             raise Lost(f"its max_payload is {self._client.max_payload}, and must be {_SMALLEST + _HEADERS} at least")
 
+    @property
+    def clustered(self) -> bool:
+        """Whether there are other servers, which could have copies."""
+        return bool(self._client._server_info.get("cluster"))  # noqa: SLF001 - as above
+
     # ------------------------------------------------------------------ the stream
 
     async def make_stream(self, replicas: int) -> int:
         """It is there afterwards; gives how many replicas it has. 0: three in a cluster, else one."""
-        wanted = replicas or (_CLUSTER if self._client._server_info.get("cluster") else 1)  # noqa: SLF001 - as above
-        config = StreamConfig(
-            name=self._stream,
-            subjects=[f"{self.prefix}.>"],
-            retention=RetentionPolicy.LIMITS,
-            storage=StorageType.FILE,
-            discard=DiscardPolicy.NEW,  # one that is full takes no more: nothing of it may go
-            num_replicas=wanted,
-            allow_direct=True,
-        )
         try:
-            found = await self._asked(self._jetstream.stream_info(self._stream))
-        except _NotThere:
-            found = await self._asked(self._jetstream.add_stream(config))
-        _check(found.config, config)
+            found = await self._info()
+        except NotThere:
+            copies = replicas or (_CLUSTER if self.clustered else 1)
+            found = await self._asked(self._jetstream.add_stream(self._wanted.evolve(num_replicas=copies)))
         if replicas and found.config.num_replicas != replicas:
             found = await self._asked(self._jetstream.update_stream(found.config.evolve(num_replicas=replicas)))
         return found.config.num_replicas or 1
 
     async def held(self, subjects: str = "") -> Held:
         """As the stream's leader has it; of the subjects that are like that."""
+        info = await self._info(subjects)
+        return Held(
+            info.state.last_seq, info.state.subjects or {}, info.state.bytes, max(0, info.config.max_bytes or 0)
+        )
+
+    async def _info(self, subjects: str = "") -> StreamInfo:
+        """Raises Lost where the stream is, by now, not one that keeps what it has."""
         info = await self._asked(self._jetstream.stream_info(self._stream, subjects_filter=subjects or None))
-        return Held(info.state.last_seq, info.state.subjects or {})
+        if wrong := fault(info.config, self._wanted, self._largest_message):
+            raise Lost(f"the stream is not one of a store: {wrong}; edit it, or take another", do=_EDIT)
+        return info
 
     async def append(self, subject: str, last: int, payloads: Sequence[bytes]) -> int:
         """Puts messages behind the one with the sequence `last`, which must be the stream's last; gives the sequence of
@@ -197,8 +227,9 @@ class Link:
         await self._publish(subject, payload, seconds, {_EXPECTED: str(last)})
 
     async def _publish(self, subject: str, payload: bytes, seconds: float, headers: dict[str, str]) -> PubAck:
+        put = self._jetstream.publish(subject, payload, timeout=seconds, headers=headers)
         try:
-            return await self._jetstream.publish(subject, payload, timeout=seconds, headers=headers)
+            return await _within(seconds, put)
         except APIError as failure:
             if failure.err_code == _WRONG_LAST_SEQUENCE:
                 raise Behind from failure
@@ -220,14 +251,14 @@ class Link:
         """The last message of a subject, or of one that is like it, as the stream's leader has it."""
         try:
             found = await self._asked(self._jetstream.get_last_msg(self._stream, subject))
-        except _NotThere:
+        except NotThere:
             return None
         return Message(found.subject or "", found.seq or 0, found.data or b"")
 
     async def message(self, sequence: int) -> bytes | None:
         """A message; None where it is gone. Any replica may say it, and only the leader that there is none."""
         for direct in (True, False):
-            with suppress(_NotThere):
+            with suppress(NotThere):
                 found = await self._asked(self._jetstream.get_msg(self._stream, sequence, direct=direct))
                 return found.data or b""
         return None
@@ -235,7 +266,7 @@ class Link:
     async def scan(self, subject: str, first: int, until: int) -> AsyncGenerator[Message, None]:
         """Messages of a subject, or of those that are like it, from one sequence to another that is there.
 
-        Raises Lost where whoever answers does not have the last one yet.
+        Ends before that where the stream's leader has no more of them. Raises Lost where whoever answers is behind it.
         """
         while first <= until:
             sequence = first
@@ -244,6 +275,9 @@ class Link:
                     sequence = message.sequence + 1
                     yield message
             if sequence == first:
+                newest = await self.last(subject)
+                if newest is None or newest.sequence < first:
+                    return
                 raise Lost("a replica is behind", passing=True)
             first = sequence
 
@@ -271,7 +305,13 @@ class Link:
         async def reply(asked: Msg) -> None:
             await asked.respond(say().encode())
 
-        await self._asked(self._client.subscribe(self._who, cb=reply))
+        self._answers = await self._asked(self._client.subscribe(self._who, cb=reply))
+
+    async def hush(self) -> None:
+        """Tells nobody any more."""
+        answers, self._answers = self._answers, None
+        if answers:
+            await self._asked(answers.unsubscribe())
 
     async def writer(self, seconds: float) -> str | None:
         """Who says that he writes here; "" when he does not within so many seconds; None when nobody listens."""
@@ -305,28 +345,35 @@ class Link:
         try:
             await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
             if not task.done():
-                raise Lost(_ENDED, gone=True)
+                raise Lost(words.ENDED, gone=True)
             return task.result()
         except (Error, OSError) as failure:
-            raise _lost(failure) from failure
+            raise self._denied(failure) or _lost(failure) from failure
         finally:
             task.cancel()
+
+    def _denied(self, failure: BaseException) -> Lost | None:
+        """Who may not do something gets no answer, but is told apart from it."""
+        said = next((str(heard) for heard in self._heard if _VIOLATION in str(heard).lower()), "")
+        return Lost(said, do=_PERMIT) if said and isinstance(failure, TimeoutError) else None
 
 
 def _arguments(url: Url) -> dict[str, Any]:
     try:
         return url.arguments()
     except (OSError, CannotStart) as failure:
-        raise Lost(_reason(failure)) from failure
+        raise Lost(words.reason(failure)) from failure
+    except ValueError:  # it may have some of a secret
+        raise Lost("one of the files that HOPLINE_STORE_URL names is no text") from None
 
 
-def _check(found: StreamConfig, wanted: StreamConfig) -> None:
-    """Raises Lost where a stream that somebody else has made may let go of what it has."""
-    for name in ("subjects", "storage", "discard", "retention", "allow_direct"):
-        if getattr(found, name) != getattr(wanted, name):
-            raise Lost(f"the stream is not one of a store: its {name} are others; take another, or delete it")
-    if any(limit and limit > 0 for limit in (found.max_age, found.max_msgs, found.max_msgs_per_subject)):
-        raise Lost("the stream is not one of a store: it lets go of messages by age or number")
+async def _within(seconds: float, work: Awaitable[T]) -> T:
+    """The client's own limit begins when it has sent all, for which it waits as long as the server reads nothing."""
+    try:
+        async with asyncio.timeout(seconds):
+            return await work
+    except TimeoutError as failure:
+        raise nats.errors.TimeoutError from failure
 
 
 async def _all(work: Sequence[Awaitable[None]]) -> None:
@@ -337,36 +384,14 @@ async def _all(work: Sequence[Awaitable[None]]) -> None:
 
 
 def _lost(failure: BaseException) -> Lost:
-    passing = isinstance(failure, _PASSING) or getattr(failure, "err_code", 0) == _NO_PEERS
-    gone = isinstance(failure, (OSError, ConnectionClosedError)) and not isinstance(failure, ssl.SSLError)
+    passing = words.passing(failure)
     kind = next((lost for error, lost in _KINDS if isinstance(failure, error)), Lost)
-    return kind(_reason(failure), gone=gone and not passing, passing=passing)
+    gone = words.gone(failure) and not passing
+    return kind(words.reason(failure), gone=gone, passing=passing, do=words.remedy(failure))
 
 
 _KINDS: tuple[tuple[type[BaseException], type[Lost]], ...] = (
-    (NotFoundError, _NotThere),
+    (NotFoundError, NotThere),
     (NoRespondersError, _Silent),
     (nats.errors.TimeoutError, _Silent),
 )
-_PASSING = (ServiceUnavailableError, NoStreamResponseError, nats.errors.TimeoutError)
-_WORDS: tuple[tuple[type[BaseException], str], ...] = (
-    (AuthorizationError, _REFUSED),
-    (ConnectionRefusedError, "connection refused: does it run?"),
-    (ServiceUnavailableError, "JetStream does not answer: is it on, and do most of its servers run?"),
-    (NoStreamResponseError, "the stream does not answer: do most of its servers run?"),
-    (TimeoutError, "no answer in time: do most of its servers run?"),
-    (ConnectionClosedError, _ENDED),
-)
-
-
-def _reason(failure: BaseException) -> str:
-    """In a line, for people."""
-    if isinstance(failure, ssl.SSLCertVerificationError):
-        return f"its certificate is not accepted: {failure.verify_message}"
-    for kind, words in _WORDS:
-        if isinstance(failure, kind):
-            return words
-    if isinstance(failure, APIError) and failure.description:
-        return failure.description
-    text = " ".join(str(failure).split()) or type(failure).__name__
-    return _REFUSED if "authorization violation" in text.lower() else text

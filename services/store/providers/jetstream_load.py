@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 
+from services.common.errors import InternalError
 from services.rpc.store_log_pb2 import Mark, Piece
 from services.store.backup.wire import from_piece
 from services.store.provider import Changes
 from services.store.providers.jetstream_encoding import Part, decode
 from services.store.providers.jetstream_index import Index
-from services.store.providers.jetstream_link import Link, Lost, Message
+from services.store.providers.jetstream_link import Damaged, Link, Lost, Message
 from services.store.providers.jetstream_replay import Found, Replay
 from services.store.providers.jetstream_space import Segment
 
@@ -19,6 +20,7 @@ MARK = "mark"
 WRITER = "writer"
 _LOG = "log"
 SNAPSHOT = "snapshot"
+_RESTORE = "were messages deleted? Restore a backup into another stream"
 
 
 def snapshot_subject(number: int) -> str:
@@ -29,6 +31,17 @@ def snapshot_subject(number: int) -> str:
 def log_subject(segment: int) -> str:
     """Of its messages."""
     return f"{_LOG}.{segment}"
+
+
+def part_of(message: Message) -> Part:
+    """Raises InternalError where it is none of a store's, and says which and what to do."""
+    try:
+        return Part.decode(message.payload)
+    except InternalError as wrong:
+        raise InternalError(
+            f"{wrong.text}: {message.sequence}, on {message.subject}. Where it is not of a later release, let nobody "
+            "else write to such subjects, delete it (nats stream rmm), and start the store again"
+        ) from wrong
 
 
 @dataclass(slots=True)
@@ -68,9 +81,9 @@ class Loaded:
         return found
 
     async def apply(self, number: int, changes: Changes) -> None:
-        """The group `number`, whose contents are Places, packed; raises Lost where it is not the next one."""
+        """The group `number`, whose contents are Places, packed; raises Damaged where it is not the next one."""
         if number != self.group + 1:
-            raise Lost(f"group {self.group + 1} is not there, {number} is", passing=True)
+            raise Damaged(f"group {self.group + 1} is not there, {number} is: {_RESTORE}")
         await self.index.commit(changes)
         self.group = number
         self.groups += 1
@@ -79,15 +92,26 @@ class Loaded:
 async def load(link: Link) -> Loaded:
     """All of it. Raises Lost, also where it is changed meanwhile so that it has to be begun again."""
     loaded = Loaded(last=(await link.held()).last)
-    if found := await link.last(f"{link.prefix}.{MARK}"):
-        loaded.mark = Mark.FromString(Part.decode(found.payload).body)
+    mark = await link.last(f"{link.prefix}.{MARK}")
+    if mark:
+        loaded.mark = Mark.FromString(part_of(mark).body)
         await _read_snapshot(link, loaded)
     if (newest := await link.last(f"{link.prefix}.{_LOG}.>")) and newest.sequence > loaded.mark.base:
         await _read_log(link, loaded, newest.sequence)
         loaded.last = max(loaded.last, newest.sequence)
-    if loaded.last and not loaded.group and not await link.last(f"{link.prefix}.{WRITER}"):
-        raise Lost("the stream had a store, and has none any more: were its messages deleted?")
+    await _check_end(link, loaded)
+    if await link.last(f"{link.prefix}.{MARK}") != mark:  # what it covers may have gone while that was read
+        raise Lost("the former writer has made another snapshot meanwhile", passing=True)
     return loaded
+
+
+async def _check_end(link: Link, loaded: Loaded) -> None:
+    """Who has begun to write last has told up to which group all was there then."""
+    writer = await link.last(f"{link.prefix}.{WRITER}")
+    if loaded.last and not loaded.group and not writer:
+        raise Lost("the stream had a store, and has none any more: were its messages deleted?")
+    if writer and (number := part_of(writer).number) > loaded.group:
+        raise Damaged(f"the log ends with group {loaded.group}, and group {number} was there: {_RESTORE}")
 
 
 async def _read_snapshot(link: Link, loaded: Loaded) -> None:
@@ -97,15 +121,15 @@ async def _read_snapshot(link: Link, loaded: Loaded) -> None:
     subject = f"{link.prefix}.{snapshot_subject(mark.snapshot)}"
     async with aclosing(link.scan(subject, mark.base + 1, mark.upto)) as messages:
         async for message in messages:
-            if found := replay.take(message.sequence, Part.decode(message.payload)):
+            if found := replay.take(message.sequence, part_of(message)):
                 pieces += 1
                 for rows in Piece.FromString(found.body).rows:
                     await loaded.index.commit(from_piece(rows))
     if pieces != mark.pieces:
-        raise Lost(f"snapshot {mark.snapshot} is not whole any more", passing=True)
+        raise Damaged(f"snapshot {mark.snapshot} is not whole any more: {_RESTORE}")
 
 
 async def _read_log(link: Link, loaded: Loaded, until: int) -> None:
     async with aclosing(link.scan(f"{link.prefix}.{_LOG}.>", loaded.mark.base + 1, until)) as messages:
         async for message in messages:
-            await loaded.take(link, message, Part.decode(message.payload))
+            await loaded.take(link, message, part_of(message))

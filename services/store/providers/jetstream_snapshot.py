@@ -6,14 +6,18 @@ snapshot before it, and segments of the log that have no content that lives.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import groupby
 from operator import itemgetter
+from typing import NoReturn
 
+from services.common.clock import monotonic
+from services.common.errors import InternalError
 from services.rpc.store_log_pb2 import Mark, Piece
 from services.rpc.store_log_pb2 import Segment as SegmentRow
 from services.store.backup.wire import to_piece
 from services.store.provider import Changes
+from services.store.providers import jetstream_encoding as encoding
 from services.store.providers.jetstream_index import Index
 from services.store.providers.jetstream_load import MARK, SNAPSHOT, snapshot_subject
 from services.store.providers.jetstream_writer import Writer
@@ -21,8 +25,11 @@ from services.store.snapshot import Row, Table, counted, pieces
 
 _LOG_BYTES = 32 << 20  # of log that a start reads besides, at most …
 _GROUPS = 20_000  # … and groups
+_SHARE = 8  # of a stream that has a limit: what is dead goes with the next snapshot only
+_AGAIN_SECONDS = 30.0  # after one that could not be written
 _TIMES = 1  # as large as the last snapshot, if that is more
 _PIECE_BYTES = 256 << 10
+_COUNTERS = 32  # bytes of a mark that are known last
 
 
 class Snapshots:
@@ -32,54 +39,76 @@ class Snapshots:
         self._writer = writer
         self._size = 0  # of the last one
         self._number = 0
+        self._again_at = 0.0  # when one is due that could not be written
 
     @property
     def due(self) -> bool:
         """Whether the log has grown so much that a start would rather have another one."""
+        if self._again_at:
+            return monotonic() > self._again_at
         loaded = self._writer.loaded
         if loaded.grown < self._size * _TIMES:
             return False
-        return loaded.grown > _LOG_BYTES or loaded.groups > _GROUPS
+        room = self._writer.left.room
+        most = min(_LOG_BYTES, room.total // _SHARE) if room else _LOG_BYTES
+        return loaded.grown > most or loaded.groups > _GROUPS
 
     async def take(self) -> None:
-        """Writes one. Raises Away: what is there of it then is in nobody's way."""
-        await self._find_number()
+        """Writes one. Raises InternalError: what is there of it then is in nobody's way."""
         mark, rows = await self._begin()
-        self._size = 0
+        self._size, self._again_at = 0, 0.0
         for body in messages(rows):
+            if not self._writer.left.spares(len(body)):
+                await self._give_up(mark)
             mark.upto = await self._writer.put(snapshot_subject(mark.snapshot), body)
             mark.pieces += 1
             self._size += len(body)
         await self._finish(mark)
 
-    async def _find_number(self) -> None:
-        """None that is in the stream, whole or not; those that are not go."""
+    async def _give_up(self, mark: Mark) -> NoReturn:
+        self._again_at = monotonic() + _AGAIN_SECONDS
         async with self._writer.turn() as link:
-            mark = self._writer.loaded.mark  # as it is by now: the answer to the last one may have been lost
-            subject = f"{link.prefix}.{SNAPSHOT}."
-            there = {int(name.removeprefix(subject)) for name in (await link.held(f"{subject}>")).subjects}
-            for number in there - {mark.snapshot}:
-                await link.purge(f"{subject}{number}")
-        self._number = max(self._number, mark.snapshot, *there, 0) + 1
+            await link.purge(f"{link.prefix}.{snapshot_subject(mark.snapshot)}")
+        raise InternalError("the stream has no room for a snapshot: give it more (max_bytes)")
 
     async def _begin(self) -> tuple[Mark, Iterator[Piece]]:
-        """What there is now, and where in the log that is; from here on the log has another segment."""
-        async with self._writer.turn():
+        """What there is now, and where in the log that is; from here on the log has another segment.
+
+        A message of its own is the fence: what is purged was there before it, so it is no successor's, and nothing that
+        was on its way comes any more, so that it would be neither covered nor in the new segment.
+        """
+        async with self._writer.turn() as link:
+            there = self._numbers(link.prefix, (await link.held(f"{link.prefix}.{SNAPSHOT}.>")).subjects)
             loaded = self._writer.loaded
-            segments = [
-                SegmentRow(number=each.number, first=each.first, bytes=each.bytes)
-                for each in loaded.index.space.segments
-            ]
-            loaded.segment += 1
-            mark = Mark(
-                snapshot=self._number,
-                base=loaded.last,
-                group=loaded.group,
-                segment=loaded.segment,
-                segments=segments,
+            self._number = max(self._number, loaded.mark.snapshot, *there, 0) + 1
+            await self._writer.fence(link, snapshot_subject(self._number))
+            for number in there - {loaded.mark.snapshot}:  # they were never finished
+                await link.purge(f"{link.prefix}.{snapshot_subject(number)}")
+            return self._cut(encoding.room(link.largest)), of_index(loaded.index)
+
+    @staticmethod
+    def _numbers(prefix: str, subjects: Iterable[str]) -> set[int]:
+        """Of snapshots; subjects of others that look so are left alone."""
+        names = (name.removeprefix(f"{prefix}.{SNAPSHOT}.") for name in subjects)
+        return {int(name) for name in names if name.isascii() and name.isdigit()}
+
+    def _cut(self, most: int) -> Mark:
+        """Raises InternalError where the mark would not be one message, of which a start reads the last only."""
+        loaded = self._writer.loaded
+        segments = [
+            SegmentRow(number=each.number, first=each.first, bytes=each.bytes) for each in loaded.index.space.segments
+        ]
+        mark = Mark(
+            snapshot=self._number, base=loaded.last, group=loaded.group, segment=loaded.segment + 1, segments=segments
+        )
+        if mark.ByteSize() + _COUNTERS > most:
+            self._again_at = monotonic() + _AGAIN_SECONDS
+            raise InternalError(
+                f"the log has {len(segments)} segments, too many for a mark: let consumers empty queues"
             )
-            loaded.grown = loaded.groups = 0
-            return mark, of_index(loaded.index)
+        loaded.segment += 1
+        loaded.grown = loaded.groups = 0
+        return mark
 
     async def _finish(self, mark: Mark) -> None:
         await self._writer.put(MARK, mark.SerializeToString())

@@ -6,11 +6,17 @@ The log is cut into segments, whose messages have a subject each: one that nothi
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 
+from services.common.disk import Room
+
 _FIRST = attrgetter("first")
 _SPARSE = 2
+_OVERHEAD = 256  # of a message in the stream, at most
+_MAKES_ROOM = 8  # an eighth is for snapshots, and for moving what lives …
+_SMALL = 32  # … which leave a quarter of that to acknowledgements
 
 
 @dataclass(slots=True)
@@ -53,3 +59,32 @@ class Space:
     def before(self, number: int) -> list[Segment]:
         """Those that a snapshot covers that says `number`; none while somebody reads what may be dead."""
         return [] if self.pins else [segment for segment in self.segments if segment.number < number]
+
+
+class Left:
+    """How much the stream takes yet, where it has a limit: as it was told last, less what was written since."""
+
+    def __init__(self) -> None:
+        self.room: Room | None = None
+
+    def told(self, size: int, most: int) -> None:
+        """It has `size` bytes, of `most`; 0: of as many as there are."""
+        self.room = Room(max(0, most - size), most) if most else None
+
+    def wrote(self, messages: Sequence[bytes]) -> None:
+        """They are there."""
+        if self.room:
+            size = sum(map(len, messages)) + len(messages) * _OVERHEAD
+            self.room = self.room._replace(free=max(0, self.room.free - size))
+
+    @property
+    def for_messages(self) -> Room | None:
+        """What is not kept for what makes room."""
+        if self.room is None:
+            return None
+        kept = self.room.total // _MAKES_ROOM
+        return Room(max(0, self.room.free - kept), self.room.total - kept)
+
+    def spares(self, size: int) -> bool:
+        """Whether so many bytes may be written to make room."""
+        return self.room is None or self.room.free - size > self.room.total // _SMALL

@@ -18,6 +18,7 @@ from services.common.secret import nats_token
 
 STREAM = "HOPLINE_STORE"
 _PORT = 4222
+_PORTS = re.compile(r"(\[.+\]|[^:]+):\d+")  # with its host, in brackets if it has colons
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _FILES = ("passfile", "tokenfile", "creds", "tls_ca", "tls_cert", "tls_key")
 _OPTIONS = (*_FILES, "replicas")
@@ -91,6 +92,8 @@ def parse(text: str) -> Url:
     stream = parts.path.strip("/") or STREAM
     _check(options, stream, hosts)
     servers = tuple(_with_port(host) for host in hosts.split(","))
+    if not all(_PORTS.fullmatch(server) and 0 < int(server.rpartition(":")[2]) < 1 << 16 for server in servers):
+        raise InternalError("HOPLINE_STORE_URL names a server whose port is none: nats://host:port/stream is wanted")
     return Url(servers, stream, unquote(user), unquote(password), options)
 
 

@@ -20,43 +20,35 @@ import os
 import secrets
 import socket
 from collections.abc import AsyncIterator, Callable
-from contextlib import aclosing, asynccontextmanager, suppress
-from dataclasses import dataclass
+from contextlib import asynccontextmanager, suppress
+
+import structlog
 
 from services.common.clock import epoch_ms, monotonic
 from services.common.errors import InternalError
 from services.common.restored import utc
 from services.common.runtime import Tasks
 from services.store.provider import Changes, Occupied
-from services.store.providers import jetstream_encoding as encoding
 from services.store.providers.jetstream_encoding import Part
 from services.store.providers.jetstream_index import Index
-from services.store.providers.jetstream_link import Behind, Link, Lost, Message
+from services.store.providers.jetstream_known import Known, Sent
+from services.store.providers.jetstream_link import Behind, Damaged, Link, Lost
 from services.store.providers.jetstream_load import WRITER, Loaded, load
+from services.store.providers.jetstream_space import Left
 from services.store.providers.jetstream_url import Url
 from services.store.providers.standing import Standing
 from services.store.providers.standstill import Standstill
 
 _LOOK_SECONDS = 1.0
 _PING_SECONDS = 5.0
+_BUSY_SECONDS = 15.0  # for which commits may put that off
 _PREDECESSOR_SECONDS = 15.0
 _STARTING_SECONDS = 60.0  # for servers that are there, and do not serve yet
 _POLL_SECONDS = 0.25
 _ATTEMPTS = 3
 _MEND = "start NATS, or mend the way to it; the store goes on by itself"
 
-
-@dataclass(slots=True)
-class _Sent:
-    """A group as it is written; `there` when it was found, though no answer came."""
-
-    changes: Changes
-    body: bytes
-    there: bool = False
-
-    @classmethod
-    def of(cls, changes: Changes) -> _Sent:
-        return cls(changes, encoding.encode(changes))
+log = structlog.get_logger()
 
 
 class Writer:
@@ -68,24 +60,26 @@ class Writer:
         self._who = f"process {os.getpid()} on {socket.gethostname()} since {utc(epoch_ms())}"
         self._link: Link | None = None
         self._turn = asyncio.Lock()
-        self._loaded = Loaded()
-        self._owns = False
-        self._doubt = False  # whether there may be more in the stream than is known
-        self._sent: _Sent | None = None  # of the store, while nothing is known of its fate
-        self._moving: _Sent | None = None  # of this provider's own
+        self._missing = ""  # what the last attempt has found not to be there
         self._standing = Standing(str(url), "NATS", _MEND)
+        self._known = Known(str(url), self._id, self._standing)
         self._still = Standstill()
         self._tasks = Tasks()
 
     @property
     def index(self) -> Index:
         """All that was committed."""
-        return self._loaded.index
+        return self._known.loaded.index
 
     @property
     def loaded(self) -> Loaded:
         """How far the log has come."""
-        return self._loaded
+        return self._known.loaded
+
+    @property
+    def left(self) -> Left:
+        """How much the stream takes yet."""
+        return self._known.left
 
     @property
     def trouble(self) -> str:
@@ -100,36 +94,48 @@ class Writer:
 
     async def open(self, *, patient: bool) -> None:
         """Reads all that there is, and becomes the writer. Raises InternalError."""
-        deadline = monotonic() + (_STARTING_SECONDS if patient else 0.0)
-        while True:
-            try:
-                await self._begin()
-            except Lost as failure:
-                if not failure.passing or monotonic() > deadline:
-                    raise InternalError(f"cannot use {self._url}: {failure}") from failure
-            else:
-                break
+        deadline = 0.0
+        while failure := await self._attempt():
+            # From the first failure on: to read much takes long, and is no failure.
+            deadline = deadline or monotonic() + (_STARTING_SECONDS if patient else 0.0)
+            if self._lasting(failure) or monotonic() >= deadline:
+                raise InternalError(f"cannot use {self._url}: {failure}") from failure
             await asyncio.sleep(_POLL_SECONDS)
         self._still.look()
         self._still.sure()
         self._tasks.start(self._keep(), "NATS")
         self._tasks.start(self._still.run(), "standstill")
 
+    async def _attempt(self) -> Lost | None:
+        try:
+            await self._begin()
+        except Lost as failure:
+            return failure
+        return None
+
+    def _lasting(self, failure: Lost) -> bool:
+        """Whether another attempt would find the same."""
+        before, self._missing = self._missing, str(failure) if isinstance(failure, Damaged) else ""
+        return not failure.passing or (bool(before) and before == self._missing)
+
     async def _begin(self) -> None:
-        self._owns = False
+        self._known.owns = False
         link = await Link.connect(self._url)
         try:
             link.check()
-            await link.make_stream(self._url.replicas)
+            copies = await link.make_stream(self._url.replicas)
             former = await link.last(f"{link.prefix}.{WRITER}")
             await self._wait_for_the_last(link)
-            self._loaded = await load(link)
+            self._known.loaded = await load(link)
             await self._take_over(link, former.sequence if former else 0)
             await link.answer(lambda: self._who)
         except BaseException:
             await link.close()
             raise
         self._link = link
+        if copies == 1 and link.clustered and not self._url.replicas:
+            say = "say ?replicas=3 in HOPLINE_STORE_URL, or 1 if that is meant"
+            log.warning("the stream has one copy: all is lost with that server's disk", stream=str(self._url), do=say)
 
     async def _wait_for_the_last(self, link: Link) -> None:
         deadline = monotonic() + _PREDECESSOR_SECONDS
@@ -140,13 +146,13 @@ class Writer:
 
     async def _take_over(self, link: Link, former: int) -> None:
         subject = f"{link.prefix}.{WRITER}"
-        part = Part(self._id, self._loaded.group, 0, 1, self._who.encode())
+        part = Part(self._id, self._known.loaded.group, 0, 1, self._who.encode())
         try:
             await link.claim(subject, former, part.encode())
         except Behind:
             raise Lost("another store process has begun to write meanwhile", passing=True) from None
-        await self._catch_up(link)
-        if not self._owns:
+        await self._known.catch_up(link)
+        if not self._known.owns:
             raise Lost("a replica is behind", passing=True)
         await link.purge(subject, keep=1)
 
@@ -173,30 +179,29 @@ class Writer:
     async def commit(self, changes: Changes) -> None:
         """As Provider says. Given again, what is there already is not written again."""
         async with self.turn() as link:
-            if self._sent is None or self._sent.changes is not changes:
-                self._sent = _Sent.of(changes)
-            await self._write(link, self._sent)
-            self._sent = None
+            if self._known.sent is None or self._known.sent.changes is not changes:
+                self._known.sent = Sent.of(changes)
+            await self._write(link, self._known.sent)
+            self._known.sent = None
 
     async def move(self, of: Callable[[], Changes]) -> None:
         """Commits what `of` gives when nobody else writes, if that is anything."""
         async with self.turn() as link:
             if changes := of():
-                self._moving = _Sent.of(changes)
+                self._known.moving = Sent.of(changes)
                 try:
-                    await self._write(link, self._moving)
+                    await self._write(link, self._known.moving)
                 finally:
-                    self._moving = None
+                    self._known.moving = None
 
     async def put(self, subject: str, body: bytes) -> int:
         """What is no group; gives the sequence of its last part."""
         async with self.turn() as link:
-            parts = encoding.parts(self._id, self._loaded.group, body, encoding.room(link.largest))
-            try:
-                await self._append(link, subject, parts)
-            except Behind:
-                raise Lost("a message of before came in between", passing=True) from None
-            return self._loaded.last
+            return await self._known.put(link, subject, body)
+
+    async def fence(self, link: Link, subject: str) -> None:
+        """In a turn: nothing that was sent before comes any more, and nobody else has written since what is known."""
+        await self._known.put(link, subject, b"")
 
     @asynccontextmanager
     async def turn(self) -> AsyncIterator[Link]:
@@ -208,37 +213,25 @@ class Writer:
                 yield await self._settled()
             except Lost as failure:
                 await self._drop()
-                raise self._standing.lost(str(failure), gone=failure.gone) from failure
+                if isinstance(failure, Damaged) and self._lasting(failure):
+                    self._standing.end(f"{self._url}: {failure}")
+                raise self._standing.lost(str(failure), gone=failure.gone, do=failure.do) from failure
             self._standing.back()
+            self._missing = ""
 
-    async def _write(self, link: Link, sent: _Sent) -> None:
+    async def _write(self, link: Link, sent: Sent) -> None:
         for _ in range(_ATTEMPTS):
             if sent.there:
                 return
             try:
-                await self._append_group(link, sent)
+                await self._known.append_group(link, sent.body, sent.changes)
             except Behind:
                 # A part of it, or all, came by a former connection, or it has another writer.
-                await self._catch_up(link)
+                await self._known.catch_up(link)
             else:
                 return
         if not sent.there:
             raise Lost("it has taken something that most of its servers do not have yet", passing=True)
-
-    async def _append_group(self, link: Link, sent: _Sent) -> None:
-        number, cut = self._loaded.group + 1, encoding.room(link.largest)
-        parts = encoding.parts(self._id, number, sent.body, cut)
-        first = await self._append(link, self._loaded.subject, parts)
-        self._loaded.wrote(first, [len(part.body) for part in parts])
-        await self._loaded.apply(number, encoding.places(sent.changes, sent.body, first, cut))
-
-    async def _append(self, link: Link, subject: str, parts: list[Part]) -> int:
-        self._doubt = True
-        payloads = [part.encode() for part in parts]
-        first = await link.append(f"{link.prefix}.{subject}", self._loaded.last, payloads)
-        self._doubt = False
-        self._loaded.last = first + len(payloads) - 1
-        return first
 
     # ------------------------------------------------------------------ what is known
 
@@ -257,43 +250,13 @@ class Writer:
         if self._link and not self._link.up:
             await self._drop()
         if self._link is None:
-            self._doubt = True
+            self._known.doubt = True
             link = await Link.connect(self._url)
             self._link = link
             await link.answer(lambda: self._who)
-        if self._doubt:
-            await self._catch_up(self._link)
+        if self._known.doubt:
+            await self._known.catch_up(self._link)
         return self._link
-
-    async def _catch_up(self, link: Link) -> None:
-        """Reads what is behind the last message that is known."""
-        there = (await link.held()).last
-        if there < self._loaded.last:
-            self._standing.end(
-                f"{self._url} has lost what it had confirmed: its last message is {there}, and {self._loaded.last} was "
-                "written; was it restored, or are its servers' disks gone?"
-            )
-        async with aclosing(link.scan(f"{link.prefix}.>", self._loaded.last + 1, there)) as messages:
-            async for message in messages:
-                await self._take(link, message)
-        self._doubt = False
-
-    async def _take(self, link: Link, message: Message) -> None:
-        if message.sequence != self._loaded.last + 1:
-            raise Lost("a replica is behind", passing=True)
-        part = Part.decode(message.payload)
-        if self._owns and part.writer != self._id:
-            self._standing.end(await self._other(link))
-        self._owns = part.writer == self._id
-        self._loaded.last = message.sequence
-        found = await self._loaded.take(link, message, part)
-        for sent in (self._sent, self._moving):
-            if found and sent and sent.body == found.body:
-                sent.there = True
-
-    async def _other(self, link: Link) -> str:
-        who = await link.writer(_LOOK_SECONDS) or "one that does not answer"
-        return f"another store process ({who}) has begun to write to {self._url}: stop it, or this one"
 
     async def _drop(self) -> None:
         link, self._link = self._link, None
@@ -307,14 +270,19 @@ class Writer:
             # At once: to those who stand by it is as dead meanwhile as one that never comes back.
             link = self.link
             await (link.ends(_LOOK_SECONDS) if link else asyncio.sleep(_POLL_SECONDS))
-            quiet = self.link is not None and monotonic() - pinged < _PING_SECONDS
-            if quiet or self._turn.locked():  # who has the turn finds out
+            since = monotonic() - pinged
+            quiet = self.link is not None and since < _PING_SECONDS
+            busy = self._turn.locked() and since < _BUSY_SECONDS
+            if quiet or busy:  # who has the turn finds out, but for how the stream is configured
                 continue
             pinged = monotonic()
-            with suppress(InternalError):
+            try:
                 await self._ping()
+            except InternalError:
+                pass  # it was said
+            except Exception as failure:  # noqa: BLE001 - whatever it is, the connection is to be looked at again
+                log.warning("cannot see whether NATS is there", reason=repr(failure))
 
     async def _ping(self) -> None:
         async with self.turn() as link:
-            if (await link.held()).last != self._loaded.last:
-                await self._catch_up(link)
+            await self._known.look(link)

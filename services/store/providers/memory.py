@@ -39,6 +39,7 @@ class MemoryProvider:
         self._delivered: dict[int, int] = {}
         self._floors: dict[tuple[int, int], int] = {}  # partition, origin -> uid
         self._taken: dict[int, TakenRow] = {}
+        self._taken_of: dict[tuple[int, int], set[int]] = {}  # partition, origin -> ids, where there are any
         self._writers: dict[int, int] = {}
         self._refusals: dict[tuple[int, int], RefusalRow] = {}
         self._outcomes: dict[int, OutcomeRow] = {}
@@ -94,26 +95,31 @@ class MemoryProvider:
             self._outcomes[transaction] = OutcomeRow(transaction, committed, changes.at)
 
     def _commit_taken(self, changes: Changes) -> None:
-        replaced = changes.replaced
-        self._taken = {
-            number: row for number, row in self._taken.items() if (row.partition, row.origin) not in replaced
-        }
-        self._taken.update((row.id, row) for row in changes.taken)
+        for key in changes.replaced:
+            self._forget_taken(key, self._taken_of.get(key, set()).copy())
+        for row in changes.taken:
+            self._taken[row.id] = row
+            self._taken_of.setdefault((row.partition, row.origin), set()).add(row.id)
         # A floor that is said again is as old as it was.
         self._touched.update((key, changes.at) for key, uid in changes.floors.items() if self._floors.get(key) != uid)
         self._floors.update(changes.floors)
-        floors = changes.floors
-        self._taken = {
-            number: row for number, row in self._taken.items() if row.upto >= floors.get((row.partition, row.origin), 0)
-        }
+        for key, uid in changes.floors.items():
+            self._forget_taken(
+                key, {number for number in self._taken_of.get(key, ()) if self._taken[number].upto < uid}
+            )
+
+    def _forget_taken(self, key: tuple[int, int], numbers: set[int]) -> None:
+        for number in numbers:
+            del self._taken[number]
+        if left := self._taken_of.pop(key, set()) - numbers:
+            self._taken_of[key] = left
 
     async def tidy(self, outcomes_before: int, marks_before: int) -> None:
         self._outcomes = {number: row for number, row in self._outcomes.items() if row.at >= outcomes_before}
         old = {mark for mark, at in self._touched.items() if at < marks_before}
         self._floors = {key: uid for key, uid in self._floors.items() if key not in old}
-        self._taken = {
-            number: row for number, row in self._taken.items() if (row.partition, row.origin) in self._floors
-        }
+        for key in self._taken_of.keys() - self._floors.keys():
+            self._forget_taken(key, self._taken_of[key])
         self._writers = {writer: sequence for writer, sequence in self._writers.items() if writer not in old}
         self._refusals = {key: row for key, row in self._refusals.items() if row.writer in self._writers}
         self._touched = {mark: at for mark, at in self._touched.items() if mark not in old}

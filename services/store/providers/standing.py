@@ -39,14 +39,17 @@ class Standing:
         """`ended` is told once when this process never will write again."""
         self._tell_end = ended
 
-    def lost(self, why: str, *, gone: bool) -> Away:
-        """It has failed, and is `gone` or refuses; gives what to raise."""
+    def lost(self, why: str, *, gone: bool, do: str = "") -> Away:
+        """It has failed, and is `gone` or refuses; `do` mends that, where it is not what always does. Gives what to
+        raise.
+        """
         first, self._since = not self._since, self._since or epoch_ms()
         how = "is away" if gone else "refuses"
         self.trouble = f"{self._shown} {how} since {utc(self._since)}: {why}"
+        away = Away(self.trouble, do or self._do)
         if first:
-            log.error("cannot write, commits wait", to=self._what, place=self._shown, reason=why, do=self._do)
-        return Away(self.trouble, self._do)
+            log.error("cannot write, commits wait", to=self._what, place=self._shown, reason=why, do=away.do)
+        return away
 
     def back(self, **fates: str) -> None:
         """It works; `fates` are what is known now of what was under way."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from services.queue.machine import turn
 from services.queue.machine.entry import Entry, Holder, JournalPart, Undecided
 from services.queue.machine.message import Message
-from services.queue.machine.types import standard
 from services.rpc import queue_pb2 as pb
 from tests.support.messages import PROPERTIES, facts
 from tests.support.queue_machine import FakeLink, Machine, Make
@@ -126,7 +126,7 @@ def test_given_back_before_the_message(make: Make) -> None:
 
 def test_given_back_in_turns(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     """More than goes in one turn is at its place before anything is delivered that was behind it, or comes new."""
-    monkeypatch.setattr(standard, "AT_ONCE", 2)
+    monkeypatch.setattr(turn, "AT_ONCE", 2)
     machine, gone, back = make(), FakeLink(), FakeLink()
     machine.consumer(link=gone, messages=5)
     machine.publish(5)

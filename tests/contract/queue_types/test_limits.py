@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from services.queue.machine.delivery import dispatch
-from services.queue.machine.order import entry_list, priority_list, ready, sorted_entries
-from services.queue.machine.types import standard
+from services.queue.machine import turn
 from services.rpc import queue_pb2 as pb
 from tests.support.queue_machine import Machine, Make
 
@@ -14,8 +12,7 @@ from tests.support.queue_machine import Machine, Make
 @pytest.fixture
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
     """A turn gives up ten messages at most."""
-    for module in (dispatch, entry_list, priority_list, ready, sorted_entries, standard):
-        monkeypatch.setattr(module, "AT_ONCE", 10)
+    monkeypatch.setattr(turn, "AT_ONCE", 10)
 
 
 def tick(machine: Machine, now: int) -> None:

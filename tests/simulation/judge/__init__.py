@@ -13,6 +13,7 @@ RULES: tuple[Callable[[Facts], Iterator[Violation]], ...] = (
     quiet.stuck,
     lost.lost,
     seen.invented,
+    seen.unwanted,
     seen.seen_again,
     purged.brought_back,
     seen.held_by_two,

@@ -24,7 +24,7 @@ def disordered(facts: Facts) -> Iterator[Violation]:
             continue  # it was refused or had expired, and its publisher did not hear that: it may come again, as new
         if facts.delivered(each.host, each.queue, each.id)[0] is not each:
             continue  # once more, of an owner that does not know that its former had sent it
-        stream = (id(each.consumer), id(sent.channel), sent.exchange, _level(queue, sent))
+        stream = (id(each.consumer), id(sent.channel), sent.exchange, _level(queue, sent), _group(queue, sent))
         number, other = highest.get(stream, (0, None))
         if other is not None and sent.number < number and not _may_be_behind(facts, each, sent, other):
             yield Violation(
@@ -42,6 +42,11 @@ def _may_go(sent: Sent, queue: Queue) -> bool:
 def _level(queue: Queue, sent: Sent) -> int:
     most = queue.arguments.get("x-max-priority")
     return min(sent.priority, int(str(most))) if most else 0
+
+
+def _group(queue: Queue, sent: Sent) -> object:
+    """One group may wait for somebody while others go on."""
+    return sent.headers.get("colour") if "qpid.group_header_key" in queue.arguments else None
 
 
 def _may_be_behind(facts: Facts, delivered: Delivered, sent: Sent, other: Sent) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
+from tests.simulation.choices import CHOICES
 from tests.simulation.history import Delivered, Sent
 from tests.simulation.judge.facts import Facts, Violation, headers_left, told
 
@@ -21,6 +22,15 @@ def invented(facts: Facts) -> Iterator[Violation]:
             yield Violation("nothing is changed", f"{told(sent)} was delivered from {each.queue} with another {wrong}")
         elif wrong := _out_of_place(facts, sent, each):
             yield Violation("nothing is delivered but where it was routed", f"{told(sent)}: {wrong}")
+
+
+def unwanted(facts: Facts) -> Iterator[Violation]:
+    """A consumer gets what it selects, and nothing else (JMS 3.8.1)."""
+    for each in facts.history.deliveries:
+        selector = each.consumer.selector if each.consumer else ""
+        sent = facts.history.sent.get(each.id)
+        if selector and sent and not CHOICES[selector](sent):
+            yield Violation("a consumer gets what it selects", f"{told(sent)} was delivered to one with {selector!r}")
 
 
 def _changed(facts: Facts, sent: Sent, delivered: Delivered) -> str:

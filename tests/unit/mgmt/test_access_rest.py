@@ -26,6 +26,7 @@ SEEN_BY = {
     **dict.fromkeys(("brokerlogger", "brokerloginclusionrule", "virtualhost", "virtualhostnode"), OBSERVERS),
     **dict.fromkeys(("authenticationprovider", "user", "groupprovider", "group", "groupmember"), ADMINISTRATORS),
     **dict.fromkeys(("accesscontrolprovider", "virtualhostaccesscontrolprovider"), ADMINISTRATORS),
+    **dict.fromkeys(("brokerconnectionlimitprovider", "virtualhostconnectionlimitprovider"), ADMINISTRATORS),
     **dict.fromkeys(("keystore", "truststore"), ADMINISTRATORS),
 }
 READ_ONLY = {
@@ -87,6 +88,7 @@ def _of_rabbitmq() -> dict[tuple[str, str], set[str]]:
         path = f"/api/bindings/{{vhost}}/e/{{source}}/{char}/{{destination}}"
         found |= {(method, path): OBSERVERS for method in ("GET", "POST")}
         found |= {(method, path + "/{props}"): OBSERVERS for method in ("GET", "DELETE")}
+    found |= {("GET", "/api/vhost-limits"): EVERYBODY, ("GET", "/api/vhost-limits/{name}"): OBSERVERS}
     return found | _of_administrators() | _absent()
 
 
@@ -96,6 +98,9 @@ def _of_administrators() -> dict[tuple[str, str], set[str]]:
     for kind in ("permissions", "topic-permissions"):
         found += [("GET", f"/api/{kind}")]
         found += [(method, f"/api/{kind}/{{vhost}}/{{user}}") for method in ("GET", "PUT", "DELETE")]
+    for kind in ("vhost-limits", "user-limits"):
+        found += [(method, f"/api/{kind}/{{name}}/{{limit}}") for method in ("PUT", "DELETE")]
+    found += [("GET", "/api/user-limits"), ("GET", "/api/user-limits/{name}")]
     found += [(method, "/api/users/{name}") for method in ("GET", "PUT", "DELETE")]
     found += [("GET", "/api/users/{name}/permissions"), ("GET", "/api/users/{name}/topic-permissions")]
     found += [("GET", "/api/users"), ("GET", "/api/users/without-permissions"), ("POST", "/api/users/bulk-delete")]
@@ -104,7 +109,7 @@ def _of_administrators() -> dict[tuple[str, str], set[str]]:
 
 def _absent() -> dict[tuple[str, str], set[str]]:
     places = {
-        **dict.fromkeys(("policies", "operator-policies", "vhost-limits"), ("/{vhost}", "/{name}")),
+        **dict.fromkeys(("policies", "operator-policies"), ("/{vhost}", "/{name}")),
         "parameters": ("/{component}", "/{vhost}", "/{name}"),
         "global-parameters": ("/{name}",),
     }

@@ -10,8 +10,9 @@ from structlog.testing import capture_logs
 
 from services.queue.dead_letters import office as dead_letter_office
 from services.queue.dead_letters.office import DeadLetterOffice
+from services.queue.machine.backlog import Backlog
 from services.queue.machine.dead_letter import rewrite
-from services.queue.machine.types.standard import StandardQueue
+from services.queue.machine.queue import Queue
 from services.queue.partitions.partition import Partition
 from services.queue.partitions.recovery import Recovery
 from services.queue.partitions.registry import Registry
@@ -31,16 +32,16 @@ def _errors(told: list[Any]) -> set[str]:
     return {each["what"] for each in told if each["log_level"] == "error"}
 
 
-def _break(monkeypatch: pytest.MonkeyPatch, method: str) -> None:
-    """From now on `method` of queues called `faulty` fails."""
-    works = getattr(StandardQueue, method)
+def _break(monkeypatch: pytest.MonkeyPatch, method: str, part: type[Queue | Backlog] = Queue) -> None:
+    """From now on `method` of queues called `faulty`, or of such a part of them, fails."""
+    works = getattr(part, method)
 
-    def fails(self: StandardQueue, *args: Any, **more: Any) -> Any:
+    def fails(self: Any, *args: Any, **more: Any) -> Any:
         if self.options.name == "faulty":
             raise ZeroDivisionError(method)
         return works(self, *args, **more)
 
-    monkeypatch.setattr(StandardQueue, method, fails)
+    monkeypatch.setattr(part, method, fails)
 
 
 async def _two(house: House, **more: Any) -> tuple[int, int]:
@@ -176,7 +177,8 @@ async def test_a_queue_that_fails_by_the_clock(house: House, monkeypatch: pytest
     """The messages of others expire, and it is not tried at every tick."""
     faulty, good = await _two(house, message_ttl=1, dead_letter_exchange="", dead_letter_routing_key="parked")
     parked = await house.declare("parked")
-    _break(monkeypatch, "_give_up")
+    _break(monkeypatch, "expire", Backlog)
+    _break(monkeypatch, "lags", Backlog)
     link = await house.link()
     await link.attach(parked)
     for _ in range(3):

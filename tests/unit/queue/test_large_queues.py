@@ -14,15 +14,13 @@ from services.queue.dead_letters import office as dead_letter_office
 from services.queue.journal import writer as journal_writer
 from services.queue.journal.ticket import Receipt
 from services.queue.journal.writer import JournalWriter
-from services.queue.links import releasing, requests
+from services.queue.machine import turn
 from services.queue.machine.context import DeadLetter, QueueContext
 from services.queue.machine.dead_letter import rewrite
-from services.queue.machine.delivery import dispatch
+from services.queue.machine.entries import Entries
 from services.queue.machine.entry import Entry, JournalPart
 from services.queue.machine.journal_draft import PartitionDraft
 from services.queue.machine.message import MemoryAccount, Message
-from services.queue.machine.order import entry_list, ready
-from services.queue.machine.types import standard
 from services.queue.partitions.partition import Partition
 from services.rpc import queue_pb2 as pb
 from services.rpc import store_pb2
@@ -139,7 +137,7 @@ async def test_a_part_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 
 async def test_purge_of_a_large_queue(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     """It goes in parts, between which others have their turns, and all of it is counted."""
-    monkeypatch.setattr(requests, "AT_ONCE", 10)
+    monkeypatch.setattr(turn, "AT_ONCE", 10)
     queue_id = await house.declare("q", durable=True)
     link, queue = await house.link(), house.queues["queue-1"]._host.registry.queues[queue_id]
     await link.publish(queue_id, [b"x"] * 95, persistent=True)
@@ -202,7 +200,7 @@ async def test_a_purge_that_cannot_be_written(house: House, monkeypatch: pytest.
 
 async def test_the_partition_leaves_while_a_queue_is_purged(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     """Who asked is told so, and asks the next owner."""
-    monkeypatch.setattr(requests, "AT_ONCE", 10)
+    monkeypatch.setattr(turn, "AT_ONCE", 10)
     queue_id = await house.declare("q")
     link, host = await house.link(), house.queues["queue-1"]._host
     await link.publish(queue_id, [b"x"] * 95)
@@ -266,18 +264,17 @@ async def test_a_great_many_dead_letters(house: House, monkeypatch: pytest.Monke
 
 async def test_a_great_many_have_expired(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     """A get and a consumer have what is behind them, when they are dropped, some in each turn."""
-    for module in (dispatch, entry_list, ready, standard):
-        monkeypatch.setattr(module, "AT_ONCE", 10)
+    monkeypatch.setattr(turn, "AT_ONCE", 10)
     queue_id = await house.declare("q")
     link, registry = await house.link(), house.queues["queue-1"]._host.registry
     now, queue, parts = registry.now(), registry.queues[queue_id], list[int]()
-    discard = queue.discard
+    discard = Entries.discard
 
-    def noted(entries: list[Entry], reason: str, at: int) -> None:
+    def noted(self: Entries, entries: list[Entry], reason: str, at: int) -> None:
         parts.append(len(entries))
-        discard(entries, reason, at)
+        discard(self, entries, reason, at)
 
-    monkeypatch.setattr(queue, "discard", noted)
+    monkeypatch.setattr(Entries, "discard", noted)
     await link.publish(queue_id, [b"x"] * 95, time_ms=now, ttl_ms=200)
     await link.publish(queue_id, [b"1", b"2"])
     registry.now = lambda: now + 200  # type: ignore[assignment, method-assign]
@@ -295,8 +292,7 @@ async def test_a_great_many_have_expired(house: House, monkeypatch: pytest.Monke
 @pytest.mark.parametrize("again", [False, True])
 async def test_a_great_many_come_back(house: House, monkeypatch: pytest.MonkeyPatch, *, again: bool) -> None:
     """What a gateway held that is gone, or has come again without it, goes to others in order, and back in turns."""
-    for module in (releasing, standard):
-        monkeypatch.setattr(module, "AT_ONCE", 10)
+    monkeypatch.setattr(turn, "AT_ONCE", 10)
     queue_id = await house.declare("q")
     gone, other = await house.link(tells=again), await house.link(origin=1001)
     await gone.attach(queue_id, messages=95)

@@ -100,7 +100,7 @@ def test_keys_that_never_come_back() -> None:
         machine.publish_with("symbol", f"k{number}")
         assert machine.queue.get(machine.link, 0, settled=True)
     assert machine.account.used == 0
-    assert len(machine.queue._values._last) < 1500  # type: ignore[attr-defined]
+    assert len(machine.queue._entries.ready._last) < 1500  # type: ignore[attr-defined]
 
 
 @given(steps=STEPS)

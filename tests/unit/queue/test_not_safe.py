@@ -12,7 +12,7 @@ from services.common.errors import PreconditionFailed
 from services.queue.host import Host
 from services.queue.journal import writer as journal_writer
 from services.queue.links import publishing
-from services.queue.machine.types.standard import StandardQueue
+from services.queue.machine.queue import Queue
 from services.queue.partitions.partition import Partition, State
 from services.queue.partitions.registry import Registry
 from services.rpc import queue_pb2 as pb
@@ -87,9 +87,9 @@ async def test_floors_of_a_frame_that_is_refused(house: House, monkeypatch: pyte
 async def test_a_queue_that_failed(house: House, monkeypatch: pytest.MonkeyPatch, too_late: bool) -> None:
     """One that failed, when it had enlisted the message or before, takes it when it comes again; the other does not."""
     faulty, good = await queues_of_one_partition(house, 2)
-    works = StandardQueue.publish
+    works = Queue.publish
 
-    def fails(self: StandardQueue, *args: Any, **more: Any) -> Any:
+    def fails(self: Queue, *args: Any, **more: Any) -> Any:
         taken = works(self, *args, **more) if too_late or self.options.queue_id == good else []
         if self.options.queue_id == faulty:
             raise ZeroDivisionError
@@ -97,7 +97,7 @@ async def test_a_queue_that_failed(house: House, monkeypatch: pytest.MonkeyPatch
 
     link = await house.link()
     with monkeypatch.context() as broken:
-        broken.setattr(StandardQueue, "publish", fails)
+        broken.setattr(Queue, "publish", fails)
         for queues, uid in (([faulty], 1), ([good, faulty], 2)):
             await link.publish(queues, [b"1"], uids=[FIRST + uid], persistent=True)
     assert link.refusals() == REFUSED * 2

@@ -137,3 +137,20 @@ async def test_a_stream_that_broke_meanwhile(house: House, host: Host) -> None:
     await first.attach(queue_id)
     await first.until(lambda: first.bodies == [b"1"])
     assert not first.runs[0].redelivered
+
+
+@pytest.mark.timeout(20)
+async def test_a_consumer_that_came_and_went(house: House, host: Host) -> None:
+    """Its stream broke, and then the partition was lost: the process goes on. It went in circles for ever."""
+    queue_id, leases, router = await house.declare("q"), Leases(host), Router(host)
+    first, second = await house.link(origin=1001), await house.link(origin=1002)
+    await _asked_to_delete(first, queue_id, router)
+    await second.send(attaches=[pb.AttachConsumer(consumer=1, queue_id=queue_id, messages=10, bytes=1000)])
+    await second.send(detaches=[1])
+    await _heard_all(second)
+    leases.run_out()
+    await second.close()
+    await asyncio.sleep(0.1)
+    leases.hold_without(queue_id)
+    router.decided.set()
+    await _heard_all(first)

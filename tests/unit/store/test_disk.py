@@ -72,6 +72,17 @@ def test_a_failing_commit() -> None:
     assert desk.told[2:] == [""]
 
 
+def test_another_reason() -> None:
+    """What keeps it from writing is said as it is by now, and logged once."""
+    desk = Desk()
+    with structlog.testing.capture_logs() as logs:
+        desk.disk.failed(InternalError("the stream does not answer"))
+        desk.disk.failed(InternalError("is away"))
+        desk.disk.failed(InternalError("is away"))
+    assert desk.told == ["cannot write: the stream does not answer", "cannot write: is away"]
+    assert len(logs) == 1
+
+
 @pytest.mark.parametrize(
     ("configured", "total", "kept"), [(0, 10_000 * _MIB, 64 * _MIB), (0, 100 * _MIB, 10 * _MIB), (7, 100, 7)]
 )

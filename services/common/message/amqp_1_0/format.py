@@ -50,6 +50,7 @@ _TEXTS = {
     "content-encoding": "content_encoding",
     "user-id": "user_id",
     "timestamp": "creation_time",
+    "group-id": "group_id",
 }
 
 C = TypeVar("C", bound=composite.Composite)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from services.common.metrics.instrument import gauge, histogram
+from services.common.metrics.instrument import counter, gauge, histogram
 
 UP: Final = gauge("hopline.up", "", "1 for a process that has said what it counts, 0 for one that has not.")
 HEALTHY: Final = gauge("hopline.healthy", "", "1 while `GET /healthz` answers 200, else 0.")
@@ -20,5 +20,13 @@ HTTP: Final = histogram(
     "http.request.method",
     "http.response.status_code",
 )
+HTTP_CONNECTIONS: Final = gauge("hopline.http.connections", "", "Connections over HTTP.")
+HTTP_LIMIT: Final = gauge("hopline.http.connections.limit", "", "How many there may be at most.")
+HTTP_ENDED: Final = counter(
+    "hopline.http.connections.ended",
+    "{connection}",
+    "Those that were too many: refused, or closed for the next one since they asked for nothing.",
+    "outcome",
+)
 
-ALL: Final = (UP, HEALTHY, INFO, FILED, HTTP)
+ALL: Final = (UP, HEALTHY, INFO, FILED, HTTP, HTTP_CONNECTIONS, HTTP_LIMIT, HTTP_ENDED)

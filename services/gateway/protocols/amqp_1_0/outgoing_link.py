@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from services.common.errors import NotImplementedHere
 from services.gateway.protocols.amqp_1_0.addresses import Meant, meanings
-from services.gateway.protocols.amqp_1_0.conditions import ResourceDeleted
+from services.gateway.protocols.amqp_1_0.conditions import InvalidField, ResourceDeleted
+from services.gateway.protocols.amqp_1_0.filters import Filters, filters_of
 from services.gateway.protocols.amqp_1_0.link import Link, LinkState
 from services.gateway.protocols.amqp_1_0.performatives import SETTLED, UNSETTLED, Attach, Flow
 from services.gateway.protocols.amqp_1_0.serial import after, distance
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
     from services.gateway.protocols.amqp_1_0.session import Session
 
+_COPY = "copy"  # distribution-mode (3.5.3): the link takes nothing
 _EVERYTHING = "#"  # the key by which a topic exchange gives all that it has
 
 
@@ -45,6 +47,7 @@ class OutgoingLink(Link):
         self._told = ""  # the address that the peer is told
         self._asked = 0  # of the broker
         self._drains = False
+        self._filters = Filters()
 
     # -------------------------------------------------------------- beginning
 
@@ -58,12 +61,11 @@ class OutgoingLink(Link):
     def begin(self) -> None:
         """As Link says."""
         source = self._source
-        if source.filter:
-            raise NotImplementedHere(f"filters are not offered yet: {', '.join(map(str, source.filter))}")
-        if source.distribution_mode == "copy":
-            raise NotImplementedHere("distribution-mode copy is not offered yet")
+        self._filters = filters_of(source.filter)
         if self._attach.unsettled:
             raise NotImplementedHere("links are not resumed: attach without unsettled deliveries")
+        if source.dynamic and (source.filter or source.distribution_mode == _COPY):
+            raise InvalidField("a new queue is all its link's: there is nothing to filter, or to leave to others")
         if source.dynamic:
             self._declare(self._own_queue)
         else:
@@ -75,12 +77,17 @@ class OutgoingLink(Link):
 
     def _found(self, meant: Meant) -> None:
         self._kind = meant.node
-        if meant.node is Node.QUEUE:
-            self._consume(meant.name)
+        if meant.node is Node.QUEUE and self._filters.binding is not None:
+            self.refuse(InvalidField(f"a binding filter is for exchanges, and {meant.name!r} is a queue"))
+        elif meant.node is Node.QUEUE:
+            self._consume(meant.name, browse=self._source.distribution_mode == _COPY)
+        elif (self._filters.selector or "").strip():
+            self.refuse(NotImplementedHere("a selector is not offered yet for an exchange's messages: use a queue's"))
         elif self._source.durable or self._source.expiry_policy == "never":
             self.refuse(NotImplementedHere("durable subscriptions are not offered yet: receive from a queue"))
         else:
-            self._declare(lambda made: self._bind(meant.name, made.name, meant.key))
+            key = meant.key if self._filters.binding is None else self._filters.binding
+            self._declare(lambda made: self._bind(meant.name, made.name, key))
 
     def _declare(self, done: Callable[[QueueDeclared], None]) -> None:
         """A queue that goes when the link does."""
@@ -101,7 +108,7 @@ class OutgoingLink(Link):
         target = self._attach.target
         return target.address if isinstance(target, Target) and isinstance(target.address, str) else ""
 
-    def _consume(self, queue: str, replies_to: str = "") -> None:
+    def _consume(self, queue: str, replies_to: str = "", *, browse: bool = False) -> None:
         consume = Consume(
             self.session.number,
             queue,
@@ -109,6 +116,8 @@ class OutgoingLink(Link):
             settled=self.settled,
             by_credit=True,
             replies_to=replies_to,
+            selector=(self._filters.selector or "").strip(),
+            browse=browse,
             link=self.number,
         )
         self.session.ask_for(consume, lambda _: self._begun(), self.refuse)
@@ -121,6 +130,8 @@ class OutgoingLink(Link):
                 self._told,
                 dynamic=source.dynamic,
                 dynamic_node_properties=source.dynamic_node_properties,
+                distribution_mode=source.distribution_mode,
+                filter=source.filter,
                 default_outcome=USUAL_OUTCOME,
                 outcomes=OUTCOMES,
                 capabilities=(self._kind.value,),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import json
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from services.mgmt.model.attribute import KINDS, Attribute, Operation
@@ -71,10 +72,14 @@ def _operation(each: Operation) -> dict[str, Any]:
     }
 
 
-def structure(tree: Tree, found: ConfiguredObject, visible: Collection[str]) -> Mapping[str, Any]:
-    """Ids and names of an object, and of all below it of what may be looked at."""
-    told: dict[str, Any] = {"id": found.value("id"), "name": found.value("name")}
+def structure(tree: Tree, found: ConfiguredObject, visible: Collection[str]) -> Iterator[str]:
+    """Ids and names of an object, and of all below it of what may be looked at: JSON in parts."""
+    yield json.dumps({"id": found.value("id"), "name": found.value("name")}).removesuffix("}")
     for category, below in tree.below(found):
         if category in visible and below:
-            told[f"{category}s"] = [structure(tree, each, visible) for each in below]
-    return told
+            yield f',"{category}s":['
+            for number, each in enumerate(below):
+                yield "," if number else ""
+                yield from structure(tree, each, visible)
+            yield "]"
+    yield "}"

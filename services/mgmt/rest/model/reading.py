@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Sequence
-from typing import Annotated, Any, Final
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Annotated, Final
 
 from fastapi import Query, Request, Response
 from fastapi.responses import JSONResponse
@@ -14,15 +14,15 @@ from services.common.errors import NotFound
 from services.mgmt.model.configured_object import ConfiguredObject
 from services.mgmt.model.faults import NotOffered
 from services.mgmt.model.listing import check_name, filtered, ordered
-from services.mgmt.model.rendering import OVERSIZE, Options, rendered
+from services.mgmt.model.rendering import OVERSIZE, Children, Measure, Options, written, written_list
 from services.mgmt.model.wanted import arguments_for
 from services.mgmt.rest.model.asking import Asking
+from services.mgmt.rest.pieces import in_turns, piecewise
 from services.mgmt.tree.category import Source
 from services.mgmt.tree.tree import ANY
 
 MOST: Final = 100_000
 _DEEPEST: Final = 10
-_AT_ONCE: Final = 200  # objects that are rendered while others wait
 _OURS: Final = frozenset({
     "depth", "actuals", "oversize", "excludeInheritedContext", "singletonModelObjectResponseAsList",
     "contentDispositionAttachmentFilename", "orderBy", "limit", "offset",
@@ -38,6 +38,8 @@ _DESCRIBED = {
     "limit": "at most so many; the header X-Total-Count says of how many",
     "offset": "so many are passed over",
 }
+Write = Callable[[Options, Children, Measure], Iterator[str]]
+"""Of what was asked for."""
 
 
 class Reading:
@@ -59,8 +61,9 @@ class Reading:
             raise NotFound(f"{self._keeper.kind.category} is at {'/'.join(line) or 'the root'}")
         visible = await self._visible(request, principal) if options.depth else frozenset[str]()
         if len(names) == len(line) and ANY not in names:
-            told = self._render(self._tree.one(self._category, names), options, visible)
-            return _answer([told] if asked.as_list else told, asked.attachment)
+            found = self._tree.one(self._category, names)
+            write = partial(written_list, [found]) if asked.as_list else partial(written, found)
+            return await self._answer(write, options, visible, asked.attachment)
         return await self._list(request, names, options, page, asked, visible)
 
     async def _list(
@@ -74,12 +77,8 @@ class Reading:
     ) -> Response:
         found = self.select(request, names)
         found = ordered(found, page.order, self._keeper.kind, self._tree.column)
-        told = []
-        for number, each in enumerate(found[page.offset : page.offset + page.limit]):
-            told.append(self._render(each, options, visible))
-            if number % _AT_ONCE == _AT_ONCE - 1:
-                await asyncio.sleep(0)
-        return _answer(told, asked.attachment, {"X-Total-Count": str(len(found))})
+        write = partial(written_list, found[page.offset : page.offset + page.limit])
+        return await self._answer(write, options, visible, asked.attachment, {"X-Total-Count": str(len(found))})
 
     def select(self, request: Request, names: Sequence[str]) -> list[ConfiguredObject]:
         """Those at a path to which the filters of the URL apply."""
@@ -88,11 +87,15 @@ class Reading:
             check_name(self._keeper.kind, name)
         return filtered(self._tree.find(self._category, names), wanted, self._tree.look)
 
-    def _render(self, found: ConfiguredObject, options: Options, visible: frozenset[str]) -> dict[str, Any]:
-        def below(each: ConfiguredObject) -> list[tuple[str, list[ConfiguredObject]]]:
-            return [pair for pair in self._tree.below(each) if pair[0] in visible]
+    async def _answer(
+        self, write: Write, options: Options, visible: frozenset[str], attachment: str, headers: Mapping[str, str] = {}
+    ) -> Response:
+        def below(each: ConfiguredObject) -> Iterator[tuple[str, Iterable[ConfiguredObject]]]:
+            return (pair for pair in self._tree.below(each) if pair[0] in visible)
 
-        return rendered(found, options, below, self._tree.measure)
+        its = {"Content-Disposition": f'attachment; filename="{attachment}"'} if attachment else {}
+        pieces = await in_turns(write(options, below, self._tree.measure))
+        return piecewise(pieces, "application/json", {**its, **headers})
 
     async def _visible(self, request: Request, principal: Principal) -> frozenset[str]:
         """Categories that whoever asks may look at."""
@@ -154,8 +157,3 @@ def options(
 ) -> Options:
     """Of a GET."""
     return Options(depth, actuals, oversize, inherited)
-
-
-def _answer(told: object, attachment: str, headers: dict[str, str] | None = None) -> Response:
-    its = {"Content-Disposition": f'attachment; filename="{attachment}"'} if attachment else {}
-    return JSONResponse(told, headers={**its, **(headers or {})})

@@ -19,6 +19,7 @@ from services.mgmt.rest.model.querying import query_routes
 from services.mgmt.rest.model.reading import Page, Reading, Shape, options
 from services.mgmt.rest.model.schemas import body_of, placed, response_of
 from services.mgmt.rest.model.writing import Writing
+from services.mgmt.rest.pieces import in_turns, piecewise
 from services.mgmt.tree.tree import BROKER, Tree
 
 _PREFIX = "/{version:model_version}"
@@ -111,11 +112,13 @@ def service_routes(doors: Doors, tree: Tree) -> APIRouter:
         """Category → type → attributes, statistics and operations."""
         return metadata(tree)
 
-    @router.get("/structure", summary="What there is", responses=documented(401, 403, 503))
-    async def get_structure(request: Request, who: Principal = who_asks) -> dict[str, Any]:
+    @router.get(
+        "/structure", response_model=dict[str, Any], summary="What there is", responses=documented(401, 403, 503)
+    )
+    async def get_structure(request: Request, who: Principal = who_asks) -> Response:
         """The tree: ids and names."""
         await tree.ready(())
         may = [name for name, each in tree.categories.items() if await asking.may(request, who, each.sees)]
-        return dict(structure(tree, tree.broker, may))
+        return piecewise(await in_turns(structure(tree, tree.broker, may)), "application/json", {})
 
     return router

@@ -77,7 +77,7 @@ class Writing:
         return self._told(updated, HTTPStatus.OK) if updated else Response(status_code=HTTPStatus.OK)
 
     def _told(self, found: ConfiguredObject, status: HTTPStatus, headers: dict[str, str] | None = None) -> Response:
-        return JSONResponse(rendered(found, Options(), lambda _: (), self._tree.measure), status, headers)
+        return JSONResponse(rendered(found, Options(), self._tree.measure), status, headers)
 
     async def delete(self, request: Request, principal: Principal) -> Response:
         """At a whole path, or at one of a parent with filters. Raises NotFound where nothing is there."""

@@ -27,7 +27,6 @@ _KINDS: Final = (
     _Kind("operator-policies", "/{vhost:encoded}/{name:encoded}", "operator policies"),
     _Kind("parameters", "/{component:encoded}/{vhost:encoded}/{name:encoded}", "parameters: no federation, no shovels"),
     _Kind("global-parameters", "/{name:encoded}", "global parameters"),
-    _Kind("vhost-limits", "/{vhost:encoded}/{name:encoded}", "limits of virtual hosts"),
 )
 
 

@@ -43,7 +43,7 @@ def definition_routes(doors: Doors, broker: Broker) -> APIRouter:
         """Names in it do not say where they are."""
         await broker.objects.known()
         caller.seen(broker.objects, vhost)
-        return await give_virtual_host(broker.objects, vhost)
+        return await give_virtual_host(broker.house, broker.objects, vhost)
 
     @router.post("", summary="Import", dependencies=[imports], **_IMPORT)
     async def import_all(request: Request) -> Response:

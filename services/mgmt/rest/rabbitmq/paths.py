@@ -13,7 +13,7 @@ from services.mgmt.front import Application
 OURS: Final = frozenset({
     "aliveness-test", "bindings", "channels", "cluster-name", "connections", "consumers", "definitions", "exchanges",
     "global-parameters", "health", "nodes", "operator-policies", "overview", "parameters", "permissions", "policies",
-    "queues", "topic-permissions", "users", "vhost-limits", "vhosts", "whoami",
+    "queues", "topic-permissions", "user-limits", "users", "vhost-limits", "vhosts", "whoami",
 })  # fmt: skip
 """First words of paths below /api that are RabbitMQ's."""
 

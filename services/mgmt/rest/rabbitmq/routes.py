@@ -14,6 +14,7 @@ from services.mgmt.rest.rabbitmq.connections import channel_routes, connection_r
 from services.mgmt.rest.rabbitmq.definitions import definition_routes
 from services.mgmt.rest.rabbitmq.exchanges import bound_routes, exchange_changes, exchange_routes
 from services.mgmt.rest.rabbitmq.health import aliveness_routes, health_routes
+from services.mgmt.rest.rabbitmq.limits import user_limit_routes, virtual_host_limit_routes
 from services.mgmt.rest.rabbitmq.messages import message_routes
 from services.mgmt.rest.rabbitmq.overview import node_routes, overview_routes
 from services.mgmt.rest.rabbitmq.permissions import permission_routes, topic_permission_routes
@@ -33,6 +34,8 @@ def rabbitmq_routes(doors: Doors, broker: Broker, health: StackHealth) -> Iterat
         user_routes,
         permission_routes,
         topic_permission_routes,
+        virtual_host_limit_routes,
+        user_limit_routes,
         exchange_routes,
         bound_routes,
         exchange_changes,

@@ -12,8 +12,10 @@ from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator
 from operator import attrgetter
 
+from services.queue.machine import turn
 from services.queue.machine.entry import ACQUIRED, AVAILABLE, GONE, Entry
-from services.queue.machine.queue_type import AT_ONCE
+from services.queue.machine.order.ready import Arriving
+from services.queue.machine.order.sorted_front import SortedFront
 
 _SEARCH = 16  # entries that are looked at, about, to find the place of one among many
 _FEW = 64  # for each the list moves in memory: more take longer than to sort it
@@ -23,7 +25,7 @@ def _descending(entry: Entry) -> int:
     return -entry.position
 
 
-class EntryList:
+class EntryList(Arriving):
     """Available entries in order of position. `count` and `size` (bytes of bodies) are of those that are available."""
 
     __slots__ = ("_back", "_head", "_returned", "_tail", "count", "size")
@@ -108,7 +110,7 @@ class EntryList:
         while self._returned and len(taken) < limit and size > 0 and (entry := self.pop()) is not None:
             if entry.expires and entry.expires <= now:
                 expired.append(entry)
-                if len(expired) >= AT_ONCE:
+                if len(expired) >= turn.AT_ONCE:
                     return taken
             else:
                 taken.append(entry)
@@ -132,7 +134,7 @@ class EntryList:
                 bodies += body
                 if entry.expires and entry.expires <= now:
                     expired.append(entry)
-                    if len(expired) >= AT_ONCE:
+                    if len(expired) >= turn.AT_ONCE:
                         end = 0
                 else:
                     taken.append(entry)
@@ -197,6 +199,14 @@ class EntryList:
                 candidate, entry = entry, entry.next
             if candidate.state == AVAILABLE and candidate.position > seen:
                 yield candidate
+
+    def rank(self, entry: Entry) -> int:
+        """As Ready says."""
+        return entry.position
+
+    def selectable(self) -> SortedFront:
+        """As Ready says."""
+        return SortedFront(self)
 
     def _acquired(self, entry: Entry) -> None:
         entry.state = ACQUIRED

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from operator import attrgetter
 from typing import Final, NamedTuple
 
 from services.common.message.facts import Facts
+from services.queue.machine.arrival import Arrival
 from services.queue.machine.entry import GONE, Entry
 from services.queue.machine.order.header_key import KeyOf
+from services.queue.machine.order.ready import IsHeld
 from services.queue.machine.order.sorted_entries import SortedEntries
 
 _SPARE: Final = 1000  # keys that are remembered for nothing, at most, besides as many as there are messages
@@ -29,7 +31,9 @@ class LastValues(SortedEntries):
     somebody holds it.
     """
 
-    def __init__(self, key_of: KeyOf, is_held: Callable[[int], bool]) -> None:
+    displaces = True
+
+    def __init__(self, key_of: KeyOf, is_held: IsHeld) -> None:
         super().__init__(attrgetter("position"))
         self._key_of = key_of
         self._is_held = is_held
@@ -42,10 +46,15 @@ class LastValues(SortedEntries):
             if self._stays(entry):
                 self._entries.add(entry)
                 self.size += len(entry.message.body)
+                self._came([entry])
         self._forget_some()
 
-    def passed_by(self, uid: int, position: int, facts: Facts, properties: bytes) -> None:
-        """A consumer got it at once; where that settled it, there is no last one any more."""
+    def passed_by(self, arrival: Arrival, count: int, position: int) -> None:
+        """Consumers got them at once; where that settled one, there is no last one of its key any more."""
+        for index in range(count):
+            self._passed_by(arrival.uids[index], position + index, arrival.facts[index], arrival.properties[index])
+
+    def _passed_by(self, uid: int, position: int, facts: Facts, properties: bytes) -> None:
         if (key := self._key_of(facts, properties)) is None:
             return
         this = _Last(position, uid)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from services.queue.machine import turn
 from services.queue.machine.entry import Entry
 from services.queue.machine.order.entry_list import EntryList
-from services.queue.machine.queue_type import AT_ONCE
+from services.queue.machine.order.ready import Arriving
+from services.queue.machine.order.sorted_front import SortedFront
 
 
-class PriorityList:
+class PriorityList(Arriving):
     """The same as EntryList to whoever uses it; of `levels` the lowest has all up to `lowest`."""
 
     __slots__ = ("_highest", "_levels", "_lowest")
@@ -46,7 +48,7 @@ class PriorityList:
     def take(self, limit: int, size: int, now: int, expired: list[Entry]) -> list[Entry]:
         taken: list[Entry] = []
         for level in self._levels:
-            if len(taken) >= limit or size <= 0 or len(expired) >= AT_ONCE:
+            if len(taken) >= limit or size <= 0 or len(expired) >= turn.AT_ONCE:
                 break
             if level.count:
                 some = level.take(limit - len(taken), size, now, expired)
@@ -66,11 +68,20 @@ class PriorityList:
         merged.sort(key=lambda entry: entry.position)
         return iter(merged)
 
+    def rank(self, entry: Entry) -> tuple[int, int]:
+        """As Ready says."""
+        return -self._level(entry), entry.position
+
+    def selectable(self) -> SortedFront:
+        """As Ready says."""
+        return SortedFront(self)
+
+    def _level(self, entry: Entry) -> int:
+        return min(max(entry.message.facts.priority - self._lowest, 0), self._highest)
+
     def _by_level(self, entries: Iterable[Entry]) -> Iterator[tuple[EntryList, list[Entry]]]:
-        lowest, highest = self._lowest, self._highest
         grouped: dict[int, list[Entry]] = {}
         for entry in entries:
-            level = min(max(entry.message.facts.priority - lowest, 0), highest)
-            grouped.setdefault(level, []).append(entry)
+            grouped.setdefault(self._level(entry), []).append(entry)
         for level, some in grouped.items():
-            yield self._levels[highest - level], some
+            yield self._levels[self._highest - level], some

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Protocol
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
+from services.queue.machine import turn
+from services.queue.machine.arrival import Arrival
 from services.queue.machine.entry import Entry
 from services.queue.machine.options import QueueOptions
-from services.queue.machine.queue_type import AT_ONCE
 
 
 class Ready(Protocol):
-    """See EntryList, the plain one."""
+    """See EntryList, the plain one. `displaces`: newcomers may drive out others, which `take_displaced` gives."""
+
+    displaces: bool
 
     @property
     def count(self) -> int: ...
@@ -35,11 +38,85 @@ class Ready(Protocol):
 
     def view(self, seen: int) -> Iterator[Entry]: ...
 
+    def rank(self, entry: Entry) -> Any:  # noqa: ANN401 - an order's own
+        """Its place in the order, for good: what is less leaves first."""
+
+    def selectable(self) -> Selectable:
+        """The same entries for consumers that choose: made in no time, however many there are."""
+
+    def passed_by(self, arrival: Arrival, count: int, position: int) -> None:
+        """The first `count` messages, at `position` and following, were delivered past the list."""
+
+    def take_displaced(self) -> list[Entry]:
+        """Since the last time."""
+
+
+class Fresh(NamedTuple):
+    """An entry that has come in; `back`: it was there before, and somebody had it."""
+
+    entry: Entry
+    back: bool
+
+
+class Selectable(Ready, Protocol):
+    """Entries of which consumers choose. Those in front have been looked at; nothing behind them leaves before."""
+
+    def further(self, most: int) -> list[Entry]:
+        """The next ones that nobody has looked at: they are in front from now on."""
+
+    def after(self, rank: Any) -> Iterator[Entry]:  # noqa: ANN401 - an order's own
+        """Those in front that are behind `rank` (None: all), in order. Ends when the list is changed under it."""
+
+    def choose(self, entry: Entry) -> None:
+        """Acquires one of those in front, and takes it out."""
+
+    def before(self, rank: Any) -> Any:  # noqa: ANN401 - an order's own
+        """The rank of the last one in front that is before `rank`, or None."""
+
+    @property
+    def edge(self) -> Any:  # noqa: ANN401 - an order's own
+        """The highest rank that was ever in front: what is behind it has not been looked at. None: nothing was."""
+
+    @property
+    def nothing_behind(self) -> bool:
+        """Whether all of it is in front."""
+
+    def take_fresh(self) -> list[Fresh]:
+        """Those that have come in among those in front since the last time."""
+
+    def plain(self) -> Ready:
+        """What it was made of, once nothing is in front any more; till then itself."""
+
+
+class Arriving:
+    """An order in which newcomers leave the others alone."""
+
+    __slots__ = ()
+
+    displaces = False
+
+    def passed_by(self, arrival: Arrival, count: int, position: int) -> None:
+        """They are no affair of those that wait."""
+
+    def take_displaced(self) -> list[Entry]:
+        """Nothing ever."""
+        return []
+
+
+IsHeld: TypeAlias = Callable[[int], bool]
+"""Whether somebody holds the message with a uid."""
+
+
+class CreateReady(Protocol):
+    """A queue type, as the plug-ins of group `queue_types` are: it says in which order entries leave."""
+
+    def __call__(self, options: QueueOptions, is_held: IsHeld) -> Ready: ...
+
 
 def overdue(ready: Ready, now: int) -> list[Entry]:
     """Takes from the front what is past its time, as much as goes in one turn."""
     taken: list[Entry] = []
-    while len(taken) < AT_ONCE and (head := ready.peek()) is not None and 0 < head.expires <= now:
+    while len(taken) < turn.AT_ONCE and (head := ready.peek()) is not None and 0 < head.expires <= now:
         ready.pop()
         taken.append(head)
     return taken

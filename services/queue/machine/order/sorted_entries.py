@@ -8,18 +8,22 @@ from typing import Any
 
 from sortedcontainers import SortedKeyList
 
+from services.queue.machine import turn
 from services.queue.machine.entry import ACQUIRED, AVAILABLE, GONE, Entry
-from services.queue.machine.queue_type import AT_ONCE
+from services.queue.machine.order.ready import Arriving, Fresh
 
 _position = attrgetter("position")
 
 
-class SortedEntries:
+class SortedEntries(Arriving):
     """The same as EntryList to whoever uses it, sorted by `key`, in which an entry has its place for good."""
 
     def __init__(self, key: Callable[[Entry], Any]) -> None:
         self._entries: SortedKeyList[Entry, Any] = SortedKeyList(key=key)
+        self._key = key
         self.size = 0
+        self._fresh: list[Fresh] | None = None  # nobody asks for them
+        self._returning = False
 
     @property
     def count(self) -> int:
@@ -29,11 +33,14 @@ class SortedEntries:
         new = list(entries)
         self._entries.update(new)
         self.size += size
+        self._came(new)
 
     def put_back(self, entries: list[Entry]) -> None:
+        self._returning = bool(entries) and entries[0].state == ACQUIRED
         for entry in entries:
             entry.state = AVAILABLE
         self.extend(entries, sum(len(entry.message.body) for entry in entries))
+        self._returning = False
 
     def peek(self) -> Entry | None:
         return self._entries[0] if self._entries else None
@@ -47,7 +54,7 @@ class SortedEntries:
 
     def take(self, limit: int, size: int, now: int, expired: list[Entry]) -> list[Entry]:
         taken: list[Entry] = []
-        while len(taken) < limit and size > 0 and len(expired) < AT_ONCE and (entry := self.pop()) is not None:
+        while len(taken) < limit and size > 0 and len(expired) < turn.AT_ONCE and (entry := self.pop()) is not None:
             if entry.expires and entry.expires <= now:
                 expired.append(entry)
             else:
@@ -72,6 +79,57 @@ class SortedEntries:
     def view(self, seen: int) -> Iterator[Entry]:
         """By position, not by key: a browser comes by each entry once."""
         return iter(sorted((entry for entry in self._entries if entry.position > seen), key=_position))
+
+    def rank(self, entry: Entry) -> Any:  # noqa: ANN401 - an order's own
+        """As Ready says."""
+        return self._key(entry)
+
+    def selectable(self) -> SortedEntries:
+        """As Ready says: all of it is in front, since all of it is sorted."""
+        self._fresh = self._fresh or []
+        return self
+
+    def further(self, most: int) -> list[Entry]:  # noqa: ARG002 - as Selectable says
+        """Nothing is behind."""
+        return []
+
+    def after(self, rank: Any) -> Iterator[Entry]:  # noqa: ANN401 - an order's own
+        """As Selectable says."""
+        if rank is None:
+            return iter(self._entries)
+        found: Iterator[Entry] = self._entries.irange_key(min_key=rank, inclusive=(False, True))
+        return found
+
+    def choose(self, entry: Entry) -> None:
+        """As Selectable says."""
+        self._entries.remove(entry)
+        self._left(entry, ACQUIRED)
+
+    def before(self, rank: Any) -> Any:  # noqa: ANN401 - an order's own
+        """As Selectable says."""
+        found = next(self._entries.irange_key(max_key=rank, inclusive=(True, False), reverse=True), None)
+        return None if found is None else self._key(found)
+
+    @property
+    def edge(self) -> Any:  # noqa: ANN401 - an order's own
+        """Nothing is behind."""
+        return None
+
+    nothing_behind = True
+
+    def take_fresh(self) -> list[Fresh]:
+        """As Selectable says."""
+        fresh, self._fresh = self._fresh or [], []
+        return fresh
+
+    def plain(self) -> SortedEntries:
+        """As Selectable says."""
+        self._fresh = None
+        return self
+
+    def _came(self, entries: list[Entry]) -> None:
+        if self._fresh is not None:
+            self._fresh += [Fresh(entry, self._returning) for entry in entries]
 
     def _left(self, entry: Entry, state: int) -> None:
         entry.state = state

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
+from services.queue.machine.options import QueueOptions
 from services.queue.machine.order.priority_list import PriorityList
-from services.queue.machine.order.ready import Ready
-from services.queue.machine.types.standard import StandardQueue
+from services.queue.machine.order.ready import IsHeld
 
 
-class PriorityQueue(StandardQueue):
-    """See services.queue.machine.queue_type.Queue."""
-
-    def create_ready(self) -> Ready:
-        return PriorityList(self.options.max_priority + 1, self.options.lowest_priority)
+def priority(options: QueueOptions, is_held: IsHeld) -> PriorityList:  # noqa: ARG001 - as CreateReady says
+    """See CreateReady."""
+    return PriorityList(options.max_priority + 1, options.lowest_priority)

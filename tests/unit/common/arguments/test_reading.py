@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from services.common.arguments import queue
 from services.common.arguments.broker_j import ALIASES
 from services.common.arguments.reading import Wrong, checked, said
 
+FILTERS = {"n": {"x-filter-jms-selector": ["a = 1"]}}
 # A value that is right, what it says, one of a wrong type, and one that is impossible.
 EACH: dict[str, tuple[Any, dict[str, Any], Any, Any]] = {
     "x-consumer-timeout": (1, {"x-consumer-timeout": 1}, "1", 0),
@@ -36,6 +38,17 @@ EACH: dict[str, tuple[Any, dict[str, Any], Any, Any]] = {
     "qpid.last_value_queue_key": ("k", {"qpid.last_value_queue_key": "k"}, 1, ""),
     "lvqKey": ("k", {"qpid.last_value_queue_key": "k"}, 1, ""),
     "qpid.last_value_queue": (True, {"qpid.last_value_queue_key": "qpid.LVQ_key"}, "yes", False),
+    "messageGroupType": ("SHARED_GROUPS", {"messageGroupType": "SHARED_GROUPS"}, 1, "SOME"),
+    "messageGroupKeyOverride": ("k", {"messageGroupKeyOverride": "k"}, 1, ""),
+    "messageGroupDefaultGroup": ("g", {"messageGroupDefaultGroup": "g"}, 1, None),
+    "maximumDistinctGroups": (7, {"maximumDistinctGroups": 7}, "7", 0),
+    "ensureNondestructiveConsumers": (True, {"ensureNondestructiveConsumers": True}, "x", None),
+    "defaultFilters": (FILTERS, {"defaultFilters": FILTERS}, 1, {"n": {"x-filter-jms-selector": ["a ="]}}),
+    "qpid.ensure_nondestructive_consumers": ("True", {"ensureNondestructiveConsumers": True}, 1, "x"),
+    "qpid.default_filters": (json.dumps(FILTERS), {"defaultFilters": json.dumps(FILTERS)}, "{", {"n": {"x": []}}),
+    "qpid.group_header_key": ("k", {"messageGroupKeyOverride": "k", "messageGroupType": "STANDARD"}, 1, ""),
+    "qpid.shared_msg_group": ("1", {"messageGroupType": "SHARED_GROUPS"}, [], "2"),
+    "qpid.default-message-group": ("g", {"messageGroupDefaultGroup": "g"}, 1, None),
     "x-overflow": ("reject-publish", {"x-overflow": "reject-publish"}, {}, None),
     "x-queue-type": ("classic", {"x-queue-type": "classic"}, 1, None),
     "qpid.max_count": (5, {"x-max-length": 5, "x-overflow": "none"}, "5", -2),

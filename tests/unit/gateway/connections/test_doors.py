@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import resource
 from typing import Any
 
 import pytest
 import structlog
 
 from services.common.errors import NotAllowed
-from services.gateway.connections.doors import Doors, files
+from services.gateway.connections.doors import Doors
 
 
 class Peer:
@@ -78,8 +77,3 @@ def test_who_takes_longest_makes_room() -> None:
     [late] = peers(1)
     doors.come(late)
     doors.enter(late)
-
-
-def test_files() -> None:
-    """A gateway asks for all the files that it may have."""
-    assert files() == resource.getrlimit(resource.RLIMIT_NOFILE)[0] or files() == 1 << 20

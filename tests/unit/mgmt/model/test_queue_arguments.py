@@ -33,6 +33,11 @@ BOTH: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ({"priorities": 3}, {"x-max-priority": 2, "x-qpid-lowest-priority": 3}),
     ({"type": "sorted", "sortKey": "k"}, {"qpid.queue_sort_key": "k"}),
     ({"type": "lvq", "lvqKey": "k"}, {"qpid.last_value_queue_key": "k"}),
+    (
+        {"messageGroupType": "STANDARD", "messageGroupKeyOverride": "k", "maximumDistinctGroups": 7},
+        {"messageGroupType": "STANDARD", "messageGroupKeyOverride": "k", "maximumDistinctGroups": 7},
+    ),
+    ({"ensureNondestructiveConsumers": True}, {"ensureNondestructiveConsumers": True}),
     ({"maximumLiveConsumers": 1}, {"x-single-active-consumer": True}),
     ({"alternateBinding": {"destination": "dead"}}, {"x-dead-letter-exchange": "dead"}),
     (

@@ -74,7 +74,7 @@ def test_masked() -> None:
     """A secret is masked whoever looks, and one that comes back masked stays as it is."""
     user = User(BROKER, {"name": "u", "password": "hunter2"})
     for options in (Options(), Options(actuals=True)):
-        assert rendered(user, options, lambda _: (), lambda _: {})["password"] == "********"
+        assert rendered(user, options, lambda _: {})["password"] == "********"
     assert to_update(user, {"password": "********"}) == {}
     assert to_update(user, {"password": "hunter2"}) == {"password": "hunter2"}
 
@@ -82,18 +82,18 @@ def test_masked() -> None:
 def test_actuals() -> None:
     """Are what was set, as it was set, and nothing else."""
     queue = Queue(BROKER, {"name": "q", "description": "${depth}"})
-    assert rendered(queue, Options(actuals=True), lambda _: (), lambda _: {}) == {
+    assert rendered(queue, Options(actuals=True), lambda _: {}) == {
         "name": "q",
         "description": "${depth}",
     }
-    assert rendered(queue, Options(), lambda _: (), lambda _: {})["description"] == "7"
+    assert rendered(queue, Options(), lambda _: {})["description"] == "7"
 
 
 def test_inherited_context() -> None:
     """Variables from above are told where they are asked for."""
     queue = Queue(BROKER, {"name": "q"})
-    assert "context" not in rendered(queue, Options(), lambda _: (), lambda _: {})
-    told = rendered(queue, Options(exclude_inherited_context=False), lambda _: (), lambda _: {})
+    assert "context" not in rendered(queue, Options(), lambda _: {})
+    told = rendered(queue, Options(exclude_inherited_context=False), lambda _: {})
     assert told["context"]["depth"] == "7"
 
 

@@ -69,8 +69,9 @@ def test_every_operation_is_tried() -> None:
     assert set(ITSELF) == set(itself._OPERATIONS)
     assert set(STANDARD) == set(objects._STANDARD)
     kinds = {each.kind for each in TYPES.values()}
-    clients, others = {"Connection", "Session", "Consumer"}, "VirtualHostAccessControlProvider"
-    assert {each.category for each in kinds} == {"VirtualHost", "Exchange", "Queue", *clients, others}
+    clients = {"Connection", "Session", "Consumer"}
+    others = {"VirtualHostAccessControlProvider", "VirtualHostConnectionLimitProvider"}
+    assert {each.category for each in kinds} == {"VirtualHost", "Exchange", "Queue", *clients, *others}
 
 
 ROLES = {

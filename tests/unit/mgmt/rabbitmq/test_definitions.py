@@ -112,7 +112,8 @@ async def test_what_cannot_be_taken(asked: Asked) -> None:
         "policies": 0,
     }
     reasons = {(each["kind"], each["name"]): each["reason"] for each in told["left_out"]}
-    assert reasons["vhosts", "shop"] == "without its limits: there are none here"
+    assert ("vhosts", "shop") not in reasons
+    assert await asked.get("vhost-limits") == [{"vhost": "shop", "value": {"max-queues": 5}}]
     assert "without its description" in reasons["vhosts", "told"]
     assert "rabbit_password_hashing_md5" in reasons["users", "old"]
     assert "needs a password" in reasons["users", "certified"]

@@ -219,8 +219,8 @@ async def test_what_who_is_told(asked: Asked) -> None:
 
 
 async def test_what_is_not_here(asked: Asked) -> None:
-    """Policies, parameters and limits are lists of nothing, and cannot be made, which is said."""
-    for path in ("policies", "policies/%2F", "parameters/federation-upstream/%2F", "vhost-limits", "global-parameters"):
+    """Policies and parameters are lists of nothing, and cannot be made, which is said."""
+    for path in ("policies", "policies/%2F", "parameters/federation-upstream/%2F", "global-parameters"):
         assert await asked.get(path) == []
     status, told = await asked("PUT", "policies/%2F/ha", {"pattern": ".*", "definition": {}})
     assert (status, told) == (400, {"error": "bad_request", "reason": "there are no policies here"})

@@ -188,3 +188,16 @@ def test_effects(bench: Bench) -> None:
     assert bench.effects.news.forget == {("/", ""): {"q"}}
     bench.queue("d", durable=True)
     assert not next(iter(bench.effects.records.values())).transient
+
+
+def test_as_many_as_there_may_be() -> None:
+    """One more is refused in RabbitMQ's words; what is there may be declared again, and another one when it is gone."""
+    bench = Bench(lambda host: 2 if host == "/" else None)
+    for name in ("a", "b", "a"):
+        bench.queue(name)
+    with pytest.raises(
+        PreconditionFailed, match=r"cannot declare queue 'c': queue limit in vhost '/' \(2\) is reached"
+    ):
+        bench.queue("c")
+    bench.do("delete_queue", name="a")
+    bench.queue("c")

@@ -50,6 +50,16 @@ async def test_three_replicas(house: House) -> None:
     assert info.config.num_replicas == 3
 
 
+async def test_one_replica(cluster: Servers, capsys: pytest.CaptureFixture[str]) -> None:
+    """A stream that was made with one, for a server alone, is warned of; not where that is said."""
+    await asyncio.to_thread(cluster.start)
+    url = cluster.url()
+    for options, warned in (("?replicas=1", False), ("", True), ("?replicas=3", False)):
+        provider = await reopened(f"{url}{options}")
+        await provider.close()
+        assert ("the stream has one copy" in capsys.readouterr().out) == warned
+
+
 async def test_any_one_is_killed(cluster: Servers, house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whichever dies, the stream's leader too, the store goes on with the others; snapshots are made meanwhile."""
     monkeypatch.setattr(jetstream_snapshot, "_GROUPS", 50)

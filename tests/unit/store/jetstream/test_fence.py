@@ -9,21 +9,23 @@ import pytest
 
 from services.common.errors import InternalError
 from services.store.providers.jetstream import JetStreamProvider
-from services.store.providers.jetstream_link import Behind
+from services.store.providers.jetstream_link import Behind, Link
+from services.store.providers.jetstream_url import parse
 from tests.support.jetstream import Servers
 from tests.support.tcp_proxy import Proxy
 from tests.support.written_groups import alive, group
 from tests.support.written_stream import reopened
 
 
+async def nobody(*_: object) -> str:
+    """Answers."""
+    return ""
+
+
 @pytest.fixture
 def deaf(monkeypatch: pytest.MonkeyPatch) -> None:
     """Who starts hears of nobody: they cannot reach each other, or ask at once."""
-
-    async def nobody(*_: object) -> str:
-        return ""
-
-    monkeypatch.setattr("services.store.providers.jetstream_link.Link.writer", nobody)
+    monkeypatch.setattr(Link, "writer", nobody)
 
 
 async def test_with_its_connection(url: str, provider: JetStreamProvider, deaf: None) -> None:
@@ -47,6 +49,34 @@ async def test_an_idle_process_finds_out(
     provider.watch(lambda _: ended.set())
     following = await reopened(url)
     await asyncio.wait_for(ended.wait(), 10)
+    await following.close()
+
+
+async def test_who_has_ended_says_so(url: str, provider: JetStreamProvider) -> None:
+    """Whoever asks who writes hears of it no more, though it is there: not it itself, nor who would be the next."""
+    asking = await Link.connect(parse(url))
+    assert await asking.writer(5)
+    await asking._jetstream.publish(f"{asking.prefix}.note", b"what no store has written")
+    with pytest.raises(InternalError, match="does not understand"):
+        await provider.commit(group(1))
+    async with asyncio.timeout(5):
+        while await asking.writer(0.5) is not None:
+            await asyncio.sleep(0.01)
+    assert provider._writer.link
+    await asking.close()
+
+
+async def test_who_is_overtaken_names_the_other(
+    url: str, provider: JetStreamProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And not itself, which is as near."""
+    with monkeypatch.context() as patch:
+        patch.setattr(Link, "writer", nobody)
+        following = await reopened(url)
+    monkeypatch.setattr(provider._writer, "_who", "the former one")
+    monkeypatch.setattr(following._writer, "_who", "the following one")
+    with pytest.raises(InternalError, match=r"another store process \(the following one\) has begun"):
+        await provider.commit(group(1))
     await following.close()
 
 

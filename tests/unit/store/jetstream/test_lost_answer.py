@@ -160,13 +160,13 @@ async def test_of_a_snapshot(cut: JetStreamProvider, proxy: Proxy, url: str, mon
         patch.setattr(cut._writer, "put", unheard)
         with pytest.raises(Away):
             await cut._snapshots.take()
-    await cut._snapshots._find_number()
+    await cut._snapshots._begin()
     await commit(cut, group(2))
     await cut._cleaning.step()
-    for number in (3, 4):
+    for number, snapshot in ((3, 1), (4, 3)):
         expected = await alive(cut)
         again = await taken_over(cut, url)
-        assert again._writer.loaded.mark.snapshot == number - 2
+        assert again._writer.loaded.mark.snapshot == snapshot
         assert await alive(again) == expected == {each: group(each).contents[each] for each in range(1, number)}
         await commit(again, group(number))
         await again._snapshots.take()
@@ -215,6 +215,27 @@ async def test_no_answer_at_all(nats: Servers, url: str, monkeypatch: pytest.Mon
     assert list(await alive(provider)) == [1]
     await provider.close()
     assert [part.number for _, part in await messages(url, "log.>")] == [1]
+
+
+@pytest.mark.timeout(60)
+async def test_nobody_reads(nats: Servers, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A group that is larger than what is on its way at most is given up, too, where the server stands still."""
+    provider = await reopened(url)
+    monkeypatch.setattr("services.store.providers.jetstream_link._BYTES_PER_SECOND", 1 << 40)
+    monkeypatch.setattr("services.store.providers.jetstream_link._ANSWER_SECONDS", 0.3)
+    monkeypatch.setattr("services.store.providers.jetstream_link._CONNECT_SECONDS", 0.3)
+    changes = group(1, 7 * LARGE)
+    nats.each[0].pause()
+    try:
+        async with asyncio.timeout(10):
+            with pytest.raises(Away, match="no answer in time"):
+                await provider.commit(changes)
+    finally:
+        nats.each[0].resume()
+    monkeypatch.undo()
+    await commit(provider, changes)
+    assert await alive(provider) == {1: changes.contents[1]}
+    await provider.close()
 
 
 async def test_groups_that_the_stream_has_lost(cut: JetStreamProvider, url: str) -> None:

@@ -95,6 +95,24 @@ async def test_a_password_from_a_file(guarded: Servers, tmp_path: Path) -> None:
     assert "No such file or directory: '/nowhere/secret'" in await refused(missing)
 
 
+async def test_a_file_that_is_no_text(url: str, tmp_path: Path) -> None:
+    """It is said, and nothing of what is in it."""
+    path = tmp_path / "binary"
+    path.write_bytes(b"\xff" + SECRET.encode())
+    for option in ("passfile", "tokenfile"):
+        text = await refused(with_user(f"{url}?{option}={path}", "hopline"))
+        assert "one of the files that HOPLINE_STORE_URL names is no text" in text
+
+
+async def test_what_a_user_may_not(hasty: None) -> None:
+    """Whatever it is, it is said which, and not that nobody answers."""
+    may = '"$JS.API.>", "hopline.store-writer.>", "_INBOX.>"'
+    with alone(
+        f"authorization {{ users: [{{ user: u, password: p, permissions: {{ publish: [{may}] }} }}] }}"
+    ) as servers:
+        assert 'permissions violation for publish to "hopline.store.' in await refused(with_user(servers.url(), "u:p"))
+
+
 async def test_credentials_in_a_file(tmp_path: Path, hasty: None) -> None:
     """As operators give them out; those of another operator are refused."""
     ours, others = Operator(), Operator()

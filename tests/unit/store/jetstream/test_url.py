@@ -39,11 +39,20 @@ def test_secrets_from_files(tmp_path: Path) -> None:
             parse(f"nats://me@one?{option}={path}").arguments()
 
 
+def test_addresses() -> None:
+    """Of version 6 too, in brackets, with a port or without."""
+    assert parse("nats://[::1],[::1]:4223,10.0.0.1:65535/x").servers == ("[::1]:4222", "[::1]:4223", "10.0.0.1:65535")
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [
         ("nats:///orders", "names no server"),
         ("nats://one,/orders", "names no server"),
+        ("nats://one:0/a", "whose port is none"),
+        ("nats://one,two:99999/a", "whose port is none"),
+        ("nats://one:tell-nobody/a", "whose port is none"),
+        ("nats://::1/a", "whose port is none"),
         ("nats://one/a.b", "not only letters"),
         ("nats://one/a?replicas=2", "wants other replicas than 1, 3, 5"),
         ("nats://u:tell-nobody@one/a?sslmode=x", "has the option sslmode: passfile, tokenfile, creds"),

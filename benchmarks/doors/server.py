@@ -1,4 +1,4 @@
-"""What the gateway's process has: memory and files."""
+"""What the process has whose doors are tried: memory and files."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ class Has:
         return f"{self.memory / (1 << 20):,.0f} MiB, {self.files:,} files"
 
 
-class Gateway:
-    """Of a stack that `hopline up` runs on `data`."""
+class Server:
+    """One of a stack that `hopline up` runs on `data`."""
 
-    def __init__(self, data: Path) -> None:
-        self._pid = int((data / "run" / "gateway.pid").read_text())
+    def __init__(self, data: Path, name: str) -> None:
+        self.name = name
+        self._pid = int((data / "run" / f"{name}.pid").read_text())
 
     def has(self) -> Has:
         folder = Path(f"/proc/{self._pid}")

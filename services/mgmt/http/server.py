@@ -6,19 +6,33 @@ import asyncio
 import contextlib
 import socket
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import uvicorn
 
+from services.common.files import files
+from services.common.memory import available
 from services.common.runtime import CannotStart
 from services.mgmt.front import Application
+from services.mgmt.http.bodies import Bodies
+from services.mgmt.http.connection import Bounds, Config
+from services.mgmt.http.doors import Doors
+
+if TYPE_CHECKING:
+    from services.common.config import Settings
+
+_BODIES = 128 << 20  # bytes of bodies that are not answered yet; less on a small machine
+_BACKLOG = 1024  # connections that the kernel has accepted and mgmt has not: more come at once when many try
 
 
 class HttpServer:
     """uvicorn inside a process that has its own signal handlers and its own log."""
 
-    def __init__(self, host: str, port: int) -> None:
+    def __init__(self, settings: Settings) -> None:
         """Binds at once, before anything else is begun; raises CannotStart when the port is taken."""
-        self._socket = _bind(host, port)
+        self._settings = settings
+        self._socket = _bind(settings.http_host, settings.http_port)
+        self.doors = Doors(settings.http_max_connections, settings.http_max_connections_each, files())
         self._server: _Embedded | None = None
         self._serving: asyncio.Task[None] | None = None
 
@@ -30,14 +44,19 @@ class HttpServer:
 
     def start(self, app: Application) -> None:
         """Serves from now on."""
-        config = uvicorn.Config(
+        settings = self._settings
+        config = Config(
+            Bounds(self.doors, Bodies(_bodies()), settings.http_head_timeout, settings.unread_timeout),
             app,
             log_config=None,
+            log_level="error",  # what it warns of is what anybody may send
             access_log=False,
             lifespan="off",
             ws="none",
             proxy_headers=False,  # who says X-Forwarded-For may be anybody, and addresses are counted, and on record
+            timeout_keep_alive=settings.http_idle_timeout,
             timeout_graceful_shutdown=1,
+            backlog=_BACKLOG,
             date_header=False,
         )
         self._server = _Embedded(config)
@@ -74,9 +93,13 @@ class _Embedded(uvicorn.Server):
         yield
 
 
+def _bodies() -> int:
+    return min(available() // 16, _BODIES)
+
+
 def _bind(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        return socket.create_server((host, port), family=family, backlog=128)
+        return socket.create_server((host, port), family=family, backlog=_BACKLOG)
     except OSError as error:
         raise CannotStart(f"no HTTP on {host} port {port} ({error.strerror}); set HOPLINE_HTTP_PORT") from error

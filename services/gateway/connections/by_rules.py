@@ -1,0 +1,106 @@
+"""Broker-J's connection limits, as a gateway keeps to them: each gateway counts its own."""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import AsyncIterator
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+import structlog
+
+from services.common.clock import Clock, monotonic
+from services.common.containment import for_each
+from services.common.errors import NotAllowed
+from services.common.few_lines import FewLines
+from services.common.limit_rules import Bound, LimitRules, parse
+from services.rpc.store_pb2 import Record, Records
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from services.gateway.connections.connection import Connection
+
+log = structlog.get_logger()
+
+_SECONDS: Final = 60.0  # for one line of the log
+_DO: Final = "see the rules (connectionlimitprovider below /api/latest), and who connects: hopline connections"
+_Place = tuple[str | None, str, str]
+"""Whose rules: the broker's (None) or a virtual host's; a port, and a user."""
+
+
+class ByRules:
+    """Of one gateway. What was loaded counts for who comes; who is connected stays."""
+
+    def __init__(self, clock: Clock = monotonic) -> None:
+        self._clock = clock
+        self._rules: dict[str | None, LimitRules] = {}
+        self._counts: Counter[_Place] = Counter()
+        self._times: dict[_Place, list[float]] = {}
+        self._places: dict[Connection, tuple[_Place, ...]] = {}
+        self._few = FewLines(1, _SECONDS)
+
+    async def follow(self, records: AsyncIterator[Records]) -> None:
+        """Applies a watch of records of RECORD_KIND; ends with it."""
+        fresh: dict[str | None, LimitRules] = {}
+        async for batch in records:
+            into = fresh if batch.snapshot else self._rules
+            for_each("reading connection limits", batch.records, partial(_apply, into), do=_DO)
+            if batch.snapshot and batch.last:
+                self._rules, fresh = fresh, {}
+
+    def enter(self, connection: Connection, virtual_host: str, groups: Iterable[str]) -> None:
+        """Its client wants to begin there; raises NotAllowed when its user has enough, or may not."""
+        user, port, groups = connection.user, connection.login.port, frozenset(groups)
+        bounds = {
+            (scope, port, user): self._rules[scope].of(user, groups, port)
+            for scope in (None, virtual_host)
+            if scope in self._rules
+        }
+        for place, bound in bounds.items():
+            self._check(place, bound)
+        self._places[connection] = places = ((None, port, user), (virtual_host, port, user))
+        self._counts.update(places)
+        now = self._clock()
+        for place, bound in bounds.items():
+            if bound.frequencies:
+                self._times.setdefault(place, []).append(now)
+
+    def leave(self, connection: Connection) -> None:
+        """It is gone."""
+        for place in self._places.pop(connection, ()):
+            self._counts[place] -= 1
+            if not self._counts[place]:
+                del self._counts[place]
+
+    def _check(self, place: _Place, bound: Bound) -> None:
+        _, port, user = place
+        if bound.blocked:
+            self._refuse(f"user '{user}' is blocked at port '{port}'")
+        if bound.count is not None and self._counts[place] >= bound.count:
+            self._refuse(f"user '{user}' has {bound.count} connections at port '{port}', which is the limit")
+        self._check_frequencies(place, bound)
+
+    def _check_frequencies(self, place: _Place, bound: Bound) -> None:
+        if not bound.frequencies:
+            self._times.pop(place, None)
+            return
+        now, times = self._clock(), self._times.get(place, [])
+        del times[: bisect_right(times, now - max(bound.frequencies))]
+        for period, limit in bound.frequencies.items():
+            if len(times) - bisect_right(times, now - period) >= limit:
+                often = f"{limit} times in {period:g} s"
+                self._refuse(f"user '{place[2]}' has connected {often} to port '{place[1]}', which is the limit")
+
+    def _refuse(self, why: str) -> None:
+        self._few.say(log.warning, "a connection is refused by a limit", reason=why, do=_DO)
+        raise NotAllowed(f"connection refused: {why}")
+
+
+def _apply(into: dict[str | None, LimitRules], record: Record) -> None:
+    scope = json.loads(record.key)
+    into.pop(scope, None)
+    if not record.deleted:
+        into[scope] = parse(json.loads(record.value)["text"])

@@ -1,0 +1,33 @@
+"""What a consumer wants of a queue: Broker-J's arguments of basic.consume, and what other protocols have instead."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from services.common.errors import PreconditionFailed
+from services.common.selectors.selector import InvalidSelector, selector
+from services.gateway.vocabulary import Consume
+
+SELECTOR: Final = "x-filter-jms-selector"
+NO_CONSUME: Final = "x-filter-no-consume"
+
+
+def selector_of(request: Consume) -> str:
+    """Which messages it wants, "": whatever is next. Raises PreconditionFailed for what is no selector (JMS 3.8.1)."""
+    text = request.selector or request.arguments.get(SELECTOR, "")
+    if not isinstance(text, str):
+        raise PreconditionFailed(f"{SELECTOR} must be text, not {text!r}")
+    if not text.strip():
+        return ""
+    try:
+        return selector(text).text
+    except InvalidSelector as error:
+        raise PreconditionFailed(f"the selector {text!r} is none: {error}") from None
+
+
+def browses(request: Consume) -> bool:
+    """Whether it sees what waits and takes nothing; a client of Qpid says 1."""
+    value = request.arguments.get(NO_CONSUME, False)
+    if value not in (True, False):
+        raise PreconditionFailed(f"{NO_CONSUME} must be true or false, not {value!r}")
+    return request.browse or bool(value)

@@ -1,0 +1,69 @@
+"""Filters of a source (part 3, section 3.5.8): the registered ones that Broker-J has, as what they say to the broker.
+
+descriptor              also                                          value
+0x0000468C:0x00000000   apache.org:legacy-amqp-direct-binding:string  a routing key, of an exchange
+0x0000468C:0x00000001   apache.org:legacy-amqp-topic-binding:string   a pattern of routing keys, of an exchange
+0x0000468C:0x00000004   apache.org:selector-filter:string             a selector of JMS
+apache.org:jms-selector-filter:string         (its former name)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from services.common.errors import NotImplementedHere
+from services.common.message.amqp_1_0.values import Described
+from services.common.selectors.selector import InvalidSelector, selector
+from services.gateway.protocols.amqp_1_0.conditions import InvalidField
+
+_BINDING, _SELECTOR = "binding", "selector"
+_KINDS: Final[Mapping[int | str, str]] = {
+    0x0000468C_00000000: _BINDING,
+    "apache.org:legacy-amqp-direct-binding:string": _BINDING,
+    0x0000468C_00000001: _BINDING,
+    "apache.org:legacy-amqp-topic-binding:string": _BINDING,
+    0x0000468C_00000004: _SELECTOR,
+    "apache.org:selector-filter:string": _SELECTOR,
+    "apache.org:jms-selector-filter:string": _SELECTOR,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """What they say: which messages a consumer wants, and by which key an exchange's are its; None: nothing said."""
+
+    selector: str | None = None
+    binding: str | None = None
+
+
+def filters_of(table: Mapping[Any, Any] | None) -> Filters:
+    """Raises NotImplementedHere for a filter that is not offered, InvalidField for one that says nothing valid."""
+    found = Filters()
+    for name, given in (table or {}).items():
+        kind, value = _read(name, given)
+        if getattr(found, kind) is not None:
+            raise InvalidField(f"filter {name}: there is another {kind}")
+        found = replace(found, **{kind: value})
+    return found
+
+
+def _read(name: object, given: object) -> tuple[str, str]:
+    descriptor = given.descriptor if isinstance(given, Described) else name
+    kind = _KINDS.get(int(descriptor) if isinstance(descriptor, int) else str(descriptor))
+    if kind is None:
+        raise NotImplementedHere(f"filter {name}: there is no {descriptor} here")
+    value = given.value if isinstance(given, Described) else given
+    if not isinstance(value, str):
+        raise InvalidField(f"filter {name}: must be text, not {value!r}")
+    if kind == _SELECTOR and value.strip():
+        _check_selector(str(name), value)
+    return kind, str(value)
+
+
+def _check_selector(name: str, text: str) -> None:
+    try:
+        selector(text)
+    except InvalidSelector as error:
+        raise InvalidField(f"filter {name}: {text!r} is no selector: {error}") from None

@@ -1,0 +1,129 @@
+"""One connection over HTTP: uvicorn's, with an end to what its client may take time for.
+
+uvicorn bounds only how long a connection is kept that has asked, and sends nothing more. A head that does not come to
+its end, or an answer that is not read, would stay.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, NamedTuple
+
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
+
+from services.mgmt.http.bodies import Bodies
+from services.mgmt.http.doors import Doors
+
+_READ = 64 << 10
+"""Bytes of an answer that are to be read in the time: a few of them each time are none."""
+_REFUSED = (
+    b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: 21\r\n"
+    b"retry-after: 1\r\nconnection: close\r\n\r\ntoo many connections\n"
+)
+
+
+class Bounds(NamedTuple):
+    """For connections: seconds for a head, and for reading some of an answer."""
+
+    doors: Doors
+    bodies: Bodies
+    head: float
+    unread: float
+
+
+class Config(uvicorn.Config):
+    """The only thing that uvicorn hands to all of its connections."""
+
+    def __init__(self, bounds: Bounds, app: Any, **others: Any) -> None:  # noqa: ANN401 - uvicorn's
+        super().__init__(app, http=Connection, **others)
+        self.bounds = bounds
+
+
+class Connection(H11Protocol):
+    """Made by uvicorn for each accepted socket."""
+
+    config: Config
+    _head: asyncio.TimerHandle | None = None
+    _unread: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # uvicorn says so too
+        super().connection_made(transport)
+        if self.config.bounds.doors.come(self, self.client[0] if self.client else ""):
+            self._expect_head()
+        else:
+            transport.write(_REFUSED)
+            transport.close()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.config.bounds.doors.leave(self)
+        self.config.bounds.bodies.forget(self)
+        self._end_head()
+        self._end_unread()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        self._look()
+        if self._is_asked:
+            self.config.bounds.bodies.note(self, len(data), whole=not self.cycle.more_body)
+        else:
+            self._expect_head()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        self.config.bounds.bodies.forget(self)
+        self._look()
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._expect_reading()
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._end_unread()
+        self._look()
+
+    def cut_off(self) -> None:
+        """Closes it at once."""
+        self.transport.abort()
+
+    @property
+    def _is_asked(self) -> bool:
+        """Whether there is a request without an answer."""
+        cycle: RequestResponseCycle | None = self.cycle  # None before the first, whatever it says
+        return cycle is not None and not cycle.response_complete
+
+    def _look(self) -> None:
+        """Whose turn it is."""
+        if self._is_asked:
+            self._end_head()
+        if self.flow.write_paused or (self._is_asked and not self.cycle.more_body):
+            self.config.bounds.doors.server_s_turn(self)
+        else:
+            self.config.bounds.doors.client_s_turn(self)
+
+    def _expect_head(self) -> None:
+        """Once for each, however many parts it comes in; the rest of a body that was answered belongs to the next."""
+        if self._head is None:
+            self._head = self.loop.call_later(self.config.bounds.head, self.cut_off)
+
+    def _expect_reading(self) -> None:
+        size = self.transport.get_write_buffer_size()
+        self._unread = self.loop.call_later(self.config.bounds.unread, self._look_at_reading, size)
+
+    def _look_at_reading(self, before: int) -> None:
+        if self.transport.get_write_buffer_size() > before - _READ:
+            self.cut_off()
+        else:
+            self._expect_reading()
+
+    def _end_head(self) -> None:
+        if self._head:
+            self._head.cancel()
+            self._head = None
+
+    def _end_unread(self) -> None:
+        if self._unread:
+            self._unread.cancel()
+            self._unread = None

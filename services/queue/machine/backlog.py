@@ -1,0 +1,84 @@
+"""What a queue is behind with: more than goes in one turn has expired, or comes back.
+
+Nothing is delivered before that is done, or it would overtake what belongs before it.
+"""
+
+from __future__ import annotations
+
+from services.queue.machine import turn
+from services.queue.machine.context import EXPIRED
+from services.queue.machine.delivery import Delivery
+from services.queue.machine.entries import Entries
+from services.queue.machine.entry import Entry
+from services.queue.machine.order.ready import overdue
+from services.queue.machine.record import uids_of
+
+
+class Backlog:
+    """Of one queue; `returning` counts those who give back in parts what they held."""
+
+    __slots__ = ("_behind", "_delivery", "_entries", "_may_expire", "options", "returning")
+
+    def __init__(self, entries: Entries, delivery: Delivery) -> None:
+        self.options = entries.options
+        self._entries = entries
+        self._delivery = delivery
+        self._may_expire = False
+        self._behind = False  # with what is past its time: the clock does the rest
+        self.returning = 0
+
+    @property
+    def is_empty(self) -> bool:
+        """As far as is known without a look at the clock."""
+        return not self._behind and not self.returning
+
+    def expects_expiry(self) -> None:
+        """There is something now that expires."""
+        self._may_expire = True
+        self._look_soon()
+
+    def lags(self, now: int) -> bool:
+        """As Queue.lags says."""
+        if self._may_expire and not self._behind:
+            self._give_up(now)
+        return not self.is_empty
+
+    def dispatch(self, now: int) -> None:
+        """As Queue.dispatch says."""
+        if self.lags(now) or self._delivery.unfinished:
+            return
+        expired: list[Entry] = []
+        self._delivery.from_list(now, expired)
+        self._past(expired, now)
+        if self._delivery.unfinished:
+            self._look_soon()
+
+    def expire(self, now: int) -> None:
+        """As Queue.expire says."""
+        self._behind = False
+        self._delivery.go_on()
+        self._give_up(now)
+
+    def deadlines(self) -> list[int]:
+        """When there is something to do for it."""
+        if self._behind or self._delivery.unfinished:
+            return [1]
+        head = self._entries.ready.peek() if self._may_expire else None
+        times = (head.expires if head else 0, self._delivery.deadline)
+        return [time for time in times if time]
+
+    def _give_up(self, now: int) -> None:
+        self._past(overdue(self._entries.ready, now) or self._delivery.overdue(now), now)
+
+    def _past(self, expired: list[Entry], now: int) -> None:
+        its = self._entries
+        if expired:
+            if its.record.on:
+                its.record.expired(uids_of(expired))
+            its.discard(expired, EXPIRED, now)
+        if len(expired) >= turn.AT_ONCE and its.ready.count:
+            self._behind = True
+            self._look_soon()
+
+    def _look_soon(self) -> None:
+        self._entries.context.expect(self.options.queue_id)

@@ -1,0 +1,121 @@
+"""From messages to consumers that may all have any: by priority, in turns, in columns. The queue process's hot path.
+
+Turns are by message but everything is done by slices: of n messages for k consumers, consumer i gets every k-th from i.
+"""
+
+from __future__ import annotations
+
+from itertools import islice
+
+from services.common.message.weight import weight
+from services.queue.machine import turn
+from services.queue.machine.arrival import Arrival
+from services.queue.machine.consumers import Consumer, Consumers
+from services.queue.machine.delivery.sending import Sending
+from services.queue.machine.entries import Entries
+from services.queue.machine.entry import ACQUIRED, Entry
+
+
+class ColumnDelivery:
+    """Moves messages of one queue to its consumers: `direct` and `from_list` of Delivery."""
+
+    __slots__ = ("_consumers", "_entries", "_sending")
+
+    def __init__(self, entries: Entries, consumers: Consumers) -> None:
+        self._entries = entries
+        self._consumers = consumers
+        self._sending = Sending(entries)
+
+    # -------------------------------------------------------------- from the publisher, past the list
+
+    def direct(self, arrival: Arrival) -> int:
+        """Delivers as many messages as consumers can take at once; for a queue with nothing available.
+
+        Stops early where it takes a closer look: bytes of credit that may not suffice, settled and unsettled consumers
+        in one ring. What is left goes by the list.
+        """
+        done, count = 0, len(arrival.bodies)
+        while done < count and (ring := self._consumers.ring):
+            # Of more consumers than messages the others' turn is later: they are not looked at.
+            serving = list(islice(ring, count - done))
+            end = min(count, done + len(serving) * min([consumer.messages for consumer in serving]))
+            if arrival.weight(done, end) > min([consumer.size for consumer in serving]):
+                break
+            kinds = {consumer.settled for consumer in serving}
+            if len(kinds) > 1:
+                break
+            settled = kinds.pop()
+            if settled and arrival.parts is not None:  # the journal has them already
+                break
+            if self._entries.record.on:
+                self._record_direct(serving, arrival, done, end, settled=settled)
+            if settled:
+                self._direct_columns(serving, arrival, done, end)
+            else:
+                self._direct_entries(serving, arrival, done, end)
+            self._consumers.turn(ring, end - done)
+            done = end
+        self._entries.context.traffic += done
+        return done
+
+    def _record_direct(self, ring: list[Consumer], arrival: Arrival, first: int, end: int, *, settled: bool) -> None:
+        record, step = self._entries.record, len(ring)
+        record.enqueued(arrival.span(first, end))
+        for index, consumer in enumerate(ring[: end - first], first):
+            uids = arrival.span(index, end - (end - 1 - index) % step, step)
+            record.delivered(consumer.places[0], uids, consumer)
+        if settled:
+            record.settled(arrival.span(first, end))
+
+    def _direct_columns(self, ring: list[Consumer], arrival: Arrival, first: int, end: int) -> None:
+        """Settled by being sent: nothing is kept, nothing need be on disk."""
+        step = len(ring)
+        for index, consumer in enumerate(ring[: end - first], first):
+            self._hand_over(consumer, arrival, slice(index, end, step))
+
+    def _direct_entries(self, ring: list[Consumer], arrival: Arrival, first: int, end: int) -> None:
+        """To be settled: an entry for each, which never sees the list unless it comes back."""
+        its = self._entries
+        entries = its.create(arrival, first, end, ACQUIRED, durable=its.options.durable)
+        its.unsettled.update(zip(arrival.uids[first:end], entries, strict=True))
+        part = entries[0].part
+        if part is not None and part is entries[-1].part:
+            its.context.draft.handed_out_up_to(part, entries[-1].position)
+        elif its.options.durable:
+            its.context.draft.handed_out(entries)
+        step = len(ring)
+        for index, consumer in enumerate(ring[: end - first], first):
+            for entry in entries[index - first :: step]:
+                entry.holder = consumer.link
+            self._hand_over(consumer, arrival, slice(index, end, step))
+
+    @staticmethod
+    def _hand_over(consumer: Consumer, arrival: Arrival, its: slice) -> None:
+        """Takes them from its credit."""
+        properties, bodies = arrival.properties[its], arrival.bodies[its]
+        consumer.messages -= len(bodies)
+        carried = weight(properties, bodies)
+        consumer.size -= carried
+        deliveries = consumer.link.deliveries
+        deliveries.add(consumer.handle, False, arrival.uids[its], arrival.facts[its], properties, bodies, carried)
+
+    # -------------------------------------------------------------- from the list
+
+    def from_list(self, now: int, expired: list[Entry]) -> None:
+        """Delivers until nothing is available or nobody can take; entries past their time go to `expired`.
+
+        When these are a turn's work it ends as well.
+        """
+        ready, consumers = self._entries.ready, self._consumers
+        while ready.count and len(expired) < turn.AT_ONCE and (ring := consumers.ring):
+            serving = list(islice(ring, ready.count))
+            step = len(serving)
+            limit = step * min([consumer.messages for consumer in serving])
+            taken = ready.take(limit, min([consumer.size for consumer in serving]), now, expired)
+            if not taken:
+                continue
+            for index, consumer in enumerate(serving):
+                if mine := taken if step == 1 else taken[index::step]:
+                    self._sending.hand_out(consumer, mine)
+            consumers.turn(ring, len(taken))
+            self._entries.context.traffic += len(taken)

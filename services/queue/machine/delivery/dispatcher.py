@@ -1,0 +1,103 @@
+"""Which way a queue delivers: in columns, as long as every consumer takes whatever is next; else by choosing.
+
+A queue with message groups always chooses.
+"""
+
+from __future__ import annotations
+
+from services.queue.machine.arrival import Arrival
+from services.queue.machine.consumers import Consumer, Consumers
+from services.queue.machine.delivery.columns import ColumnDelivery
+from services.queue.machine.delivery.groups import KINDS
+from services.queue.machine.delivery.selective import SelectiveDelivery
+from services.queue.machine.entries import Entries
+from services.queue.machine.entry import Entry
+from services.queue.machine.order.ready import Selectable
+
+
+class Dispatcher:
+    """See Delivery. Changes over when the first consumer comes that chooses, and when the last one has gone."""
+
+    __slots__ = ("_columns", "_consumers", "_entries", "_front", "_grouped", "_left", "_selective")
+
+    def __init__(self, entries: Entries, consumers: Consumers) -> None:
+        self._entries = entries
+        self._consumers = consumers
+        self._columns = ColumnDelivery(entries, consumers)
+        self._selective: SelectiveDelivery | None = None
+        self._left = False  # more to look at, by a delivery that is no more
+        self._grouped = entries.options.groups in KINDS
+        if self._grouped:
+            groups = KINDS[entries.options.groups](entries.options, entries.ready.rank)
+            self._selective = SelectiveDelivery(entries, consumers, groups)
+            entries.on_settled = self._selective.settled
+        self._front: Selectable | None = None  # what was selectable, until it is no more
+        consumers.watcher = self
+
+    # -------------------------------------------------------------- as ConsumersWatcher says
+
+    def came(self, consumer: Consumer) -> None:
+        """A consumer is there from now on."""
+        if self._selective:
+            self._selective.attach(consumer)
+        elif consumer.chooses:
+            self._selective, self._front = SelectiveDelivery(self._entries, self._consumers), None
+
+    def went(self, consumer: Consumer) -> None:
+        """A consumer is not there any more."""
+        if self._selective is None:
+            return
+        self._selective.detach(consumer)
+        if not self._grouped and not any(each.chooses for each in self._consumers):
+            # Others may have credit for what it had no time to look at.
+            self._left = self._selective.unfinished
+            self._front, self._selective = self._selective.ready, None
+
+    def holds(self, consumer: Consumer, entries: list[Entry]) -> None:
+        """A consumer that comes again has had these from a former owner."""
+        if self._selective:
+            self._selective.holds(consumer, entries)
+
+    def has_offered_all(self, consumer: Consumer) -> bool:
+        """As Queue says."""
+        return not self._left and (self._selective is None or self._selective.has_offered_all(consumer))
+
+    # -------------------------------------------------------------- as Delivery says
+
+    @property
+    def chooses(self) -> bool:
+        return self._selective is not None
+
+    @property
+    def unfinished(self) -> bool:
+        return self._left or (self._selective is not None and self._selective.unfinished)
+
+    @property
+    def serves(self) -> bool:
+        return self._selective is None and bool(self._consumers.ring)
+
+    @property
+    def deadline(self) -> int:
+        return self._selective.deadline if self._selective else 0
+
+    def overdue(self, now: int) -> list[Entry]:
+        return self._selective.overdue(now) if self._selective else []
+
+    def go_on(self) -> None:
+        self._left = False
+        if self._selective:
+            self._selective.unfinished = False
+
+    def direct(self, arrival: Arrival) -> int:
+        return 0 if self._selective else self._columns.direct(arrival)
+
+    def from_list(self, now: int, expired: list[Entry]) -> None:
+        if self._selective:
+            self._selective.from_list(now, expired)
+            return
+        self._columns.from_list(now, expired)
+        if self._front is None:
+            return
+        self._front.take_fresh()  # which nobody asks for any more
+        if (plain := self._front.plain()) is not self._front:
+            self._entries.ready, self._front = plain, None

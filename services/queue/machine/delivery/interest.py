@@ -1,0 +1,34 @@
+"""What one consumer wants of what waits."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from services.common.selectors.message import MessageView
+from services.common.selectors.selector import Selector
+from services.common.selectors.term import Equality
+from services.queue.machine.entry import Entry
+
+_SELECTOR: Final = 100  # characters that are evaluated in the time of a look
+
+
+class Interest:
+    """Of a consumer: `required` is what every message has that it wants; None as `selector` is everything."""
+
+    __slots__ = ("_selector", "cost", "required")
+
+    def __init__(self, selector: Selector | None) -> None:
+        self._selector = selector
+        self.cost = 1 + (len(selector.text) // _SELECTOR if selector else 0)
+        """Looks that it takes the time of."""
+        self.required: frozenset[Equality] = selector.required if selector else frozenset()
+
+    def wants(self, view: MessageView) -> bool:
+        """Whether it is to have it."""
+        return self._selector is None or self._selector.selects(view.look_up)
+
+
+def view_of(entry: Entry) -> MessageView:
+    """An entry as selectors see it."""
+    message = entry.message
+    return MessageView(message.facts, message.properties, expires=entry.expires, redelivered=entry.attempts > 0)

@@ -1,0 +1,60 @@
+"""What has come in among entries that some consumers have passed: what came back, and newcomers of a higher rank."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from operator import itemgetter
+from typing import Final, NamedTuple
+
+from services.queue.machine.entry import AVAILABLE, Entry
+from services.queue.machine.order.ready import Fresh
+
+SOME: Final = 256
+"""So many are told one by one; of more a consumer goes back to the first."""
+_SPARE: Final = 1000  # that are remembered, at most, besides as many as there are …
+_SPARE_BYTES: Final = 1 << 20  # … and what they weigh, besides as much as waits
+
+
+class Came(NamedTuple):
+    """An entry, and its number among those that came; `back`: it was there before."""
+
+    number: int
+    entry: Entry
+    back: bool
+
+
+class Late:
+    """In the order in which they came, by numbers that only grow: consumers remember how far they have heard."""
+
+    __slots__ = ("_came", "_size", "end")
+
+    def __init__(self) -> None:
+        self._came: list[Came] = []
+        self._size = 0
+        self.end = 0  # the number of the next one
+
+    def add(self, entries: Sequence[Fresh]) -> None:
+        """They came now."""
+        self._came += [Came(number, *fresh) for number, fresh in enumerate(entries, self.end)]
+        self._size += sum(fresh.entry.message.weight for fresh in entries)
+        self.end += len(entries)
+
+    def since(self, number: int) -> list[Came]:
+        """Those from a number on, that wait."""
+        first = bisect_left(self._came, number, key=itemgetter(0))
+        return [came for came in self._came[first:] if came.entry.state == AVAILABLE]
+
+    def forget(self, heard: Iterable[int], count: int, size: int) -> None:
+        """What all have heard; and what has left, if that is much: `count` entries of `size` bytes wait."""
+        done = min(heard, default=self.end)
+        if self._came and self._came[0].number < done:
+            self._keep(self._came[bisect_left(self._came, done, key=itemgetter(0)) :])
+        if len(self._came) > 2 * count + _SPARE or self._size > 2 * size + _SPARE_BYTES:
+            # Of one that has come several times, the last time counts.
+            latest = {id(came.entry): came for came in self._came if came.entry.state == AVAILABLE}
+            self._keep(sorted(latest.values(), key=itemgetter(0)))
+
+    def _keep(self, came: list[Came]) -> None:
+        self._came = came
+        self._size = sum(each.entry.message.weight for each in came)

@@ -1,0 +1,149 @@
+"""What is published to a queue: past the list to consumers that can take it, or into the list, or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from services.common.ledger.stages import NO_CONSUMERS
+from services.queue.machine.arrival import Arrival
+from services.queue.machine.backlog import Backlog
+from services.queue.machine.claims import Claims
+from services.queue.machine.consumers import Consumers
+from services.queue.machine.context import MAXLEN
+from services.queue.machine.delivery import Delivery
+from services.queue.machine.entries import Entries
+from services.queue.machine.entry import GONE
+from services.queue.machine.record import uids_of
+from services.queue.machine.room import Room
+from services.queue.machine.settlement import Settlement
+from services.rpc import queue_pb2 as pb
+
+Refused = tuple[int, int, "pb.Reason.ValueType"]
+"""Index of the first message within the run, count, why."""
+
+
+class Entrance:
+    """Of one queue."""
+
+    __slots__ = ("_backlog", "_claims", "_consumers", "_delivery", "_entries", "_room", "_settlement")
+
+    def __init__(
+        self,
+        entries: Entries,
+        consumers: Consumers,
+        claims: Claims,
+        delivery: Delivery,
+        backlog: Backlog,
+        room: Room,
+        settlement: Settlement,
+    ) -> None:
+        self._entries = entries
+        self._consumers = consumers
+        self._claims = claims
+        self._delivery = delivery
+        self._backlog = backlog
+        self._room = room
+        self._settlement = settlement
+
+    def publish(self, arrival: Arrival, now: int, *, reserved: bool) -> list[Refused]:
+        """As Queue.publish says."""
+        its = self._entries
+        if reserved:
+            self._room.unreserve(len(arrival), sum(map(len, arrival.bodies)))
+        its.context.traffic += len(arrival)
+        if arrival.expire_by(its.options.ttl_ms):
+            self._backlog.expects_expiry()
+        if self._claims and self._claims.among(arrival.uids, now):
+            return self._take_claimed(arrival, now)
+        done = 0 if its.ready.count or self._backlog.returning else self._pass_by(arrival)
+        if done == len(arrival):
+            return []
+        if arrival.immediate:
+            return self._deliver_or_refuse(arrival, done, now)
+        return self._store(arrival, done, now, reserved=reserved)
+
+    def _pass_by(self, arrival: Arrival) -> int:
+        """Delivers what consumers can take at once, past the list; gives how many."""
+        its = self._entries
+        position = its.place_of(arrival)
+        done = self._delivery.direct(arrival)
+        if its.ready.displaces:
+            its.ready.passed_by(arrival, done, position)
+        return done
+
+    def _take_claimed(self, arrival: Arrival, now: int) -> list[Refused]:
+        """Some of it clients have had already; a former owner took all of it, so that it is not refused now."""
+        self._entries.append(arrival, 0, len(arrival))
+        entries, outcomes = self._claims.arrived(arrival.uids)
+        self._entries.handed_out(entries)
+        for uid, outcome in outcomes.items():
+            self._settlement.settle(outcome, [uid], now)
+        self._backlog.dispatch(now)
+        self._room.trim(now)
+        return []
+
+    def _deliver_or_refuse(self, arrival: Arrival, first: int, now: int) -> list[Refused]:
+        """Immediate: in no list but for the moment until a consumer has it."""
+        if self._delivery.chooses:
+            return self._offer_or_refuse(arrival, first, now)
+        capacity = self._consumers.capacity() if not self._entries.ready.count and self._serves else 0
+        end = min(len(arrival), first + capacity)
+        if end > first:
+            self._entries.append(arrival, first, end)
+            self._backlog.dispatch(now)
+        if end == len(arrival):
+            return []
+        self._entries.record.dropped(arrival.span(end, len(arrival)), NO_CONSUMERS)
+        return [(end, len(arrival) - end, pb.NO_CONSUMERS)]
+
+    def _offer_or_refuse(self, arrival: Arrival, first: int, now: int) -> list[Refused]:
+        """The same where consumers choose: what nobody has taken is taken out again."""
+        its = self._entries
+        its.append(arrival, first, len(arrival))
+        self._backlog.dispatch(now)
+        left = its.ready.acquire(set(arrival.uids[first:]))
+        its.drop(left, NO_CONSUMERS)
+        gone = set(uids_of(left))
+        return [(index, 1, pb.NO_CONSUMERS) for index in range(first, len(arrival)) if arrival.uids[index] in gone]
+
+    def _store(self, arrival: Arrival, first: int, now: int, *, reserved: bool) -> list[Refused]:
+        end = len(arrival)
+        while first < end:
+            last = self._at_once(first, end)
+            admitted = last - first if reserved else self._admitted(arrival.bodies[first:last])
+            if admitted:
+                self._entries.append(arrival, first, first + admitted)
+                self._backlog.dispatch(now)
+                self._room.trim(now)
+            first += admitted
+            if not admitted:
+                return self._refuse(arrival, first, end, now)
+        return []
+
+    def _at_once(self, first: int, end: int) -> int:
+        """Consumers that can take keep a queue from being full: then no more comes in at a time than fits."""
+        options = self._entries.options
+        if not options.limited or not self._serves:
+            return end
+        by_count = options.max_bytes is None and options.max_length
+        return min(end, first + (by_count or 1))
+
+    def _admitted(self, bodies: Sequence[bytes]) -> int:
+        if not self._entries.options.limited:
+            return len(bodies)
+        if self._serves:
+            return len(bodies)  # at least one leaves again at once
+        return self._room.admits([len(body) for body in bodies])
+
+    @property
+    def _serves(self) -> bool:
+        """Whether something that is ready would leave at once."""
+        return self._backlog.is_empty and self._delivery.serves
+
+    def _refuse(self, arrival: Arrival, first: int, end: int, now: int) -> list[Refused]:
+        its = self._entries
+        if self._room.policy.dead_letters_refused and its.options.dead_letter_exchange is not None:
+            its.discard(its.create(arrival, first, end, GONE, durable=False), MAXLEN, now)
+        else:
+            its.record.dropped(arrival.span(first, end), MAXLEN)
+        return [(first, end - first, pb.OVERFLOW)]

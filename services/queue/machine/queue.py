@@ -1,0 +1,265 @@
+"""A queue of a partition that this process owns, as a pure machine, put together of its parts.
+
+Commands and the time (Unix, ms) go in; deliveries go into the columns of the consumers' links, everything else that
+has to happen into the QueueContext that it was made with. In which order entries leave, its type says (`types/`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from services.common.ledger.stages import PURGED
+from services.queue.machine import turn
+from services.queue.machine.arrival import Arrival
+from services.queue.machine.backlog import Backlog
+from services.queue.machine.claims import Claims
+from services.queue.machine.consumers import Consumer, Consumers, Link
+from services.queue.machine.context import QueueContext
+from services.queue.machine.delivery.dispatcher import Dispatcher
+from services.queue.machine.delivery.single_active import SingleActive
+from services.queue.machine.entrance import Entrance, Refused
+from services.queue.machine.entries import Entries
+from services.queue.machine.entry import Entry, Holder, Undecided
+from services.queue.machine.message import Holding
+from services.queue.machine.options import QueueOptions
+from services.queue.machine.order.ready import CreateReady
+from services.queue.machine.overflow import OverflowPolicy
+from services.queue.machine.record import QueueRecord, uids_of
+from services.queue.machine.room import Room
+from services.queue.machine.settlement import Settlement
+from services.queue.machine.use import Use
+from services.rpc import queue_pb2 as pb
+
+
+class Queue:
+    """What the shell asks of it. `holding`: the bytes that it keeps; `use`: whether it goes for want of it."""
+
+    def __init__(
+        self, create_ready: CreateReady, options: QueueOptions, context: QueueContext, policy: OverflowPolicy, now: int
+    ) -> None:
+        self.options = options
+        self.consumers = Consumers(SingleActive(context.epoch) if options.single_active else None)
+        self.use = Use(options, self.consumers, now)
+        self._entries = Entries(options, context, create_ready)
+        self._claims = Claims(self._entries)
+        self._room = Room(self._entries, policy)
+        self._delivery = delivery = Dispatcher(self._entries, self.consumers)
+        self._backlog = Backlog(self._entries, delivery)
+        self._settlement = Settlement(self._entries, self._claims, self._backlog, self._room)
+        self._entrance = Entrance(
+            self._entries, self.consumers, self._claims, delivery, self._backlog, self._room, self._settlement
+        )
+        if options.unused_ms is not None:
+            context.expect(options.queue_id)
+
+    @property
+    def record(self) -> QueueRecord:
+        """What it tells the ledger."""
+        return self._entries.record
+
+    @property
+    def holding(self) -> Holding:
+        """The bytes that it keeps in memory."""
+        return self._entries.holding
+
+    @property
+    def unsettled(self) -> Mapping[int, Entry]:
+        """By uid, what was handed out and of which nobody has said yet what became of it."""
+        return self._entries.unsettled
+
+    @property
+    def ready_count(self) -> int:
+        """Messages that wait for a consumer."""
+        return self._entries.ready.count
+
+    # -------------------------------------------------------------- messages
+
+    def publish(self, arrival: Arrival, now: int, *, reserved: bool = False) -> list[Refused]:
+        """Takes a run in, delivers what can be; `reserved`: room was kept for it by `reserve`."""
+        return self._entrance.publish(arrival, now, reserved=reserved)
+
+    def recover(self, entries: list[Entry]) -> None:
+        """Puts back what was on disk, positions ascending, before there are consumers; may be called in parts.
+
+        Acquired ones are somebody's already, until they are settled, claimed or released.
+        """
+        if any(entry.expires for entry in entries):
+            self._backlog.expects_expiry()
+        self._entries.recover(entries)
+
+    def entries(self) -> Iterator[Entry]:
+        """What is ready and what is unsettled; to be used up before anything changes."""
+        return iter(self._entries)
+
+    def settle(self, outcome: pb.Outcome.ValueType, uids: Sequence[int], now: int) -> None:
+        """What became of deliveries; unknown uids are ignored."""
+        self._settlement.settle(outcome, uids, now)
+
+    def get(self, link: Link, now: int, *, settled: bool) -> Entry | None:
+        """Hands out one entry without a consumer; nothing while it `lags`."""
+        self.use.touch(now)
+        if self.lags(now) or (entry := self._entries.ready.pop()) is None:
+            return None
+        record, uid = self.record, entry.message.uid
+        if record.on:
+            record.delivered(record.places_for("", "")[entry.attempts > 0], [uid])
+        if settled:
+            self._entries.settled([entry])
+        else:
+            entry.holder = link
+            self._entries.unsettled[uid] = entry
+            self._entries.handed_out([entry])
+        return entry
+
+    def purge(self, most: int | None = None) -> int:
+        """Drops what is ready, from the front, `most` at most (None: as goes in one turn); gives the number."""
+        ready, most = self._entries.ready, turn.AT_ONCE if most is None else most
+        entries = ready.clear() if most >= ready.count else [entry for _ in range(most) if (entry := ready.pop())]
+        if entries:
+            self.record.dropped(uids_of(entries), PURGED)
+        self._entries.forget(entries)
+        return len(entries)
+
+    def discard(self, entries: list[Entry], reason: str, now: int) -> None:
+        """Dead-letters entries that are out of the list already, or drops them."""
+        self._entries.discard(entries, reason, now)
+
+    # -------------------------------------------------------------- consumers
+
+    def attach(self, consumer: Consumer, held: Sequence[int], now: int, *, again: bool) -> pb.Reason.ValueType:
+        """NONE, or why not. Nothing is delivered before the next `dispatch`."""
+        if not again and self.consumers.refuses(exclusive=consumer.exclusive):
+            return pb.EXCLUSIVE_USE
+        self.use.attached(now)
+        self.consumers.add(consumer)
+        if self.record.on:
+            consumer.places = self.record.places_for(consumer.connection, consumer.tag)
+        if held:
+            self._delivery.holds(consumer, self._claim(held, consumer.link, now))
+        return pb.NONE
+
+    def claim(self, held: Sequence[int], link: Link, now: int) -> None:
+        """`link` holds these from before, and no consumer stands for them."""
+        self._claim(held, link, now)
+
+    def _claim(self, held: Sequence[int], link: Link, now: int) -> list[Entry]:
+        if entries := self._claims.claim(held, link, now):
+            self._entries.handed_out(entries)
+        return entries
+
+    def not_others(self, uids: Iterable[int], holder: Holder) -> list[int]:
+        """Leaves out what another gateway has been given since `holder`'s had it: what it says came too late."""
+        return self._claims.not_others(uids, holder)
+
+    def detach(self, consumer: Consumer, now: int) -> bool:
+        """Ends a consumer, what it holds stays unsettled; True when the queue is to be deleted with its last one."""
+        was_active = self.consumers.active is consumer
+        self.consumers.remove(consumer)
+        if was_active or self._delivery.chooses:
+            self.dispatch(now)
+        return self.use.detached(now)
+
+    def had_consumers(self, now: int) -> None:
+        """A former owner's: with auto-delete it goes unless one of them, or another, comes within half a minute."""
+        self.use.before(now)
+        self._entries.context.expect(self.options.queue_id)
+
+    def credit(self, consumer: Consumer, messages: int, size: int, now: int) -> None:
+        """Adds credit and delivers."""
+        consumer.messages += messages
+        consumer.size += size
+        self.consumers.refresh(consumer)
+        if self._entries.ready.count:
+            self.dispatch(now)
+
+    def dispatch(self, now: int) -> None:
+        """Delivers what can be; nothing while it `lags`."""
+        self._backlog.dispatch(now)
+
+    def lags(self, now: int) -> bool:
+        """Whether more has to go, or to come back, than does in one turn: what is behind it waits for that."""
+        return self._backlog.lags(now)
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether consumers that choose have more to look at than goes in one turn: the clock's `dispatch` goes on."""
+        return self._delivery.unfinished
+
+    def has_offered_all(self, consumer: Consumer) -> bool:
+        """Whether it has been offered all that waited when it had credit: then nothing that waits is for it."""
+        return self._delivery.has_offered_all(consumer)
+
+    def release_held_by(self, holder: object, now: int) -> list[int]:
+        """Gives everything that `holder` has unsettled back to its place, as redelivered.
+
+        More than goes in one turn is given to the caller, for `release`: nothing is delivered before the last of it.
+        """
+        uids = self._claims.release(holder)
+        if len(uids) > turn.AT_ONCE:
+            self._backlog.returning += 1
+            return uids
+        self.settle(pb.ABANDON, uids, now)
+        return []
+
+    def release(self, uids: Sequence[int], holder: object, now: int, *, last: bool) -> None:
+        """Gives back what `holder` has of these yet; `last`: there is no more."""
+        self._backlog.returning -= last
+        self.settle(pb.ABANDON, self._claims.held_by(holder, uids), now)
+        self.dispatch(now)
+
+    # -------------------------------------------------------------- transactions
+
+    def reserve(self, count: int, size: int) -> bool:
+        """Keeps room for messages of a transaction; False when they would overflow."""
+        return self._room.reserve(count, size)
+
+    def place(self, count: int) -> int:
+        """Keeps a place for messages of a transaction, the next `count` positions: where they will be in the queue."""
+        return self._entries.keep_place(count)
+
+    def unreserve(self, count: int, size: int) -> None:
+        """Gives up what `reserve` kept."""
+        self._room.unreserve(count, size)
+
+    def hold(self, uids: Iterable[int], holder: Undecided) -> tuple[list[Entry], list[int]]:
+        """Unsettled entries that a transaction settles, and uids of claimed ones that are to come: `holder`'s now."""
+        return self._claims.hold(uids, holder)
+
+    def settle_held(self, outcome: pb.Outcome.ValueType, entries: list[Entry], now: int, *, staged: bool) -> None:
+        """The transaction is complete; `staged`: the journal has their dequeue already."""
+        self._settlement.settle_held(outcome, entries, now, staged=staged)
+
+    def settle_coming(self, outcome: pb.Outcome.ValueType, uids: Sequence[int], holder: Undecided, now: int) -> None:
+        """The same for uids that were to come when `hold` was called, whether they have come since or not."""
+        self._settlement.settle_coming(outcome, uids, holder, now)
+
+    def let_go(self, uids: Sequence[int], holder: Undecided) -> list[Entry]:
+        """The transaction is off, for such uids: gives the entries that have come since, for `unhold`."""
+        return self._claims.let_go(uids, holder)
+
+    def unhold(self, entries: list[Entry], holder: object, now: int) -> None:
+        """The transaction is off: they are `holder`'s again, or released when there is none."""
+        for entry in entries:
+            entry.holder = holder
+        if holder is None:
+            self.settle(pb.ABANDON, uids_of(entries), now)
+
+    # -------------------------------------------------------------- life
+
+    def expire(self, now: int) -> None:
+        """The clock's: discards messages at the front that are past their time, as many as go in one turn."""
+        self._backlog.expire(now)
+
+    def deadline(self) -> int:
+        """When `expire` has something to do next, or the queue is to be deleted, or 0."""
+        return min([*self.use.deadlines(), *self._backlog.deadlines()], default=0)
+
+    def end(self, *, durable: bool) -> int:
+        """Gives its memory back (`durable`: dequeues in the journal too); gives how many messages were ready."""
+        count = self._entries.ready.count
+        entries = self._entries.clear()
+        if durable:
+            self._entries.forget(entries)
+        else:
+            self._entries.forget_dequeued(entries)
+        return count

@@ -1,0 +1,101 @@
+"""What becomes of deliveries: accepted, rejected, or back to their places."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from services.common.ledger.stages import ACCEPTED, CONSUMER_GONE, NOT_SENT, RELEASED
+from services.queue.machine.backlog import Backlog
+from services.queue.machine.claims import FINAL, Claims
+from services.queue.machine.context import DELIVERY_LIMIT, REJECTED
+from services.queue.machine.entries import Entries
+from services.queue.machine.entry import Entry, Undecided
+from services.queue.machine.record import uids_of
+from services.queue.machine.room import Room
+from services.rpc import queue_pb2 as pb
+
+_BACK: Final = {pb.RELEASE: RELEASED, pb.ABANDON: CONSUMER_GONE, pb.RESTORE: NOT_SENT}
+
+
+class Settlement:
+    """Of one queue. See Queue, whose methods of the same names these are."""
+
+    __slots__ = ("_backlog", "_claims", "_entries", "_room")
+
+    def __init__(self, entries: Entries, claims: Claims, backlog: Backlog, room: Room) -> None:
+        self._entries = entries
+        self._claims = claims
+        self._backlog = backlog
+        self._room = room
+
+    def settle(self, outcome: pb.Outcome.ValueType, uids: Sequence[int], now: int) -> None:
+        """Unknown uids are ignored."""
+        if self._claims:
+            self._claims.settled(outcome, uids)
+        if outcome == pb.ABANDON:
+            uids = self._claims.abandon(uids)
+        entries = self._entries.take_unsettled(uids)
+        self._done(outcome, entries, uids if len(entries) == len(uids) else None, now)
+        self._look_again(now)
+
+    def settle_held(self, outcome: pb.Outcome.ValueType, entries: list[Entry], now: int, *, staged: bool) -> None:
+        """The transaction is complete; `staged`: the journal has their dequeue already."""
+        # One that was settled otherwise meanwhile, because its gateway has told that again, is done with.
+        entries = self._entries.take_unsettled(uids_of(entries))
+        if staged:
+            self._settled_on_disk(outcome, entries)
+        else:
+            self._done(outcome, entries, None, now)
+        self._look_again(now)
+
+    def settle_coming(self, outcome: pb.Outcome.ValueType, uids: Sequence[int], holder: Undecided, now: int) -> None:
+        """The same for uids that were to come when they were held."""
+        self.settle(outcome, uids if outcome in FINAL else self._claims.still(uids, holder), now)
+
+    def _look_again(self, now: int) -> None:
+        """Where what was held kept others from something."""
+        if self._entries.on_settled:
+            self._backlog.dispatch(now)
+
+    def _done(self, outcome: pb.Outcome.ValueType, entries: list[Entry], uids: Sequence[int] | None, now: int) -> None:
+        if outcome == pb.ACCEPT:
+            self._entries.settled(entries, uids)
+        elif entries:
+            self._come_back(outcome, entries, now)
+
+    def _settled_on_disk(self, outcome: pb.Outcome.ValueType, entries: list[Entry]) -> None:
+        """The journal has their dequeue: accepted, or rejected where nobody wants dead letters."""
+        its = self._entries
+        if its.record.on and entries:
+            uids = uids_of(entries)
+            its.record.settled(uids, ACCEPTED if outcome == pb.ACCEPT else REJECTED)
+            if outcome == pb.REJECT:
+                its.record.dropped(uids, REJECTED)
+        its.forget_dequeued(entries)
+
+    def _come_back(self, outcome: pb.Outcome.ValueType, entries: list[Entry], now: int) -> None:
+        its = self._entries
+        if outcome == pb.REJECT:
+            if its.record.on:
+                its.record.settled(uids_of(entries), REJECTED)
+            its.discard(entries, REJECTED, now)
+            return
+        tried = entries if outcome == pb.RESTORE else self._attempted(entries, now)
+        entries = self._claims.inherited(tried)
+        if its.record.on and entries:
+            its.record.requeued(uids_of(entries), _BACK[outcome])
+        its.put_back(entries)
+        self._backlog.dispatch(now)
+        self._room.trim(now)
+
+    def _attempted(self, entries: list[Entry], now: int) -> list[Entry]:
+        """Counts the attempt; gives those that may be tried again."""
+        for entry in entries:
+            entry.attempts += 1
+        limit = self._entries.options.delivery_limit
+        if limit is None:
+            return entries
+        if spent := [entry for entry in entries if entry.attempts > limit]:
+            self._entries.discard(spent, DELIVERY_LIMIT, now)
+        return [entry for entry in entries if entry.attempts <= limit]

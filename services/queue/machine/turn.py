@@ -1,0 +1,9 @@
+"""How much one turn of the event loop does: more would keep all else waiting, leases too."""
+
+from __future__ import annotations
+
+AT_ONCE = 10_000
+"""Messages that are dropped, put back or given back. Read where it is used, so that a test can lower it for all."""
+
+LOOKS = 1_000
+"""Messages that consumers look at which choose."""

@@ -1,0 +1,22 @@
+"""What consumers of histories select: each selector, with what it means, written by hand; and what groups go by."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from tests.simulation.history import Sent
+
+COLOURS: Final = ("red", "green", "blue")
+GROUPS: Final = (
+    {"qpid.group_header_key": "colour"},
+    {"qpid.group_header_key": "colour", "qpid.shared_msg_group": "1"},
+)
+CHOICES: Final[Mapping[str, Callable[[Sent], bool]]] = {
+    "colour = 'red'": lambda sent: sent.headers.get("colour") == "red",
+    "colour = 'green' AND JMSPriority < 5": lambda sent: sent.headers.get("colour") == "green" and sent.priority < 5,
+    "colour <> 'red'": lambda sent: sent.headers.get("colour") in {"green", "blue"},
+    "colour IS NULL OR colour = 'blue'": lambda sent: sent.headers.get("colour", "blue") == "blue",
+    "JMSDeliveryMode = 'PERSISTENT'": lambda sent: sent.persistent,
+    "colour LIKE 'x%'": lambda _: False,
+}

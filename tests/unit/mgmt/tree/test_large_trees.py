@@ -1,0 +1,79 @@
+"""A tree of thousands of objects, told all at once."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import gc
+import json
+import time
+from typing import Any
+
+import pytest
+
+from services.mgmt.service import Service
+from services.rpc.store_pb2 import Record
+from tests.support.fake_store import FakeStore
+
+QUEUES = 20_000
+LONGEST = 0.15  # of the time that all of it takes: in which nobody else is answered
+_AUTHORIZED = base64.b64encode(b"guest:guest").decode()
+
+
+@pytest.fixture
+def store(store: FakeStore) -> FakeStore:
+    """With many queues."""
+    store.records["virtual_host", "/"] = Record(kind="virtual_host", key="/", value=b'{"name": "/"}')
+    for number in range(QUEUES):
+        value = {
+            "id": number + 1, "virtual_host": "/", "name": f"q{number}", "partition": 0, "durable": True,
+            "exclusive_to": "", "auto_delete": False, "arguments": "{}", "type": "classic",
+        }  # fmt: skip
+        key = json.dumps(["/", value["name"]])
+        store.records["queue", key] = Record(kind="queue", key=key, value=json.dumps(value).encode())
+    return store
+
+
+async def _asked(port: int, path: str) -> bytes:
+    """The body of an answer."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=1 << 20)
+    head = f"GET {path} HTTP/1.1\r\nHost: here\r\nAuthorization: Basic {_AUTHORIZED}\r\nConnection: close\r\n\r\n"
+    writer.write(head.encode())
+    said, _, body = (await reader.read()).partition(b"\r\n\r\n")
+    writer.close()
+    assert said.startswith(b"HTTP/1.1 200"), said
+    return body
+
+
+async def _longest_wait(while_: asyncio.Task[bytes]) -> float:
+    """How long the event loop did nothing else: a part of all of the time."""
+    # Of this thread's own time, and without collections of garbage: other processes and tests are not what is asked.
+    gc.disable()
+    longest, began = 0.0, time.thread_time()
+    last = began
+    while not while_.done():
+        await asyncio.sleep(0.001)
+        now = time.thread_time()
+        longest, last = max(longest, now - last), now
+    gc.enable()
+    return longest / (last - began)
+
+
+def _names(told: Any) -> set[str]:
+    """Of queues, wherever they are in the tree."""
+    if isinstance(told, list) and len(told) == QUEUES:
+        return {each["name"] for each in told}
+    [below] = told if isinstance(told, list) else [told]
+    return _names(next(below[name] for name in ("queues", "virtualhosts", "virtualhostnodes") if name in below))
+
+
+@pytest.mark.parametrize(
+    "path", ["api/latest/broker?depth=10", "api/latest/virtualhost?depth=10", "api/latest/queue", "service/structure"]
+)
+async def test_others_are_answered_meanwhile(mgmt: Service, path: str) -> None:
+    """Everything below is told, and the event loop goes on: who asks for health is answered."""
+    await _asked(mgmt.http_port, f"/{path}")  # what is made once
+    telling = asyncio.create_task(_asked(mgmt.http_port, f"/{path}"))
+    longest = await _longest_wait(telling)
+    assert _names(json.loads(telling.result())) == {f"q{number}" for number in range(QUEUES)}
+    assert longest < LONGEST
