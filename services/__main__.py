@@ -131,13 +131,15 @@ def queue(
     _serve(name, create)
 
 
-def _store() -> None:
+def _store(name: str) -> None:
     def create(settings: Settings) -> runtime.Service:
         from services.store.service import Service
 
-        return Service(settings)
+        return Service(settings, name=name)
 
-    _serve("store", create)
+    if name != "store" and not name.startswith("store-"):
+        fail(f"--name {name}: a store process is called store, or store-<something>", status=2)
+    _serve(name, create)
 
 
 @app.command()
@@ -206,7 +208,7 @@ app.add_typer(store_commands(_store), name="store")
 
 
 def _serve(name: str, create: Callable[[Settings], runtime.Service]) -> None:
-    from services.common import log, runtime, secret
+    from services.common import grpc_channel, log, runtime, secret
     from services.common.errors import BrokerError
     from services.supervisor.parent import die_with_parent
 
@@ -214,6 +216,8 @@ def _serve(name: str, create: Callable[[Settings], runtime.Service]) -> None:
     die_with_parent()
     settings = read_settings()
     log.configure(name, settings.log_format, settings.log_level)
+    if settings.store_processes > 1:
+        grpc_channel.doubt_silence()
 
     async def created() -> runtime.Service:
         # Who serves hears it from others, and has to know it before they call.

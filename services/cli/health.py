@@ -12,10 +12,11 @@ def health_lines(body: Mapping[str, Any]) -> Iterator[str]:
     """Of the body of GET /healthz."""
     members = body.get("members", {})
     width = max((len(member) for found in members.values() for member in found), default=0)
+    does = {member: f", {what}" for member, what in body.get("does", {}).items()}
     for name, state in body.get("services", {}).items():
         yield printable(f"{name:<8} {state}")
         for member, its in members.get(name, {}).items():
-            yield printable(f"  {member:<{width}}  {its}")
+            yield printable(f"  {member:<{width}}  {its}{does.get(member, '')}")
     for name, note in body.get("notes", {}).items():
         yield printable(f"{name:<8} {note}")
     if restored := body.get("restored"):

@@ -23,15 +23,20 @@ if TYPE_CHECKING:
 _File = Annotated[Path, typer.Argument(help="As `hopline store backup` has made it.")]
 
 
-def commands(serve: Callable[[], None]) -> typer.Typer:
-    """`serve` runs the store until it is asked to end."""
+def commands(serve: Callable[[str], None]) -> typer.Typer:
+    """`serve` runs the store process of a name until it is asked to end."""
     store = typer.Typer(invoke_without_command=True)
 
     @store.callback()
-    def main(context: typer.Context) -> None:
-        """Runs the store: what is on disk, and who may write it."""
+    def main(
+        context: typer.Context,
+        name: Annotated[
+            str, typer.Option(help="One that no other store process on this machine has: store-<something>.")
+        ] = "store",
+    ) -> None:
+        """Runs the store: what is on disk, and who may write it. Of several on a database one writes."""
         if not context.invoked_subcommand:
-            serve()
+            serve(name)
 
     store.command("backup")(backup)
     store.command("verify")(verify)

@@ -96,6 +96,13 @@ class Settings(BaseSettings):
     )
 
     store_address: str = Field("", description="gRPC target; empty: unix socket in the run folder")
+    store_listen: str = Field(
+        "", description="host:port where the store listens while it writes; empty: store_address, as the others know it"
+    )
+    store_process_address: str = Field(
+        "", description="host:port where a store process is asked how it is, also while it stands by; empty: nowhere"
+    )
+    store_process_advertise: str = Field("", description="host:port of that told to others; empty: where they reach it")
     router_address: str = Field("", description="gRPC target; where a router listens. Empty: unix socket")
     router_advertise: str = Field("", description="host:port told to others; empty: where they reach router_address")
     mgmt_address: str = ""
@@ -149,6 +156,9 @@ class Settings(BaseSettings):
     )
     disk_reserve: Annotated[int, Field(ge=0)] = Field(
         0, description="bytes of the disk that messages leave free; 0: a tenth of it, and 64 MiB at most"
+    )
+    store_processes: Annotated[int, Field(ge=1, le=16)] = Field(
+        1, description="on a database or a stream: one writes, the others stand by; `hopline up` runs so many"
     )
     partitions: Annotated[int, Field(ge=1, le=65536)] = 64
     queue_processes: Annotated[int, Field(ge=1, le=64)] = 2
@@ -289,6 +299,11 @@ class Settings(BaseSettings):
     def router_names(self) -> list[str]:
         """Those that `hopline up` runs. The first one has the plain name: commands ask it, whether it writes or not."""
         return ["router", *(f"router-{number}" for number in range(2, self.routers + 1))]
+
+    @property
+    def store_names(self) -> list[str]:
+        """Those that `hopline up` runs. One by itself has the plain name, and the address where others look for it."""
+        return ["store"] if self.store_processes == 1 else [f"store-{n}" for n in range(1, self.store_processes + 1)]
 
     def address_of(self, service: str) -> str:
         """Where `service` (store, router, mgmt, gateway, or queue-<member>) listens: a gRPC target."""

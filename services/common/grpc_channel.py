@@ -26,6 +26,8 @@ _OPTIONS: list[tuple[str, int]] = [
     ("grpc.http2.lookahead_bytes", 8 << 20),
     # Two channels to one target share no connection: a stream full of messages must not delay a lease.
     ("grpc.use_local_subchannel_pool", 1),
+    # Peers ask as often as they see fit whether somebody is there.
+    ("grpc.http2.max_ping_strikes", 0),
     # Two processes on one port would each get half of the calls, and no error.
     ("grpc.so_reuseport", 0),
 ]
@@ -34,10 +36,20 @@ _OPTIONS: list[tuple[str, int]] = [
 _OVER_THE_NETWORK: list[tuple[str, int]] = [
     ("grpc.keepalive_time_ms", 10_000),
     ("grpc.keepalive_timeout_ms", 5_000),
+    ("grpc.http2.ping_timeout_ms", 5_000),  # or it is a minute, whatever the former says
     ("grpc.keepalive_permit_without_calls", 1),
     ("grpc.http2.min_ping_interval_without_data_ms", 5_000),
     ("grpc.http2.min_recv_ping_interval_without_data_ms", 5_000),
-    ("grpc.http2.max_ping_strikes", 0),
+]
+
+# Where another process takes over from one that stands still, which its kernel answers for, on this machine too.
+_OF_DOUBT: list[tuple[str, int]] = [
+    ("grpc.keepalive_time_ms", 1_500),
+    ("grpc.keepalive_timeout_ms", 1_500),
+    ("grpc.http2.ping_timeout_ms", 1_500),
+    ("grpc.http2.max_pings_without_data", 0),
+    # Where a name's addresses change, who has begun to stand by is known before it takes over.
+    ("grpc.dns_min_time_between_resolutions_ms", 1_000),
 ]
 
 
@@ -56,7 +68,8 @@ class Grpc:
 
     def channel(self, address: str) -> grpc.aio.Channel:
         """As Runtime says."""
-        return saying(grpc.aio.insecure_channel(address, options=_options(address)), fields_for(address))
+        options = dict(_options(address)) | dict(_OF_DOUBT if _doubts else [])
+        return saying(grpc.aio.insecure_channel(address, options=list(options.items())), fields_for(address))
 
     def server(self, address: str, interceptors: list[Any]) -> grpc.aio.Server:
         """As Runtime says."""
@@ -70,6 +83,15 @@ def set_runtime(runtime: Runtime) -> None:
     """From now on channels and servers of this process are made there: a test may carry calls by itself."""
     global _runtime  # noqa: PLW0603 - one for the whole process is the point
     _runtime = runtime
+
+
+_doubts = False
+
+
+def doubt_silence() -> None:
+    """From now on channels of this process find out within seconds that whoever they lead to stands still."""
+    global _doubts  # noqa: PLW0603 - as above
+    _doubts = True
 
 
 def connect(address: str) -> grpc.aio.Channel:

@@ -54,6 +54,7 @@ def _body(report: Report) -> dict[str, object]:
         "members": report.members,
         "notes": report.notes,
     }
+    body |= {"does": report.does} if report.does else {}
     return body | ({"restored": report.restored} if report.restored else {})
 
 

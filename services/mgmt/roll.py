@@ -16,7 +16,7 @@ from services.rpc.store_pb2 import Record, Records
 
 OK = "ok"
 SILENT = "not serving"
-ROLES = ("router", "queue", "gateway")  # of which there may be several
+ROLES = ("store", "router", "queue", "gateway")  # of which there may be several
 
 _REMEMBERED = 300.0  # seconds
 

@@ -21,6 +21,8 @@ from services.common.clients.ports import Ports
 from services.common.clients.routers import ROLE as ROUTER
 from services.common.clients.routers import Routers
 from services.common.clients.store import StoreClient
+from services.common.clients.stores import ROLE as STORE
+from services.common.clients.stores import Stores
 from services.common.config import Settings
 from services.common.errors import Unavailable
 from services.common.first_user import FirstUser, first_user
@@ -105,7 +107,7 @@ class Service:
         self._look_up = self._create_look_up(note)
         access = Access(settings.access_control)
         grants, guard, tester = Grants(self._store), Guard(access, self._audit), Tester(access, self._store)
-        self._routers = Routers(self._store, NAME)
+        self._routers, self._stores = Routers(self._store, NAME), Stores()
         self._house = self._create_house(users, grants, table)
         self._broker = Broker(self._house, Objects(self._house), Changes(self._house))
         node = partial(self._node_for, Guard(access, self._audit, MANAGEMENT_NODE))
@@ -114,10 +116,11 @@ class Service:
         add_ObjectsServicer_to_server(ObjectsHandler(self._broker, guard), self._server.grpc)
         await self._server.listen()
         self._tasks.start(table.follow(self._store.watch_leases(ROLE)), name="follow leases")
+        self._tasks.start(self._stores.follow(self._store.watch_leases(STORE)), name="follow store processes")
         self._routers.start()
         roll = self._roll_of(table)
         self._tasks.start(note.follow(self._store.watch_records([RESTORED_KIND])), name="follow restores")
-        health = StackHealth(settings, table, roll, notes=self._notes, restored=lambda: note.text)
+        health = StackHealth(settings, table, roll, notes=self._notes, restored=lambda: note.text, stores=self._stores)
         measure_health(self._meters, health)
         self._tasks.start(access.follow(self._store.watch_records(ACCESS_KINDS)), name="follow access")
         front = Front(health, lambda: self._application(guard, grants, tester, users, health, self._gathering(table)))
@@ -141,7 +144,8 @@ class Service:
         )
 
     def _roll_of(self, table: PartitionTable) -> Roll:
-        roll, routers = Roll(), self._routers
+        roll, routers, stores = Roll(), self._routers, self._stores
+        stores.listeners.append(lambda: roll.update(STORE, stores.members))
         table.listeners.append(lambda: roll.update(ROLE, table.members))
         routers.listeners.append(lambda: roll.update(ROUTER, routers.members()))
         self._tasks.start(roll.follow_gateways(self._store.watch_records([WATCHER_KIND])), name="follow gateways")
@@ -155,10 +159,11 @@ class Service:
         measure_doors(self._meters, self._http.doors)
 
     def _gathering(self, table: PartitionTable) -> Gathering:
-        house, routers, store = self._house, self._routers, self._settings.address_of("store")
+        house, routers, stores = self._house, self._routers, self._stores
+        store = {"store": self._settings.address_of("store")}
         return Gathering(
             lambda: {
-                "store": {"store": store},
+                "store": stores.members or store,
                 "router": routers.members(),
                 "queue": table.members,
                 "gateway": dict(house.gateways.addresses()),
@@ -196,7 +201,7 @@ class Service:
     def _create_house(self, users: Users, grants: Grants, table: PartitionTable) -> House:
         store = self._store
         topology, purging = Topology(self._routers, self._audit), Purging(store, table)
-        others = users, grants, self._providers, Ports(store, self._providers.of_file), self._audit
+        others = users, grants, self._providers, Ports(store, self._providers.of_file), self._audit, self._stores
         return House(self._settings, store, topology, Collector(table), purging, *others)
 
     async def stop(self) -> None:

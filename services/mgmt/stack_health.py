@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from services.common.clients.partition_table import PartitionTable
+from services.common.clients.stores import Stores
 from services.common.clock import Clock, monotonic
 from services.common.config import Settings
 from services.common.grpc_channel import is_serving
@@ -23,7 +24,8 @@ HealthCheck = Callable[[str, float], Awaitable[bool]]
 class Report:
     """Each part of the stack, "ok" or what is wrong with it; who is away though others stand in, by part.
 
-    `members` says the same of each member of the parts that may have several. `restored` says what the stack does not
+    `members` says the same of each member of the parts that may have several, and `does` of which of them writes and
+    which stands by, where only one can write. `restored` says what the stack does not
     know since it was restored from a backup; "" when it never was.
     """
 
@@ -32,6 +34,7 @@ class Report:
     members: dict[str, dict[str, str]] = field(default_factory=dict)
     notes: dict[str, str] = field(default_factory=dict)  # what is amiss with a part that no message waits for
     restored: str = ""
+    does: dict[str, str] = field(default_factory=dict)
 
     @property
     def ok(self) -> bool:
@@ -50,10 +53,11 @@ class StackHealth:
         clock: Clock = monotonic,
         notes: Callable[[], dict[str, str]] = dict,
         restored: Callable[[], str] = str,
+        stores: Stores | None = None,
     ) -> None:
         """`roll` has the members that are believed alive: of several routers one is enough.
 
-        `notes` and `restored` give what a report says of them.
+        `stores` knows what store processes do. `notes` and `restored` give what a report says of them.
         """
         self._settings = settings
         self._singles = {name: settings.address_of(name) for name in ("store", "gateway", "mgmt")}
@@ -64,6 +68,7 @@ class StackHealth:
         self._check = check
         self._clock = clock
         self._restored = restored
+        self._stores = stores or Stores()
         self._lock = asyncio.Lock()
         self._report = Report({})
         self._expires = clock()
@@ -89,10 +94,15 @@ class StackHealth:
             states["store"] = self._table.unwritable
         states["router"] = OK if routers & serving else SILENT
         states["queue"] = queue_state(self._table, self._partitions, serving)
-        away = sorted(routers - serving) if routers & serving else []
+        away = {
+            role: sorted(members[role] - serving)
+            for role in ("store", "router")
+            if states[role] == OK and members[role]
+        }
         each = {role: self._roll.states(role, serving, planned[role]) for role in ROLES}
         found = {role: its for role, its in each.items() if its}
-        return Report(states, {"router": away} if away else {}, found, self._notes(), self._restored())
+        away = {role: absent for role, absent in away.items() if absent}
+        return Report(states, away, found, self._notes(), self._restored(), self._stores.does())
 
 
 def queue_state(table: PartitionTable, partitions: int, serving: set[str]) -> str:

@@ -56,3 +56,11 @@ def by_url(url: str, named: str) -> Choice:
         known = " or ".join(f"{each}://…" for each in sorted(_BY_SCHEME, reverse=True))
         raise InternalError(f"{named} is no URL of a store: {known} is wanted, or none for SQLite")
     return Choice(name, url)
+
+
+def one_process(name: str) -> str:
+    """What is said where several processes are to keep things in a provider for one."""
+    return (
+        f"HOPLINE_STORE_PROCESSES: {name} keeps everything in one process: set it to 1, or give them a PostgreSQL "
+        "database or NATS servers to share, HOPLINE_STORE_URL=postgresql://… or nats://… (deploy/stores.md)"
+    )

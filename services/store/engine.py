@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from services.common.bus.events import UNHEARD, Events
 from services.common.clock import Clock
 from services.common.errors import InternalError
 from services.common.runtime import Tasks
+from services.rpc.store_pb2 import KeepAliveReply, KeepAliveRequest
 from services.store.commit_spans import CommitSpans
 from services.store.commit_times import CommitTimes
 from services.store.committer import Committer
@@ -44,14 +45,16 @@ class Engine:
         `disk_reserve` as HOPLINE_DISK_RESERVE.
         """
         self.provider = provider
+        self._on_failure = on_failure
         self.incarnation = 0
         self.epochs = Epochs()
         self._live = Live()
         self._tasks = Tasks(on_failure)
         self._running = RunningTime(clock)
         trouble: Callable[[], str] = str
+        self._sure: Callable[[], Awaitable[None]] = _sure
         if isinstance(provider, Elsewhere):
-            trouble = provider.trouble
+            trouble, self._sure = provider.trouble, provider.sure
             provider.watch(on_failure)
         self.disk = self._disk = Disk(provider.room, disk_reserve, self._tell_unwritable, trouble)
         self._committer = Committer(provider, self._disk, self._live, self._running, spans, times)
@@ -87,6 +90,16 @@ class Engine:
             raise InternalError(unfinished(mark))
         return rows
 
+    async def keep_alive(self, request: KeepAliveRequest) -> KeepAliveReply:
+        """As Leases says, by one who writes: another may have given these leases to others."""
+        await self._sure()
+        return await self.leases.keep_alive(request)
+
+    def succeeded(self, member: str) -> None:
+        """A process that has stood by says that it writes: one that is cut off from its provider could not know."""
+        if isinstance(self.provider, Elsewhere):
+            self._on_failure(InternalError(f"another store process, {member}, says that it writes by now"))
+
     def _tell_unwritable(self, why: str) -> None:
         self.leases.unwritable(why)
 
@@ -94,3 +107,7 @@ class Engine:
         """Ends; what was not acknowledged may be there or not."""
         await self._tasks.stop()
         await self.provider.close()
+
+
+async def _sure() -> None:
+    """There is no other process."""

@@ -30,19 +30,24 @@ class DataFolder:
         finally:
             self.release()
 
+    def make(self) -> None:
+        """It is there afterwards, for its user alone."""
+        self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+
     def take(self, *, unfinished: bool = False) -> None:
         """Makes the folder when there is none, and locks it. Raises InternalError when another store has it.
 
         Also when a restore has ended half-way in it, unless that is `unfinished` business of the caller.
         """
-        self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.make()
         lock = os.open(self.path / "store.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             os.close(lock)
             raise InternalError(
-                f"another store runs on {self.path.absolute()}: stop it, or set HOPLINE_DATA to another folder"
+                f"another store runs on {self.path.absolute()}: stop it, or set HOPLINE_DATA to another folder. "
+                "Several take over from each other only on PostgreSQL or NATS: HOPLINE_STORE_URL (deploy/stores.md)"
             ) from None
         self._lock = lock
         if not unfinished and (self.path / UNFINISHED).exists():

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from grpc.aio import ServicerContext
 
+from services.common.clients.stores import ROLE as STORE
 from services.common.containment import contained
 from services.common.errors import BrokerError, CommandInvalid, InternalError, ResourceError
 from services.common.grpc_errors import abort
@@ -41,7 +42,9 @@ class Handler(StoreServicer):
 
     async def KeepAlive(self, _requests: object, context: Context) -> None:  # type: ignore[override]
         while isinstance(request := await context.read(), pb.KeepAliveRequest):
-            await context.write(await _answer(context, self._engine.leases.keep_alive(request)))
+            if STORE in request.acquire:
+                self._engine.succeeded(request.member)
+            await context.write(await _answer(context, self._engine.keep_alive(request)))
 
     async def WatchLeases(self, request: pb.WatchLeasesRequest, context: Context) -> AsyncIterator[pb.LeaseTable]:
         async for table in self._engine.leases.watch(request.role):

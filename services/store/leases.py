@@ -21,6 +21,7 @@ from itertools import zip_longest
 import structlog
 
 from services.common.bus.events import UNHEARD, Events
+from services.common.clients.stores import ROLE as STORE
 from services.common.clock import Clock
 from services.common.errors import CommandInvalid
 from services.rpc.store_pb2 import KeepAliveReply, KeepAliveRequest, LeaseTable
@@ -60,7 +61,8 @@ class Leases:
     def restore(self, rows: Iterable[LeaseRow], incarnation: int) -> None:
         """Honours what is on disk for one time to live from now; table versions exceed all of former incarnations."""
         self._incarnation = incarnation
-        rows = list(rows)
+        # Who wrote before does not any more: this process does.
+        rows = [row._replace(member="") if row.name == STORE else row for row in rows]
         for row in rows:
             self.epochs.restore(row.name, row.epoch)
         self._table.restore(rows, incarnation << 32, self._clock(), self._ttl_ms / 1000)

@@ -20,6 +20,7 @@ _LEASES = ("acquired", "released", "lost")
 
 def measure_store(meters: Meters, engine: Engine, bus: EventBus, audit: Audit) -> None:
     """One of them."""
+    meters.number(s.STORE_WRITES, lambda: engine.incarnation > 0)
     meters.read(s.LEASES, lambda: _leases(bus.happened))
     meters.read(s.DISK_FREE, lambda: _room(engine, 0))
     meters.read(s.DISK_SIZE, lambda: _room(engine, 1))

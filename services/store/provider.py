@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from services.common.disk import Room
+from services.common.errors import InternalError
 
 
 class EntryRow(NamedTuple):
@@ -208,9 +209,25 @@ class Whole(Protocol):
         """Names in its folder that come and go together, there or not; none: it keeps nothing in a folder."""
 
 
+class Occupied(InternalError):
+    """Another process writes there."""
+
+
 @runtime_checkable
 class Elsewhere(Protocol):
     """What a provider can do besides whose place is another program, which may go away, or be another process's."""
+
+    async def occupied(self) -> str:
+        """Who writes there, as people are told; "" when nobody does, so that `open` may become the writer.
+
+        Called before `open`, again and again while this process stands by. Raises InternalError where it cannot ask.
+        """
+
+    async def sure(self) -> None:
+        """Returns when nobody else can have taken this process for dead, or that cannot be asked since it is away.
+
+        At once, unless the process stood still. Raises InternalError where another writes by now.
+        """
 
     def trouble(self) -> str:
         """Why it cannot write now, and since when, as far as it knows without a commit; "" when it can."""

@@ -36,27 +36,40 @@ class Program:
 def stages(settings: Settings) -> tuple[tuple[Program, ...], ...]:
     """The programs in the order in which they start; they stop in the opposite one, those of a stage together.
 
-    Raises CannotStart when several queue processes, or several routers, were given one address.
+    Raises CannotStart when several of a kind were given one address, or several store processes nothing to share.
     """
-    if settings.router_address and settings.routers > 1:
-        raise CannotStart(
-            f"HOPLINE_ROUTER_ADDRESS is one address for {settings.routers} routers; unset it, or set HOPLINE_ROUTERS=1"
-        )
-    if settings.queue_address and settings.queue_processes > 1:
-        raise CannotStart(
-            f"HOPLINE_QUEUE_ADDRESS is one address for {settings.queue_processes} queue processes; "
-            "unset it, or set HOPLINE_QUEUE_PROCESSES=1"
-        )
+    _check(settings)
     queues = tuple(
         _program(settings, f"queue-{number}", "queue", "--name", f"queue-{number}")
         for number in range(1, settings.queue_processes + 1)
     )
     routers = tuple(_program(settings, name, "router", "--name", name) for name in settings.router_names)
-    store, mgmt, gateway = (_program(settings, name, name) for name in ("store", "mgmt", "gateway"))
+    stores = tuple(
+        replace(_program(settings, name, "store", "--name", name), secrets=frozenset({"HOPLINE_STORE_URL"}))
+        for name in settings.store_names
+    )
+    mgmt, gateway = (_program(settings, name, name) for name in ("mgmt", "gateway"))
     # It makes the first user.
     mgmt = replace(mgmt, secrets=frozenset({"HOPLINE_PASSWORD"}))
-    store = replace(store, secrets=frozenset({"HOPLINE_STORE_URL"}))
-    return (store,), routers, queues, (mgmt,), (gateway,)
+    return stores, routers, queues, (mgmt,), (gateway,)
+
+
+def _check(settings: Settings) -> None:
+    if settings.store_processes > 1 and not settings.store_url.get_secret_value():
+        raise CannotStart(
+            f"HOPLINE_STORE_PROCESSES={settings.store_processes} wants a PostgreSQL database or NATS servers that they "
+            "share: set HOPLINE_STORE_URL (deploy/stores.md), or HOPLINE_STORE_PROCESSES=1"
+        )
+    for kind, address, number, variable in (
+        ("store processes", settings.store_address, settings.store_processes, "STORE_PROCESSES"),
+        ("routers", settings.router_address, settings.routers, "ROUTERS"),
+        ("queue processes", settings.queue_address, settings.queue_processes, "QUEUE_PROCESSES"),
+    ):
+        if address and number > 1:
+            name = variable.removesuffix("_PROCESSES").removesuffix("S")
+            raise CannotStart(
+                f"HOPLINE_{name}_ADDRESS is one address for {number} {kind}; unset it, or set HOPLINE_{variable}=1"
+            )
 
 
 def _program(settings: Settings, name: str, *arguments: str) -> Program:

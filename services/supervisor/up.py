@@ -36,7 +36,8 @@ async def up(settings: Settings, say: Callable[[str], None], start: Start) -> in
     planned = stages(settings)
     with RunFolder(settings.data, settings.run_folder) as folder, contextlib.ExitStack() as after:
         secret.use(secret.read_or_make(settings.secret_file or secret.file_of_up(settings)))
-        await folder.clean(program.address for stage in planned for program in stage)
+        addresses = [program.address for stage in planned for program in stage]
+        await folder.clean([*addresses, settings.address_of("store")])
         if not settings.nats_url:
             planned = ((await _plan_nats(settings, after),), *planned)
         served: set[str] = set()

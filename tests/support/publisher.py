@@ -3,26 +3,34 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Protocol
 
-from services.rpc.store_pb2 import JournalAck
-from tests.support.store_house import House, enqueue
+from services.rpc.store_pb2 import JournalAck, JournalFrame
+from tests.support.store_house import enqueue
 
 AT_ONCE = 5
 """How many frames are under way."""
 
 
+class Journal(Protocol):
+    """A store's, in this process or another."""
+
+    def append(self, frame: JournalFrame) -> asyncio.Future[JournalAck]:
+        """The future has the answer."""
+
+
 class Publisher:
     """A few frames under way at a time, from when it is made, to partition 1."""
 
-    def __init__(self, house: House) -> None:
+    def __init__(self, journal: Journal) -> None:
         self.sent: list[asyncio.Future[JournalAck]] = []
-        self._house = house
+        self._journal = journal
         self._task = asyncio.ensure_future(self._run())
 
     async def _run(self) -> None:
         while True:
             if sum(not done.done() for done in self.sent) < AT_ONCE:
-                self.sent.append(self._house.append(enqueue((len(self.sent) + 1) * 10, 2)))
+                self.sent.append(self._journal.append(enqueue((len(self.sent) + 1) * 10, 2)))
             await asyncio.sleep(0.001)
 
     def confirmed(self) -> int:

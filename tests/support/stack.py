@@ -13,7 +13,7 @@ import urllib.error
 import urllib.request
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from tests.support.interop_address import BrokerAddress
 
@@ -154,15 +154,20 @@ class Stack:
         path = self.data / "run" / f"{service}.pid"
         return int(path.read_text() or 0) if path.exists() else 0
 
-    def said_of(self, service: str) -> str:
-        """What `/healthz` tells of a service; "" while nobody answers."""
+    def health(self) -> dict[str, Any]:
+        """What `/healthz` tells; nothing while nobody answers."""
         try:
-            urllib.request.urlopen(f"http://{HOST}:{self.http_port}/healthz", timeout=5).close()
+            with urllib.request.urlopen(f"http://{HOST}:{self.http_port}/healthz", timeout=5) as answer:
+                told = answer.read()
         except urllib.error.HTTPError as answer:
-            return str(json.loads(answer.read())["services"][service])
+            told = answer.read()
         except OSError:
-            return ""
-        return "ok"
+            return {}
+        return dict(json.loads(told))
+
+    def said_of(self, service: str) -> str:
+        """What it tells of a service; "" while nobody answers."""
+        return str(self.health().get("services", {}).get(service, ""))
 
     def _is_healthy(self) -> bool:
         try:

@@ -24,6 +24,10 @@ class Broker(ConfiguredObject):
     operating_system: str = derived("of the machine that manages")
     number_of_cores: int = derived("of the machine that manages")
 
+    store_processes: dict[str, str] = derived(
+        "each store process, and whether it writes or stands by; empty where there can be but one", default={}
+    )
+
     queue_count = Statistic("queues in all virtual hosts", "COUNT")
     exchange_count = Statistic("exchanges in all virtual hosts", "COUNT")
     total_depth_of_queues_messages = Statistic("messages in all queues")

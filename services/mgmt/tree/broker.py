@@ -34,6 +34,13 @@ class Brokers(Keeper):
             "",
         )
 
+    def children(self, parent: ConfiguredObject | None) -> Mapping[str, ConfiguredObject]:
+        """Who writes to the store is on no record: it is as it is now."""
+        made = super().children(parent)
+        for each in made.values():
+            each.actual = {**each.actual, "storeProcesses": self.house.stores.does()}
+        return made
+
     def _make(self, parent: ConfiguredObject | None, own: dict[str, Any], incarnation: str) -> ConfiguredObject:
         found = super()._make(parent, own, incarnation)
         found.environment = visible(os.environ)

@@ -12,6 +12,7 @@ from weakref import WeakValueDictionary
 from services.common.audit.audit import Audit
 from services.common.clients.ports import Ports
 from services.common.clients.store import StoreClient
+from services.common.clients.stores import Stores
 from services.common.clock import epoch_ms
 from services.common.config import Settings
 from services.common.runtime import Tasks
@@ -52,6 +53,7 @@ class House:
     providers: Providers
     ports: Ports
     audit: Audit
+    stores: Stores
 
     def __post_init__(self) -> None:
         self.mirror = Mirror()

@@ -31,10 +31,11 @@ from services.store.providers.jetstream_bodies import Bodies
 from services.store.providers.jetstream_cleaning import Cleaning
 from services.store.providers.jetstream_copy import copy
 from services.store.providers.jetstream_index import Index
+from services.store.providers.jetstream_lookout import Lookout
 from services.store.providers.jetstream_snapshot import Snapshots
-from services.store.providers.jetstream_standing import Away
 from services.store.providers.jetstream_url import parse
 from services.store.providers.jetstream_writer import Writer
+from services.store.providers.standing import Away
 
 _LOOK_SECONDS = 1.0
 
@@ -49,6 +50,7 @@ class JetStreamProvider:
             raise InternalError("the store provider jetstream wants HOPLINE_STORE_URL=nats://host/stream")
         self.folder = folder
         self._writer = Writer(parse(url))
+        self._lookout = Lookout(parse(url))
         self._bodies = Bodies(self._writer)
         self._snapshots = Snapshots(self._writer)
         self._cleaning = Cleaning(self._writer, self._bodies)
@@ -59,12 +61,17 @@ class JetStreamProvider:
         return self._writer.index
 
     async def open(self, *, patient: bool = True) -> None:
-        """Waits for servers that start, if `patient`. What is not there, or not right, is named at once."""
+        """Waits for servers that start, if `patient`. What is not there, or not right, is named at once.
+
+        Raises Occupied where another process has gone on writing for a while.
+        """
+        await self._lookout.close()
         await self._writer.open(patient=patient)
         self._tasks.start(self._tend(), "snapshots")
 
     async def close(self) -> None:
         await self._tasks.stop()
+        await self._lookout.close()
         await self._bodies.close()
         await self._writer.close()
 
@@ -87,6 +94,14 @@ class JetStreamProvider:
     def watch(self, ended: Callable[[BaseException], None]) -> None:
         """As Elsewhere says."""
         self._writer.watch(ended)
+
+    async def occupied(self) -> str:
+        """As Elsewhere says."""
+        return await self._lookout.writer()
+
+    async def sure(self) -> None:
+        """As Elsewhere says."""
+        await self._writer.sure()
 
     def trouble(self) -> str:
         """As Elsewhere says."""

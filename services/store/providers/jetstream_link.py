@@ -13,9 +13,10 @@ from typing import Any, NamedTuple, TypeVar
 import nats.errors
 from nats.aio.client import Client
 from nats.aio.msg import Msg
+from nats.aio.subscription import Subscription
 from nats.errors import Error, NoRespondersError
 from nats.js import JetStreamContext
-from nats.js.api import StreamInfo
+from nats.js.api import PubAck, StreamInfo
 from nats.js.errors import APIError, NotFoundError
 
 from services.common.bus.nats_link import close
@@ -36,6 +37,7 @@ _OLDEST = (2, 11)  # it reads batches
 _LARGEST, _SMALLEST = 128 << 10, 32 << 10
 _HEADERS = 1 << 10  # what a message has besides its payload
 _EXPECTED = "Nats-Expected-Last-Sequence"
+_EXPECTED_OF_SUBJECT = "Nats-Expected-Last-Subject-Sequence"
 _WRONG_LAST_SEQUENCE = 10071
 _EDIT = "set it back (nats stream edit), and the store goes on by itself"
 _HEARD = 10  # words of the server that are no answers; there may be one for whatever is sent
@@ -105,6 +107,7 @@ class Link:
         self._client = client
         self._end = end
         self._heard = heard
+        self._answers: Subscription | None = None
         self._stream = url.stream
         self._jetstream: JetStreamContext = client.jetstream(timeout=_ANSWER_SECONDS)
         self.prefix = f"hopline.store.{url.stream}"
@@ -150,6 +153,10 @@ class Link:
     def up(self) -> bool:
         """Whether nothing has gone wrong yet, as far as is known."""
         return self._client.is_connected
+
+    async def ends(self, seconds: float) -> None:
+        """Returns when the connection has ended, and after so many seconds if it has not."""
+        await asyncio.wait({self._end}, timeout=seconds)
 
     @property
     def largest(self) -> int:
@@ -217,17 +224,24 @@ class Link:
         return last + 1
 
     async def _put(self, subject: str, last: int, payload: bytes, seconds: float) -> None:
-        put = self._jetstream.publish(subject, payload, timeout=seconds, headers={_EXPECTED: str(last)})
+        await self._publish(subject, payload, seconds, {_EXPECTED: str(last)})
+
+    async def _publish(self, subject: str, payload: bytes, seconds: float, headers: dict[str, str]) -> PubAck:
+        put = self._jetstream.publish(subject, payload, timeout=seconds, headers=headers)
         try:
-            await _within(seconds, put)
+            return await _within(seconds, put)
         except APIError as failure:
             if failure.err_code == _WRONG_LAST_SEQUENCE:
                 raise Behind from failure
             raise
 
-    async def claim(self, subject: str, payload: bytes) -> int:
-        """Puts a message behind whatever is there; gives its sequence."""
-        return (await self._asked(self._jetstream.publish(subject, payload))).seq
+    async def claim(self, subject: str, former: int, payload: bytes) -> int:
+        """Puts a message behind whatever is there, if `former` is the last one of its subject; gives its sequence.
+
+        Raises Behind where that is another one by now.
+        """
+        headers = {_EXPECTED_OF_SUBJECT: str(former)}
+        return (await self._asked(self._publish(subject, payload, _ANSWER_SECONDS, headers))).seq
 
     async def purge(self, subject: str, keep: int = 0) -> None:
         """Messages of a subject go, but for the last `keep`."""
@@ -291,15 +305,34 @@ class Link:
         async def reply(asked: Msg) -> None:
             await asked.respond(say().encode())
 
-        await self._asked(self._client.subscribe(self._who, cb=reply))
+        self._answers = await self._asked(self._client.subscribe(self._who, cb=reply))
 
-    async def writer(self, seconds: float) -> str:
-        """Who says that he writes here; "" when nobody does within so many seconds."""
+    async def hush(self) -> None:
+        """Tells nobody any more."""
+        answers, self._answers = self._answers, None
+        if answers:
+            await self._asked(answers.unsubscribe())
+
+    async def writer(self, seconds: float) -> str | None:
+        """Who says that he writes here; "" when he does not within so many seconds; None when nobody listens."""
         try:
             answer = await self._asked(self._client.request(self._who, timeout=seconds))
-        except _Silent:
-            return ""
+        except _Silent as failure:
+            return None if isinstance(failure.__cause__, NoRespondersError) else ""
         return answer.data.decode(errors="replace")
+
+    async def say_end(self) -> None:
+        """Tells who stands by that nobody writes here from now on."""
+        await self._asked(self._client.publish(f"{self._who}.ends"))
+        await self._asked(self._client.flush())
+
+    async def when_writer_ends(self, hear: Callable[[], None]) -> None:
+        """`hear` is called when he says so."""
+
+        async def heard(_: Msg) -> None:
+            hear()
+
+        await self._asked(self._client.subscribe(f"{self._who}.ends", cb=heard))
 
     @property
     def _who(self) -> str:

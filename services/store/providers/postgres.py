@@ -29,6 +29,7 @@ from services.store.provider import (
 )
 from services.store.providers import postgres_read as read
 from services.store.providers import postgres_session as session
+from services.store.providers.postgres_lookout import Lookout
 from services.store.providers.postgres_read import Reader
 from services.store.providers.postgres_schema import migrate
 from services.store.providers.postgres_session import Connection
@@ -62,9 +63,14 @@ class PostgresProvider:
         self._url = url
         self._writer = Writer(url)
         self._reader = Reader(url, lambda: self._writer.epoch)
+        self._lookout = Lookout(url)
 
     async def open(self, *, patient: bool = True) -> None:
-        """Waits for a server that starts, if `patient`. One that is not there, or not right, is named at once."""
+        """Waits for a server that starts, if `patient`. One that is not there, or not right, is named at once.
+
+        Raises Occupied where another process has gone on writing for a while.
+        """
+        await self._lookout.close()
         with session.usable(self._url):
             connection = await self._connect(patient=patient)
             try:
@@ -98,12 +104,21 @@ class PostgresProvider:
                 log.warning("the database may lose what it has confirmed when its machine fails", setting=setting)
 
     async def close(self) -> None:
+        await self._lookout.close()
         await self._reader.close()
         await self._writer.close()
 
     def watch(self, ended: Callable[[BaseException], None]) -> None:
         """As Elsewhere says."""
         self._writer.watch(ended)
+
+    async def occupied(self) -> str:
+        """As Elsewhere says."""
+        return await self._lookout.writer()
+
+    async def sure(self) -> None:
+        """As Elsewhere says."""
+        await self._writer.sure()
 
     def trouble(self) -> str:
         """As Elsewhere says."""

@@ -8,8 +8,9 @@ A commit whose answer is lost is asked for: the next session raises the epoch, w
 had begun and shuts out what it has not, and reads the number of the last group. That asking is a commit too: what it
 has seen is as safe as itself, on a standby as well.
 
-A process lives as long as any of its sessions, which share an advisory lock that has its number: whoever would be the
-writer waits until nobody has it. That is for people who start two by mistake. What keeps data whole is the epoch.
+A process lives as long as any of its sessions, which share an advisory lock that has its number, and do something:
+whoever would be the writer waits for the end of that (`postgres_lookout.py`). That decides when another begins. What
+keeps data whole is the epoch.
 """
 
 from __future__ import annotations
@@ -22,21 +23,21 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import TypeVar
 
-import structlog
-
-from services.common.clock import epoch_ms, monotonic
+from services.common.clock import monotonic
 from services.common.errors import InternalError
-from services.common.restored import utc
 from services.common.runtime import Tasks
-from services.store.provider import Changes
+from services.store.provider import Changes, Occupied
 from services.store.providers import postgres_session as session
+from services.store.providers.postgres_lookout import evict, other
 from services.store.providers.postgres_session import Connection, within
 from services.store.providers.postgres_write import WRITE, arguments, weight
+from services.store.providers.standing import Away, Standing
+from services.store.providers.standstill import Standstill
 
 _ANSWER_SECONDS = 10.0
 _BYTES_PER_SECOND = 1 << 20  # at least, of a group on its way
-_LOOK_SECONDS = 1.0
-_PING_SECONDS = 5.0
+_LOOK_SECONDS = 0.5
+_PING_SECONDS = 1.0  # by which those who stand by see that it lives
 _PREDECESSOR_SECONDS = 15.0  # a machine that is gone is found out in less
 _POLL_SECONDS = 0.2
 
@@ -44,17 +45,10 @@ _TAKE_OVER = """
     UPDATE store SET epoch = epoch + 1, owner = $1, who = $2, since = now() RETURNING epoch, written
 """
 _RETURN = "UPDATE store SET epoch = epoch + 1 WHERE owner = $1 RETURNING epoch, written"
-_WRITER = "SELECT owner, who, since FROM store"
+
+_MEND = "start the database, or mend the way to it; the store goes on by itself"
 
 T = TypeVar("T")
-
-log = structlog.get_logger()
-
-
-class Away(InternalError):
-    """The database does not do what it was asked to now; it is tried again."""
-
-    do = "start the database, or mend the way to it; the store goes on by itself"
 
 
 class Writer:
@@ -70,40 +64,38 @@ class Writer:
         self._written = 0  # number of the last group that is known to be there
         self._number = 0  # of the last that was sent
         self._sent: Changes | None = None  # it, while nothing is known of its fate
-        self._ended: InternalError | None = None
-        self._tell_end: Callable[[BaseException], None] = lambda _: None
-        self._away_since = 0  # ms, or 0
-        self._trouble = ""
+        self._standing = Standing(self._shown, "the database", _MEND)
+        self._still = Standstill()
         self._tasks = Tasks()
 
     @property
     def trouble(self) -> str:
         """Why nothing can be written, and since when; "" as far as is known."""
-        return self._trouble
+        return self._standing.trouble
 
     def watch(self, ended: Callable[[BaseException], None]) -> None:
         """`ended` is told once when this process cannot be the writer any more."""
-        self._tell_end = ended
+        self._standing.watch(ended)
 
     async def open(self, connection: Connection) -> None:
         """Becomes the writer by this connection; raises InternalError while another process is."""
         await connection.execute("SELECT pg_advisory_lock_shared($1)", self._owner)
-        began = monotonic()
-        told = False
+        deadline = monotonic() + _PREDECESSOR_SECONDS
         while not (row := await self._take_over(connection)):
-            if not told and monotonic() > began + _LOOK_SECONDS:
-                log.warning("waits for another store process to end", reason=await self._other(connection))
-                told = True
-            if monotonic() > began + _PREDECESSOR_SECONDS:
-                raise InternalError(await self._other(connection))
+            if monotonic() > deadline:
+                raise Occupied((await other(connection, self._url)).text)
             await asyncio.sleep(_POLL_SECONDS)
         self.epoch, self._written = row
         self._number = self._written
         self._connection = connection
+        self._still.look()
+        self._still.sure()
         self._tasks.start(self._keep(), "database")
+        self._tasks.start(self._still.run(), "standstill")
 
     async def _take_over(self, connection: Connection) -> tuple[int, int] | None:
         """None while the one that has written last is alive."""
+        await evict(connection)
         async with connection.transaction():
             last = await connection.fetchval("SELECT owner FROM store FOR UPDATE")
             if last and not await connection.fetchval("SELECT pg_try_advisory_xact_lock($1)", last):
@@ -111,10 +103,14 @@ class Writer:
             epoch, written = await connection.fetchrow(_TAKE_OVER, self._owner, _who())
             return epoch, written
 
-    async def _other(self, connection: Connection) -> str:
-        row = await connection.fetchrow(_WRITER)
-        since = utc(int(row["since"].timestamp() * 1000))
-        return f"another store process ({row['who']}) writes to {self._shown} since {since}: stop it, or this one"
+    async def sure(self) -> None:
+        """As Elsewhere says."""
+        if self._standing.ended:
+            raise self._standing.ended
+        cut = self._connection is not None and self._connection.is_closed()
+        if self._still.look() or (cut and not self.trouble):
+            await self._ping()
+            self._still.sure()
 
     async def close(self) -> None:
         """Nothing is written any more."""
@@ -163,8 +159,7 @@ class Writer:
         try:
             return await within(seconds, connection, work)
         except Exception as failure:
-            self._lose(connection, failure)
-            raise Away(self._trouble) from failure
+            raise self._lose(connection, failure) from failure
         except BaseException:
             self._drop(connection)
             raise
@@ -173,8 +168,8 @@ class Writer:
 
     async def _there(self) -> Connection:
         """A session of this process that writes; raises Away, or why there is none any more."""
-        if self._ended:
-            raise self._ended
+        if self._standing.ended:
+            raise self._standing.ended
         connection = self._connection
         if connection is None or connection.is_closed():
             if connection is not None:
@@ -194,8 +189,7 @@ class Writer:
         except InternalError:
             raise
         except Exception as failure:
-            self._say(failure)
-            raise Away(self._trouble) from failure
+            raise self._lost(failure) from failure
         return connection
 
     async def _return(self, connection: Connection) -> None:
@@ -203,54 +197,41 @@ class Writer:
         await connection.execute("SELECT pg_advisory_lock_shared($1)", self._owner)
         row = await connection.fetchrow(_RETURN, self._owner)
         if row is None:
-            self._end(await self._other(connection))
+            self._standing.end((await other(connection, self._url)).text)
         epoch, written = row
         if not self._written <= written <= self._number:
-            self._end(
+            self._standing.end(
                 f"{self._shown} has lost what it had confirmed: its last group is {written}, and {self._written} was "
                 "written; has a standby taken over that did not have all of it?"
             )
         self.epoch, self._written = epoch, written
 
-    def _end(self, why: str) -> None:
-        self._ended = InternalError(why)
-        self._trouble = why
-        log.critical("this process writes no more", reason=why)
-        self._tell_end(self._ended)
-        raise self._ended
-
-    def _lose(self, connection: Connection, failure: Exception) -> None:
+    def _lose(self, connection: Connection, failure: Exception) -> Away:
         self._drop(connection)
-        self._say(failure)
+        return self._lost(failure)
+
+    def _lost(self, failure: Exception) -> Away:
+        return self._standing.lost(session.reason(failure), gone=session.gone(failure))
 
     def _drop(self, connection: Connection) -> None:
         connection.terminate()
         self._connection = None
 
-    def _say(self, failure: Exception) -> None:
-        self._away_since = self._away_since or epoch_ms()
-        why, what = session.reason(failure), "is away" if session.gone(failure) else "refuses"
-        first = not self._trouble
-        self._trouble = f"{self._shown} {what} since {utc(self._away_since)}: {why}"
-        if first:
-            log.error("the database is away, commits wait", database=self._shown, reason=why, do=Away.do)
-
     def _back(self) -> None:
-        away, self._away_since, self._trouble = self._away_since, 0, ""
-        fate = {} if self._sent is None else {"last_group": "there" if self._written == self._number else "not there"}
-        log.info("the database is back", database=self._shown, seconds=(epoch_ms() - away) / 1000, **fate)
+        there = "there" if self._written == self._number else "not there"
+        self._standing.back(**({} if self._sent is None else {"last_group": there}))
 
     async def _keep(self) -> None:
         """Finds out what happens to the session while nobody writes, and comes back."""
         pinged = monotonic()
-        while not self._ended:
+        while not self._standing.ended:
             await asyncio.sleep(_LOOK_SECONDS)
             connection = self._connection
             quiet = connection is not None and not connection.is_closed() and monotonic() - pinged < _PING_SECONDS
             if quiet or self._turn.locked():  # who has the turn finds out
                 continue
             pinged = monotonic()
-            with suppress(Away, InternalError):
+            with suppress(InternalError):
                 await self._ping()
 
     async def _ping(self) -> None:

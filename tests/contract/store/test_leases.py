@@ -171,6 +171,13 @@ async def test_a_restart_honours_leases_for_one_time_to_live(house: House) -> No
     assert await house.acquire("partition/1", member="m2") == {"partition/1": 2}
 
 
+async def test_the_lease_of_the_store_itself(house: House) -> None:
+    """After a start nobody has it: whoever wrote before does not any more, as this process does."""
+    assert await house.acquire("store", member="store-1-a", role="store") == {"store": 1}
+    await house.restart()
+    assert await house.acquire("store", member="store-2-b", role="store") == {"store": 2}
+
+
 async def test_that_time_begins_when_the_store_can_be_heard(house: House) -> None:
     """A holder that finds nobody listening trusts in one time to live from then on, and has it."""
     await house.acquire("partition/1")

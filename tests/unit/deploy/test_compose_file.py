@@ -58,6 +58,22 @@ def test_routers_scale() -> None:
     assert SERVICES["router"]["environment"]["HOPLINE_ROUTER_ADDRESS"] == "0.0.0.0:7000"
 
 
+def test_store_processes_scale() -> None:
+    """Nor have they: one that stands by is not at the store's port, and is as healthy as the one that is."""
+    store = SERVICES["store"]
+    assert not {"container_name", "hostname", "ports"} & set(store)
+    assert store["environment"]["HOPLINE_STORE_ADDRESS"] == "store:7000"
+    assert store["environment"]["HOPLINE_STORE_LISTEN"] == "0.0.0.0:7000"
+    own = store["environment"]["HOPLINE_STORE_PROCESS_ADDRESS"]
+    assert store["healthcheck"]["test"][-1] == own.replace("0.0.0.0", "127.0.0.1")
+    told = {name: said["environment"].get("HOPLINE_STORE_PROCESSES") for name, said in SERVICES.items() if _ours(said)}
+    assert set(told.values()) == {"${HOPLINE_STORE_PROCESSES:-1}"}
+
+
+def _ours(said: dict[str, Any]) -> bool:
+    return "HOPLINE_STORE_ADDRESS" in said.get("environment", {})
+
+
 def test_ports_are_loopback_by_default() -> None:
     """Nothing is published to the network unless that was asked for: the default password is known to all."""
     ports = [port for said in SERVICES.values() for port in said.get("ports", ())]

@@ -65,10 +65,12 @@ def test_lines() -> None:
     """Each part has a line, and each member one below it; a name is shown as it is."""
     body = {
         "services": {"store": "ok", "queue": "ok"},
-        "members": {"queue": {"queue-1-ab": "ok", "queue-\x1b": "not serving"}},
+        "does": {"store-2-cd": "stands by"},
+        "members": {"store": {"store-2-cd": "ok"}, "queue": {"queue-1-ab": "ok", "queue-\x1b": "not serving"}},
     }
     assert list(health_lines(body)) == [
         "store    ok",
+        "  store-2-cd  ok, stands by",
         "queue    ok",
         "  queue-1-ab  ok",
         r"  queue-\x1b     not serving",

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from services.common.clients.partition_table import PartitionTable
+from services.common.clients.stores import Stores
 from services.common.config import Settings
 from services.common.restored import Restored
 from services.mgmt.restored import RestoredNote
@@ -32,7 +33,8 @@ class Stack:
         self.now = 0.0
         self.roll = Roll(lambda: self.now)
         self.table = table_of(dict.fromkeys(range(4), "q1"), {"q1"})
-        self.health = StackHealth(settings, self.table, self.roll, self._check, lambda: self.now)
+        self.stores = Stores()
+        self.health = StackHealth(settings, self.table, self.roll, self._check, lambda: self.now, stores=self.stores)
         self.roll.update("queue", self.table.members)
 
     async def _check(self, address: str, seconds: float) -> bool:
@@ -78,6 +80,19 @@ async def test_one_of_several_routers_down(settings: Settings) -> None:
     report = await stack.health.report()
     assert report.services["router"] == "not serving"
     assert report.away == {}
+
+
+async def test_several_store_processes(stack: Stack) -> None:
+    """It is said who writes and who stands by; one that does not answer is away, and the store is well."""
+    members = [Member(member=name, role="store", address=name) for name in ("store-1-x", "store-2-y")]
+    stack.stores.apply(LeaseTable(leases=[Lease(name="store", epoch=3, member="store-2-y")], members=members))
+    stack.roll.update("store", stack.stores.members)
+    stack.down.add("store-1-x")
+    report = await stack.health.report()
+    assert report.ok
+    assert report.does == {"store-1-x": "stands by", "store-2-y": "writes"}
+    assert report.members["store"] == {"store-1-x": "not serving", "store-2-y": "ok"}
+    assert report.away == {"store": ["store-1-x"]}
 
 
 async def test_queue_process_down(stack: Stack) -> None:

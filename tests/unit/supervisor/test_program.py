@@ -41,3 +41,19 @@ def test_several_routers(tmp_path: Path) -> None:
     assert planned[1][1].address == f"unix:{tmp_path}/run/router-2.sock"
     with pytest.raises(CannotStart, match="HOPLINE_ROUTER_ADDRESS"):
         stages(Settings(data=tmp_path, routers=2, router_address="127.0.0.1:7001"))
+
+
+def test_several_store_processes(tmp_path: Path) -> None:
+    """Each has a name and a socket of its own; without something that they share they are refused, with what to do."""
+    settings = Settings(data=tmp_path, store_processes=2, store_url="postgresql://db/hopline")
+    stores = stages(settings)[0]
+    assert [program.name for program in stores] == ["store-1", "store-2"]
+    assert stores[1].arguments == ("store", "--name", "store-2")
+    assert stores[1].address == f"unix:{tmp_path}/run/store-2.sock"
+    assert all(program.secrets == {"HOPLINE_STORE_URL"} for program in stores)
+    with pytest.raises(CannotStart, match=r"set HOPLINE_STORE_URL .*, or HOPLINE_STORE_PROCESSES=1"):
+        stages(Settings(data=tmp_path, store_processes=2))
+    with pytest.raises(
+        CannotStart, match="HOPLINE_STORE_ADDRESS is one address for 2 store processes; unset it, or set "
+    ):
+        stages(settings.model_copy(update={"store_address": "127.0.0.1:7001"}))

@@ -9,6 +9,7 @@ from services.common.metrics.instrument import counter, gauge, histogram
 WRITES: Final = gauge("hopline.router.writes", "", "1 for the router that changes the topology, 0 for its followers.")
 DEFINED: Final = gauge("hopline.topology.objects", "{object}", "Things that the router knows.", "kind")
 CHANGES: Final = counter("hopline.topology.changes", "{change}", "Things that came and went.", "change")
+STORE_WRITES: Final = gauge("hopline.store.writes", "", "1 for the store process that writes, 0 for who stands by.")
 COMMITS: Final = histogram(
     "hopline.store.commit.duration",
     "s",
@@ -29,5 +30,6 @@ DISK_LOW: Final = gauge("hopline.store.disk.low", "", "1 while publishers wait f
 CONFIGURED: Final = counter("hopline.configuration.changes", "{change}", "Users, ports and the like that were changed.")
 
 ALL: Final = (
-    WRITES, DEFINED, CHANGES, COMMITS, GROUP, COMMIT_FAILURES, LEASES, DISK_FREE, DISK_SIZE, DISK_LOW, CONFIGURED,
+    WRITES, DEFINED, CHANGES, STORE_WRITES, COMMITS, GROUP, COMMIT_FAILURES, LEASES, DISK_FREE, DISK_SIZE, DISK_LOW,
+    CONFIGURED,
 )  # fmt: skip

@@ -14,6 +14,7 @@ from services.common.errors import NotFound
 from services.mgmt.access.guard import Guard
 from services.mgmt.tree import connected, counts
 from services.mgmt.tree.purging import Purging
+from services.rpc.store_pb2 import Lease, LeaseTable, Member
 from tests.unit.mgmt.tree.conftest import HOST, Managed
 
 
@@ -372,3 +373,14 @@ async def test_connections_and_sessions(managed: Managed, monkeypatch: pytest.Mo
         await asyncio.sleep(0.05)
     assert (await managed("PUT", f"connection/{HOST}/x", {}))[0] == 405
     assert (await other.declare("q", passive=True)).message_count == 3
+
+
+async def test_store_processes(managed: Managed) -> None:
+    """The broker says who writes and who stands by, as it is now; where there can be but one, nothing."""
+    assert (await managed("GET", "broker"))[1]["storeProcesses"] == {}
+    members = [Member(member=name, role="store") for name in ("store-1-x", "store-2-y")]
+    for writer in members:
+        lease = Lease(name="store", epoch=1, member=writer.member)
+        managed.mgmt._stores.apply(LeaseTable(leases=[lease], members=members))
+        told = (await managed("GET", "broker"))[1]["storeProcesses"]
+        assert told == {each.member: "writes" if each is writer else "stands by" for each in members}

@@ -15,7 +15,7 @@ from tests.support.jetstream import Server, Servers, three
 from tests.support.publisher import AT_ONCE, Publisher
 from tests.support.store_house import House
 from tests.support.unwritable import told
-from tests.support.written_groups import reopened
+from tests.support.written_stream import reopened
 
 pytestmark = pytest.mark.timeout(300)
 

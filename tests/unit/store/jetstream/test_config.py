@@ -18,7 +18,7 @@ from nats.js.api import (
 from services.store.providers.jetstream import JetStreamProvider
 from services.store.providers.jetstream_config import fault, wanted
 from services.store.providers.jetstream_link import Link
-from services.store.providers.jetstream_standing import Away
+from services.store.providers.standing import Away
 from tests.support.written_groups import alive, commit, group
 
 WANTED = wanted("S", "hopline.store.S.>")

@@ -11,10 +11,11 @@ from services.common.errors import InternalError
 from services.store.providers.jetstream import JetStreamProvider
 from services.store.providers.jetstream_encoding import Part
 from services.store.providers.jetstream_link import Link, Lost
-from services.store.providers.jetstream_standing import Away
 from services.store.providers.jetstream_url import parse
 from services.store.providers.jetstream_writer import Writer
-from tests.support.written_groups import alive, commit, group, reopened
+from services.store.providers.standing import Away
+from tests.support.written_groups import alive, commit, group
+from tests.support.written_stream import reopened
 
 
 async def purge(url: str, subject: str, keep: int = 0) -> None:
@@ -88,9 +89,9 @@ async def ended(provider: JetStreamProvider) -> list[BaseException]:
 async def stray(url: str, subject: str = "note", payload: bytes = b"hello") -> int:
     """Somebody's message in the store's subjects."""
     link = await Link.connect(parse(url))
-    sequence = await link.claim(f"{link.prefix}.{subject}", payload)
+    answer = await link._jetstream.publish(f"{link.prefix}.{subject}", payload)
     await link.close()
-    return sequence
+    return answer.seq
 
 
 async def test_a_message_of_others(url: str, provider: JetStreamProvider, ended: list[BaseException]) -> None:
@@ -180,7 +181,7 @@ async def test_what_nobody_has_thought_of(
     said = capsys.readouterr().out
     assert "what is dead stays in the stream" in said
     assert "cannot see whether NATS is there" in said
-    assert len(provider._tasks._tasks) == len(provider._writer._tasks._tasks) == 1
+    assert (len(provider._tasks._tasks), len(provider._writer._tasks._tasks)) == (1, 2)
 
 
 async def test_a_start_that_takes_long(url: str, monkeypatch: pytest.MonkeyPatch) -> None:

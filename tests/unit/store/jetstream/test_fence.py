@@ -3,75 +3,29 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from pathlib import Path
 
 import pytest
 
 from services.common.errors import InternalError
-from services.store.provider import Changes
 from services.store.providers.jetstream import JetStreamProvider
-from services.store.providers.jetstream_link import Behind
-from tests.support.written_groups import alive, group, messages, reopened
+from services.store.providers.jetstream_link import Behind, Link
+from services.store.providers.jetstream_url import parse
+from tests.support.jetstream import Servers
+from tests.support.tcp_proxy import Proxy
+from tests.support.written_groups import alive, group
+from tests.support.written_stream import reopened
+
+
+async def nobody(*_: object) -> str:
+    """Answers."""
+    return ""
 
 
 @pytest.fixture
 def deaf(monkeypatch: pytest.MonkeyPatch) -> None:
     """Who starts hears of nobody: they cannot reach each other, or ask at once."""
-
-    async def nobody(*_: object) -> str:
-        return ""
-
-    monkeypatch.setattr("services.store.providers.jetstream_link.Link.writer", nobody)
-
-
-async def silence(provider: JetStreamProvider) -> None:
-    """It does nothing of its own accord, and tells nobody that it is there: a process that is stopped, or cut off."""
-    await provider._tasks.stop()
-    await provider._writer._tasks.stop()
-    await provider._writer._drop()
-
-
-async def test_while_one_lives(url: str, provider: JetStreamProvider, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A second one is refused with who the first one is, which goes on, also after it has lost its connection."""
-    monkeypatch.setattr("services.store.providers.jetstream_writer._PREDECESSOR_SECONDS", 0.3)
-    for number in (5, 6):
-        with pytest.raises(InternalError, match=rf"another store process \(process {os.getpid()} on .*\) writes to "):
-            await JetStreamProvider(Path(), url).open()
-        await provider.commit(Changes(origin=number))
-        assert await provider.last_origin() == number
-        await provider._writer._drop()
-        await provider.commit(Changes(origin=number))
-
-
-async def test_the_next_one_waits_for_the_end_of_the_last(url: str, provider: JetStreamProvider) -> None:
-    """A process that is restarted while its predecessor ends starts when that is gone."""
-    following = JetStreamProvider(Path(), url)
-    opening = asyncio.ensure_future(following.open())
-    await asyncio.sleep(0.3)
-    assert not opening.done()
-    await provider.close()
-    await asyncio.wait_for(opening, 5)
-    await following.commit(Changes(origin=6))
-    await following.close()
-
-
-async def test_a_stale_process(url: str, provider: JetStreamProvider) -> None:
-    """Who was given up and comes back writes nothing, says who writes, and ends."""
-    ended: list[BaseException] = []
-    provider.watch(ended.append)
-    await provider.commit(group(1))
-    await silence(provider)
-    following = await reopened(url)
-    await following.commit(group(2))
-    written = await messages(url)
-    for _ in range(2):
-        with pytest.raises(InternalError, match=r"another store process \(.*\) has begun to write to .*: stop it, or"):
-            await provider.commit(group(3))
-    assert [str(end) for end in ended] == [provider.trouble()]
-    assert await messages(url) == written
-    assert list(await alive(following)) == [1, 2]
-    await following.close()
+    monkeypatch.setattr(Link, "writer", nobody)
 
 
 async def test_with_its_connection(url: str, provider: JetStreamProvider, deaf: None) -> None:
@@ -98,6 +52,34 @@ async def test_an_idle_process_finds_out(
     await following.close()
 
 
+async def test_who_has_ended_says_so(url: str, provider: JetStreamProvider) -> None:
+    """Whoever asks who writes hears of it no more, though it is there: not it itself, nor who would be the next."""
+    asking = await Link.connect(parse(url))
+    assert await asking.writer(5)
+    await asking._jetstream.publish(f"{asking.prefix}.note", b"what no store has written")
+    with pytest.raises(InternalError, match="does not understand"):
+        await provider.commit(group(1))
+    async with asyncio.timeout(5):
+        while await asking.writer(0.5) is not None:
+            await asyncio.sleep(0.01)
+    assert provider._writer.link
+    await asking.close()
+
+
+async def test_who_is_overtaken_names_the_other(
+    url: str, provider: JetStreamProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And not itself, which is as near."""
+    with monkeypatch.context() as patch:
+        patch.setattr(Link, "writer", nobody)
+        following = await reopened(url)
+    monkeypatch.setattr(provider._writer, "_who", "the former one")
+    monkeypatch.setattr(following._writer, "_who", "the following one")
+    with pytest.raises(InternalError, match=r"another store process \(the following one\) has begun"):
+        await provider.commit(group(1))
+    await following.close()
+
+
 async def test_both_write(url: str, provider: JetStreamProvider, deaf: None) -> None:
     """What one writes while another starts is read by that one, or refused: nothing is lost, nothing there twice."""
     confirmed: list[int] = []
@@ -115,3 +97,20 @@ async def test_both_write(url: str, provider: JetStreamProvider, deaf: None) -> 
         await asyncio.wait_for(writing, 10)
     assert list(await alive(following)) == confirmed
     await following.close()
+
+
+async def test_it_comes_back_at_once(nats: Servers, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An idle writer whose connection ends has another, whenever it would have looked."""
+    monkeypatch.setattr("services.store.providers.jetstream_writer._LOOK_SECONDS", 60.0)
+    proxy = Proxy(nats.each[0].port)
+    await proxy.start()
+    provider = JetStreamProvider(Path(), url.replace(f":{nats.each[0].port}/", f":{proxy.port}/"))
+    await provider.open()
+    former = provider._writer.link
+    for writer in proxy._writers:
+        writer.transport.abort()
+    async with asyncio.timeout(10):
+        while provider._writer.link in {None, former}:
+            await asyncio.sleep(0.01)
+    await provider.close()
+    await proxy.stop()

@@ -14,11 +14,12 @@ from services.store.providers import jetstream_snapshot
 from services.store.providers.jetstream import JetStreamProvider
 from services.store.providers.jetstream_link import Link
 from services.store.providers.jetstream_space import Left
-from services.store.providers.jetstream_standing import Away
 from services.store.providers.jetstream_url import Url, parse
+from services.store.providers.standing import Away
 from tests.support.store_house import House, content, dequeue, enqueue
 from tests.support.unwritable import told
-from tests.support.written_groups import alive, dead, group, reopened
+from tests.support.written_groups import alive, dead, group
+from tests.support.written_stream import reopened
 
 LIMIT = 2_000_000
 

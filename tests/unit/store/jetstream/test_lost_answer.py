@@ -13,11 +13,12 @@ from services.store.provider import Changes
 from services.store.providers.jetstream import JetStreamProvider
 from services.store.providers.jetstream_link import Link
 from services.store.providers.jetstream_load import MARK
-from services.store.providers.jetstream_standing import Away
 from services.store.providers.jetstream_url import parse
+from services.store.providers.standing import Away
 from tests.support.jetstream import Servers
 from tests.support.tcp_proxy import Fault, Proxy
-from tests.support.written_groups import alive, commit, dead, group, messages, reopened
+from tests.support.written_groups import alive, commit, dead, group
+from tests.support.written_stream import messages, reopened
 
 LARGE = 3_000_000
 

@@ -13,9 +13,10 @@ from services.store.provider import Changes, RecordRow
 from services.store.providers.jetstream import JetStreamProvider
 from services.store.providers.jetstream_link import Link, Lost
 from services.store.providers.jetstream_snapshot import Snapshots
-from services.store.providers.jetstream_standing import Away
 from services.store.providers.jetstream_url import parse
-from tests.support.written_groups import alive, commit, dead, group, reopened
+from services.store.providers.standing import Away
+from tests.support.written_groups import alive, commit, dead, group
+from tests.support.written_stream import reopened
 
 RECORD = RecordRow("queue", "q", b"definition", 1)
 

@@ -15,10 +15,11 @@ from services.store.providers import jetstream_snapshot
 from services.store.providers.jetstream import JetStreamProvider
 from services.store.providers.jetstream_link import Link
 from services.store.providers.jetstream_space import Segment
-from services.store.providers.jetstream_standing import Away
+from services.store.providers.standing import Away
 from tests.support.kept import everything, write_everything
 from tests.support.store_house import House
-from tests.support.written_groups import alive, dead, group, messages, reopened, tear
+from tests.support.written_groups import alive, dead, group
+from tests.support.written_stream import messages, reopened, tear
 
 BODY = 20_000
 

@@ -16,7 +16,8 @@ from services.store.providers.jetstream_url import parse
 from tests.support.certificates import Authority
 from tests.support.jetstream import Servers, alone
 from tests.support.nats_jwt import Operator
-from tests.support.written_groups import alive, group, reopened
+from tests.support.written_groups import alive, group
+from tests.support.written_stream import reopened
 
 SECRET = "tell-nobody"
 

@@ -11,11 +11,11 @@ import pytest
 import structlog
 
 from services.common.errors import InternalError
-from services.store.provider import Changes, EntryRow
 from services.store.providers.postgres import PostgresProvider
-from services.store.providers.postgres_writer import Away
+from services.store.providers.standing import Away
 from tests.support.postgres import Cluster
 from tests.support.tcp_proxy import Fault, Proxy
+from tests.support.written_groups import alive, commit, dead, group
 
 
 @pytest.fixture
@@ -34,25 +34,6 @@ async def cut(postgres: Cluster, proxy: Proxy, url: str) -> AsyncIterator[Postgr
     await provider.commit(group(1))
     yield provider
     await provider.close()
-
-
-def group(number: int) -> Changes:
-    """A batch, as a publisher's."""
-    entry = EntryRow(number, 1, number, 1, b"entries")
-    return Changes(contents={number: b"columns"}, entries={number: entry}, writers={7: number})
-
-
-async def commit(provider: PostgresProvider, changes: Changes) -> int:
-    """As the committer does: the same again until it is there. Gives how often that was not at once."""
-    failures = 0
-    while True:
-        try:
-            await provider.commit(changes)
-        except Away:
-            failures += 1
-            await asyncio.sleep(0.02)
-        else:
-            return failures
 
 
 async def transactions(url: str) -> int:
@@ -79,7 +60,7 @@ async def test_one_is_lost(cut: PostgresProvider, proxy: Proxy, url: str, fault:
     await proxy.let_go()
     await commit(cut, group(4))
     assert await transactions(url) == 4
-    assert [batch.entry.id async for batch in cut.batches(1)] == [1, 2, 3, 4]
+    assert list(await alive(cut)) == [1, 2, 3, 4]
     assert await cut.writers() == {7: 4}
 
 
@@ -87,10 +68,10 @@ async def test_what_comes_late_is_shut_out(cut: PostgresProvider, proxy: Proxy, 
     """A request that comes when its entries were acknowledged long ago does not bring them back."""
     proxy.strike(Fault.DELAY_REQUEST)
     await commit(cut, group(2))
-    await commit(cut, Changes(dead_batches=[2], dead_contents=[2]))
+    await commit(cut, dead(2))
     await proxy.let_go()
     await asyncio.sleep(0.2)
-    assert [batch.entry.id async for batch in cut.batches(1)] == [1]
+    assert list(await alive(cut)) == [1]
 
 
 async def test_many_in_a_row(cut: PostgresProvider, proxy: Proxy, url: str) -> None:
@@ -105,7 +86,7 @@ async def test_many_in_a_row(cut: PostgresProvider, proxy: Proxy, url: str) -> N
         proxy.fault = None
     await proxy.let_go()
     assert await transactions(url) == 31
-    assert [batch.entry.id async for batch in cut.batches(1)] == list(range(1, 32))
+    assert list(await alive(cut)) == list(range(1, 32))
 
 
 async def test_one_that_is_given_up(cut: PostgresProvider, proxy: Proxy, url: str) -> None:

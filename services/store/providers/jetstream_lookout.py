@@ -1,0 +1,79 @@
+"""Who writes to the stream, as that one answers: for those who stand by.
+
+NATS says at once when nobody listens any more. A writer that has lost its connection has another in a moment, so that
+counts when it goes on for a second, or when the writer has said that it ends. One that is there and does not answer
+stands still, and is given longer.
+"""
+
+from __future__ import annotations
+
+from services.common.clock import Clock, monotonic
+from services.common.errors import InternalError
+from services.store.providers import standstill
+from services.store.providers.jetstream_link import Link, Lost
+from services.store.providers.jetstream_url import Url
+
+_ABSENT_SECONDS = 1.0
+_ANSWER_SECONDS = 1.0
+
+
+class Absence:
+    """How long a writer has not answered, and whether that is long enough. Pure."""
+
+    def __init__(self, clock: Clock = monotonic) -> None:
+        self._clock = clock
+        self._known = ""
+        self._since = 0.0
+        self.said = False  # by the writer, that it ends
+
+    def heard(self, who: str | None) -> str:
+        """It has answered so; "": not in time; None: nobody listens. Gives who writes, "" when nobody does."""
+        now = self._clock()
+        if who:
+            self.said = self.said and who == self._known  # it answers until it has ended
+            self._known, self._since = who, 0.0
+            return who
+        self._since = self._since or now
+        patience = standstill.SILENT_SECONDS if who is not None else _ABSENT_SECONDS if self._known else 0.0
+        if now - self._since >= patience or (self.said and who is None):
+            return ""
+        return self._known or "one that does not answer"
+
+    def unknown(self) -> None:
+        """It could not be asked: what was not heard meanwhile is no absence."""
+        self._since = 0.0
+
+
+class Lookout:
+    """Of the stream at `url`; a connection of its own, while it is used."""
+
+    def __init__(self, url: Url) -> None:
+        self._url = url
+        self._link: Link | None = None
+        self._absence = Absence()
+
+    async def writer(self) -> str:
+        """Who writes there, "" when nobody does. Raises InternalError where that cannot be asked."""
+        try:
+            link = await self._connected()
+            return self._absence.heard(await link.writer(_ANSWER_SECONDS))
+        except Lost as failure:
+            self._absence.unknown()
+            await self.close()
+            raise InternalError(f"cannot use {self._url}: {failure}") from failure
+
+    async def close(self) -> None:
+        """Until it is used again."""
+        link, self._link = self._link, None
+        if link:
+            await link.close()
+
+    async def _connected(self) -> Link:
+        if self._link is None or not self._link.up:
+            await self.close()
+            self._link = await Link.connect(self._url)
+            await self._link.when_writer_ends(self._ends)
+        return self._link
+
+    def _ends(self) -> None:
+        self._absence.said = True

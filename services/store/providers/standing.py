@@ -1,0 +1,67 @@
+"""Whether a store can write to the program that keeps its data, as it is said to people: since when not, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NoReturn
+
+import structlog
+
+from services.common.clock import epoch_ms
+from services.common.errors import InternalError
+from services.common.restored import utc
+
+log = structlog.get_logger()
+
+
+class Away(InternalError):
+    """That program does not do what it was asked to now; it is tried again."""
+
+    def __init__(self, text: str, do: str = "") -> None:
+        """`do`: what mends it."""
+        super().__init__(text)
+        self.do = do
+
+
+class Standing:
+    """Of `what` ("the database"), which is `shown` so, and whose absence is mended by what `do` says."""
+
+    def __init__(self, shown: str, what: str, do: str) -> None:
+        self._shown = shown
+        self._what = what
+        self._do = do
+        self._since = 0  # ms, or 0
+        self._tell_end: Callable[[BaseException], None] = lambda _: None
+        self.trouble = ""
+        self.ended: InternalError | None = None
+
+    def watch(self, ended: Callable[[BaseException], None]) -> None:
+        """`ended` is told once when this process never will write again."""
+        self._tell_end = ended
+
+    def lost(self, why: str, *, gone: bool, do: str = "") -> Away:
+        """It has failed, and is `gone` or refuses; `do` mends that, where it is not what always does. Gives what to
+        raise.
+        """
+        first, self._since = not self._since, self._since or epoch_ms()
+        how = "is away" if gone else "refuses"
+        self.trouble = f"{self._shown} {how} since {utc(self._since)}: {why}"
+        away = Away(self.trouble, do or self._do)
+        if first:
+            log.error("cannot write, commits wait", to=self._what, place=self._shown, reason=why, do=away.do)
+        return away
+
+    def back(self, **fates: str) -> None:
+        """It works; `fates` are what is known now of what was under way."""
+        if self._since:
+            seconds = (epoch_ms() - self._since) / 1000
+            log.info("it can write again", to=self._what, place=self._shown, seconds=seconds, **fates)
+            self._since, self.trouble = 0, ""
+
+    def end(self, why: str) -> NoReturn:
+        """It never will again in this process. Raises InternalError."""
+        self._since, self.trouble = self._since or epoch_ms(), why
+        self.ended = InternalError(why)
+        log.critical("this process writes no more", reason=why)
+        self._tell_end(self.ended)
+        raise self.ended

@@ -1,0 +1,92 @@
+"""A store process until it may write, and how it is seen by people, then and later: as a member of its own store."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+
+import structlog
+
+from services.common.clients.stores import ROLE
+from services.common.errors import BrokerError, InternalError
+from services.rpc.store_pb2 import KeepAliveReply, KeepAliveRequest
+from services.store.provider import Elsewhere
+
+_LOOK_SECONDS = 0.2
+_RENEWAL = 0.4  # of the time to live
+_TELLING_SECONDS = 0.25
+_MEND = "start the database, or NATS, or mend the way to it; the store goes on by itself"
+
+Ask = Callable[[KeepAliveRequest], Awaitable[KeepAliveReply]]
+
+log = structlog.get_logger()
+
+
+class Presence:
+    """Of the process `member`, which says how it is at `address`."""
+
+    def __init__(self, member: str, address: str, ttl_ms: int) -> None:
+        self._member = member
+        self._address = address
+        self._ttl_ms = ttl_ms
+
+    async def keep(self, ask: Ask, *, writes: bool) -> None:
+        """For ever, with the store that `ask` asks; without an answer it is asked again."""
+        request = self._request(writes=writes)
+        while True:
+            with suppress(BrokerError):
+                await ask(request)
+            await asyncio.sleep(self._ttl_ms / 1000 * _RENEWAL)
+
+    async def succeed(self, ask: Ask) -> None:
+        """Tells whoever `ask` asks that this process writes, if somebody is there: he may not know."""
+        with suppress(BrokerError, TimeoutError):
+            async with asyncio.timeout(_TELLING_SECONDS):
+                await ask(self._request(writes=True))
+
+    def _request(self, *, writes: bool) -> KeepAliveRequest:
+        asked = [ROLE] if writes else []
+        return KeepAliveRequest(
+            member=self._member, role=ROLE, address=self._address, ttl_ms=self._ttl_ms, acquire=asked
+        )
+
+
+async def stand_by(provider: Elsewhere, told: Callable[[], Awaitable[None]]) -> bool:
+    """Returns when nobody writes; gives whether somebody did. `told` is called once that is known.
+
+    Raises InternalError where that cannot be found out at first; later it is asked until it can.
+    """
+    writer = await provider.occupied()
+    if not writer:
+        return False
+    log.info("store stands by", writer=writer, do="if that is no process of this stack, take another HOPLINE_STORE_URL")
+    await told()
+    asking = _Asking(provider)
+    while writer:
+        await asyncio.sleep(_LOOK_SECONDS)
+        writer = await asking.writer()
+    log.info("store takes over")
+    return True
+
+
+class _Asking:
+    """Goes on where it cannot be asked, and says so once."""
+
+    def __init__(self, provider: Elsewhere) -> None:
+        self._provider = provider
+        self._fails = False
+
+    async def writer(self) -> str:
+        """Who writes; somebody, where it is not known."""
+        try:
+            writer = await self._provider.occupied()
+        except InternalError as failure:
+            if not self._fails:
+                log.warning("cannot ask who writes, nor take over", reason=failure.text, do=_MEND)
+            self._fails = True
+            return "not known"
+        if self._fails:
+            log.info("it is known again who writes", writer=writer)
+        self._fails = False
+        return writer

@@ -1,0 +1,34 @@
+"""Where a store process listens, by itself and as one of several."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from services.common.config import Settings
+from services.store.addresses import Addresses
+
+
+def test_one_by_itself(tmp_path: Path) -> None:
+    """It is at the store's address, and nowhere else."""
+    there = f"unix:{tmp_path}/run/store.sock"
+    assert Addresses.of(Settings(data=tmp_path), "store") == Addresses(there, there)
+    assert Addresses.of(Settings(store_address="0.0.0.0:7000"), "store") == Addresses("0.0.0.0:7000", "0.0.0.0:7000")
+
+
+def test_over_a_network(tmp_path: Path) -> None:
+    """Each listens at an address of its own, where all others look; how it is it says at another port."""
+    settings = Settings(store_address="store:7000", store_listen="0.0.0.0:7000", store_process_address="0.0.0.0:7001")
+    addresses = Addresses.of(settings, "store")
+    assert addresses == Addresses("store:7000", "0.0.0.0:7000", "0.0.0.0:7001")
+    addresses.lead()
+
+
+def test_whose_the_name_is(tmp_path: Path) -> None:
+    """The store's socket leads to that of whoever has begun to write last."""
+    settings = Settings(data=tmp_path, store_processes=2)
+    first, second = (Addresses.of(settings, name) for name in settings.store_names)
+    assert first.own == f"unix:{tmp_path}/run/store-1.sock"
+    (tmp_path / "run").mkdir()
+    for addresses in (first, second, second, first):
+        addresses.lead()
+        assert (tmp_path / "run/store.sock").readlink() == Path(addresses.serving).relative_to(f"unix:{tmp_path}/run")
