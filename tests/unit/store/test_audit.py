@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from services.common.access import rules
-from services.common.access.records import BEGUN, Permission
+from services.common.access.records import BEGUN, FILED_FOR, Permission
 from services.rpc.store_pb2 import PutRecordsRequest, Record
 from services.store.audit import KINDS, ChangeAudit
 
@@ -30,8 +30,8 @@ def changes(request: PutRecordsRequest, **kept: bytes) -> list[Any]:
 
 
 def test_all_that_is_set_of_access() -> None:
-    """Users, permissions, groups and rules are among it; that permissions have begun is the stack's own affair."""
-    assert set(rules.KINDS) - {BEGUN} <= KINDS
+    """Users, permissions, groups and rules are among it; what the stack notes about them is its own affair."""
+    assert set(rules.KINDS) - {BEGUN, FILED_FOR} <= KINDS
 
 
 @pytest.mark.parametrize("kind", sorted(KINDS))
