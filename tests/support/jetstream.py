@@ -42,8 +42,8 @@ class Server:
         self._file.write_text(_CONFIGURATION.format(name=name, more=more, **place))
 
     def start(self) -> None:
-        """Returns at once; does nothing where it runs."""
-        if self._process is None:
+        """Returns at once; does nothing where it runs. Its port may be somebody's for a moment: then it ends again."""
+        if self._process is None or self._process.poll() is not None:
             program = Path(sysconfig.get_path("scripts")) / "nats-server"
             self._process = subprocess.Popen([program, "--config", self._file, "--log", self._log])
 
@@ -90,10 +90,10 @@ class Servers:
 
     def start(self) -> None:
         """Those that do not run; returns when all serve."""
-        for server in self.each:
-            server.start()
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 60
         while not all(server.healthy() for server in self.each):
+            for server in self.each:
+                server.start()
             assert time.monotonic() < deadline, "\n".join(server.last_words() for server in self.each)
             time.sleep(0.05)
 

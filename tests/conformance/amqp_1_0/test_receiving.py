@@ -70,7 +70,6 @@ def test_dynamic() -> None:
     "source",
     [
         {"filter": {"selector": "a = 1"}},
-        {"distribution_mode": "copy"},
         {"address": "x", "durable": 2},
         {"address": "x", "expiry_policy": "never"},
     ],
