@@ -15,6 +15,7 @@ from services.queue.machine.consumers import Consumer
 from services.queue.machine.delivery.interest import Interest
 from services.rpc import queue_pb2 as pb
 from tests.contract.queue_types.conftest import NEEDS
+from tests.support.naive_queue import NaiveQueue
 from tests.support.queue_machine import FakeLink, Machine, Make
 
 COLOURS = ("red", "green", "blue")
@@ -175,20 +176,16 @@ STEPS = st.lists(
 )
 
 
-class Naive:
+class Naive(NaiveQueue):
     """What there is, who holds what, and who wants what: no order but that of a consumer's own deliveries."""
 
     def __init__(self, machine: Machine, *, in_order: bool) -> None:
         """`in_order`: of arrival."""
         self._in_order = in_order
         self._last: dict[int, int] = {}  # delivered for the first time, by consumer
-        self.machine, self.queue = machine, machine.queue
+        super().__init__(machine)
         self.messages: dict[int, dict[str, Any]] = {}
-        self.ready: set[int] = set()
-        self.held: dict[int, Consumer] = {}
-        self.consumers: list[Consumer] = []
         self.seen: dict[int, set[int]] = {}  # by browsers, who need not see what has come back
-        self.back: set[int] = set()
 
     def publish(self, those: list[tuple[str, int]]) -> None:
         first = len(self.messages) + 1
@@ -203,20 +200,6 @@ class Naive:
         consumer = self.machine.consumer(messages=credit, interest=wanting(text), browse=browse, settled=browse)
         self.consumers.append(consumer)
         self.seen[consumer.handle] = set()
-
-    def credit(self, what: tuple[int, int]) -> None:
-        if self.consumers:
-            self.queue.credit(self.consumers[what[0] % len(self.consumers)], what[1], 0, 0)
-
-    def settle(self, what: tuple[int, pb.Outcome.ValueType]) -> None:
-        if not self.held:
-            return
-        uid = sorted(self.held)[what[0] % len(self.held)]
-        del self.held[uid]
-        if what[1] != pb.ACCEPT:
-            self.ready.add(uid)
-            self.back.add(uid)
-        self.queue.settle(what[1], [uid], 0)
 
     def get(self, _: None) -> None:
         entry = self.queue.get(self.machine.link, 0, settled=True)

@@ -15,6 +15,7 @@ from services.queue.machine.consumers import Consumer
 from services.rpc import queue_pb2 as pb
 from tests.contract.queue_types.conftest import NEEDS
 from tests.contract.queue_types.test_choosing import settled_down
+from tests.support.naive_queue import NaiveQueue
 from tests.support.queue_machine import FakeLink, Machine, Make
 
 STANDARD = {"qpid.group_header_key": "g"}
@@ -92,16 +93,14 @@ STEPS = st.lists(
 )
 
 
-class Naive:
+class Naive(NaiveQueue):
     """What there is, and who holds it, or has had it last of its group."""
 
     def __init__(self, machine: Machine, *, shared: bool) -> None:
-        self.machine, self.queue, self.shared = machine, machine.queue, shared
+        super().__init__(machine)
+        self.shared = shared
         self.groups: dict[int, str | None] = {}
-        self.ready: set[int] = set()
-        self.held: dict[int, Consumer] = {}
         self.owners: dict[str | None, Consumer] = {}
-        self.consumers: list[Consumer] = []
 
     def publish(self, groups: list[str | None]) -> None:
         for uid, group in enumerate(groups, len(self.groups) + 1):
@@ -112,19 +111,6 @@ class Naive:
 
     def attach(self, credit: int) -> None:
         self.consumers.append(self.machine.consumer(messages=credit))
-
-    def credit(self, what: tuple[int, int]) -> None:
-        if self.consumers:
-            self.queue.credit(self.consumers[what[0] % len(self.consumers)], what[1], 0, 0)
-
-    def settle(self, what: tuple[int, pb.Outcome.ValueType]) -> None:
-        if not self.held:
-            return
-        uid = sorted(self.held)[what[0] % len(self.held)]
-        del self.held[uid]
-        if what[1] != pb.ACCEPT:
-            self.ready.add(uid)
-        self.queue.settle(what[1], [uid], 0)
 
     def detach(self, number: int) -> None:
         """What it holds comes back."""
