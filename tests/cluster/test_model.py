@@ -10,8 +10,9 @@ from typing import Any
 import pika
 import pytest
 
+from tests.support.ports import free_port
 from tests.support.rest import Get, asking
-from tests.support.stack import HOST, Stack, free_port
+from tests.support.stack import HOST, Stack
 
 _PLACE = "%252F/%252F"
 

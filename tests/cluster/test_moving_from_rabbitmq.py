@@ -12,9 +12,9 @@ from typing import Any
 import pika
 import pytest
 
-from benchmarks.brokers.processes import free_port
 from benchmarks.brokers.rabbitmq import RabbitMQ
 from tests.support.hopline_command import HoplineCommand
+from tests.support.ports import free_port
 from tests.support.rest import Get, asking
 from tests.support.stack import HOST, Stack
 

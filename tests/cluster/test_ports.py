@@ -15,7 +15,8 @@ import pytest
 from pika.exceptions import AMQPConnectionError
 
 from tests.support.hopline_command import HoplineCommand
-from tests.support.stack import HOST, Stack, free_port, running_stack, wait_until
+from tests.support.ports import free_port
+from tests.support.stack import HOST, Stack, running_stack, wait_until
 
 SECONDS = 20.0
 

@@ -15,7 +15,8 @@ import pika
 import pytest
 import yaml
 
-from tests.support.stack import HOST, SERVICES, Stack, free_port, running_stack, wait_until
+from tests.support.ports import free_port
+from tests.support.stack import HOST, SERVICES, Stack, running_stack, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -31,9 +31,10 @@ from tests.support.filed_ledger import FiledLedger
 from tests.support.interop_address import BrokerAddress
 from tests.support.interop_pika import connect, connected, fetch
 from tests.support.issuer import running_issuer
+from tests.support.ports import free_port
 from tests.support.raw_amqp import EMPTY, method, short
 from tests.support.secrecy import forms, in_files, in_processes, in_text
-from tests.support.stack import HOST, Stack, free_port, running_stack, wait_until
+from tests.support.stack import HOST, Stack, running_stack, wait_until
 
 HOPLINE = Path(sys.executable).with_name("hopline")
 _RUN = uuid.uuid4().hex

@@ -11,7 +11,8 @@ import pytest
 
 from tests.support.interop_address import BrokerAddress
 from tests.support.interop_pika import connected
-from tests.support.stack import Stack, free_port, running_stack
+from tests.support.ports import free_port
+from tests.support.stack import Stack, running_stack
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator

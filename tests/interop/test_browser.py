@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.browser import serving_pages, visit
 from tests.support.interop_pika import fetch
-from tests.support.stack import free_port
+from tests.support.ports import free_port
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -20,8 +20,9 @@ from tests.interop.test_qpid_proton import running
 from tests.support.certificates import Authority
 from tests.support.interop_pika import connect, connected
 from tests.support.issuer import Issuer, running_issuer
+from tests.support.ports import free_port
 from tests.support.slapd import SUFFIX, Slapd, running_slapd
-from tests.support.stack import HOST, Stack, free_port, running_stack, wait_until
+from tests.support.stack import HOST, Stack, running_stack, wait_until
 
 if TYPE_CHECKING:
     from tests.support.interop_address import BrokerAddress

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 from pathlib import Path
 from typing import Any, Self
 from unittest.mock import patch
@@ -20,17 +19,10 @@ from services.queue.service import Service as QueueService
 from services.router.service import Service as RouterService
 from services.rpc.mgmt_pb2_grpc import MgmtServicer, add_MgmtServicer_to_server
 from tests.support.amqp_client import AmqpClient
+from tests.support.ports import free_port
 from tests.support.queue_house import House as QueueHouse
 
 _LOOKS, _LOOK_SECONDS = 250, 0.02
-
-
-def free_port() -> int:
-    """A TCP port that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 async def die(leases: Leases) -> None:

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tests.support.interop_address import BrokerAddress
-from tests.support.stack import HOST, LOG_TAIL, free_port, wait_until
+from tests.support.ports import free_port
+from tests.support.stack import HOST, LOG_TAIL, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import shutil
 import signal
-import socket
 import subprocess
 import sysconfig
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 from urllib.request import urlopen
 
+from tests.support.ports import free_ports
 from tests.support.stack import HOST
 
 _CONFIGURATION = """
@@ -34,7 +34,7 @@ class Server:
     """One, always on the same port and folder."""
 
     def __init__(self, folder: Path, name: str = "alone", more: str = "") -> None:
-        self.port, self._monitor = _free_ports(2)
+        self.port, self._monitor = free_ports(2)
         self._process: subprocess.Popen[bytes] | None = None
         self._log = folder / f"{name}.log"
         self._file = folder / f"{name}.conf"
@@ -42,8 +42,8 @@ class Server:
         self._file.write_text(_CONFIGURATION.format(name=name, more=more, **place))
 
     def start(self) -> None:
-        """Returns at once; does nothing where it runs. Its port may be somebody's for a moment: then it ends again."""
-        if self._process is None or self._process.poll() is not None:
+        """Returns at once; does nothing where it runs."""
+        if self._process is None:
             program = Path(sysconfig.get_path("scripts")) / "nats-server"
             self._process = subprocess.Popen([program, "--config", self._file, "--log", self._log])
 
@@ -90,10 +90,10 @@ class Servers:
 
     def start(self) -> None:
         """Those that do not run; returns when all serve."""
+        for server in self.each:
+            server.start()
         deadline = time.monotonic() + 60
         while not all(server.healthy() for server in self.each):
-            for server in self.each:
-                server.start()
             assert time.monotonic() < deadline, "\n".join(server.last_words() for server in self.each)
             time.sleep(0.05)
 
@@ -120,7 +120,7 @@ def alone(more: str = "") -> Iterator[Servers]:
 def three() -> Iterator[Servers]:
     """A cluster that runs, until it is not wanted any more."""
     folder = Path(tempfile.mkdtemp(prefix="nats-"))
-    ports = _free_ports(3)
+    ports = free_ports(3)
     routes = ", ".join(f'"nats://{HOST}:{port}"' for port in ports)
     each = [
         Server(folder, f"n{number}", _CLUSTER.format(host=HOST, port=port, routes=routes))
@@ -135,10 +135,3 @@ def _running(servers: Servers) -> Iterator[Servers]:
         yield servers
     finally:
         servers.end()
-
-
-def _free_ports(number: int) -> list[int]:
-    """Loopback ports that were free a moment ago, and are not the same."""
-    with ExitStack() as held:
-        listeners = [held.enter_context(socket.create_server((HOST, 0))) for _ in range(number)]
-        return [int(listener.getsockname()[1]) for listener in listeners]

@@ -10,7 +10,8 @@ from pathlib import Path
 
 from services.common.bus.server import command
 from services.supervisor.nats import is_serving
-from tests.support.stack import HOST, free_port
+from tests.support.ports import free_port
+from tests.support.stack import HOST
 
 
 class NatsServer:

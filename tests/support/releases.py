@@ -11,7 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tests.support.interop_address import BrokerAddress
-from tests.support.stack import HOST, free_port, wait_until
+from tests.support.ports import free_port
+from tests.support.stack import HOST, wait_until
 
 _ROOT = Path(__file__).parents[2]
 _STOP_SECONDS = 30

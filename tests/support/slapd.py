@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tests.support.certificates import Authority
-from tests.support.stack import free_port
+from tests.support.ports import free_port
 
 SLAPD = shutil.which("slapd") or "/usr/sbin/slapd"
 SUFFIX = "dc=example,dc=org"

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyspark
 
-from tests.support.stack import HOST, free_port, wait_until
+from tests.support.ports import free_port
+from tests.support.stack import HOST, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tests.support.interop_address import BrokerAddress
+from tests.support.ports import free_port
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -204,12 +205,6 @@ def wait_until(condition: Callable[[], object], seconds: float, what: str) -> No
     while not condition():
         assert time.monotonic() < deadline, f"no {what} within {seconds} seconds"
         time.sleep(0.05)
-
-
-def free_port() -> int:
-    """A loopback port that was free a moment ago."""
-    with socket.create_server((HOST, 0)) as listener:
-        return listener.getsockname()[1]
 
 
 def _accepts(address: BrokerAddress) -> bool:

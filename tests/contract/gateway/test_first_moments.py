@@ -17,7 +17,8 @@ from services.common.authentication.claims import Credentials
 from services.common.clients.store import StoreClient
 from services.common.errors import AccessRefused
 from services.mgmt.users import Users
-from tests.support.broker_house import BrokerHouse, free_port
+from tests.support.broker_house import BrokerHouse
+from tests.support.ports import free_port
 from tests.support.programs import until
 
 _HEADER = b"AMQP\x00\x00\x09\x01"

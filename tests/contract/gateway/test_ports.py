@@ -16,9 +16,9 @@ from services.common.ports.state import NOT_SAID, Where
 from services.gateway.connections.entrance import Entrance
 from services.rpc.store_pb2 import Record
 from tests.support.broker_house import BrokerHouse
+from tests.support.ports import free_port
 from tests.support.programs import until
 from tests.support.sasl_client import SaslClient
-from tests.support.stack import free_port
 
 
 @pytest_asyncio.fixture(loop_scope="session")

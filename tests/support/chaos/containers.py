@@ -17,7 +17,8 @@ from testcontainers.core.network import Network
 from tests.support.chaos.clients import Door
 from tests.support.compose_stack import PASSWORD, ROOT, USER
 from tests.support.interop_address import BrokerAddress
-from tests.support.stack import HOST, free_port, wait_until
+from tests.support.ports import free_port
+from tests.support.stack import HOST, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,7 +10,7 @@ import pytest
 
 from services.common import probe
 from services.common.grpc_server import Server
-from tests.support.stack import free_port
+from tests.support.ports import free_port
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from services.common.clients.reachable import is_gone
-from tests.support.broker_house import free_port
+from tests.support.ports import free_port
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "dns:///127.0.0.1"])

@@ -11,7 +11,8 @@ import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from services.common import grpc_channel
-from tests.support.stack import HOST, free_port
+from tests.support.ports import free_port
+from tests.support.stack import HOST
 from tests.support.store_process import StoreProcess
 
 

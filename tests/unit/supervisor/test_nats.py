@@ -21,9 +21,9 @@ from services.supervisor import nats
 from services.supervisor.child import Child
 from services.supervisor.output import frame_for
 from tests.support.nats_server import NatsServer
+from tests.support.ports import free_port
 from tests.support.programs import until
 from tests.support.small_disk import fill, small_disk
-from tests.support.stack import free_port
 
 
 async def test_started_again(tmp_path: Path) -> None:

@@ -12,7 +12,8 @@ import pytest
 from services.common import secret
 from services.common.bus.server import Cluster, command
 from services.store.providers.jetstream import JetStreamProvider
-from tests.support.stack import HOST, free_port
+from tests.support.ports import free_port
+from tests.support.stack import HOST
 from tests.support.written_groups import alive, commit, group
 
 

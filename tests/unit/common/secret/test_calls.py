@@ -18,7 +18,8 @@ from services.common.grpc_channel import connect, is_serving
 from services.common.grpc_server import Server
 from services.common.streams.client import connect as connect_stream
 from tests.support.nats_server import NatsServer
-from tests.support.stack import HOST, free_port
+from tests.support.ports import free_port
+from tests.support.stack import HOST
 from tests.support.stream_ends import METHOD, Heard, serving, until, within
 
 KINDS = ["unary_unary", "unary_stream", "stream_unary", "stream_stream"]

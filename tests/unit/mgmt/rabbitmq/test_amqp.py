@@ -8,7 +8,7 @@ from services.common.config import Settings
 from services.common.errors import Unavailable
 from services.mgmt.rabbitmq.amqp import Login, channel
 from services.mgmt.rabbitmq.amqp_host import reachable
-from tests.support.stack import free_port
+from tests.support.ports import free_port
 
 
 @pytest.mark.parametrize(

@@ -21,8 +21,9 @@ from services.rpc.store_pb2 import Fence, KeepAliveReply, KeepAliveRequest
 from services.rpc.store_pb2_grpc import StoreStub
 from tests.support.collected import collect
 from tests.support.elsewhere import Place
+from tests.support.ports import free_port
 from tests.support.publisher import Publisher
-from tests.support.stack import HOST, free_port
+from tests.support.stack import HOST
 from tests.support.store_process import StoreProcess
 from tests.support.tcp_proxy import Proxy
 from tests.support.took import Took
