@@ -19,6 +19,8 @@ _DEADLY = {
 _DEAFENING = {"pause", "starve", "jump_clock"}  # of the one or the other
 _BETWEEN = {"cut", "deafen", "slow"}
 _SHORTLY = 0.5  # seconds in which a gateway that stood still has carried out what came meanwhile
+_ROUTED_WITHIN = 30.0  # seconds: then a gateway gives up what no router routes, and says so to who is there …
+_MOST_OF_IT = 20.0  # … and it finds one late, or meets one that goes
 
 
 class Violation(NamedTuple):
@@ -167,6 +169,26 @@ class Facts:
     def troubled(self, gateway: str) -> bool:
         """Whether a gateway did not simply live on."""
         return any(gateway in fault.names and fault.what != "tear" for fault in self.history.faults)
+
+    def may_stay_unrouted(self, sent: Sent) -> bool:
+        """Whether no router may have been there for it in all the time that a gateway tries.
+
+        A router without a store cannot begin.
+        """
+        until = sent.time + _ROUTED_WITHIN
+        return any(min(up, until) - max(down, sent.time) > _MOST_OF_IT for down, up in self._without_router)
+
+    @cached_property
+    def _without_router(self) -> list[tuple[float, float]]:
+        """When processes were down that routing needs."""
+        return [
+            (fault.time, self._up_again(fault))
+            for fault in [*self.faults("kill", "stop", of="store"), *self.faults("kill", "stop", of="router")]
+        ]
+
+    def _up_again(self, down: Fault) -> float:
+        ups = (each.time for each in self.faults("start_again") if each.names == down.names and each.time > down.time)
+        return min(ups, default=float("inf"))
 
     @cached_property
     def topology_may_fade(self) -> bool:

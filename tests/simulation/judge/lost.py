@@ -33,9 +33,14 @@ def promised(facts: Facts, sent: Sent) -> str:
         return "confirmed"
     if sent.transaction:
         return "committed" if sent.transaction.outcome == "committed" else ""
-    if sent.bound is not None and not facts.troubled(sent.channel.connection.gateway):
-        return "taken by a gateway that lives"
-    return ""
+    if sent.bound is None or facts.troubled(sent.channel.connection.gateway) or _given_up(facts, sent):
+        return ""
+    return "taken by a gateway that lives"
+
+
+def _given_up(facts: Facts, sent: Sent) -> bool:
+    """Who closes without waiting for confirms does not hear that no router came for what was sent."""
+    return sent.channel.connection.how == "clean" and facts.may_stay_unrouted(sent)
 
 
 class Accounts:
