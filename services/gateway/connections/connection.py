@@ -312,12 +312,13 @@ class Connection(asyncio.Protocol):
 
     def fail(self, request: v.Request, error: BrokerError, *, logged: bool = False) -> None:
         """Ends what the error ends, and tells the client; the log too, unless it says enough of such errors already."""
-        self.closing = self.closing or logged
+        self.closing, kinds = self.closing or logged, {"request": type(request).__name__, "kind": type(error).__name__}
         if not logged:
-            self.tell("request refused", request=type(request).__name__, kind=type(error).__name__, error=error.text)
-        self.engine.fail(request, error)
-        self.take_pending()
-        self.flush_soon()
+            self.tell("refused, its client has gone" if self.lost else "request refused", error=error.text, **kinds)
+        if not self.lost:
+            self.engine.fail(request, error)
+            self.take_pending()
+            self.flush_soon()
 
     def tell(self, event: str, **more: object) -> None:
         """A line of the log. Those of peers that have not signed in are limited: any peer can cause them."""

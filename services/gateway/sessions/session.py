@@ -165,8 +165,7 @@ class Session:
     def _fail(self, request: Request, error: BrokerError) -> None:
         # What follows a fault is not carried out, but for the end that the client asked for.
         self._forget_waiting(but=CloseSession, link=request.link)
-        if not self.connection.lost:
-            self.connection.fail(request, error)
+        self.connection.fail(request, error)
 
     def _forget_waiting(self, but: type[Request] | tuple[()] = (), link: int = 0) -> None:
         """Of one link, or of all."""

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 from pamqp import commands
+from structlog.testing import capture_logs
 
 from services.common.clients import topology
 from services.gateway.routing import bindings as gateway_bindings
@@ -114,4 +115,20 @@ async def test_it_says_why(house: BrokerHouse, monkeypatch: pytest.MonkeyPatch) 
     client = await house.connect()
     client.publish(b"", "unknown")
     assert "no router" in (await client.expect(commands.Connection.Close)).reply_text
+    await house.start_router()
+
+
+@pytest.mark.usefixtures("no_copy")
+async def test_who_has_closed_meanwhile(house: BrokerHouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What nobody routes of a client that did not wait for confirms is given up: the log says so, the client cannot."""
+    monkeypatch.setattr(topology, "_PATIENCE", 3.0)
+    client = await house.connect()
+    await house.stop_router()
+    client.publish(b"", "unknown")
+    with capture_logs() as logged:
+        await client.close()
+        async with asyncio.timeout(10):
+            while not (refused := [line for line in logged if line["event"] == "refused, its client has gone"]):
+                await asyncio.sleep(0.05)
+    assert "no router" in refused[0]["error"]
     await house.start_router()
