@@ -33,7 +33,7 @@ def reserve(configured: int, total: int) -> int:
 
 
 def must_give_way(configured: int, found: Room | None) -> bool:
-    """Whether anything but messages (the ledger, spans) must not be written any more."""
+    """Whether everything but messages (the ledger, spans) must no longer be written."""
     return found is not None and found.free < _GIVES_WAY * reserve(configured, found.total)
 
 

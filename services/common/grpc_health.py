@@ -14,7 +14,7 @@ class Health:
     """For a server and its services, by their full names."""
 
     def __init__(self, services: Iterable[str], server: Any) -> None:  # noqa: ANN401 - of grpc.aio, or made like it
-        """Adds both to `server`, which is NOT_SERVING once `say` was called so."""
+        """Adds both to `server`, which is NOT_SERVING once `say(serving=False)` was called."""
         self._names = [*services, ""]
         self._servicer = health.aio.HealthServicer()
         health_pb2_grpc.add_HealthServicer_to_server(self._servicer, server)

@@ -29,9 +29,9 @@ class User(BaseModel):
     """Another one with each change by an operator; the same where only the hash of the password is a newer one."""
 
     replaced: str = ""
-    """Digest of the hash that stood here before it was made a better one: whoever has that yet has changed nothing.
+    """Digest of the hash that was kept before a better one replaced it: definitions with that hash change nothing.
 
-    The salt is not kept, so it is no easier to guess at than what is kept now.
+    The salt is not kept, so the digest is no easier to guess from than the present hash.
     """
 
     @property

@@ -68,7 +68,7 @@ class Permission(Terms):
 
     @property
     def key(self) -> str:
-        """Of its record."""
+        """Key of its record."""
         return permission_key(self.user, self.virtual_host)
 
 
@@ -88,7 +88,7 @@ class TopicPermission(TopicTerms):
 
     @property
     def key(self) -> str:
-        """Of its record."""
+        """Key of its record."""
         return topic_key(self.user, self.virtual_host, self.exchange)
 
 
@@ -107,7 +107,7 @@ class AclText(_Kept):
 
     @property
     def key(self) -> str:
-        """Of its record."""
+        """Key of its record."""
         return acl_key(self.virtual_host)
 
 
@@ -126,15 +126,15 @@ def is_former(filed_for: int | None, there: int) -> bool:
 
 
 def permission_key(user: str, virtual_host: str | None) -> str:
-    """Of the record of a permission."""
+    """Key of a permission's record."""
     return json.dumps([user, virtual_host])
 
 
 def topic_key(user: str, virtual_host: str, exchange: str) -> str:
-    """Of the record of a topic permission."""
+    """Key of a topic permission's record."""
     return json.dumps([user, virtual_host, exchange])
 
 
 def acl_key(virtual_host: str | None) -> str:
-    """Of the record of rules."""
+    """Key of the record of an ACL."""
     return json.dumps(virtual_host)

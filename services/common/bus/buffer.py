@@ -22,7 +22,7 @@ class Buffer(Generic[T]):
     """Gives every item a sequence and keeps the newest `capacity`; one batch at a time is taken out of it.
 
     Items leave in order, whether they are sent or given up, so that what is missing is always one range: from the
-    first sequence that was not published to the one before the next batch.
+    first sequence that was neither delivered nor reported, to the one before the next batch.
     """
 
     def __init__(self, capacity: int) -> None:

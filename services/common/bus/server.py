@@ -54,8 +54,8 @@ def _written(folder: Path, host: str, cluster: Cluster | None) -> Path:
 
 
 def _jetstream(folder: Path, *, synced: bool) -> str:
-    """Sets a limit by the size of the disk: by itself the server takes what is free when it first starts, and keeps to
-    that. `synced`: what it confirms is on the disk.
+    """Sets a limit by the size of the disk: by itself the server takes what is free when it starts, and keeps to that
+    ever after. `synced`: what it confirms is on the disk.
     """
     found = disk.room(folder)
     bounds = f"max_file_store: {found.total // _SHARE * (_SHARE - 1)}\n" if found else ""

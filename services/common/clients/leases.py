@@ -290,7 +290,7 @@ class Leases:
         """Leases hold for `granted` from `asked` on; the answer to an older request can only shorten that."""
         # The listener must hear that leases had run out, though no check noticed it: others may have acted on it.
         self.check()
-        # A store that grants less may have answered the latest request, and its predecessor an older one.
+        # An older request may have reached the store's successor, which grants less, once its predecessor had ended.
         self._granted = granted if asked >= self._since else min(granted, self._granted)
         self._since = max(asked, self._since)
         self._valid_until = self._since + self._granted

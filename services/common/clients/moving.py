@@ -45,7 +45,7 @@ class Moving:
             before = self._last_owners.get(partition, now)
             former = self._links.get(before[0])
             if former and before != now and former.up:
-                # A former owner that has the partition again may not have answered for its earlier epoch either.
+                # An owner from before, or one that has the partition again, may not have answered either.
                 self.wait_for(partition, former)
                 moved[former].add(partition)
             self._last_owners[partition] = now

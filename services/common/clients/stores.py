@@ -9,7 +9,7 @@ from services.common.containment import for_each
 from services.rpc.store_pb2 import LeaseTable
 
 ROLE = "store"
-"""Role of all store processes; the lease of that name is the writer's. A store that must be alone has no such lease."""
+"""Role of all store processes; the lease of that name is the writer's. A store that runs alone does not list itself."""
 
 
 class Stores:

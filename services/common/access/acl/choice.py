@@ -74,7 +74,7 @@ class Choices:
         return self._made.get(_key(principal, asked)) if self._made else None
 
     def remember(self, principal: Principal, asked: Asked, choice: Choice) -> None:
-        """Keeps a choice that depends on keys; bounded, as clients may ask about any name."""
+        """Keeps a choice that depends on keys; no others, as clients may ask about any name."""
         if not choice.size:
             return
         if self._size + choice.size > _MOST:
