@@ -25,6 +25,7 @@ _CARRIED_OUT = 8.0
 _ROUNDS = 6
 _NOT_FOUND = 404
 _ROUTER = "router-1:7000"
+_LEAST = 1e-6  # seconds: less, added to a moment, may give the same moment again
 
 
 class Cluster(Protocol):
@@ -86,7 +87,7 @@ class _Scenario:
                 running = client.run(steps.get(client.name, []), STEPS)
                 self.tasks[client.name] = asyncio.create_task(running, name=client.name)
         self.history.phase = "breaking"
-        await _Faults(self.cluster, self.history).begin(self.plan.faults)
+        await Faults(self.cluster, self.history).begin(self.plan.faults)
         self.history.phase = "healing"
         await self.cluster.heal()
         self.history.healed = self.history.tick()
@@ -219,7 +220,7 @@ async def _consume(channel: Channel, queue: str, take: Any) -> None:
     consuming.attached = channel.wire.history.tick()
 
 
-class _Faults:
+class Faults:
     """Begins each at its moment, and takes down when."""
 
     def __init__(self, cluster: Any, history: History) -> None:
@@ -237,7 +238,7 @@ class _Faults:
             else:
                 self._happen(fault)
         while (left := self.until - asyncio.get_running_loop().time()) > 0:
-            await asyncio.sleep(left)  # what is sprung meanwhile may take longer
+            await asyncio.sleep(max(left, _LEAST))  # what is sprung meanwhile may take longer
 
     def _happen(self, fault: Step) -> None:
         names = tuple(str(name) for name in fault.get("args", ()))
