@@ -25,7 +25,6 @@ _CARRIED_OUT = 8.0
 _ROUNDS = 6
 _NOT_FOUND = 404
 _ROUTER = "router-1:7000"
-_LEAST = 1e-6  # seconds: less, added to a moment, may give the same moment again
 
 
 class Cluster(Protocol):
@@ -87,7 +86,7 @@ class _Scenario:
                 running = client.run(steps.get(client.name, []), STEPS)
                 self.tasks[client.name] = asyncio.create_task(running, name=client.name)
         self.history.phase = "breaking"
-        await Faults(self.cluster, self.history).begin(self.plan.faults)
+        await _Faults(self.cluster, self.history).begin(self.plan.faults)
         self.history.phase = "healing"
         await self.cluster.heal()
         self.history.healed = self.history.tick()
@@ -220,7 +219,7 @@ async def _consume(channel: Channel, queue: str, take: Any) -> None:
     consuming.attached = channel.wire.history.tick()
 
 
-class Faults:
+class _Faults:
     """Begins each at its moment, and takes down when."""
 
     def __init__(self, cluster: Any, history: History) -> None:
@@ -238,7 +237,7 @@ class Faults:
             else:
                 self._happen(fault)
         while (left := self.until - asyncio.get_running_loop().time()) > 0:
-            await asyncio.sleep(max(left, _LEAST))  # what is sprung meanwhile may take longer
+            await asyncio.sleep(left)  # what is sprung meanwhile may take longer
 
     def _happen(self, fault: Step) -> None:
         names = tuple(str(name) for name in fault.get("args", ()))

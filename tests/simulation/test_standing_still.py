@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import itertools
-import math
 
 import pytest
 
-from tests.simulation.history import History
-from tests.simulation.scenario import Faults
 from tests.simulation.standing_still import StandsStill, interrupted
-from tests.simulation.world import World
 
 
 def test_a_circle() -> None:
@@ -26,16 +21,3 @@ def test_what_ends() -> None:
     with interrupted(0.05):
         pass
     sum(range(10_000_000))
-
-
-def test_faults_that_are_over_in_no_time() -> None:
-    """The next moment that a float can tell comes, though the time until then, added to now, is now."""
-
-    async def wait() -> None:
-        await asyncio.sleep(1.9)
-        faults = Faults(None, History(asyncio.get_running_loop().time))
-        faults.until = math.nextafter(asyncio.get_running_loop().time(), math.inf)
-        await faults.begin([])
-
-    with interrupted(5):
-        World(1).run(wait())
